@@ -2,9 +2,7 @@
 
 #include <stdlib.h>
 
-#include "platform/markdown/md_blocks.h"
-#include "platform/markdown/md_split.h"
-#include "platform/markdown/md_write.h"
+#include "platform/markdown/md_atoms.h"
 
 /* Line ends of any kind become '\n', in place. */
 static size_t normalise_lines(char *text)
@@ -44,7 +42,7 @@ int markdown_render(const char *text, size_t n, const struct markdown_limits *li
                 md_doc_plain(&doc, clean, n);
         }
         md_write(&doc, limits, &atoms);
-        md_split(&atoms, limits->max, limits->caption, out);
+        md_atoms_split(&atoms, limits->max, limits->caption, out);
         md_atoms_release(&atoms);
         md_doc_release(&doc);
         free(clean);

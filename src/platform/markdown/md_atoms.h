@@ -1,12 +1,12 @@
 /*
- * md_atoms: a rendered text before it is cut into messages.
+ * md_atoms: a rendered text, and how it is split into messages.
  *
- * An atom is what is never cut: a visible character with its escape, a mention, a space, a line
- * break. Markup is not an atom but a span, and each atom knows the innermost span it is in. The
- * markup between two atoms follows from their spans, wherever they end up: close up to the common
- * ancestor, write the white space, open down to the new one. So a cut closes and reopens everything
- * by itself, empty spans are never written, and white space never stands at the inner edge of a
- * span, where most dialects would not see the markup.
+ * An atom is never cut: a visible character with its escape, a mention, a space, a line break.
+ * Markup is not an atom but a span, and each atom knows the innermost span it is in. The markup
+ * between two atoms follows from their spans: close up to the common ancestor, write the white
+ * space, open down to the new one. So a cut closes and reopens everything by itself, empty spans
+ * are never written, and white space never stands at the inner edge of a span, where most dialects
+ * would not see the markup.
  */
 #ifndef PLATFORM_MARKDOWN_MD_ATOMS_H
 #define PLATFORM_MARKDOWN_MD_ATOMS_H
@@ -17,6 +17,8 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "platform/markdown/markdown.h"
+#include "platform/markdown/md_blocks.h"
 
 /* How good a place just before an atom is for a cut; better is greater. */
 enum md_cut {
@@ -78,8 +80,8 @@ struct md_atoms {
 void md_atoms_init(struct md_atoms *a, enum utf8_unit unit, enum md_joint joint);
 void md_atoms_release(struct md_atoms *a);
 /*
- * The text is copied; it is at most UINT16_MAX long. Whoever has escaped it sets `shown` of the new
- * atom.
+ * The text is copied; it is at most UINT16_MAX long. When it contains escapes, set `shown` of the
+ * new atom.
  */
 struct md_atom *md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const char *text, size_t n,
                              uint32_t span, enum md_cut cut);
@@ -87,5 +89,18 @@ struct md_piece md_atoms_piece(struct md_atoms *a, const char *text, size_t n);
 /* Returns the number of the new span; `line` is the line prefix of everything in it. */
 uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const char *open,
                        const char *close, struct md_piece line);
+
+/*
+ * Splits into messages; fills *out. `max` is in the atoms' unit, 0 for no limit. The writer
+ * promises that everything between two allowed cuts fits into a part of its own, markup included.
+ * `caption` is a further limit of the first part (see markdown.h) without that promise: when
+ * nothing fits, it stays empty.
+ */
+void md_atoms_split(const struct md_atoms *atoms, size_t max, size_t caption,
+                    struct markdown_parts *out);
+
+/* md_write.c: blocks become atoms in a platform's dialect. Fills *atoms; release them. */
+void md_write(const struct md_doc *doc, const struct markdown_limits *limits,
+              struct md_atoms *atoms);
 
 #endif

@@ -2,24 +2,22 @@
 
 #include <ctype.h>
 #include <md4c.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "platform/markdown/markdown.h"
-#include "platform/markdown/md_entity.h"
 
 /*
- * What a text may grow into. md4c fills every short table row up and repeats a referenced address
+ * How far a text may grow: md4c fills up every short table row, and repeats a referenced address
  * each time.
  */
 enum { CELLS_MAX = 16 * 1024, URL_BYTES_MAX = 256 * 1024 };
 
-/*
- * From a callback; md4c 0.4.8 loses positive values on the way out, though its manual says any will
- * do.
- */
+/* Ends parsing from a callback. md4c 0.4.8 loses positive values, against its manual. */
 enum { STOP = -1 };
 
 struct list {
@@ -123,7 +121,7 @@ static unsigned style(const struct parser *p)
                (p->strike ? MD_STRIKE : 0u) | (p->mono ? MD_MONO : 0u);
 }
 
-/* Everything after `off` in the text belongs to the current style; equal neighbours are one run. */
+/* Gives the text after `off` the current style; equal neighbours are one run. */
 static void end_text(struct parser *p, size_t off)
 {
         struct md_doc *doc = p->doc;
@@ -139,7 +137,69 @@ static void end_text(struct parser *p, size_t off)
         last->len = doc->text.len - last->off;
 }
 
-/* The length of <br>, <br/> or <br /> at p; 0 for anything else. Models write it in tables. */
+/* The HTML entities models use; the other two thousand stay as they are written. */
+static const struct {
+        const char *name;
+        uint32_t cp;
+} entities[] = {
+        { "amp", '&' },       { "lt", '<' },        { "gt", '>' },       { "quot", '"' },
+        { "apos", '\'' },     { "nbsp", 0xa0 },     { "iexcl", 0xa1 },   { "cent", 0xa2 },
+        { "pound", 0xa3 },    { "yen", 0xa5 },      { "sect", 0xa7 },    { "copy", 0xa9 },
+        { "laquo", 0xab },    { "not", 0xac },      { "shy", 0xad },     { "reg", 0xae },
+        { "deg", 0xb0 },      { "plusmn", 0xb1 },   { "sup2", 0xb2 },    { "sup3", 0xb3 },
+        { "micro", 0xb5 },    { "para", 0xb6 },     { "middot", 0xb7 },  { "raquo", 0xbb },
+        { "frac14", 0xbc },   { "frac12", 0xbd },   { "frac34", 0xbe },  { "iquest", 0xbf },
+        { "Auml", 0xc4 },     { "Ouml", 0xd6 },     { "times", 0xd7 },   { "Uuml", 0xdc },
+        { "szlig", 0xdf },    { "auml", 0xe4 },     { "eacute", 0xe9 },  { "ouml", 0xf6 },
+        { "divide", 0xf7 },   { "uuml", 0xfc },     { "alpha", 0x3b1 },  { "beta", 0x3b2 },
+        { "gamma", 0x3b3 },   { "delta", 0x3b4 },   { "lambda", 0x3bb }, { "mu", 0x3bc },
+        { "pi", 0x3c0 },      { "sigma", 0x3c3 },   { "omega", 0x3c9 },  { "ensp", 0x2002 },
+        { "emsp", 0x2003 },   { "thinsp", 0x2009 }, { "ndash", 0x2013 }, { "mdash", 0x2014 },
+        { "lsquo", 0x2018 },  { "rsquo", 0x2019 },  { "ldquo", 0x201c }, { "rdquo", 0x201d },
+        { "bull", 0x2022 },   { "hellip", 0x2026 }, { "prime", 0x2032 }, { "euro", 0x20ac },
+        { "trade", 0x2122 },  { "larr", 0x2190 },   { "uarr", 0x2191 },  { "rarr", 0x2192 },
+        { "darr", 0x2193 },   { "harr", 0x2194 },   { "rArr", 0x21d2 },  { "hArr", 0x21d4 },
+        { "part", 0x2202 },   { "sum", 0x2211 },    { "minus", 0x2212 }, { "radic", 0x221a },
+        { "infin", 0x221e },  { "int", 0x222b },    { "asymp", 0x2248 }, { "ne", 0x2260 },
+        { "equiv", 0x2261 },  { "le", 0x2264 },     { "ge", 0x2265 },    { "check", 0x2713 },
+        { "hearts", 0x2665 }, { "commat", '@' },    { "ast", '*' },      { "lowbar", '_' },
+        { "num", '#' },       { "vert", '|' },      { "grave", '`' },    { "Tab", '\t' },
+};
+
+/* "&name;", "&#10;" or "&#xa;"; an unknown name is added as it is written. */
+static void add_entity(struct buf *out, const char *entity, size_t n)
+{
+        const char *name = entity + 1;
+        size_t len = n - 2; /* without & and ; */
+        uint32_t cp = 0, base = 10;
+        char bytes[4];
+        size_t i = 0;
+
+        if (n > 3 && *name == '#') {
+                if (name[1] == 'x' || name[1] == 'X')
+                        base = 16;
+                for (i = base == 16 ? 2 : 1; i < len && cp < 0x110000; i++) {
+                        uint32_t c = (unsigned char)name[i];
+
+                        cp = cp * base + (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+                }
+                if (cp >= 0x110000)
+                        cp = 0xfffd;
+        } else {
+                while (n > 2 && i < COUNT(entities) &&
+                       (strlen(entities[i].name) != len ||
+                        memcmp(entities[i].name, name, len) != 0))
+                        i++;
+                if (n <= 2 || i == COUNT(entities)) {
+                        buf_add(out, entity, n);
+                        return;
+                }
+                cp = entities[i].cp;
+        }
+        buf_add(out, bytes, utf8_encode(cp ? cp : 0xfffd, bytes));
+}
+
+/* The length of <br>, <br/> or <br /> at p; 0: something else. Models write it in tables. */
 static size_t br_length(const char *p, size_t n)
 {
         size_t i = 3;
@@ -187,7 +247,7 @@ static int on_text(MD_TEXTTYPE type, const MD_CHAR *text, MD_SIZE size, void *ar
                 buf_addch(out, '\n');
                 break;
         case MD_TEXT_ENTITY:
-                md_entity_add(out, text, size);
+                add_entity(out, text, size);
                 break;
         case MD_TEXT_NULLCHAR:
                 buf_addstr(out, "\xef\xbf\xbd");
@@ -203,39 +263,28 @@ static int on_text(MD_TEXTTYPE type, const MD_CHAR *text, MD_SIZE size, void *ar
         return 0;
 }
 
-/* The address of a link or image, entities decoded; returns its number. */
-static size_t add_link(struct parser *p, const MD_ATTRIBUTE *url)
+/* An image inside a link belongs to the link: a label has one address. */
+static int enter_link(struct parser *p, const MD_ATTRIBUTE *url)
 {
         struct md_doc *doc = p->doc;
         size_t off = doc->urls.len;
 
+        if (p->link_depth++ > 0)
+                return 0;
         for (size_t i = 0; url->size > 0 && url->substr_offsets[i] < url->size; i++) {
                 const char *piece = url->text + url->substr_offsets[i];
                 size_t n = url->substr_offsets[i + 1] - url->substr_offsets[i];
 
                 if (url->substr_types[i] == MD_TEXT_ENTITY)
-                        md_entity_add(&doc->urls, piece, n);
+                        add_entity(&doc->urls, piece, n);
                 else
                         buf_add(&doc->urls, piece, n);
         }
         doc->links = grow(doc->links, doc->link_count, &doc->link_cap, sizeof(*doc->links));
         doc->links[doc->link_count] =
                 (struct md_link){ off, doc->urls.len - off, doc->text.len, 0 };
-        return ++doc->link_count;
-}
-
-/* An image inside a link belongs to the link: a label has one address. */
-static int enter_link(struct parser *p, const MD_ATTRIBUTE *url)
-{
-        if (p->link_depth++ > 0)
-                return 0;
-        p->link = add_link(p, url);
-        return p->doc->urls.len > URL_BYTES_MAX ? STOP : 0;
-}
-
-static bool same(const char *a, size_t an, const char *b, size_t bn)
-{
-        return an == bn && memcmp(a, b, an) == 0;
+        p->link = ++doc->link_count;
+        return doc->urls.len > URL_BYTES_MAX ? STOP : 0;
 }
 
 static void leave_link(struct parser *p)
@@ -253,7 +302,8 @@ static void leave_link(struct parser *p)
         link->label_len = doc->text.len - link->label;
         label = doc->text.data + link->label;
         /* A cell is plain text: it shows the address itself. */
-        if (p->in_table && link->url_len > 0 && !same(url, link->url_len, label, link->label_len)) {
+        if (p->in_table && link->url_len > 0 &&
+            (link->url_len != link->label_len || memcmp(url, label, link->url_len) != 0)) {
                 buf_addstr(&doc->text, " (");
                 buf_add(&doc->text, url, link->url_len);
                 buf_addstr(&doc->text, ")");
@@ -301,14 +351,6 @@ static int on_leave_span(MD_SPANTYPE type, void *detail, void *arg)
         return 0;
 }
 
-static void enter_list(struct parser *p, bool ordered, bool tight, unsigned start)
-{
-        p->lists = grow(p->lists, p->list_depth, &p->list_cap, sizeof(*p->lists));
-        p->lists[p->list_depth++] =
-                (struct list){ .ordered = ordered, .tight = tight, .next = start };
-        p->open = false;
-}
-
 static void enter_item(struct parser *p, const MD_BLOCK_LI_DETAIL *detail)
 {
         struct list *list = &p->lists[p->list_depth - 1];
@@ -350,15 +392,6 @@ static int add_cell(struct parser *p, const MD_BLOCK_TD_DETAIL *detail)
         return 0;
 }
 
-static void begin_table(struct parser *p, const MD_BLOCK_TABLE_DETAIL *detail)
-{
-        struct md_block *b = begin_block(p, MD_TABLE);
-
-        b->columns = detail->col_count;
-        b->first = p->doc->cell_count;
-        p->in_table = true;
-}
-
 static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
         struct parser *p = arg;
@@ -369,11 +402,15 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
                 p->open = false;
                 return 0;
         case MD_BLOCK_UL:
-                enter_list(p, false, ((MD_BLOCK_UL_DETAIL *)detail)->is_tight, 0);
-                return 0;
         case MD_BLOCK_OL:
-                enter_list(p, true, ((MD_BLOCK_OL_DETAIL *)detail)->is_tight,
-                           ((MD_BLOCK_OL_DETAIL *)detail)->start);
+                p->lists = grow(p->lists, p->list_depth, &p->list_cap, sizeof(*p->lists));
+                p->lists[p->list_depth++] =
+                        type == MD_BLOCK_UL
+                                ? (struct list){ .tight = ((MD_BLOCK_UL_DETAIL *)detail)->is_tight }
+                                : (struct list){ .ordered = true,
+                                                 .tight = ((MD_BLOCK_OL_DETAIL *)detail)->is_tight,
+                                                 .next = ((MD_BLOCK_OL_DETAIL *)detail)->start };
+                p->open = false;
                 return 0;
         case MD_BLOCK_LI:
                 enter_item(p, detail);
@@ -391,7 +428,11 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
                 begin_block(p, MD_PARAGRAPH);
                 return 0;
         case MD_BLOCK_TABLE:
-                begin_table(p, detail);
+                begin_block(p, MD_TABLE);
+                p->in_table = true;
+                p->doc->blocks[p->doc->block_count - 1].columns =
+                        ((MD_BLOCK_TABLE_DETAIL *)detail)->col_count;
+                p->doc->blocks[p->doc->block_count - 1].first = p->doc->cell_count;
                 return 0;
         case MD_BLOCK_TH:
         case MD_BLOCK_TD:
@@ -447,22 +488,7 @@ static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
         return 0;
 }
 
-/* The line without the marks of quotes around it. */
-static struct slice inner_line(const char *line, size_t n)
-{
-        size_t i = 0;
-
-        while (i < n && (line[i] == ' ' || line[i] == '>'))
-                i++;
-        return (struct slice){ line + i, n - i };
-}
-
-static bool is_fence(struct slice line)
-{
-        return line.n >= 3 && (memcmp(line.p, "```", 3) == 0 || memcmp(line.p, "~~~", 3) == 0);
-}
-
-/* |-|:-:| below a line with a bar. */
+/* Is this |-|:-:| below a line with a bar? */
 static bool is_table_rule(struct slice line, struct slice above)
 {
         if (!memchr(line.p, '|', line.n) || !memchr(line.p, '-', line.n) ||
@@ -475,20 +501,9 @@ static bool is_table_rule(struct slice line, struct slice above)
         return true;
 }
 
-/* Every run of dashes is at least three long afterwards. */
-static void add_widened(struct buf *out, struct slice line)
-{
-        for (size_t i = 0; i < line.n; i++) {
-                bool first = line.p[i] == '-' && (i == 0 || line.p[i - 1] != '-');
-
-                buf_addstr(out, first ? "--" : "");
-                buf_addch(out, line.p[i]);
-        }
-}
-
 /*
  * GFM allows one dash per column in the rule of a table, and models write that; md4c 0.4.8 wants
- * three.
+ * three. Makes every run of dashes at least that long, outside of fenced code.
  */
 static void widen_table_rules(struct buf *out, const char *text, size_t n)
 {
@@ -497,15 +512,24 @@ static void widen_table_rules(struct buf *out, const char *text, size_t n)
 
         while (n > 0) {
                 const char *nl = memchr(text, '\n', n);
-                size_t len = nl ? (size_t)(nl - text) : n;
-                struct slice line = inner_line(text, len);
+                size_t len = nl ? (size_t)(nl - text) : n, prefix = 0;
+                struct slice line;
 
-                code ^= is_fence(line);
-                buf_add(out, text, len - line.n);
-                if (!code && is_table_rule(line, above))
-                        add_widened(out, line);
-                else
+                while (prefix < len && (text[prefix] == ' ' || text[prefix] == '>'))
+                        prefix++; /* of a quote */
+                line = (struct slice){ text + prefix, len - prefix };
+                code ^= line.n >= 3 &&
+                        (memcmp(line.p, "```", 3) == 0 || memcmp(line.p, "~~~", 3) == 0);
+                buf_add(out, text, prefix);
+                if (code || !is_table_rule(line, above)) {
                         buf_add(out, line.p, line.n);
+                } else {
+                        for (size_t i = 0; i < line.n; i++) {
+                                if (line.p[i] == '-' && (i == 0 || line.p[i - 1] != '-'))
+                                        buf_addstr(out, "--");
+                                buf_addch(out, line.p[i]);
+                        }
+                }
                 if (!nl)
                         return;
                 buf_addch(out, '\n');

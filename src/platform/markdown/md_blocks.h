@@ -1,9 +1,8 @@
 /*
  * md_blocks: Markdown as a flat list of blocks, each with styled runs of text.
  *
- * md4c reports nested callbacks; every writer wants the same flat picture: which lines, in which
- * quote, at which list depth, with which marker. Entities are decoded, soft and hard breaks are
- * '\n' in the text.
+ * md4c reports nested callbacks; a writer wants lines, each with its quote, list depth and marker.
+ * Entities are decoded; soft and hard breaks are '\n' in the text.
  */
 #ifndef PLATFORM_MARKDOWN_MD_BLOCKS_H
 #define PLATFORM_MARKDOWN_MD_BLOCKS_H
@@ -64,11 +63,15 @@ void md_doc_init(struct md_doc *doc);
 void md_doc_release(struct md_doc *doc);
 /*
  * Parses valid UTF-8 without NUL into *doc (fresh from md_doc_init). Returns 1, or 0 when the text
- * is too long or expands too much to be worth parsing; *doc is then of no use except to be
- * released.
+ * is too long or expands too much; *doc can then only be released.
  */
 int md_doc_parse(struct md_doc *doc, const char *text, size_t n);
-/* The text as it is: a paragraph wherever an empty line stands, no markup. */
+/* The text without markup: a paragraph for each piece between empty lines. */
 void md_doc_plain(struct md_doc *doc, const char *text, size_t n);
+
+/*
+ * md_table.c: one line per row and a rule below the head, aligned for a fixed-width font.
+ */
+void md_table_add(struct buf *out, const struct md_doc *doc, const struct md_block *table);
 
 #endif

@@ -33,7 +33,7 @@ void md_dialect_add_url(struct buf *out, struct slice url)
         }
 }
 
-/* Plain: what is written is what is seen. */
+/* ---- plain: shown as written ---- */
 
 static void plain_text(struct buf *out, char c, char before, char after)
 {
@@ -69,7 +69,7 @@ static void add_entity(struct buf *out, char c)
                 buf_addch(out, c);
 }
 
-/* Discord: any punctuation can be escaped with a backslash, but not in code. */
+/* ---- Discord: a backslash escapes any punctuation, but not in code ---- */
 
 static void discord_text(struct buf *out, char c, char before, char after)
 {
@@ -80,10 +80,7 @@ static void discord_text(struct buf *out, char c, char before, char after)
         buf_addch(out, c);
 }
 
-/*
- * A code block ends at three backticks wherever they are, and inline code at the number it began
- * with.
- */
+/* A code block ends at any three backticks, inline code at as many as it began with. */
 static void discord_code(struct buf *out, char c, char before)
 {
         if (c == '`' && before == '`')
@@ -103,8 +100,8 @@ static bool discord_link(struct buf *open, struct buf *close, struct slice url)
 }
 
 /*
- * Slack: no escape for marks; a zero-width space after one that could open a span takes its power
- * away.
+ * ---- Slack: marks have no escape; a zero-width space after one that could open a span disables it
+ * ----
  */
 
 static void slack_text(struct buf *out, char c, char before, char after)
@@ -123,7 +120,7 @@ static void slack_code(struct buf *out, char c, char before)
         add_entity(out, c);
 }
 
-/* An address such as mailto:bob@here.com: no reason to find out whether it would ping. */
+/* An address such as mailto:bob@here.com might ping, so it stays text. */
 static bool names_a_room(struct slice url)
 {
         for (size_t i = 0; i < url.n; i++) {
@@ -154,7 +151,7 @@ static bool slack_link(struct buf *open, struct buf *close, struct slice url)
         return true;
 }
 
-/* Telegram: a few tags, everything else is text. https://core.telegram.org/bots/api#html-style */
+/* ---- Telegram: a few tags. https://core.telegram.org/bots/api#html-style ---- */
 
 static void telegram_text(struct buf *out, char c, char before, char after)
 {

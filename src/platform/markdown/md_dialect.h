@@ -1,7 +1,7 @@
 /*
- * md_dialect: how each platform writes markup, and what it would mistake for markup.
+ * md_dialect: how each platform writes markup, and what it would take for markup.
  *
- * A new platform is a row in md_dialect.c and an escape function if it has a syntax of its own.
+ * A new platform is a row in md_dialect.c, with escape functions if its syntax is new.
  */
 #ifndef PLATFORM_MARKDOWN_MD_DIALECT_H
 #define PLATFORM_MARKDOWN_MD_DIALECT_H
@@ -34,24 +34,18 @@ struct md_dialect {
         enum md_joint joint;
         const char *bullet, *todo, *done, *rule;
 
-        /*
-         * Adds one ASCII character of text; `before` and `after` are its neighbours, '\n' at a
-         * line's edge.
-         */
+        /* Adds one ASCII character of text, escaped; its neighbours are '\n' at a line's edge. */
         void (*text)(struct buf *out, char c, char before, char after);
         /* The same in code. */
         void (*code)(struct buf *out, char c, char before);
-        /*
-         * Adds the markup around a link's label for an address; false when the platform cannot link
-         * to it.
-         */
+        /* Adds the markup around a link's label; false: the platform cannot link there. */
         bool (*link)(struct buf *open, struct buf *close, struct slice url);
-        /* The platform makes links of bare addresses itself, and dislikes them as labels. */
+        /* The platform makes links of bare addresses itself, and rejects them as labels. */
         bool bare_links;
 };
 
 const struct md_dialect *md_dialect_get(enum markdown_dialect dialect);
-/* Adds an address with everything percent-encoded that is white space or could be markup. */
+/* Adds an address; white space and what could be markup is percent-encoded. */
 void md_dialect_add_url(struct buf *out, struct slice url);
 
 #endif

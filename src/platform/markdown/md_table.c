@@ -1,4 +1,5 @@
-#include "platform/markdown/md_table.h"
+/* A table as aligned text, for platforms that have none. */
+#include "platform/markdown/md_blocks.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* Longer cells are not padded to: one of them would multiply the size of the whole column. */
+/* Columns are padded to this width at most: one long cell would multiply their size. */
 enum { PAD_MAX = 40 };
 
 static const struct {
@@ -20,23 +21,16 @@ static const struct {
         { 0x1f3fb, 0x1f3ff, 0 }, { 0x1f400, 0x1faff, 2 }, { 0x20000, 0x3fffd, 2 },
 };
 
-static size_t char_columns(uint32_t cp)
-{
-        for (size_t i = 0; cp >= widths[0].first && i < COUNT(widths); i++) {
-                if (cp >= widths[i].first && cp <= widths[i].last)
-                        return widths[i].columns;
-        }
-        return 1;
-}
-
 static size_t text_columns(const char *p, size_t n)
 {
-        size_t columns = 0;
+        size_t columns = 0, row;
         uint32_t cp;
 
         for (size_t i = 0; i < n;) {
                 i += utf8_decode(p + i, n - i, &cp);
-                columns += char_columns(cp);
+                for (row = 0; row < COUNT(widths) && cp > widths[row].last; row++)
+                        ;
+                columns += row < COUNT(widths) && cp >= widths[row].first ? widths[row].columns : 1;
         }
         return columns;
 }
@@ -60,16 +54,6 @@ static void add_cell(struct buf *out, const char *text, const struct md_cell *ce
                 repeat(out, ' ', pad);
 }
 
-static void add_rule(struct buf *out, const size_t *width, size_t columns)
-{
-        for (size_t c = 0; c < columns; c++) {
-                if (c > 0)
-                        buf_addstr(out, "-+-");
-                repeat(out, '-', width[c]);
-        }
-        buf_addch(out, '\n');
-}
-
 void md_table_add(struct buf *out, const struct md_doc *doc, const struct md_block *table)
 {
         const struct md_cell *cells = doc->cells + table->first;
@@ -88,8 +72,14 @@ void md_table_add(struct buf *out, const struct md_doc *doc, const struct md_blo
 
                 add_cell(out, doc->text.data, &cells[i], width[c], last);
                 buf_addstr(out, last ? "\n" : " | ");
-                if (i + 1 == table->columns)
-                        add_rule(out, width, table->columns);
+                if (i + 1 != table->columns)
+                        continue;
+                for (c = 0; c < table->columns; c++) { /* the rule below the head */
+                        if (c > 0)
+                                buf_addstr(out, "-+-");
+                        repeat(out, '-', width[c]);
+                }
+                buf_addch(out, '\n');
         }
         free(width);
 }

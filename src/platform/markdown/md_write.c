@@ -1,5 +1,6 @@
-#include "platform/markdown/md_write.h"
-
+/*
+ * Blocks become atoms in a platform's dialect.
+ */
 #include <assert.h>
 #include <ctype.h>
 #include <stdint.h>
@@ -7,13 +8,12 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "platform/markdown/md_atoms.h"
 #include "platform/markdown/md_dialect.h"
-#include "platform/markdown/md_table.h"
 
 /*
- * The bounds that keep the splitter's promise: open spans (a quote, three styles, a link), a
- * marker, an indentation and one glyph together are shorter than MARKDOWN_PART_MIN, whatever the
- * text is.
+ * Bounds that keep the promise to md_atoms_split: open spans (a quote, three styles, a link), a
+ * marker, an indentation and one glyph together are shorter than MARKDOWN_PART_MIN.
  */
 enum {
         GLYPH_MAX = 24,  /* bytes of source in one glyph */
@@ -37,7 +37,7 @@ struct level {
         uint32_t span;
 };
 
-struct writer {
+struct md_writer {
         const struct md_doc *doc;
         const struct markdown_limits *limits;
         const struct md_dialect *dialect;
@@ -54,7 +54,7 @@ struct writer {
         unsigned given; /* styles the block has anyway: a heading is bold */
         size_t link;    /* the link we are in and how it is written */
         enum link_form form;
-        bool in_address; /* not at the first glyph of a link or address */
+        bool in_address; /* after the first glyph of a link or address */
         bool one_line;   /* line breaks are spaces: headings */
 
         size_t indent;    /* of the block's further lines */
@@ -62,11 +62,6 @@ struct writer {
         char before;      /* last character of source, '\n' at the start of a line */
         uint32_t last;    /* last code point */
 };
-
-static bool is_name_char(char c)
-{
-        return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '-';
-}
 
 /* East Asian text has no spaces: a line may be broken between most characters. */
 static bool is_wide(uint32_t cp)
@@ -81,7 +76,7 @@ static bool ends_sentence(uint32_t cp)
                cp == 0xff01 || cp == 0xff1f;
 }
 
-static enum md_cut cut_before(const struct writer *w, uint32_t cp)
+static enum md_cut cut_before(const struct md_writer *w, uint32_t cp)
 {
         if (w->in_address)
                 return w->next == MD_CUT_NEVER ? MD_CUT_NEVER : MD_CUT_LINK;
@@ -91,7 +86,7 @@ static enum md_cut cut_before(const struct writer *w, uint32_t cp)
 }
 
 /* Adds what is in the scratch buffer as one glyph; `cp` is the character it shows. */
-static struct md_atom *add_glyph(struct writer *w, uint32_t span, uint32_t cp)
+static struct md_atom *add_glyph(struct md_writer *w, uint32_t span, uint32_t cp)
 {
         struct md_atom *atom = md_atoms_add(w->a, MD_GLYPH, w->scratch.data, w->scratch.len, span,
                                             cut_before(w, cp));
@@ -103,7 +98,7 @@ static struct md_atom *add_glyph(struct writer *w, uint32_t span, uint32_t cp)
 }
 
 /* A space or a tab. */
-static void add_space(struct writer *w, char c)
+static void add_space(struct md_writer *w, char c)
 {
         md_atoms_add(w->a, MD_SPACE, &c, 1, 0, MD_CUT_NEVER);
         if (w->next > MD_CUT_NEVER && w->next < MD_CUT_LINE)
@@ -111,13 +106,13 @@ static void add_space(struct writer *w, char c)
         w->before = ' ';
 }
 
-static void add_spaces(struct writer *w, size_t n)
+static void add_spaces(struct md_writer *w, size_t n)
 {
         while (n-- > 0)
                 add_space(w, ' ');
 }
 
-static void add_break(struct writer *w, uint32_t span)
+static void add_break(struct md_writer *w, uint32_t span)
 {
         md_atoms_add(w->a, MD_BREAK, "\n", 1, span, MD_CUT_NEVER);
         if (w->next != MD_CUT_NEVER)
@@ -157,7 +152,7 @@ static bool is_control(uint32_t cp)
 enum glyph_kind { GLYPH_TEXT, GLYPH_CODE, GLYPH_ADDRESS };
 
 /* Writes the character at p and returns its length. */
-static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t span,
+static size_t write_glyph(struct md_writer *w, const char *p, size_t n, uint32_t span,
                           enum glyph_kind kind)
 {
         size_t len = cluster_length(p, n);
@@ -185,40 +180,33 @@ static size_t write_glyph(struct writer *w, const char *p, size_t n, uint32_t sp
         return len;
 }
 
-/* Code blocks and tables */
+/* ---- code blocks and tables ---- */
 
 /*
- * The indentation belongs to the code: it must come after the opening markup, and with the text
- * behind it.
+ * Indentation belongs to the code: it is written as glyphs, after the opening markup, and is never
+ * cut from the text that follows it.
  */
-static size_t write_indent(struct writer *w, const char *p, size_t n, uint32_t span)
+static void write_code_line(struct md_writer *w, const char *p, size_t n, uint32_t span)
 {
-        size_t len = 0;
+        size_t i = 0;
 
-        while (len < n && (p[len] == ' ' || p[len] == '\t'))
-                len++;
-        for (size_t i = 0; len < n && i < len && i < INDENT_MAX; i++) {
+        while (i < n && (p[i] == ' ' || p[i] == '\t'))
+                i++;
+        for (size_t k = 0; i < n && k < i && k < INDENT_MAX; k++) {
                 buf_clear(&w->scratch);
-                buf_addch(&w->scratch, p[i]);
+                buf_addch(&w->scratch, p[k]);
                 add_glyph(w, span, ' ');
                 w->next = MD_CUT_NEVER;
         }
-        return len;
-}
-
-static void write_code_line(struct writer *w, const char *p, size_t n, uint32_t span)
-{
-        size_t i = write_indent(w, p, n, span);
-
         while (i < n) {
-                if (p[i] == ' ' || p[i] == '\t') {
+                if (p[i] == ' ' || p[i] == '\t')
                         add_space(w, p[i++]);
-                } else {
+                else
                         i += write_glyph(w, p + i, n - i, span, GLYPH_CODE);
-                }
         }
 }
 
+/* Markup with the language for "%s" and the quote's prefix after each '\n'. */
 static void add_expanded(struct buf *out, const char *markup, const char *lang, struct slice line)
 {
         for (; *markup; markup++) {
@@ -233,7 +221,7 @@ static void add_expanded(struct buf *out, const char *markup, const char *lang, 
         }
 }
 
-static uint32_t code_span(struct writer *w, const char *lang)
+static uint32_t code_span(struct md_writer *w, const char *lang)
 {
         struct md_piece line = w->a->spans[w->container].line;
         const char *prefix = line.len > 0 ? w->dialect->quote_line : "";
@@ -250,7 +238,7 @@ static uint32_t code_span(struct writer *w, const char *lang)
         return md_atoms_span(w->a, w->container, false, w->open.data, w->close.data, line);
 }
 
-static void write_code(struct writer *w, struct slice code, const char *lang)
+static void write_code(struct md_writer *w, struct slice code, const char *lang)
 {
         uint32_t span = code_span(w, lang);
 
@@ -271,19 +259,9 @@ static void write_code(struct writer *w, struct slice code, const char *lang)
         }
 }
 
-static void write_table(struct writer *w, const struct md_block *b)
-{
-        struct buf table;
+/* ---- inline markup ---- */
 
-        buf_init(&table, 0);
-        md_table_add(&table, w->doc, b);
-        write_code(w, (struct slice){ table.data, table.len }, "");
-        buf_release(&table);
-}
-
-/* Inline markup */
-
-static struct md_pair style_pair(const struct writer *w, unsigned style)
+static struct md_pair style_pair(const struct md_writer *w, unsigned style)
 {
         switch (style) {
         case MD_BOLD:
@@ -297,12 +275,12 @@ static struct md_pair style_pair(const struct writer *w, unsigned style)
         }
 }
 
-static uint32_t innermost(const struct writer *w)
+static uint32_t innermost(const struct md_writer *w)
 {
         return w->level_count ? w->levels[w->level_count - 1].span : w->container;
 }
 
-static void push_level(struct writer *w, unsigned style, struct md_pair pair)
+static void push_level(struct md_writer *w, unsigned style, struct md_pair pair)
 {
         struct md_piece line = w->a->spans[w->container].line;
         uint32_t span = md_atoms_span(w->a, innermost(w), style != 0, pair.open, pair.close, line);
@@ -310,8 +288,8 @@ static void push_level(struct writer *w, unsigned style, struct md_pair pair)
         w->levels[w->level_count++] = (struct level){ .style = style, .span = span };
 }
 
-/* Levels that stay open are those before the first that is no longer wanted. */
-static void keep_levels(struct writer *w, unsigned style, bool in_link)
+/* Closes the first level that is not wanted, and all inside it. */
+static void keep_levels(struct md_writer *w, unsigned style, bool in_link)
 {
         for (size_t i = 0; i < w->level_count; i++) {
                 if (w->levels[i].style ? !(w->levels[i].style & style) : !in_link) {
@@ -321,7 +299,7 @@ static void keep_levels(struct writer *w, unsigned style, bool in_link)
         }
 }
 
-static bool has_level(const struct writer *w, unsigned style)
+static bool has_level(const struct md_writer *w, unsigned style)
 {
         for (size_t i = 0; i < w->level_count; i++) {
                 if (w->levels[i].style == style)
@@ -330,11 +308,8 @@ static bool has_level(const struct writer *w, unsigned style)
         return false;
 }
 
-/*
- * The innermost span for a run of this style; opens and reuses levels as needed. w->open/close hold
- * the link.
- */
-static uint32_t enter_style(struct writer *w, unsigned style, struct md_pair mono)
+/* The innermost span for a run of this style; reuses open levels. w->open/close hold the link. */
+static uint32_t enter_style(struct md_writer *w, unsigned style, struct md_pair mono)
 {
         bool in_link = w->form == LINK_SPAN;
 
@@ -350,18 +325,11 @@ static uint32_t enter_style(struct writer *w, unsigned style, struct md_pair mon
         return innermost(w);
 }
 
-static struct slice doc_url(const struct writer *w, size_t link)
+static struct slice link_url(const struct md_writer *w, size_t link)
 {
         const struct md_link *l = &w->doc->links[link - 1];
 
         return (struct slice){ w->doc->urls.data + l->url, l->url_len };
-}
-
-static struct slice doc_label(const struct writer *w, size_t link)
-{
-        const struct md_link *l = &w->doc->links[link - 1];
-
-        return (struct slice){ w->doc->text.data + l->label, l->label_len };
 }
 
 /* Is the label the address itself, perhaps without its scheme? */
@@ -379,9 +347,11 @@ static bool label_is_address(struct slice label, struct slice url)
         return false;
 }
 
-static enum link_form choose_form(struct writer *w, size_t link)
+static enum link_form choose_form(struct md_writer *w, size_t link)
 {
-        struct slice url = doc_url(w, link), label = doc_label(w, link);
+        const struct md_link *l = &w->doc->links[link - 1];
+        struct slice url = link_url(w, link);
+        struct slice label = { w->doc->text.data + l->label, l->label_len };
         size_t max = w->limits->max ? w->limits->max / 4 : URL_MAX;
         bool same = label_is_address(label, url);
 
@@ -400,10 +370,10 @@ static enum link_form choose_form(struct writer *w, size_t link)
         return same ? LINK_LABEL : LINK_BOTH;
 }
 
-/* An address as text. Where the platform turns it into a link itself, it must not be escaped. */
-static void write_address(struct writer *w, size_t link, uint32_t span)
+/* An address as text; not escaped where the platform makes a link of it by itself. */
+static void write_address(struct md_writer *w, size_t link, uint32_t span)
 {
-        struct slice url = doc_url(w, link);
+        struct slice url = link_url(w, link);
         enum glyph_kind kind = GLYPH_TEXT;
         struct buf encoded;
 
@@ -420,7 +390,7 @@ static void write_address(struct writer *w, size_t link, uint32_t span)
         buf_release(&encoded);
 }
 
-static void leave_link(struct writer *w)
+static void leave_link(struct md_writer *w)
 {
         if (w->form == LINK_BOTH) {
                 keep_levels(w, 0, false);
@@ -435,7 +405,7 @@ static void leave_link(struct writer *w)
         w->in_address = false;
 }
 
-static void enter_link(struct writer *w, size_t link)
+static void enter_link(struct md_writer *w, size_t link)
 {
         if (w->link == link)
                 return;
@@ -451,9 +421,9 @@ static void enter_link(struct writer *w, size_t link)
         }
 }
 
-/* Text */
+/* ---- text ---- */
 
-/* The length of the name that pings a whole room, if this begins with one. */
+/* The length of the name at p that pings a whole room; 0: none. */
 static size_t broadcast_length(const char *name, size_t n)
 {
         static const char *const names[] = { "everyone", "here", "channel" };
@@ -465,8 +435,8 @@ static size_t broadcast_length(const char *name, size_t n)
         return 0;
 }
 
-/* At an '@': writes the mention and returns its length in the source, or 0 when it is just text. */
-static size_t write_mention(struct writer *w, const struct md_run *run, const char *p, size_t n,
+/* At an '@': writes the mention and returns its length in the source; 0: it is only text. */
+static size_t write_mention(struct md_writer *w, const struct md_run *run, const char *p, size_t n,
                             uint32_t span)
 {
         size_t max = w->limits->max ? w->limits->max / 4 : UINT16_MAX;
@@ -476,7 +446,8 @@ static size_t write_mention(struct writer *w, const struct md_run *run, const ch
                 return 0;
         if (isalnum((unsigned char)w->before) || (w->before & 0x80)) /* an e-mail address */
                 return 0;
-        while (len < n && len <= NAME_MAX_BYTES && is_name_char(p[len]))
+        while (len < n && len <= NAME_MAX_BYTES &&
+               (isalnum((unsigned char)p[len]) || strchr("_.-", p[len])))
                 len++;
         while (len > 1 && (p[len - 1] == '.' || p[len - 1] == '-'))
                 len--;
@@ -493,7 +464,7 @@ static size_t write_mention(struct writer *w, const struct md_run *run, const ch
         return len;
 }
 
-static void write_line_end(struct writer *w)
+static void write_line_end(struct md_writer *w)
 {
         if (w->one_line || w->link) {
                 add_space(w, ' ');
@@ -506,7 +477,7 @@ static void write_line_end(struct writer *w)
                 w->level_count = 0;
 }
 
-static void write_run(struct writer *w, const struct md_run *run)
+static void write_run(struct md_writer *w, const struct md_run *run)
 {
         const char *text = w->doc->text.data + run->off;
         bool ticks = (run->style & MD_MONO) && memchr(text, '`', run->len);
@@ -539,7 +510,7 @@ static void write_run(struct writer *w, const struct md_run *run)
         }
 }
 
-static void write_runs(struct writer *w, const struct md_block *b)
+static void write_runs(struct md_writer *w, const struct md_block *b)
 {
         for (size_t i = 0; i < b->count; i++)
                 write_run(w, &w->doc->runs[b->first + i]);
@@ -547,12 +518,10 @@ static void write_runs(struct writer *w, const struct md_block *b)
                 leave_link(w);
 }
 
-/* Blocks */
+/* ---- blocks ---- */
 
-/*
- * A heading is a span around the block, so that a cut repeats it; bold inside it says nothing new.
- */
-static void write_heading(struct writer *w, const struct md_block *b)
+/* A heading is a span around the block, so a cut repeats it. Bold inside it adds nothing. */
+static void write_heading(struct md_writer *w, const struct md_block *b)
 {
         static const char *const open[] = { "# ", "## ", "### " };
         bool native = w->dialect->headings && b->level <= COUNT(open) && !b->list_depth;
@@ -571,7 +540,7 @@ static void write_heading(struct writer *w, const struct md_block *b)
         w->container = outer;
 }
 
-static void write_marker(struct writer *w, const struct md_block *b)
+static void write_marker(struct md_writer *w, const struct md_block *b)
 {
         const struct md_dialect *d = w->dialect;
 
@@ -590,8 +559,8 @@ static void write_marker(struct writer *w, const struct md_block *b)
         w->before = '\n';
 }
 
-/* The span of the quote a block is in: the same as before while it is the same quote. */
-static uint32_t quote_span(struct writer *w, const struct md_block *b)
+/* The span of the quote a block is in; shared by all blocks of one quote. */
+static uint32_t quote_span(struct md_writer *w, const struct md_block *b)
 {
         const struct md_dialect *d = w->dialect;
         unsigned depth = b->quote_depth < d->quote_depth ? b->quote_depth : d->quote_depth;
@@ -614,8 +583,8 @@ static uint32_t quote_span(struct writer *w, const struct md_block *b)
                              d->quote.close ? d->quote.close : "", line);
 }
 
-/* Whose line prefix an empty line between two blocks has: what both are in. */
-static uint32_t shared_container(const struct writer *w, uint32_t next, const struct md_block *b)
+/* The span whose line prefix an empty line between two blocks has: the quote both are in. */
+static uint32_t shared_container(const struct md_writer *w, uint32_t next, const struct md_block *b)
 {
         if (next == w->container)
                 return next;
@@ -625,8 +594,8 @@ static uint32_t shared_container(const struct writer *w, uint32_t next, const st
                                                                                : w->container;
 }
 
-/* Line breaks between the previous block and this one, and how good a place for a cut that is. */
-static void begin_block(struct writer *w, const struct md_block *b)
+/* Writes the line breaks after the previous block, and the marker of a list item. */
+static void begin_block(struct md_writer *w, const struct md_block *b)
 {
         uint32_t container = quote_span(w, b);
         unsigned depth = b->list_depth < DEPTH_MAX ? b->list_depth : DEPTH_MAX;
@@ -672,16 +641,11 @@ static bool shows_nothing(const struct md_doc *doc, const struct md_block *b)
         return true;
 }
 
-static void write_code_block(struct writer *w, const struct md_block *b)
+static void write_block(struct md_writer *w, const struct md_block *b)
 {
         const struct md_run *run = &w->doc->runs[b->first];
+        struct buf table;
 
-        if (b->count > 0) /* one style: one run */
-                write_code(w, (struct slice){ w->doc->text.data + run->off, run->len }, b->lang);
-}
-
-static void write_block(struct writer *w, const struct md_block *b)
-{
         if (shows_nothing(w->doc, b))
                 return;
         begin_block(w, b);
@@ -693,10 +657,15 @@ static void write_block(struct writer *w, const struct md_block *b)
                 write_heading(w, b);
                 break;
         case MD_CODE:
-                write_code_block(w, b);
+                if (b->count > 0) /* one style: one run */
+                        write_code(w, (struct slice){ w->doc->text.data + run->off, run->len },
+                                   b->lang);
                 break;
         case MD_TABLE:
-                write_table(w, b);
+                buf_init(&table, 0);
+                md_table_add(&table, w->doc, b);
+                write_code(w, (struct slice){ table.data, table.len }, "");
+                buf_release(&table);
                 break;
         case MD_RULE:
                 buf_clear(&w->scratch);
@@ -707,7 +676,7 @@ static void write_block(struct writer *w, const struct md_block *b)
         w->previous = b;
 }
 
-/* Nothing the model writes pings everybody, or anybody by number */
+/* ---- pings ---- */
 
 static bool spells_broadcast(const struct md_atoms *a, size_t i)
 {
@@ -723,10 +692,10 @@ static bool spells_broadcast(const struct md_atoms *a, size_t i)
 }
 
 /*
- * After writing, because the letters of "@everyone" may come from several runs whose markup the
- * dialect left out.
+ * Breaks every "@everyone" and "<@number" that the text spells. Runs after writing, because the
+ * letters may come from several runs whose markup the dialect left out.
  */
-static void defuse(struct md_atoms *a)
+static void defuse_pings(struct md_atoms *a)
 {
         for (size_t i = 0; i < a->count; i++) {
                 struct md_atom *atom = &a->items[i];
@@ -749,7 +718,7 @@ static void defuse(struct md_atoms *a)
 void md_write(const struct md_doc *doc, const struct markdown_limits *limits,
               struct md_atoms *atoms)
 {
-        struct writer w = {
+        struct md_writer w = {
                 .doc = doc,
                 .limits = limits,
                 .dialect = md_dialect_get(limits->dialect),
@@ -765,7 +734,7 @@ void md_write(const struct md_doc *doc, const struct markdown_limits *limits,
         for (size_t i = 0; i < doc->block_count; i++)
                 write_block(&w, &doc->blocks[i]);
         if (w.dialect->broadcast)
-                defuse(atoms);
+                defuse_pings(atoms);
         buf_release(&w.scratch);
         buf_release(&w.open);
         buf_release(&w.close);

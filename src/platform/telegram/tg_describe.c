@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-struct writer {
+struct description_writer {
         struct arena *arena;
         const struct tg_self *self;
         struct buf text;
@@ -29,13 +29,13 @@ const char *tg_describe_name(struct arena *arena, const json_t *who)
 
 /* ---- in a line ---- */
 
-static void add_location(struct writer *w, const json_t *location)
+static void add_location(struct description_writer *w, const json_t *location)
 {
         buf_addf(&w->text, "%.6f, %.6f", json_number_value(json_object_get(location, "latitude")),
                  json_number_value(json_object_get(location, "longitude")));
 }
 
-static void add_venue(struct writer *w, const json_t *venue)
+static void add_venue(struct description_writer *w, const json_t *venue)
 {
         buf_addf(&w->text, "%s, %s (", json_str(venue, "title", ""),
                  json_str(venue, "address", ""));
@@ -43,19 +43,19 @@ static void add_venue(struct writer *w, const json_t *venue)
         buf_addch(&w->text, ')');
 }
 
-static void add_contact(struct writer *w, const json_t *contact)
+static void add_contact(struct description_writer *w, const json_t *contact)
 {
         const char *name = tg_describe_name(w->arena, contact);
 
         buf_addf(&w->text, "%s %s", name ? name : "", json_str(contact, "phone_number", ""));
 }
 
-static void add_dice(struct writer *w, const json_t *dice)
+static void add_dice(struct description_writer *w, const json_t *dice)
 {
         buf_addf(&w->text, "%s %" PRId64, json_str(dice, "emoji", ""), json_int(dice, "value", 0));
 }
 
-static void add_checklist(struct writer *w, const json_t *checklist)
+static void add_checklist(struct description_writer *w, const json_t *checklist)
 {
         const json_t *tasks = json_object_get(checklist, "tasks");
 
@@ -69,14 +69,14 @@ static void add_checklist(struct writer *w, const json_t *checklist)
         }
 }
 
-static void add_story(struct writer *w, const json_t *story)
+static void add_story(struct description_writer *w, const json_t *story)
 {
         const char *owner = tg_describe_name(w->arena, json_object_get(story, "chat"));
 
         buf_addstr(&w->text, owner ? owner : "an unknown chat");
 }
 
-static void add_paid_media(struct writer *w, const json_t *media)
+static void add_paid_media(struct description_writer *w, const json_t *media)
 {
         buf_addf(&w->text, "%" PRId64 " stars", json_int(media, "star_count", 0));
 }
@@ -86,7 +86,7 @@ static void add_paid_media(struct writer *w, const json_t *media)
 /*
  * Nested text: a string, a list, or an object around either. The JSON reader bounds the depth.
  */
-static void add_rich_text(struct writer *w, const json_t *rich)
+static void add_rich_text(struct description_writer *w, const json_t *rich)
 {
         const char *name = json_str(rich, "username", NULL);
 
@@ -105,7 +105,7 @@ static void add_rich_text(struct writer *w, const json_t *rich)
 }
 
 /* Text on a line of its own, if there is any. */
-static void add_rich_line(struct writer *w, const json_t *rich)
+static void add_rich_line(struct description_writer *w, const json_t *rich)
 {
         size_t before = w->text.len;
 
@@ -115,7 +115,7 @@ static void add_rich_line(struct writer *w, const json_t *rich)
 }
 
 /* The members of a block that show text, in the order they are shown. Blocks are nested. */
-static void add_rich_block(struct writer *w, const json_t *block)
+static void add_rich_block(struct description_writer *w, const json_t *block)
 {
         static const char *const before[] = { "summary", "text", "expression" };
         static const char *const inside[] = { "blocks", "items" };
@@ -147,7 +147,7 @@ static void add_rich_block(struct writer *w, const json_t *block)
                 add_rich_line(w, json_object_get(block, after[i]));
 }
 
-static void add_rich_message(struct writer *w, const json_t *message)
+static void add_rich_message(struct description_writer *w, const json_t *message)
 {
         add_rich_block(w, message);
         while (w->text.len > 0 && w->text.data[w->text.len - 1] == '\n')
@@ -162,7 +162,7 @@ static void add_rich_message(struct writer *w, const json_t *message)
 /* clang-format off */
 static const struct {
         const char *field, *kind, *prefix, *member;
-        void (*add)(struct writer *w, const json_t *body);
+        void (*add)(struct description_writer *w, const json_t *body);
 } kinds[] = {
         { "venue",        "location", "Venue: ",        NULL,                add_venue        }, /* has a location too */
         { "location",     "location", "Location: ",     NULL,                add_location     },
@@ -182,7 +182,7 @@ static const struct {
 bool tg_describe(struct arena *arena, const struct tg_self *self, const json_t *message,
                  struct tg_description *out)
 {
-        struct writer w = { .arena = arena, .self = self };
+        struct description_writer w = { .arena = arena, .self = self };
 
         for (size_t i = 0; i < COUNT(kinds); i++) {
                 const json_t *body = json_object_get(message, kinds[i].field);
