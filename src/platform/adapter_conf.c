@@ -1,94 +1,97 @@
 /*
- * One member of "adapters": the keys every adapter has, and those of its platform. The two go into
- * two structs, so the object is read twice; each reading permits the other's keys.
+ * One member of "adapters": the keys every adapter has, and those of its platform. They go into two
+ * structs, so the object is read twice; each reading permits the other's keys.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "platform/kinds.h"
+#include "platform/platform.h"
 
 #define AT(field) offsetof(struct adapter_common, field)
 
 /* clang-format off */
 static const struct setting pace_settings[] = {
         { "perSecond", SETTING_NUMBER, "-1", -1, 10000, .at = AT(pace.per_second) - AT(pace),
-          .help = "Calls per second of the whole adapter; 0: no limit, -1: as the platform permits." },
-        { "perChatPerSecond", SETTING_NUMBER, "-1", -1, 10000, .at = AT(pace.per_chat_per_second) - AT(pace),
-          .help = "Calls per second in one chat; 0: no limit, -1: as the platform permits." },
+          .help = "Calls per second of the whole adapter; 0: no limit, -1: the platform's default." },
+        { "perChatPerSecond", SETTING_NUMBER, "-1", -1, 10000,
+          .at = AT(pace.per_chat_per_second) - AT(pace),
+          .help = "Calls per second in one chat; 0: no limit, -1: the platform's default." },
         { "perGroupPerMinute", SETTING_NUMBER, "-1", -1, 100000,
           .at = AT(pace.per_group_per_minute) - AT(pace),
-          .help = "Calls per minute in one group; 0: no limit, -1: as the platform permits." },
+          .help = "Calls per minute in one group; 0: no limit, -1: the platform's default." },
         SETTING_END,
 };
 
 static const struct setting rate_settings[] = {
         { "turns", SETTING_INT, "-1", -1, 1000, .at = AT(rate.turns) - AT(rate),
-          .help = "Turns one person may cause in one channel within the time; 0: no limit, -1: 5, and no limit on "
-                  "`cli` and `api`." },
+          .help = "Turns one person may cause in one channel within `seconds`; 0: no limit, -1: 5, "
+                  "and no limit on `cli` and `api`." },
         { "seconds", SETTING_INT, "60", 1, 86400, .at = AT(rate.seconds) - AT(rate),
-          .help = "The time in which they are counted." },
+          .help = "The period in which turns are counted." },
         SETTING_END,
 };
 
 static const struct setting budget_settings[] = {
         { "usdPerDay", SETTING_NUMBER, "0", 0, 1000000, .at = AT(budget.usd_per_day) - AT(budget),
-          .help = "What turns may cost from midnight to midnight (UTC), in US dollars; 0: no limit." },
+          .help = "What turns may cost per day (UTC), in US dollars; 0: no limit." },
         SETTING_END,
 };
 
 const struct setting adapter_common_settings[] = {
         { "enabled", SETTING_BOOL, "true", .at = AT(enabled),
-          .help = "An adapter that is not enabled is known but not connected." },
+          .help = "If false, the adapter is listed but not connected." },
         { "agent", SETTING_STRING, "null", 1, 100, .at = AT(agent),
-          .help = "Who answers where no rule says otherwise; without it `defaultAgent`, or the only agent." },
+          .help = "The agent that answers where no rule names another; by default `defaultAgent`, or "
+                  "the only agent." },
         { "admins", SETTING_STRINGS, "[]", .at = AT(admins),
           .help = "Ids of people who are answered everywhere, unless `block` names them." },
         { "dm", SETTING_STRINGS, "\"none\"", .at = AT(dm),
-          .help = "Whose direct messages are answered: `everyone`, `none`, or a list of ids, `person:ID` and `role:ID`; `pairing` gives "
-                  "others a code by which the operator lets them in." },
+          .help = "Whose direct messages are answered: `everyone`, `none`, or a list of ids, "
+                  "`person:ID` and `role:ID`; `pairing` gives others a code with which the operator "
+                  "can admit them." },
         { "channels", SETTING_STRINGS, "[]", .at = AT(channels),
-          .help = "Ids of channels and groups, or `guild:ID`, where everybody is answered; `*` is all." },
+          .help = "Ids of channels and groups, or `guild:ID`, where everyone is answered; `*` is all." },
         { "allow", SETTING_STRINGS, "[]", .at = AT(allow),
-          .help = "Who is answered besides: `user:ID`, `person:ID`, `role:ID`, `channel:ID`, `guild:ID`, a plain id (user or "
-                  "channel), or `*`." },
+          .help = "Who else is answered: `user:ID`, `person:ID`, `role:ID`, `channel:ID`, `guild:ID`, "
+                  "a plain id (user or channel), or `*`." },
         { "block", SETTING_STRINGS, "[]", .at = AT(block),
-          .help = "Who is never answered, whatever the others say; entries as in `allow`." },
+          .help = "Who is never answered, whatever the other lists say; entries as in `allow`." },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),
           .help = "How many turns one person may cause." },
         { "maxHops", SETTING_INT, "3", 0, 100, .at = AT(max_hops),
-          .help = "Messages that have passed through more bots than this are not answered." },
+          .help = "Messages that passed through more bots than this are not answered." },
         { "budget", SETTING_GROUP, "{}", .group = budget_settings, .at = AT(budget),
           .help = "What the turns of this adapter may cost." },
         { "chatCommands", SETTING_BOOL, "true", .at = AT(commands),
-          .help = "`/new`, `/stop`, `/status`, `/why`, `/pause`, `/resume` and `/help` are for the bot itself, not for its "
-                  "agent; on `api` only where it is written." },
+          .help = "`/new`, `/stop`, `/status`, `/why`, `/pause`, `/resume` and `/help` are handled "
+                  "here and not passed to the agent; on `api` only if set." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
-          .help = "Wait this long for further messages of the same person before answering; -1: the platform's default." },
+          .help = "How long to wait for further messages of the same person before answering; -1: the "
+                  "platform's default." },
         { "debounceMaxMs", SETTING_INT, "15000", 0, 3600000, .at = AT(debounce_max_ms),
-          .help = "However many messages follow, the answer is not put off longer than this." },
+          .help = "The longest an answer is delayed by further messages." },
         { "conversationSeconds", SETTING_INT, "-1", -1, 86400, .at = AT(conversation_seconds),
-          .help = "In groups: so long after the last exchange the same person is understood without a mention; 0: never, -1: the "
-                  "platform's default." },
+          .help = "In groups: how long after an exchange the same person needs no mention; 0: always "
+                  "needed, -1: the platform's default." },
         { "dmConversationSeconds", SETTING_INT, "-1", -1, 604800, .at = AT(dm_conversation_seconds),
-          .help = "In direct messages: so long after the last exchange the same session goes on; 0: it never ends, -1: the "
-                  "platform's default." },
+          .help = "In direct messages: how long after an exchange the session continues; 0: for ever, "
+                  "-1: the platform's default." },
         { "autoThreadChars", SETTING_INT, "-1", -1, 1000000, .at = AT(thread_chars),
-          .help = "Longer answers in a group begin a thread, where the platform has threads; 0: never, -1: the platform's "
-                  "default." },
+          .help = "Longer answers in a group begin a thread, where the platform has threads; 0: "
+                  "never, -1: the platform's default." },
         { "partDelayMs", SETTING_INT, "0", 0, 60000, .at = AT(part_delay_ms),
-          .help = "An answer in several messages: so long between one and the next, so that people can read along; 0: as fast as the "
-                  "platform takes them." },
+          .help = "Pause between the messages of one answer, so that people can read along; 0: none." },
         { "slowReactionMs", SETTING_INT, "-1", -1, 600000, .at = AT(slow_ms),
-          .help = "In groups: a message is marked with 👀 when its answer takes longer, then with ✅ or ❌; 0: never, -1: the "
-                  "platform's default." },
+          .help = "In groups: a message whose answer takes longer is marked with 👀, then with ✅ or "
+                  "❌; 0: never, -1: the platform's default." },
         { "maxAgeSeconds", SETTING_INT, "0", 0, 31536000, .at = AT(max_age_seconds),
-          .help = "Messages older than this when they arrive are stored and marked expired, not answered; 0: "
-                  "no limit." },
+          .help = "Messages older than this on arrival are stored and marked expired, not answered; "
+                  "0: no limit." },
         { "caFile", SETTING_STRING, "null", 1, 4096, .at = AT(ca_file),
-          .help = "A PEM file with the certificates to trust, instead of the system's: for a self-hosted server or a "
-                  "simulator with a certificate of its own." },
+          .help = "A PEM file with the certificates to trust instead of the system's: for a "
+                  "self-hosted server or a simulator with its own certificate." },
         { "pace", SETTING_GROUP, "{}", .group = pace_settings, .help = "How fast we may send.",
           .at = AT(pace) },
         SETTING_END,
@@ -103,7 +106,7 @@ static const struct setting *own_settings(const struct platform_ops *ops)
         return ops->settings ? ops->settings : no_settings;
 }
 
-/* "type" and the keys of a table, NULL-terminated; free the array, not the words. */
+/* "type" and the keys of a table, NULL-terminated; free the array, not the keys. */
 static const char **type_and_keys(const struct setting *table)
 {
         size_t n = 0;
@@ -163,27 +166,17 @@ static const struct platform_ops *read_type(const struct settings_source *src, c
         return NULL;
 }
 
-static int read_common(struct settings_source *src, const char *path, const json_t *object,
-                       struct adapter_conf *c, struct error *err)
+/* Reads one of the two tables; the keys of the other are permitted. */
+static int read_table(struct settings_source *src, const char *path, const json_t *object,
+                      const struct setting *table, const struct setting *other, void *out,
+                      struct error *err)
 {
-        const char **also = type_and_keys(own_settings(c->ops));
-        int rc = settings_read(src, path, object, common_tables, also, &c->common, err);
+        const struct setting *const tables[] = { table, NULL };
+        const char **permitted = type_and_keys(other);
+        int rc = settings_read(src, path, object, tables, permitted, out, err);
 
-        free(also);
+        free(permitted);
         return rc;
-}
-
-static int read_own(struct settings_source *src, const char *path, const json_t *object,
-                    struct adapter_conf *c, struct error *err)
-{
-        const struct setting *const tables[] = { own_settings(c->ops), NULL };
-        const char **also = type_and_keys(adapter_common_settings);
-        int rc = settings_read(src, path, object, tables, also, c->conf, err);
-
-        free(also);
-        if (rc < 0 || !c->ops->check)
-                return rc;
-        return c->ops->check(src, path, c->conf, err);
 }
 
 static struct adapter_conf *read_at(struct settings_source *src, const char *path, const char *name,
@@ -196,10 +189,15 @@ static struct adapter_conf *read_at(struct settings_source *src, const char *pat
         c->ops = ops;
         c->conf = mem_zalloc(ops->conf_size);
         c->raw = json_deep_copy(object);
-        if (read_common(src, path, object, c, err) == 0 && read_own(src, path, object, c, err) == 0)
-                return c;
-        adapter_conf_free(c);
-        return NULL;
+        if (read_table(src, path, object, adapter_common_settings, own_settings(ops), &c->common,
+                       err) < 0 ||
+            read_table(src, path, object, own_settings(ops), adapter_common_settings, c->conf,
+                       err) < 0 ||
+            (ops->check && ops->check(src, path, c->conf, err) < 0)) {
+                adapter_conf_free(c);
+                return NULL;
+        }
+        return c;
 }
 
 struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name,

@@ -13,9 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define MEMORY_MAX ((size_t)1024 * 1024)
-
-/* ---- the lock ---- */
+#define STATE_MAX ((size_t)1024 * 1024)
 
 int adapter_file_lock(const struct adapter *a, const struct secret *token, struct error *err)
 {
@@ -31,7 +29,7 @@ int adapter_file_lock(const struct adapter *a, const struct secret *token, struc
                 error_set(err, ERR_BUSY,
                           "another adapter or process of this data directory already uses this "
                           "botToken; each bot may be connected once");
-                adapter_file_unlock(fd);
+                close(fd);
                 fd = -1;
         }
         free(path);
@@ -45,31 +43,29 @@ void adapter_file_unlock(int lock)
                 close(lock);
 }
 
-/* ---- the file ---- */
-
-static char *memory_path(const struct adapter *a)
+static char *state_path(const struct adapter *a)
 {
         return mem_printf("%s/state/%s-%s.json", a->dir, a->ops->name, a->name);
 }
 
 json_t *adapter_file_read(const struct adapter *a)
 {
-        char *path = memory_path(a);
-        json_t *memory = file_read_json(path, MEMORY_MAX);
+        char *path = state_path(a);
+        json_t *state = file_read_json(path, STATE_MAX);
 
         free(path);
-        if (json_is_object(memory))
-                return memory;
-        json_decref(memory);
+        if (json_is_object(state))
+                return state;
+        json_decref(state);
         return json_object();
 }
 
-void adapter_file_write(const struct adapter *a, const json_t *memory)
+void adapter_file_write(const struct adapter *a, const json_t *state)
 {
-        char *path = memory_path(a), *text = json_text(memory);
+        char *path = state_path(a), *text = json_text(state);
 
         if (file_replace(path, text) < 0)
-                log_warn("cannot keep what an adapter must remember", LOG_S("adapter", a->name),
+                log_warn("cannot write an adapter's state file", LOG_S("adapter", a->name),
                          LOG_S("file", path), LOG_S("why", strerror(errno)));
         free(path);
         free(text);

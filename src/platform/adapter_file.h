@@ -1,9 +1,8 @@
 /*
- * adapter_memory: what an adapter must remember over a restart besides the store, and the lock on
- * its token.
+ * adapter_file: an adapter's small state file, and the lock on its token.
  *
- * Rare and small: which commands were registered, where a chat has moved to, where an operator is
- * reached.
+ * The file holds what must survive a restart and is not in the store: which commands were
+ * published, which chats moved, how an operator is reached. It is written rarely.
  */
 #ifndef PLATFORM_ADAPTER_FILE_H
 #define PLATFORM_ADAPTER_FILE_H
@@ -15,7 +14,7 @@
 #include "platform/platform.h"
 
 /*
- * A descriptor that holds the lock, or -1 with a sentence: another adapter or process of this data
+ * A descriptor that holds the lock. -1 with an error: another adapter or process of this data
  * directory has the token.
  */
 int adapter_file_lock(const struct adapter *a, const struct secret *token, struct error *err);
@@ -23,10 +22,7 @@ int adapter_file_lock(const struct adapter *a, const struct secret *token, struc
 void adapter_file_unlock(int lock);
 /* The object in state/<platform>-<adapter>.json; an empty one when there is none. Yours. */
 json_t *adapter_file_read(const struct adapter *a);
-/*
- * Replaces the file in one step; a failure is logged, and the memory lives on until the process
- * ends.
- */
-void adapter_file_write(const struct adapter *a, const json_t *memory);
+/* Replaces the file atomically. A failure is logged, and the change is lost with the process. */
+void adapter_file_write(const struct adapter *a, const json_t *state);
 
 #endif

@@ -1,7 +1,4 @@
-/*
- * The registry of adapters: what the configuration names, connected, and what the road may ask of
- * it.
- */
+/* The registry of adapters: opens and closes what is configured, and answers the road. */
 #include "platform/adapters.h"
 
 #include <stdio.h>
@@ -10,15 +7,15 @@
 
 #include "base/mem.h"
 
-/* ---- answers that must wait for the loop ---- */
+/* ---- deliveries that cannot begin ---- */
 
 static void on_refuse(void *arg)
 {
         struct adapters *as = arg;
-        struct refusal *f;
+        struct refused_delivery *f;
 
-        while ((f = STAILQ_FIRST(&as->refusals))) {
-                STAILQ_REMOVE_HEAD(&as->refusals, next);
+        while ((f = STAILQ_FIRST(&as->refused))) {
+                STAILQ_REMOVE_HEAD(&as->refused, next);
                 if (as->road)
                         delivery_result(as->road, f->delivery, f->fence, &f->result);
                 free(f);
@@ -28,7 +25,7 @@ static void on_refuse(void *arg)
 static void refuse(struct adapters *as, const struct delivery *d, enum send_outcome outcome,
                    enum error_kind kind, const char *why)
 {
-        struct refusal *f = mem_zalloc(sizeof(*f));
+        struct refused_delivery *f = mem_zalloc(sizeof(*f));
 
         snprintf(f->why, sizeof(f->why), "%s", why);
         f->delivery = d->id;
@@ -36,7 +33,7 @@ static void refuse(struct adapters *as, const struct delivery *d, enum send_outc
         f->result = (struct send_result){
                 .outcome = outcome, .kind = kind, .why = f->why, .retry_after_ms = -1
         };
-        STAILQ_INSERT_TAIL(&as->refusals, f, next);
+        STAILQ_INSERT_TAIL(&as->refused, f, next);
         timer_start(as->refuse, 0);
 }
 
@@ -46,7 +43,7 @@ void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outco
         refuse(a->all, d, outcome, kind, why);
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir)
 {
@@ -57,7 +54,7 @@ struct adapters *adapters_new(struct loop *l, struct http_client *http, const ch
         as->dir = mem_strdup(dir);
         map_init(&as->by_name);
         LIST_INIT(&as->events);
-        STAILQ_INIT(&as->refusals);
+        STAILQ_INIT(&as->refused);
         as->refuse = timer_new(l, on_refuse, as);
         return as;
 }
@@ -66,7 +63,7 @@ void adapters_set_road(struct adapters *as, struct road *r)
 {
         as->road = r;
         for (size_t i = 0; i < as->count; i++)
-                as->slots[i]->adapter.road = r;
+                as->entries[i]->adapter.road = r;
 }
 
 void adapters_set_public_url(struct adapters *as, const char *url)
@@ -75,7 +72,7 @@ void adapters_set_public_url(struct adapters *as, const char *url)
 
         as->public_url = mem_strdup(url);
         for (size_t i = 0; i < as->count; i++)
-                as->slots[i]->adapter.public_url = as->public_url;
+                as->entries[i]->adapter.public_url = as->public_url;
         free(old);
 }
 
@@ -86,92 +83,79 @@ void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b)
         as->bus = b;
 }
 
-static void slot_close(struct slot *s)
+static void entry_close(struct adapter_entry *e)
 {
-        if (s->open && s->adapter.ops->close)
-                s->adapter.ops->close(&s->adapter);
-        s->open = false;
-        s->adapter.self = NULL;
-        http_client_free(s->http);
-        s->http = NULL;
+        if (e->open && e->adapter.ops->close)
+                e->adapter.ops->close(&e->adapter);
+        e->open = false;
+        e->adapter.self = NULL;
+        http_client_free(e->http);
+        e->http = NULL;
 }
 
-static void slot_free(struct slot *s)
+static void entry_free(struct adapter_entry *e)
 {
-        slot_close(s);
-        adapter_conf_free(s->conf);
-        free(s);
+        entry_close(e);
+        adapter_conf_free(e->conf);
+        free(e);
 }
 
 void adapters_free(struct adapters *as)
 {
-        struct refusal *f;
+        struct refused_delivery *f;
 
         if (!as)
                 return;
         adapters_set_journal(as, NULL, NULL);
         adapters_set_road(as, NULL);
         for (size_t i = 0; i < as->count; i++)
-                slot_free(as->slots[i]);
-        while ((f = STAILQ_FIRST(&as->refusals))) {
-                STAILQ_REMOVE_HEAD(&as->refusals, next);
+                entry_free(as->entries[i]);
+        while ((f = STAILQ_FIRST(&as->refused))) {
+                STAILQ_REMOVE_HEAD(&as->refused, next);
                 free(f);
         }
         timer_free(as->refuse);
         map_release(&as->by_name);
-        free(as->slots);
+        free(as->entries);
         free(as->dir);
         free(as->public_url);
         free(as);
 }
 
-/* ---- reconciling ---- */
-
-/* Takes the conf over; the adapter must be closed. */
-static void slot_use(struct slot *s, struct adapters *as, struct adapter_conf *conf)
+/* Takes the conf over and connects. The adapter must be closed. */
+static void entry_open(struct adapter_entry *e, struct adapters *as, struct adapter_conf *conf)
 {
-        struct adapter_conf *old = s->conf;
-
-        s->conf = conf;
-        s->adapter.ops = conf->ops;
-        s->adapter.name = conf->name;
-        s->adapter.common = &conf->common;
-        s->adapter.conf = conf->conf;
-        s->adapter.all = as;
-        s->adapter.loop = as->loop;
-        s->adapter.http = as->http;
-        s->adapter.road = as->road;
-        s->adapter.dir = as->dir;
-        s->adapter.public_url = as->public_url;
-        adapter_conf_free(old);
-}
-
-static int choose_client(struct slot *s, struct error *err)
-{
-        struct adapter *a = &s->adapter;
-        struct http_client_options options = { .ca_file = a->common->ca_file };
-
-        if (!options.ca_file)
-                return 0;
-        a->http = s->http = http_client_new(a->loop, &options, err);
-        return s->http ? 0 : -1;
-}
-
-static void slot_open(struct slot *s)
-{
-        struct adapter *a = &s->adapter;
+        struct http_client_options options = { .ca_file = conf->common.ca_file };
+        struct adapter *a = &e->adapter;
+        struct adapter_conf *old = e->conf;
         struct error err = { 0 };
 
+        e->conf = conf;
+        a->ops = conf->ops;
+        a->name = conf->name;
+        a->common = &conf->common;
+        a->conf = conf->conf;
+        a->all = as;
+        a->loop = as->loop;
+        a->http = as->http;
+        a->road = as->road;
+        a->dir = as->dir;
+        a->public_url = as->public_url;
+        a->failures = 0;
+        adapter_conf_free(old);
         if (!a->common->enabled) {
                 adapter_enter(a, ADAPTER_OFF, "not enabled");
                 return;
         }
         adapter_enter(a, ADAPTER_CONNECTING, NULL);
-        if (choose_client(s, &err) == 0 && a->ops->open(a, &err) == 0)
-                s->open = true;
-        else
+        if (options.ca_file)
+                a->http = e->http = http_client_new(a->loop, &options, &err);
+        e->open = (e->http || !options.ca_file) && a->ops->open(a, &err) == 0;
+        if (!e->open)
                 adapter_stopped(a, err.text);
 }
+
+/* ---- a new configuration ---- */
 
 /* A handle may stay the same while the secret behind it was rotated. */
 static bool same_secrets(const struct adapter_conf *a, const struct adapter_conf *b)
@@ -189,38 +173,21 @@ static bool same_secrets(const struct adapter_conf *a, const struct adapter_conf
         return true;
 }
 
-static bool same_conf(const struct adapter_conf *a, const struct adapter_conf *b)
-{
-        return a->ops == b->ops && json_equal(a->raw, b->raw) && same_secrets(a, b);
-}
-
-/* The confs by name; -1 when a name is there twice. */
-static int index_confs(struct map *names, struct adapter_conf *const *confs, size_t count,
-                       struct error *err)
-{
-        for (size_t i = 0; i < count; i++) {
-                if (map_put(names, confs[i]->name, confs[i]))
-                        return error_set(err, ERR_INVALID, "adapter '%s' is there twice",
-                                         confs[i]->name);
-        }
-        return 0;
-}
-
 static void drop_unwanted(struct adapters *as, const struct map *wanted)
 {
         size_t kept = 0;
 
         for (size_t i = 0; i < as->count; i++) {
-                struct slot *s = as->slots[i];
+                struct adapter_entry *e = as->entries[i];
 
-                if (map_get(wanted, s->conf->name)) {
-                        as->slots[kept++] = s;
+                if (map_get(wanted, e->conf->name)) {
+                        as->entries[kept++] = e;
                         continue;
                 }
-                map_remove(&as->by_name, s->conf->name);
-                slot_close(s);
-                adapter_stopped(&s->adapter, "it is not configured any more");
-                slot_free(s);
+                map_remove(&as->by_name, e->conf->name);
+                entry_close(e);
+                adapter_stopped(&e->adapter, "removed from the configuration");
+                entry_free(e);
         }
         as->count = kept;
 }
@@ -229,50 +196,48 @@ static void drop_unwanted(struct adapters *as, const struct map *wanted)
  * Makes one adapter what the conf says. It is in the map before it opens: the road may ask for it
  * at once.
  */
-static struct slot *settle(struct adapters *as, struct adapter_conf *conf)
+static struct adapter_entry *apply_one(struct adapters *as, struct adapter_conf *conf)
 {
-        struct slot *s = map_get(&as->by_name, conf->name);
+        struct adapter_entry *e = map_get(&as->by_name, conf->name);
 
-        if (s && same_conf(s->conf, conf)) {
+        if (e && e->conf->ops == conf->ops && json_equal(e->conf->raw, conf->raw) &&
+            same_secrets(e->conf, conf)) {
                 adapter_conf_free(conf);
-                return s;
+                return e;
         }
-        if (s) {
-                slot_close(s);
-                adapter_enter(&s->adapter, ADAPTER_OFF, "its configuration changed");
+        if (e) {
+                entry_close(e);
+                adapter_enter(&e->adapter, ADAPTER_OFF, "its configuration changed");
         } else {
-                s = mem_zalloc(sizeof(*s));
-                map_put(&as->by_name, conf->name, s);
+                e = mem_zalloc(sizeof(*e));
+                map_put(&as->by_name, conf->name, e);
         }
-        slot_use(s, as, conf);
-        slot_open(s);
-        return s;
-}
-
-static void settle_all(struct adapters *as, struct adapter_conf **confs, size_t count)
-{
-        struct slot **slots = mem_array(count, sizeof(*slots));
-
-        for (size_t i = 0; i < count; i++) {
-                slots[i] = settle(as, confs[i]);
-                confs[i] = NULL;
-        }
-        free(as->slots);
-        as->slots = slots;
-        as->count = count;
+        entry_open(e, as, conf);
+        return e;
 }
 
 int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count,
                    struct error *err)
 {
+        struct adapter_entry **entries;
         struct map wanted;
-        int rc;
+        int rc = 0;
 
         map_init(&wanted);
-        rc = index_confs(&wanted, confs, count, err);
+        for (size_t i = 0; rc == 0 && i < count; i++)
+                if (map_put(&wanted, confs[i]->name, confs[i]))
+                        rc = error_set(err, ERR_INVALID, "two adapters have the name '%s'",
+                                       confs[i]->name);
         if (rc == 0) {
                 drop_unwanted(as, &wanted);
-                settle_all(as, confs, count);
+                entries = mem_array(count, sizeof(struct adapter_entry *));
+                for (size_t i = 0; i < count; i++) {
+                        entries[i] = apply_one(as, confs[i]);
+                        confs[i] = NULL;
+                }
+                free(as->entries);
+                as->entries = entries;
+                as->count = count;
         }
         for (size_t i = 0; i < count; i++) {
                 adapter_conf_free(confs[i]);
@@ -284,18 +249,18 @@ int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t coun
 
 struct adapter *adapters_find(struct adapters *as, const char *name)
 {
-        struct slot *s = map_get(&as->by_name, name);
+        struct adapter_entry *e = map_get(&as->by_name, name);
 
-        return s ? &s->adapter : NULL;
+        return e ? &e->adapter : NULL;
 }
 
 void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg)
 {
         for (size_t i = 0; i < as->count; i++)
-                fn(arg, &as->slots[i]->adapter);
+                fn(arg, &as->entries[i]->adapter);
 }
 
-/* ---- the road's hooks ---- */
+/* ---- what the road asks ---- */
 
 unsigned adapters_abilities(struct adapters *as, const char *adapter)
 {
@@ -313,24 +278,17 @@ bool adapters_ready(struct adapters *as, const char *adapter)
         return a && a->state == ADAPTER_UP;
 }
 
-static double chosen(double configured, double platform)
-{
-        return configured < 0 ? platform : configured;
-}
-
 void adapters_limits(struct adapters *as, const char *adapter, struct pace_limits *out)
 {
         const struct adapter *a = adapters_find(as, adapter);
 
-        *out = (struct pace_limits){ 0 };
-        if (!a)
-                return;
-        *out = a->ops->pace;
-        out->per_second = chosen(a->common->pace.per_second, out->per_second);
-        out->per_channel_second =
-                chosen(a->common->pace.per_chat_per_second, out->per_channel_second);
-        out->per_channel_minute =
-                chosen(a->common->pace.per_group_per_minute, out->per_channel_minute);
+        *out = a ? a->ops->pace : (struct pace_limits){ 0 };
+        if (a && a->common->pace.per_second >= 0)
+                out->per_second = a->common->pace.per_second;
+        if (a && a->common->pace.per_chat_per_second >= 0)
+                out->per_channel_second = a->common->pace.per_chat_per_second;
+        if (a && a->common->pace.per_group_per_minute >= 0)
+                out->per_channel_minute = a->common->pace.per_group_per_minute;
 }
 
 bool adapters_channel_is_group(struct adapters *as, const char *adapter, const char *channel)
@@ -340,6 +298,13 @@ bool adapters_channel_is_group(struct adapters *as, const char *adapter, const c
         return a && a->ops->is_group && a->ops->is_group(a, channel);
 }
 
+const char *adapters_thread_at(struct adapters *as, const struct incoming *in)
+{
+        const struct adapter *a = adapters_find(as, in->adapter);
+
+        return a && a->ops->thread_at ? a->ops->thread_at(a, in) : NULL;
+}
+
 static bool mention(void *arg, struct slice name, struct buf *out)
 {
         const struct adapter *a = arg;
@@ -347,12 +312,16 @@ static bool mention(void *arg, struct slice name, struct buf *out)
         return a->ops->mention(a, name, out);
 }
 
-static int render(struct adapter *a, const char *text, size_t caption, struct rendered *out,
-                  struct error *err)
+static int render(struct adapters *as, const char *name, const char *text, bool caption,
+                  struct rendered *out, struct error *err)
 {
+        struct adapter *a = adapters_find(as, name);
         struct markdown_limits limits;
         struct markdown_parts parts;
 
+        *out = (struct rendered){ 0 };
+        if (!a)
+                return error_set(err, ERR_MISSING, "there is no adapter '%s'", name);
         if (a->ops->as_written) {
                 out->parts = mem_array(1, sizeof(*out->parts));
                 out->parts[0].text = mem_strdup(text);
@@ -360,7 +329,8 @@ static int render(struct adapter *a, const char *text, size_t caption, struct re
                 return 0;
         }
         limits = a->ops->text;
-        limits.caption = caption;
+        if (!caption)
+                limits.caption = 0;
         limits.mention = a->ops->mention && a->self ? mention : NULL;
         limits.mention_arg = a;
         if (markdown_render(text, strlen(text), &limits, &parts, err) < 0)
@@ -374,31 +344,16 @@ static int render(struct adapter *a, const char *text, size_t caption, struct re
         return 0;
 }
 
-static struct adapter *find_renderer(struct adapters *as, const char *name, struct rendered *out,
-                                     struct error *err)
-{
-        struct adapter *a = adapters_find(as, name);
-
-        *out = (struct rendered){ 0 };
-        if (!a)
-                error_set(err, ERR_MISSING, "there is no adapter '%s'", name);
-        return a;
-}
-
 int adapters_render(struct adapters *as, const char *adapter, const char *text,
                     struct rendered *out, struct error *err)
 {
-        struct adapter *a = find_renderer(as, adapter, out, err);
-
-        return a ? render(a, text, 0, out, err) : -1;
+        return render(as, adapter, text, false, out, err);
 }
 
 int adapters_caption(struct adapters *as, const char *adapter, const char *text,
                      struct rendered *out, struct error *err)
 {
-        struct adapter *a = find_renderer(as, adapter, out, err);
-
-        return a ? render(a, text, a->ops->text.caption, out, err) : -1;
+        return render(as, adapter, text, true, out, err);
 }
 
 void adapters_send(struct adapters *as, const struct delivery *d)
@@ -432,18 +387,20 @@ void adapters_reconcile(struct adapters *as, const struct delivery *d)
         refuse(as, d, SEND_UNSURE, ERR_NET, why);
 }
 
-struct unrecalled {
+/* ---- lookups ---- */
+
+struct failed_history {
         channel_history_fn *done;
         void *arg;
         struct error err;
 };
 
-static void on_unrecalled(void *arg)
+static void on_failed_history(void *arg)
 {
-        struct unrecalled *u = arg;
+        struct failed_history *f = arg;
 
-        u->done(u->arg, NULL, 0, &u->err);
-        free(u);
+        f->done(f->arg, NULL, 0, &f->err);
+        free(f);
 }
 
 void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,
@@ -451,26 +408,51 @@ void adapters_channel_history(struct adapters *as, const char *adapter, const ch
                               void *arg)
 {
         struct adapter *a = adapters_find(as, adapter);
-        struct unrecalled *u;
+        struct failed_history *f;
 
         if (a && a->state == ADAPTER_UP && a->ops->channel_history) {
                 a->ops->channel_history(a, channel, thread, limit, done, arg);
                 return;
         }
-        u = mem_zalloc(sizeof(*u));
-        u->done = done;
-        u->arg = arg;
+        f = mem_zalloc(sizeof(*f));
+        f->done = done;
+        f->arg = arg;
         if (a && a->ops->channel_history)
-                error_set(&u->err, ERR_NET, "adapter '%s' is not connected", adapter);
+                error_set(&f->err, ERR_NET, "adapter '%s' is not connected", adapter);
         else
-                error_set(&u->err, ERR_INVALID,
-                          "adapter '%s' cannot read what was said in a channel", adapter);
-        loop_defer(as->loop, on_unrecalled, u);
+                error_set(&f->err, ERR_INVALID, "adapter '%s' cannot read a channel's history",
+                          adapter);
+        loop_defer(as->loop, on_failed_history, f);
 }
 
-const char *adapters_thread_at(struct adapters *as, const struct incoming *in)
+static int fail_lookup(const struct adapter *a, const char *name, const char *what,
+                       struct error *err)
 {
-        const struct adapter *a = adapters_find(as, in->adapter);
+        if (!a)
+                return error_set(err, ERR_MISSING, "there is no adapter '%s'", name);
+        return error_set(err, ERR_MISSING, "platform '%s' cannot look up %s", a->ops->name, what);
+}
 
-        return a && a->ops->thread_at ? a->ops->thread_at(a, in) : NULL;
+int adapters_channel_info(struct adapters *as, const char *adapter, const char *channel,
+                          channel_info_fn *done, void *arg, struct error *err)
+{
+        struct adapter *a = adapters_find(as, adapter);
+
+        if (!a || !a->ops->channel_info)
+                return fail_lookup(a, adapter, "channels", err);
+        if (a->state != ADAPTER_UP)
+                return error_set(err, ERR_NET, "adapter '%s' is not connected", adapter);
+        return a->ops->channel_info(a, channel, done, arg, err);
+}
+
+int adapters_user_info(struct adapters *as, const char *adapter, const char *user,
+                       user_info_fn *done, void *arg, struct error *err)
+{
+        struct adapter *a = adapters_find(as, adapter);
+
+        if (!a || !a->ops->user_info)
+                return fail_lookup(a, adapter, "users", err);
+        if (a->state != ADAPTER_UP)
+                return error_set(err, ERR_NET, "adapter '%s' is not connected", adapter);
+        return a->ops->user_info(a, user, done, arg, err);
 }

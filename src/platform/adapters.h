@@ -10,11 +10,11 @@
 #include "platform/platform.h"
 
 /* A delivery that was not even begun; its outcome is reported from the loop. */
-struct refusal {
+struct refused_delivery {
         int64_t delivery, fence;
         struct send_result result;
         char why[200];
-        STAILQ_ENTRY(refusal) next;
+        STAILQ_ENTRY(refused_delivery) next;
 };
 
 struct adapters {
@@ -26,18 +26,18 @@ struct adapters {
         LIST_HEAD(, adapter_event) events; /* being written */
         char *dir;
         char *public_url;
-        struct slot **slots; /* in the order of the configuration */
+        struct adapter_entry **entries; /* in the order of the configuration */
         size_t count;
-        struct map by_name; /* → struct slot */
-        STAILQ_HEAD(, refusal) refusals;
+        struct map by_name; /* → struct adapter_entry */
+        STAILQ_HEAD(, refused_delivery) refused;
         struct timer *refuse;
 };
 
-/* One configured adapter. */
-struct slot {
+/* A configured adapter. */
+struct adapter_entry {
         struct adapter adapter; /* first: platforms know only this part */
         struct adapter_conf *conf;
-        struct http_client *http; /* with caFile its own; else NULL, and all share one */
+        struct http_client *http; /* its own, with caFile; NULL: the shared one */
         bool open;                /* ops->open worked, ops->close is due */
 };
 

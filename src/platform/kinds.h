@@ -11,7 +11,4 @@ extern const struct platform_ops cli_platform;
 extern const struct platform_ops discord_platform;
 extern const struct platform_ops telegram_platform;
 
-/* The platform with this name, or NULL. */
-const struct platform_ops *platform_find(const char *name);
-
 #endif

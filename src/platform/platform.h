@@ -1,10 +1,11 @@
 /*
- * platform: a kind of place where people chat; an adapter is one configured connection to it.
+ * platform: a kind of chat service; an adapter is one configured connection to it.
  *
- * Three contracts kept apart: platform_ops is what the road may ask of a platform; the adapter_*
- * functions are what a platform may tell the road; the registry (adapters_*) is what the rest of
- * the program sees. An adapter translates; it does not decide. Waiting, retrying, pacing and
- * splitting live once, on the road and in this room's shared code.
+ * Three contracts are kept apart: platform_ops is what the road may ask of a platform; the
+ * adapter_* functions are what a platform may report; the registry (adapters_*) is what the rest of
+ * the program sees. An adapter translates; it does not decide. What platforms share is in this
+ * room: intake.h (updates on their way to the inbox), attachment_fetch.h, send_outcome.h,
+ * adapter_file.h, markdown/.
  */
 #ifndef PLATFORM_PLATFORM_H
 #define PLATFORM_PLATFORM_H
@@ -27,23 +28,23 @@ struct adapter;
 /* Settings every adapter has besides its own. */
 struct adapter_common {
         bool enabled;
-        char *agent;         /* who answers when no rule says otherwise; NULL: the only agent */
+        char *agent;         /* answers where no rule names another; NULL: the only agent */
         int64_t debounce_ms; /* -1: the platform's default */
         int64_t debounce_max_ms;
         int64_t max_age_seconds; /* older backlog is stored and marked expired; 0: no limit */
-        struct setting_list admins, dm, allow, block,
-                channels; /* who is answered; dispatch knows what they mean */
+        /* access; dispatch knows what the entries mean */
+        struct setting_list admins, dm, allow, block, channels;
         struct {
                 int64_t turns, seconds; /* turns -1: 5, or no limit on a trusted platform */
         } rate;
         int64_t max_hops; /* bots a message may have passed through */
-                          /* Of a conversation and its answers; -1: the platform's default. */
+        /* -1: the platform's default, see platform_manners */
         int64_t conversation_seconds, dm_conversation_seconds, thread_chars, slow_ms;
         int64_t part_delay_ms; /* between the messages of one answer */
         struct {
                 double usd_per_day; /* 0: no limit */
         } budget;
-        bool commands; /* /new, /stop ... are understood; not written: unless ops->for_programs */
+        bool commands; /* /new, /stop ... are for us; default: unless ops->for_programs */
         char *ca_file; /* certificates its connections trust; NULL: the system's */
         struct {
                 /* -1: the platform's default */
@@ -52,82 +53,39 @@ struct adapter_common {
 };
 extern const struct setting adapter_common_settings[];
 
-/* How a bot behaves where people chat; each may be set for an adapter. 0: never. */
+/* Defaults of how a bot behaves in chats. 0: never. */
 struct platform_manners {
-        /* after an exchange in a group, the same person is understood without a mention */
+        /* in a group: the same person needs no mention for so long after an exchange */
         int64_t conversation_seconds;
-        /* a session in a DM ends so long after the last exchange */
+        /* in a DM: a session ends so long after the last exchange */
         int64_t dm_conversation_seconds;
-        int64_t thread_chars; /* longer answers in a group begin a thread */
-        /* a message in a group is marked when its answer takes longer */
-        int64_t slow_ms;
+        int64_t thread_chars; /* in a group: longer answers begin a thread */
+        int64_t slow_ms;      /* in a group: a message is marked when its answer takes longer */
 };
 
-struct platform_ops {
-        const char *name;  /* "telegram": in the configuration, the API and the journal */
-        const char *title; /* "Telegram": for people */
-        const char *help;
-        /* for adapter_bad_token: which token is right, and the variable that may hold it, or NULL
-         */
-        const char *token_hint, *token_variable;
-        /* ADAPTER_* of road.h; an adapter may narrow it by its settings */
-        unsigned can;
-        struct markdown_limits text; /* dialect, unit, longest message and caption */
-        /* whoever reads here renders Markdown: the text passes unchanged, in one part */
-        bool as_written;
-        int64_t debounce_ms;             /* default */
-        struct platform_manners manners; /* default */
-        struct pace_limits pace;         /* default */
-        /* not people but programs write here: chat commands are text like any other */
-        bool for_programs;
-        /* whoever can write here has shown a key already: no access rules, no mention needed */
-        bool trusted;
-        const struct setting *settings; /* own keys, into a struct of conf_size bytes */
-        size_t conf_size;
-        int (*check)(struct settings_source *src, const char *path, const void *conf,
-                     struct error *err); /* optional */
-        /* begins; adapter_ready or adapter_lost follow */
-        int (*open)(struct adapter *a, struct error *err);
-        void (*close)(struct adapter *a);
-        /* NULL with ADAPTER_JOURNALED */
-        void (*send)(struct adapter *a, const struct delivery *d);
-        void (*reconcile)(struct adapter *a, const struct delivery *d); /* with ADAPTER_READBACK */
-        unsigned (*abilities)(const struct adapter *a);                 /* NULL: `can` */
-        /* for pacing; NULL: never */
-        bool (*is_group)(const struct adapter *a, const char *channel);
-        /*
-         * `@name` in a text we send becomes a mention: see markdown_mention_fn. NULL: names stay
-         * text.
-         */
-        bool (*mention)(const struct adapter *a, struct slice name, struct buf *out);
-        /*
-         * A post to /api/v2/channels/<platform>/<adapter>/webhook; NULL: it takes none. Nobody has
-         * asked for a key: the platform checks the post's own proof, and answers the exchange, now
-         * or later.
-         */
-        void (*webhook)(struct adapter *a, struct http_exchange *x);
-        /*
-         * What the head of such a post proves, asked before its body is read and again before
-         * `webhook`: strangers must not fill our memory. Answers and returns false when it is
-         * refused. NULL: only the body can prove it.
-         */
-        bool (*webhook_admits)(struct adapter *a, struct http_exchange *x);
-        /*
-         * The last messages of a channel, asked of the platform now: one call of done, later. NULL:
-         * it cannot.
-         */
-        void (*channel_history)(struct adapter *a, const char *channel, const char *thread,
-                                unsigned limit, channel_history_fn *done, void *arg);
-        /* The id a thread begun at this message would have. NULL: there are no threads. */
-        const char *(*thread_at)(const struct adapter *a, const struct incoming *in);
-        /* what agents and the API may call; ends with a NULL name; NULL: none */
-        const struct platform_tool *tools;
+/* ---- what may be asked of a platform ---- */
+
+struct channel_info {
+        const char *id;
+        enum chat_kind kind;
+        const char *name;   /* NULL: it has none */
+        const char *topic;  /* NULL: none */
+        const char *parent; /* the channel of a thread, the category of a channel; NULL: none */
+        int64_t members;    /* -1: not known */
 };
+struct user_info {
+        const char *id;
+        const char *username; /* NULL: none */
+        const char *name;     /* as people see it; NULL: none */
+        bool is_bot;
+};
+/* info is borrowed; NULL with an error, of kind ERR_MISSING when there is none. */
+typedef void channel_info_fn(void *arg, const struct channel_info *info, const struct error *err);
+typedef void user_info_fn(void *arg, const struct user_info *info, const struct error *err);
 
 /*
  * A function of a platform that answers at once instead of through the outbox: reading, listing,
- * looking up. What sends goes through the outbox all the same. One call of done, later: result is
- * JSON text, or err says why not.
+ * looking up. Calls done once, later: result is JSON text, or err says why there is none.
  */
 typedef void platform_tool_fn(void *arg, const char *result, const struct error *err);
 struct platform_tool {
@@ -137,10 +95,84 @@ struct platform_tool {
         void (*call)(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg);
 };
 
-/* NULL-terminated: the table of platforms */
+/* A slot that says so may be NULL. */
+struct platform_ops {
+        const char *name;  /* "telegram": in the configuration, the API and the journal */
+        const char *title; /* "Telegram": for people */
+        const char *help;
+        const char *token_hint;      /* for adapter_bad_token: which token is right */
+        const char *token_variable;  /* environment variable that may hold it; NULL: none */
+        unsigned can;                /* ADAPTER_*; `abilities` may narrow it */
+        struct markdown_limits text; /* dialect, unit, longest message and caption */
+        bool as_written;   /* clients render Markdown: text passes unchanged, in one part */
+        bool for_programs; /* programs write here: chat commands are text like any other */
+        bool trusted;      /* senders have shown a key: no access rules, no mention needed */
+        /* defaults of adapter_common */
+        int64_t debounce_ms;
+        struct platform_manners manners;
+        struct pace_limits pace;
+        /* the platform's own settings, into a struct of conf_size bytes; NULL: none */
+        const struct setting *settings;
+        size_t conf_size;
+        /* Checks what a table of settings cannot. May be NULL. */
+        int (*check)(struct settings_source *src, const char *path, const void *conf,
+                     struct error *err);
+
+        /* Starts to connect; adapter_ready or adapter_lost follow. -1: it cannot even try. */
+        int (*open)(struct adapter *a, struct error *err);
+        /* May be NULL. */
+        void (*close)(struct adapter *a);
+
+        /* Carries out a delivery; adapter_sent follows, never before this has returned. NULL with
+         * ADAPTER_JOURNALED. */
+        void (*send)(struct adapter *a, const struct delivery *d);
+        /* With ADAPTER_READBACK: finds out whether a delivery arrived; adapter_sent follows. */
+        void (*reconcile)(struct adapter *a, const struct delivery *d);
+        /* NULL: `can`. */
+        unsigned (*abilities)(const struct adapter *a);
+        /* Is the channel a group, which has a pace of its own? NULL: never. */
+        bool (*is_group)(const struct adapter *a, const char *channel);
+        /* The platform's mention for `@name`, see markdown_mention_fn. NULL: names stay text. */
+        bool (*mention)(const struct adapter *a, struct slice name, struct buf *out);
+        /* The id of a thread begun at this message. NULL: there are no threads. */
+        const char *(*thread_at)(const struct adapter *a, const struct incoming *in);
+
+        /*
+         * A post to /api/v2/channels/<platform>/<adapter>/webhook. No API key was asked for: the
+         * platform checks the post's own proof and answers the exchange, now or later. NULL: 404.
+         */
+        void (*webhook)(struct adapter *a, struct http_exchange *x);
+        /*
+         * Checks the head of such a post, before its body is read and again before `webhook`, so
+         * that strangers cannot fill our memory. Answers and returns false when it is refused.
+         * NULL: only the body can prove it.
+         */
+        bool (*webhook_admits)(struct adapter *a, struct http_exchange *x);
+
+        /* The latest messages of a channel. Calls done once, later. NULL: it cannot. */
+        void (*channel_history)(struct adapter *a, const char *channel, const char *thread,
+                                unsigned limit, channel_history_fn *done, void *arg);
+        /*
+         * Look up a channel or a user. 0: done is called once, later, also when the adapter closes
+         * meanwhile. -1: the id makes no sense, and done is not called. NULL: it cannot.
+         */
+        int (*channel_info)(struct adapter *a, const char *channel, channel_info_fn *done,
+                            void *arg, struct error *err);
+        int (*user_info)(struct adapter *a, const char *user, user_info_fn *done, void *arg,
+                         struct error *err);
+        /* For agents and the API; ends with a NULL name. NULL: none. */
+        const struct platform_tool *tools;
+};
+
+/* The table of platforms, NULL-terminated. */
 extern const struct platform_ops *const platform_kinds[];
+/* The platform with this name, or NULL. */
+const struct platform_ops *platform_find(const char *name);
+
+/* ---- an adapter ---- */
 
 enum adapter_state { ADAPTER_OFF, ADAPTER_CONNECTING, ADAPTER_UP, ADAPTER_LOST, ADAPTER_STOPPED };
+const char *adapter_state_name(enum adapter_state s);
 
 struct adapter {
         const struct platform_ops *ops;
@@ -152,7 +184,7 @@ struct adapter {
         struct http_client *http;
         struct road *road;
         const char *dir;
-        const char *public_url; /* how the API is reached from outside; NULL: not at all */
+        const char *public_url; /* the API's address from outside; NULL: none */
         enum adapter_state state;
         char why[200];                 /* of LOST and STOPPED, for a person */
         int64_t since_ms;              /* wall clock of the last change of state */
@@ -195,26 +227,27 @@ struct adapter_conf {
         void *conf;
         json_t *raw;
 };
+/* Reads a member of "adapters". NULL with an error that names the place. */
 struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name,
                                        const json_t *object, struct error *err);
+/* The same from JSON text (NULL: {}) without "type". */
 struct adapter_conf *adapter_conf_make(const char *name, const char *type, const char *json,
                                        struct error *err);
 void adapter_conf_free(struct adapter_conf *c);
 
-/* ---- the registry: implements the road's adapter hooks ---- */
+/* ---- the registry: implements the road's contract with platforms ---- */
 
-struct adapters;
 struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir);
 /*
- * The road comes later: it needs our hooks to be opened. Before adapters_apply; NULL when the road
- * is about to close.
+ * Before adapters_apply: the road needs the registry to be opened. NULL when the road is about to
+ * close.
  */
 void adapters_set_road(struct adapters *as, struct road *r);
-/* http.publicUrl, copied; NULL: there is none. Adapters that are opened afterwards see it. */
+/* http.publicUrl, copied; NULL: none. */
 void adapters_set_public_url(struct adapters *as, const char *url);
 /*
- * Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped). Without
- * it, or with NULL, they are only logged.
+ * Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped). NULL:
+ * they are only logged.
  */
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b);
 /* Closes the connections. Sends in flight are not reported: the next road_open resumes them. */
@@ -222,14 +255,15 @@ void adapters_free(struct adapters *as);
 /*
  * Reconciles: starts what is new, stops what is gone, restarts what changed, leaves the rest
  * connected. Takes the confs over: each element is NULL afterwards. An adapter that cannot be
- * opened is STOPPED and says why; the others are not harmed. -1, with nothing changed: a name is
- * there twice.
+ * opened is STOPPED and says why; the others are not affected. -1, with nothing changed: two confs
+ * have the same name.
  */
 int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count,
                    struct error *err);
 struct adapter *adapters_find(struct adapters *as, const char *name);
 void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg);
 
+/* struct road_platforms of road/delivery.h */
 unsigned adapters_abilities(struct adapters *as, const char *adapter);
 bool adapters_ready(struct adapters *as, const char *adapter);
 void adapters_limits(struct adapters *as, const char *adapter, struct pace_limits *out);
@@ -245,6 +279,10 @@ void adapters_channel_history(struct adapters *as, const char *adapter, const ch
                               void *arg);
 const char *adapters_thread_at(struct adapters *as, const struct incoming *in);
 
-const char *adapter_state_name(enum adapter_state s);
+/* As the platform's functions. -1 also: no such adapter, not connected, or it cannot. */
+int adapters_channel_info(struct adapters *as, const char *adapter, const char *channel,
+                          channel_info_fn *done, void *arg, struct error *err);
+int adapters_user_info(struct adapters *as, const char *adapter, const char *user,
+                       user_info_fn *done, void *arg, struct error *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "platform/adapters.h"
 
-const struct platform_tool *platform_tool_find(const struct platform_ops *ops, const char *name)
+const struct platform_tool *tool_find(const struct platform_ops *ops, const char *name)
 {
         for (const struct platform_tool *t = ops->tools; t && t->name; t++)
                 if (strcmp(t->name, name) == 0)
@@ -15,41 +15,40 @@ const struct platform_tool *platform_tool_find(const struct platform_ops *ops, c
         return NULL;
 }
 
-struct refusal_of_tool {
+struct failed_tool {
         platform_tool_fn *done;
         void *arg;
         struct error err;
 };
 
-static void on_refused(void *arg)
+static void on_failed_tool(void *arg)
 {
-        struct refusal_of_tool *f = arg;
+        struct failed_tool *f = arg;
 
         f->done(f->arg, NULL, &f->err);
         free(f);
 }
 
-static void refuse_later(struct loop *l, platform_tool_fn *done, void *arg, const struct error *err)
+static void fail_later(struct loop *l, platform_tool_fn *done, void *arg, const struct error *err)
 {
-        struct refusal_of_tool *f = mem_zalloc(sizeof(*f));
+        struct failed_tool *f = mem_zalloc(sizeof(*f));
 
         f->done = done;
         f->arg = arg;
         f->err = *err;
-        loop_defer(l, on_refused, f);
+        loop_defer(l, on_failed_tool, f);
 }
 
 void tool_refuse(struct adapter *a, platform_tool_fn *done, void *arg, const struct error *err)
 {
-        refuse_later(a->loop, done, arg, err);
+        fail_later(a->loop, done, arg, err);
 }
 
-void adapters_tool(void *adapters, const char *adapter, const char *tool, const json_t *arguments,
-                   platform_tool_fn *done, void *arg)
+void tool_call(struct adapters *as, const char *adapter, const char *tool, const json_t *arguments,
+               platform_tool_fn *done, void *arg)
 {
-        struct adapters *as = adapters;
         struct adapter *a = adapters_find(as, adapter);
-        const struct platform_tool *t = a ? platform_tool_find(a->ops, tool) : NULL;
+        const struct platform_tool *t = a ? tool_find(a->ops, tool) : NULL;
         struct error err = { 0 };
 
         if (!a)
@@ -64,7 +63,7 @@ void adapters_tool(void *adapters, const char *adapter, const char *tool, const 
         if (t && err.kind == ERR_NONE)
                 t->call(a, arguments, done, arg);
         else
-                refuse_later(as->loop, done, arg, &err);
+                fail_later(as->loop, done, arg, &err);
 }
 
 const char *tool_text(const json_t *arguments, const char *name, bool required, char space[24],
@@ -73,7 +72,7 @@ const char *tool_text(const json_t *arguments, const char *name, bool required, 
         const json_t *value = json_object_get(arguments, name);
 
         if (err->kind != ERR_NONE)
-                return NULL; /* the first mistake is the one to tell */
+                return NULL; /* the first mistake is the one to report */
         if (json_is_string(value) && (json_string_length(value) > 0 || !required))
                 return json_string_length(value) > 0 ? json_string_value(value) : NULL;
         if (json_is_integer(value)) { /* models like to write ids as numbers */

@@ -158,7 +158,7 @@ static void a_name_that_is_there_twice_changes_nothing(void **state)
 
         apply(f, conf("terminal", "cli", NULL), NULL);
         assert_int_equal(adapters_apply(f->adapters, confs, 2, &err), -1);
-        assert_string_equal(err.text, "adapter 'a' is there twice");
+        assert_string_equal(err.text, "two adapters have the name 'a'");
         assert_null(confs[1]);
         assert_true(adapters_ready(f->adapters, "terminal"));
 }
@@ -289,8 +289,8 @@ static void changes_of_state_are_journaled(void **state)
                 "adapter.lost terminal "
                 "{\"platform\":\"cli\",\"state\":\"lost\",\"why\":\"reset\"}\n"
                 "adapter.stopped terminal "
-                "{\"platform\":\"cli\",\"state\":\"stopped\",\"why\":\"it is not configured any "
-                "more\"}\n");
+                "{\"platform\":\"cli\",\"state\":\"stopped\",\"why\":\"removed from the "
+                "configuration\"}\n");
         apply(f, conf("terminal", "cli", NULL), NULL); /* written but told to nobody */
         adapters_set_journal(f->adapters, NULL, NULL);
         bus_unlisten(b, listener);

@@ -492,7 +492,7 @@ static void tools_match_discords_description(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 json_t *arguments = json_loads(rows[i].arguments, 0, NULL);
 
-                adapters_tool(g->adapters, "dc", rows[i].tool, arguments, on_told, &told);
+                tool_call(g->adapters, "dc", rows[i].tool, arguments, on_told, &told);
                 json_decref(arguments);
                 for (int n = 0; n < 100000 && told <= i; n++)
                         loop_step(g->loop, true);

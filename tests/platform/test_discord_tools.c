@@ -44,7 +44,7 @@ static void call(struct rig *g, const char *tool, const char *arguments)
 
         assert_non_null(parsed);
         told.calls = 0;
-        adapters_tool(g->adapters, "dc", tool, parsed, on_told, NULL);
+        tool_call(g->adapters, "dc", tool, parsed, on_told, NULL);
         json_decref(parsed);
         assert_int_equal(told.calls, 0); /* not before the call has returned */
 }

@@ -193,7 +193,7 @@ static void call_tool(struct http_exchange *x)
 
         if (!a)
                 return;
-        if (!platform_tool_find(a->ops, http_param(x, "tool"))) {
+        if (!tool_find(a->ops, http_param(x, "tool"))) {
                 reply_missing(x, "tool", http_param(x, "tool"));
                 return;
         }
@@ -201,8 +201,8 @@ static void call_tool(struct http_exchange *x)
                 return;
         j = mem_alloc(sizeof(*j));
         api_job_begin(j, x);
-        adapters_tool(api_of(x)->env.adapters, a->name, http_param(x, "tool"), ask.arguments,
-                      on_result, j);
+        tool_call(api_of(x)->env.adapters, a->name, http_param(x, "tool"), ask.arguments, on_result,
+                  j);
         body_release(&b);
 }
 
