@@ -96,6 +96,7 @@ static int telegram_open(struct adapter *a, struct error *err)
         tg->lock = lock;
         tg->saved = adapter_file_read(a);
         LIST_INIT(&tg->calls);
+        LIST_INIT(&tg->lookups);
         TAILQ_INIT(&tg->sends);
         tg_intake_open(tg);
         a->self = tg;
@@ -109,6 +110,7 @@ static void telegram_close(struct adapter *a)
 
         tg_intake_close(tg);
         tg_sends_close(tg);
+        tg_chat_close(tg);
         tg_link_close(tg);
         tg_calls_abort(tg);
         adapter_file_unlock(tg->lock);
@@ -154,4 +156,6 @@ const struct platform_ops telegram_platform = {
         .webhook_admits = tg_intake_admits_post,
         .abilities = telegram_abilities,
         .is_group = telegram_is_group,
+        .channel_info = tg_chat_channel_info,
+        .user_info = tg_chat_user_info,
 };

@@ -8,7 +8,7 @@
  *     tg_update.c   reads an update: tg_text.c its text, tg_describe.c what is neither text nor a
  *                   file
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
- *     tg_chat.c     chats that changed their id
+ *     tg_chat.c     chats that changed their id; lookups of chats and users
  *     tg_commands.c the bot's command menu
  *
  * The token is part of every URL: no URL is ever logged, stored or handed out.
@@ -42,9 +42,11 @@ enum tg_state {
         TG_STOPPED,     /* the operator has to act */
 };
 
+struct tg_lookup;
 struct tg_send;
 TAILQ_HEAD(tg_sends, tg_send);
 LIST_HEAD(tg_calls, tg_call);
+LIST_HEAD(tg_lookups, tg_lookup);
 
 #define TG_ALBUMS 32
 
@@ -80,6 +82,7 @@ struct telegram {
         struct tg_albums albums;
         struct tg_calls calls; /* all of them */
         struct tg_sends sends;
+        struct tg_lookups lookups;
         unsigned limited; /* answers 429 to sends in a row */
 };
 
@@ -129,6 +132,13 @@ const char *tg_reaction(const char *emoji);
 const char *tg_chat_id(const struct telegram *tg, const char *chat);
 /* Remembers, also after a restart, that a chat has a new id. */
 void tg_chat_moved(struct telegram *tg, const char *from, const char *to);
+/* platform_ops.channel_info and .user_info. */
+int tg_chat_channel_info(struct adapter *a, const char *channel, channel_info_fn *done, void *arg,
+                         struct error *err);
+int tg_chat_user_info(struct adapter *a, const char *user, user_info_fn *done, void *arg,
+                      struct error *err);
+/* Lookups under way end as cancelled. */
+void tg_chat_close(struct telegram *tg);
 
 /* ---- tg_commands.c ---- */
 
