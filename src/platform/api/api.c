@@ -1,7 +1,7 @@
 /*
  * Other software as a platform. Messages come in over the REST API. Answers are read from the
- * journal there, and then a delivery is done when it is committed; or each is posted to
- * `callbackUrl`, signed, with an idempotency key.
+ * journal, and then a delivery is done when it is committed; or each is posted to `callbackUrl`,
+ * signed, with an idempotency key.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/kinds.h"
+#include "platform/send_outcome.h"
 
 #define ANSWER_MAX      (64 * 1024)
 #define PLATFORM_ID_MAX 200
@@ -32,24 +33,25 @@ struct api_conf {
 /* clang-format off */
 static const struct setting api_settings[] = {
         { "callbackUrl", SETTING_URL, "null", .at = AT(callback_url),
-          .help = "Each answer is posted here as JSON; without it answers are read from the events of the "
-                  "HTTP API." },
+          .help = "Each answer is posted here as JSON; if not set, answers are read from the events of "
+                  "the HTTP API." },
         { "callbackSecret", SETTING_SECRET, "null", .at = AT(callback_secret),
-          .help = "Signs each post: `X-Dragoman-Signature: t=UNIX,v1=HEX`, the HMAC-SHA256 of `UNIX.BODY`." },
+          .help = "Signs each post: `X-Dragoman-Signature: t=UNIX,v1=HEX`, the HMAC-SHA256 of "
+                  "`UNIX.BODY`." },
         { "callbackIdempotent", SETTING_BOOL, "true", .at = AT(callback_idempotent),
-          .help = "The receiver ignores a repeated `Idempotency-Key`, so a post whose fate is unknown is "
-                  "repeated." },
+          .help = "The receiver ignores a repeated `Idempotency-Key`, so a post with an unknown outcome "
+                  "is repeated." },
         { "timeoutMs", SETTING_INT, "30000", 100, 600000, .at = AT(timeout_ms),
           .help = "The longest one post may take." },
         SETTING_END,
 };
 /* clang-format on */
 
-struct api {
+struct api_adapter {
         TAILQ_HEAD(, post) posts;
 };
 
-/* One delivery on its way to callbackUrl. */
+/* A delivery being posted to callbackUrl. */
 struct post {
         struct adapter *adapter;
         struct http_call *call;
@@ -57,46 +59,28 @@ struct post {
         TAILQ_ENTRY(post) next;
 };
 
-static void post_end(struct post *p, const struct send_result *result)
+static void finish(struct post *p, const struct send_result *result)
 {
-        struct api *api = p->adapter->self;
+        struct api_adapter *api = p->adapter->self;
 
         TAILQ_REMOVE(&api->posts, p, next);
         adapter_sent(p->adapter, p->delivery, p->fence, result);
         free(p);
 }
 
-/* ---- what an answer means ---- */
-
-static bool is_2xx(int status)
-{
-        return status >= 200 && status < 300;
-}
-
-/* Behind a gateway's 502 and 504 the receiver may have done its work. */
-static enum send_outcome outcome_of_status(int status, bool idempotent)
-{
-        if (is_2xx(status))
-                return SEND_DONE;
-        if ((status == 502 || status == 504) && !idempotent)
-                return SEND_UNSURE;
-        return status == 408 || status == 429 || status >= 500 ? SEND_RETRY : SEND_REJECTED;
-}
-
-static enum error_kind kind_of_status(int status)
-{
-        if (is_2xx(status))
-                return ERR_NONE;
-        if (status == 429)
-                return ERR_LIMIT;
-        return status >= 500 || status == 408 ? ERR_NET : ERR_REFUSED;
-}
+/* ---- the answer ---- */
 
 static enum send_outcome outcome_of(const struct http_result *r, bool idempotent)
 {
-        if (r->status > 0)
-                return outcome_of_status(r->status, idempotent);
-        return r->reach == HTTP_NOT_SENT ? SEND_RETRY : SEND_UNSURE;
+        int status = r->status;
+
+        if (status == 0)
+                return r->reach == HTTP_NOT_SENT ? SEND_RETRY : SEND_UNSURE;
+        if (status >= 200 && status < 300)
+                return SEND_DONE;
+        if ((status == 502 || status == 504) && !idempotent)
+                return SEND_UNSURE; /* the receiver behind a gateway may have done its work */
+        return status == 408 || status == 429 || status >= 500 ? SEND_RETRY : SEND_REJECTED;
 }
 
 /* The receiver's own id of what it got: {"id": "..."} or {"id": 7}; else the delivery's. */
@@ -120,9 +104,8 @@ static void on_done(void *arg, const struct http_result *r)
         const struct api_conf *conf = p->adapter->conf;
         struct send_result result = {
                 .outcome = outcome_of(r, conf->callback_idempotent),
-                .kind = r->status > 0 ? kind_of_status(r->status) : r->kind,
                 .retry_after_ms = r->retry_after_ms,
-                .freeze_adapter = true, /* one receiver stands behind all channels */
+                .freeze_adapter = true, /* one receiver serves all channels */
         };
         char id[PLATFORM_ID_MAX], why[300];
 
@@ -134,9 +117,10 @@ static void on_done(void *arg, const struct http_result *r)
                         snprintf(why, sizeof(why), "the callback answered %d", r->status);
                 else
                         snprintf(why, sizeof(why), "the callback could not be made: %s", r->why);
+                result.kind = send_outcome_kind(r->status, r->kind);
                 result.why = why;
         }
-        post_end(p, &result);
+        finish(p, &result);
 }
 
 /* ---- the post ---- */
@@ -178,34 +162,19 @@ static char *signature(const struct secret *secret, const struct buf *body)
                           crypto_hex(digest, sizeof(digest), hex));
 }
 
-static char *traceparent(const char *trace)
-{
-        char span[ID_SPAN_SIZE];
-
-        if (!trace || strlen(trace) != ID_TRACE_SIZE - 1)
-                return NULL;
-        return mem_printf("traceparent: 00-%s-%s-01", trace, id_span(span));
-}
-
-/* Adds an allocated header unless it is NULL. */
-static void add_header(char **headers, size_t *n, char *header)
-{
-        if (header)
-                headers[(*n)++] = header;
-}
-
 static void start_post(struct post *p, const struct delivery *d, const struct buf *body)
 {
         const struct api_conf *conf = p->adapter->conf;
         static const struct http_handlers handlers = { .on_done = on_done };
-        char *headers[5] = { NULL };
+        char *headers[5] = { NULL }, span[ID_SPAN_SIZE];
         size_t n = 0;
 
-        add_header(headers, &n, mem_strdup("Content-Type: application/json"));
-        add_header(headers, &n, mem_printf("Idempotency-Key: dlv-%" PRId64 "-%s", d->id, d->trace));
-        add_header(headers, &n,
-                   conf->callback_secret ? signature(conf->callback_secret, body) : NULL);
-        add_header(headers, &n, traceparent(d->trace));
+        headers[n++] = mem_strdup("Content-Type: application/json");
+        headers[n++] = mem_printf("Idempotency-Key: dlv-%" PRId64 "-%s", d->id, d->trace);
+        if (conf->callback_secret)
+                headers[n++] = signature(conf->callback_secret, body);
+        if (d->trace && strlen(d->trace) == ID_TRACE_SIZE - 1)
+                headers[n++] = mem_printf("traceparent: 00-%s-%s-01", d->trace, id_span(span));
         p->call = http_call_start(p->adapter->http,
                                   &(struct http_request){
                                           .method = "POST",
@@ -224,7 +193,7 @@ static void start_post(struct post *p, const struct delivery *d, const struct bu
 
 static void api_send(struct adapter *a, const struct delivery *d)
 {
-        struct api *api = a->self;
+        struct api_adapter *api = a->self;
         struct post *p = mem_zalloc(sizeof(*p));
         struct buf body;
 
@@ -238,11 +207,11 @@ static void api_send(struct adapter *a, const struct delivery *d)
         buf_release(&body);
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static int api_open(struct adapter *a, struct error *err)
 {
-        struct api *api = mem_zalloc(sizeof(*api));
+        struct api_adapter *api = mem_zalloc(sizeof(*api));
 
         (void)err;
         TAILQ_INIT(&api->posts);
@@ -257,16 +226,16 @@ static void api_close(struct adapter *a)
                                              .kind = ERR_CANCELLED,
                                              .why = "the adapter was stopped",
                                              .retry_after_ms = -1 };
-        struct api *api = a->self;
+        struct api_adapter *api = a->self;
         struct post *p;
 
         while ((p = TAILQ_FIRST(&api->posts))) {
                 /*
-                 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it does not see that the freed post
-                 * left the list
+                 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not see that the
+                 * freed post has left the list
                  */
                 http_call_abort(p->call);
-                post_end(p, &stopped);
+                finish(p, &stopped);
         }
         free(api);
 }
@@ -294,8 +263,8 @@ static int api_check(struct settings_source *src, const char *path, const void *
 const struct platform_ops api_platform = {
         .name = "api",
         .title = "API",
-        .help = "Other software: it posts messages over the HTTP API and gets the answers by "
-                "reading events or by a callback.",
+        .help = "Other software: posts messages over the HTTP API and gets the answers by reading "
+                "events or by a callback.",
         .can = ADAPTER_JOURNALED | ADAPTER_IDEMPOTENT | ADAPTER_THREADS,
         .as_written = true,
         .trusted = true,

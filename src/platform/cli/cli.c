@@ -15,7 +15,7 @@ static int cli_open(struct adapter *a, struct error *err)
 const struct platform_ops cli_platform = {
         .name = "cli",
         .title = "Terminal",
-        .help = "Terminals: `dragoman chat` and whoever else attaches over the HTTP API.",
+        .help = "Terminals: `dragoman chat` and other clients that attach over the HTTP API.",
         .can = ADAPTER_JOURNALED | ADAPTER_THREADS,
         .as_written = true,
         .trusted = true,
