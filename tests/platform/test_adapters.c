@@ -82,7 +82,7 @@ static void adapters_connect_and_wake_the_outbox(void **state)
         assert_int_equal(n, 2);
 }
 
-static void a_reload_leaves_what_did_not_change(void **state)
+static void a_reload_keeps_unchanged_adapters(void **state)
 {
         struct fixture *f = *state;
         struct adapter *terminal;
@@ -103,7 +103,7 @@ static void a_reload_leaves_what_did_not_change(void **state)
         assert_ptr_equal(adapters_find(f->adapters, "terminal"), terminal);
 }
 
-static void a_secret_rotated_behind_its_handle_restarts_the_adapter(void **state)
+static void a_rotated_secret_restarts_the_adapter(void **state)
 {
         static const char text[] =
                 "{\"callbackUrl\": \"http://localhost/x\", \"callbackSecret\": \"env:DRAGOMAN_TEST_SECRET\"}";
@@ -119,7 +119,7 @@ static void a_secret_rotated_behind_its_handle_restarts_the_adapter(void **state
         unsetenv("DRAGOMAN_TEST_SECRET");
 }
 
-static void a_disabled_adapter_is_known_but_off(void **state)
+static void a_disabled_adapter_is_listed_as_off(void **state)
 {
         struct fixture *f = *state;
 
@@ -132,7 +132,7 @@ static void a_disabled_adapter_is_known_but_off(void **state)
         assert_int_equal(adapters_find(f->adapters, "terminal")->state, ADAPTER_OFF);
 }
 
-static void an_adapter_with_its_own_certificates_has_its_own_client(void **state)
+static void own_certificates_need_an_own_http_client(void **state)
 {
         struct fixture *f = *state;
         struct adapter *a;
@@ -150,7 +150,7 @@ static void an_adapter_with_its_own_certificates_has_its_own_client(void **state
         assert_null(a->http); /* the shared one, which this test does not have */
 }
 
-static void a_name_that_is_there_twice_changes_nothing(void **state)
+static void a_duplicate_name_changes_nothing(void **state)
 {
         struct fixture *f = *state;
         struct adapter_conf *confs[] = { conf("a", "cli", NULL), conf("a", "api", NULL) };
@@ -163,7 +163,7 @@ static void a_name_that_is_there_twice_changes_nothing(void **state)
         assert_true(adapters_ready(f->adapters, "terminal"));
 }
 
-static void an_adapter_says_why_it_is_lost_or_stopped(void **state)
+static void a_lost_or_stopped_adapter_says_why(void **state)
 {
         struct fixture *f = *state;
         struct adapter *a;
@@ -180,7 +180,7 @@ static void an_adapter_says_why_it_is_lost_or_stopped(void **state)
         assert_string_equal(adapter_state_name(a->state), "stopped");
 }
 
-static void what_is_received_carries_the_names_of_adapter_and_platform(void **state)
+static void received_events_name_adapter_and_platform(void **state)
 {
         struct fixture *f = *state;
         struct incoming in = { .key = "k", .channel = "c" };
@@ -192,7 +192,7 @@ static void what_is_received_carries_the_names_of_adapter_and_platform(void **st
         assert_string_equal(fake_road.received.platform, "cli");
 }
 
-static void a_send_to_nobody_is_answered_later_and_may_be_repeated(void **state)
+static void a_send_to_a_missing_adapter_is_retried(void **state)
 {
         struct fixture *f = *state;
 
@@ -210,7 +210,7 @@ static void a_send_to_nobody_is_answered_later_and_may_be_repeated(void **state)
         assert_int_equal(fake_road.sent[1].result.outcome, SEND_UNSURE);
 }
 
-static void a_refusal_that_is_still_waiting_dies_with_the_registry(void **state)
+static void pending_refusals_are_freed_with_the_registry(void **state)
 {
         struct fixture *f = *state;
 
@@ -218,7 +218,7 @@ static void a_refusal_that_is_still_waiting_dies_with_the_registry(void **state)
         assert_int_equal(fake_road.count, 0);
 }
 
-static void terminals_and_software_get_the_text_as_it_was_written(void **state)
+static void cli_and_api_get_text_as_written(void **state)
 {
         struct fixture *f = *state;
         struct rendered out;
@@ -234,7 +234,7 @@ static void terminals_and_software_get_the_text_as_it_was_written(void **state)
         assert_int_equal(err.kind, ERR_MISSING);
 }
 
-static void limits_are_the_platforms_unless_the_adapter_sets_them(void **state)
+static void limits_default_to_the_platforms(void **state)
 {
         struct fixture *f = *state;
         struct pace_limits limits;
@@ -302,7 +302,7 @@ static void changes_of_state_are_journaled(void **state)
 
 /* ---- configuration ---- */
 
-static void mistakes_in_an_adapter_are_told_with_their_line(void **state)
+static void configuration_errors_name_their_line(void **state)
 {
         /* clang-format off */
         static const struct {
@@ -349,28 +349,22 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(adapters_connect_and_wake_the_outbox, begin, end),
-                cmocka_unit_test_setup_teardown(a_reload_leaves_what_did_not_change, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        a_secret_rotated_behind_its_handle_restarts_the_adapter, begin, end),
-                cmocka_unit_test_setup_teardown(a_disabled_adapter_is_known_but_off, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        an_adapter_with_its_own_certificates_has_its_own_client, begin, end),
-                cmocka_unit_test_setup_teardown(a_name_that_is_there_twice_changes_nothing, begin,
+                cmocka_unit_test_setup_teardown(a_reload_keeps_unchanged_adapters, begin, end),
+                cmocka_unit_test_setup_teardown(a_rotated_secret_restarts_the_adapter, begin, end),
+                cmocka_unit_test_setup_teardown(a_disabled_adapter_is_listed_as_off, begin, end),
+                cmocka_unit_test_setup_teardown(own_certificates_need_an_own_http_client, begin,
                                                 end),
-                cmocka_unit_test_setup_teardown(an_adapter_says_why_it_is_lost_or_stopped, begin,
+                cmocka_unit_test_setup_teardown(a_duplicate_name_changes_nothing, begin, end),
+                cmocka_unit_test_setup_teardown(a_lost_or_stopped_adapter_says_why, begin, end),
+                cmocka_unit_test_setup_teardown(received_events_name_adapter_and_platform, begin,
                                                 end),
-                cmocka_unit_test_setup_teardown(
-                        what_is_received_carries_the_names_of_adapter_and_platform, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        a_send_to_nobody_is_answered_later_and_may_be_repeated, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        a_refusal_that_is_still_waiting_dies_with_the_registry, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        terminals_and_software_get_the_text_as_it_was_written, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        limits_are_the_platforms_unless_the_adapter_sets_them, begin, end),
+                cmocka_unit_test_setup_teardown(a_send_to_a_missing_adapter_is_retried, begin, end),
+                cmocka_unit_test_setup_teardown(pending_refusals_are_freed_with_the_registry, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(cli_and_api_get_text_as_written, begin, end),
+                cmocka_unit_test_setup_teardown(limits_default_to_the_platforms, begin, end),
                 cmocka_unit_test_setup_teardown(changes_of_state_are_journaled, begin, end),
-                cmocka_unit_test(mistakes_in_an_adapter_are_told_with_their_line),
+                cmocka_unit_test(configuration_errors_name_their_line),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

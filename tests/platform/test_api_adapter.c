@@ -169,7 +169,7 @@ static void the_receiver_can_check_the_signature(void **state)
         free(text);
 }
 
-static void each_answer_of_the_receiver_has_its_meaning(void **state)
+static void each_status_has_its_outcome(void **state)
 {
         /* clang-format off */
         static const struct {
@@ -208,7 +208,7 @@ static void each_answer_of_the_receiver_has_its_meaning(void **state)
         }
 }
 
-static void a_receiver_that_is_not_there_is_tried_again(void **state)
+static void an_unreachable_receiver_is_retried(void **state)
 {
         struct fixture *f = *state;
         struct fake_server *gone = fake_server_new(f->loop, NULL, 0);
@@ -222,7 +222,7 @@ static void a_receiver_that_is_not_there_is_tried_again(void **state)
         assert_non_null(strstr(fake_road.sent[0].why, "the callback could not be made: "));
 }
 
-static void a_connection_cut_before_the_answer_leaves_it_unsure(void **state)
+static void a_cut_connection_leaves_the_post_unsure(void **state)
 {
         struct fixture *f = *state;
         const struct fake_answer cut = { .end = FAKE_RESET };
@@ -233,7 +233,7 @@ static void a_connection_cut_before_the_answer_leaves_it_unsure(void **state)
         assert_int_equal(await(f)->result.outcome, SEND_UNSURE);
 }
 
-static void a_post_in_flight_is_unsure_when_its_adapter_is_removed(void **state)
+static void a_post_of_a_removed_adapter_is_unsure(void **state)
 {
         struct fixture *f = *state;
         const struct fake_answer silent = { .end = FAKE_KEEP };
@@ -248,7 +248,7 @@ static void a_post_in_flight_is_unsure_when_its_adapter_is_removed(void **state)
         assert_int_equal(http_client_active(f->http), 0);
 }
 
-static void a_post_in_flight_at_the_end_is_not_reported(void **state)
+static void a_post_in_flight_at_exit_is_not_reported(void **state)
 {
         struct fixture *f = *state;
         const struct fake_answer silent = { .end = FAKE_KEEP };
@@ -267,14 +267,12 @@ int main(void)
                                                 begin, end),
                 cmocka_unit_test_setup_teardown(an_answer_is_posted_with_key_and_trace, begin, end),
                 cmocka_unit_test_setup_teardown(the_receiver_can_check_the_signature, begin, end),
-                cmocka_unit_test(each_answer_of_the_receiver_has_its_meaning),
-                cmocka_unit_test_setup_teardown(a_receiver_that_is_not_there_is_tried_again, begin,
+                cmocka_unit_test(each_status_has_its_outcome),
+                cmocka_unit_test_setup_teardown(an_unreachable_receiver_is_retried, begin, end),
+                cmocka_unit_test_setup_teardown(a_cut_connection_leaves_the_post_unsure, begin,
                                                 end),
-                cmocka_unit_test_setup_teardown(a_connection_cut_before_the_answer_leaves_it_unsure,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(
-                        a_post_in_flight_is_unsure_when_its_adapter_is_removed, begin, end),
-                cmocka_unit_test_setup_teardown(a_post_in_flight_at_the_end_is_not_reported, begin,
+                cmocka_unit_test_setup_teardown(a_post_of_a_removed_adapter_is_unsure, begin, end),
+                cmocka_unit_test_setup_teardown(a_post_in_flight_at_exit_is_not_reported, begin,
                                                 end),
         };
 

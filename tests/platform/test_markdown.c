@@ -170,7 +170,7 @@ static void each_construct_is_written_in_each_dialect(void **state)
         }
 }
 
-static void text_that_shows_nothing_has_no_parts(void **state)
+static void invisible_text_has_no_parts(void **state)
 {
         static const char *const nothing[] = { "", " \n\n ", "```\n\n```", "[]()", "` `", ">" };
 
@@ -282,7 +282,7 @@ static size_t shown_length(const char *part)
         return n;
 }
 
-static void a_caption_has_what_fits_below_a_file_and_the_rest_follows(void **state)
+static void a_caption_takes_what_fits_and_the_rest_follows(void **state)
 {
         static const struct {
                 size_t caption;
@@ -335,7 +335,7 @@ static void a_caption_has_what_fits_below_a_file_and_the_rest_follows(void **sta
         }
 }
 
-static void markup_at_the_end_of_a_caption_goes_on_behind_it(void **state)
+static void markup_cut_by_a_caption_is_reopened(void **state)
 {
         struct markdown_limits limits = {
                 .dialect = MARKDOWN_TELEGRAM_HTML, .unit = UTF8_UTF16, .max = 4096, .caption = 20
@@ -387,7 +387,7 @@ static void a_cut_code_block_is_closed_and_reopened_with_its_language(void **sta
         free(text);
 }
 
-static void a_cut_falls_between_blocks_before_lines_before_sentences_before_words(void **state)
+static void cuts_prefer_blocks_then_lines_sentences_words(void **state)
 {
         static const struct {
                 const char *glue;
@@ -423,7 +423,7 @@ static void a_cut_falls_between_blocks_before_lines_before_sentences_before_word
         }
 }
 
-static void a_link_is_not_cut_and_a_huge_address_is_not_lost(void **state)
+static void links_are_not_cut_and_huge_addresses_are_kept(void **state)
 {
         struct markdown_limits limits = { .dialect = MARKDOWN_TELEGRAM_HTML,
                                           .unit = UTF8_UTF16,
@@ -474,7 +474,7 @@ static void check_all_dialects(const char *text, size_t n, size_t max)
         }
 }
 
-static void hostile_input_is_answered_like_any_other(void **state)
+static void hostile_input_is_rendered_safely(void **state)
 {
         static const struct {
                 const char *before, *unit;
@@ -524,7 +524,7 @@ static void a_sparse_table_does_not_explode(void **state)
         free(text);
 }
 
-static void text_too_long_to_parse_is_split_whole(void **state)
+static void text_too_long_to_parse_is_split_as_plain_text(void **state)
 {
         char *text = repeated("**first**\r\n\r\n", "word, ", 20000, "last");
         struct markdown_limits limits = { .dialect = MARKDOWN_TELEGRAM_HTML,
@@ -710,19 +710,18 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_construct_is_written_in_each_dialect),
-                cmocka_unit_test(text_that_shows_nothing_has_no_parts),
+                cmocka_unit_test(invisible_text_has_no_parts),
                 cmocka_unit_test(impossible_limits_are_refused),
                 cmocka_unit_test(a_part_may_be_exactly_as_long_as_the_limit),
-                cmocka_unit_test(a_caption_has_what_fits_below_a_file_and_the_rest_follows),
-                cmocka_unit_test(markup_at_the_end_of_a_caption_goes_on_behind_it),
+                cmocka_unit_test(a_caption_takes_what_fits_and_the_rest_follows),
+                cmocka_unit_test(markup_cut_by_a_caption_is_reopened),
                 cmocka_unit_test(an_emoji_of_several_code_points_is_not_cut),
                 cmocka_unit_test(a_cut_code_block_is_closed_and_reopened_with_its_language),
-                cmocka_unit_test(
-                        a_cut_falls_between_blocks_before_lines_before_sentences_before_words),
-                cmocka_unit_test(a_link_is_not_cut_and_a_huge_address_is_not_lost),
-                cmocka_unit_test(hostile_input_is_answered_like_any_other),
+                cmocka_unit_test(cuts_prefer_blocks_then_lines_sentences_words),
+                cmocka_unit_test(links_are_not_cut_and_huge_addresses_are_kept),
+                cmocka_unit_test(hostile_input_is_rendered_safely),
                 cmocka_unit_test(a_sparse_table_does_not_explode),
-                cmocka_unit_test(text_too_long_to_parse_is_split_whole),
+                cmocka_unit_test(text_too_long_to_parse_is_split_as_plain_text),
                 cmocka_unit_test(random_documents_are_split_without_losing_anything),
         };
 

@@ -157,7 +157,7 @@ static void only_real_topics_are_threads(void **state)
         check(rows, COUNT(rows));
 }
 
-static void the_bot_is_addressed_by_entities_in_any_case(void **state)
+static void mentions_are_found_by_entities(void **state)
 {
 #define SAYS(text, entities) U("message", HEAD ANN "," GROUP ",\"text\":\"" text "\",\"entities\":[" entities "]")
 #define HEARD "message.received key=-100200:5 group=-100200 name=Lab id=5" FROM_ANN
@@ -270,7 +270,7 @@ static void a_rich_message_is_read_line_by_line(void **state)
         check(rows, COUNT(rows));
 }
 
-static void what_only_telegram_knows_is_in_the_metadata(void **state)
+static void telegram_details_are_in_the_metadata(void **state)
 {
         static const struct row rows[] = {
                 { U("message", HEAD ANN "," GROUP ",\"text\":\"/ask it\",\"entities\":[{\"type\":\"bot_command\",\"offset\":0,\"length\":4}]"),
@@ -304,7 +304,7 @@ static void what_only_telegram_knows_is_in_the_metadata(void **state)
         }
 }
 
-static void the_number_of_an_update_is_found_in_what_cannot_be_read(void **state)
+static void the_update_id_is_found_in_broken_json(void **state)
 {
         static const struct {
                 const char *text;
@@ -343,7 +343,7 @@ static void edits_have_keys_of_their_own(void **state)
         free(later);
 }
 
-static void reactions_are_the_difference(void **state)
+static void reactions_are_the_difference_of_two_lists(void **state)
 {
 #define E(emoji)         "{\"type\":\"emoji\",\"emoji\":\"" emoji "\"}"
 #define CUSTOM           "{\"type\":\"custom_emoji\",\"custom_emoji_id\":\"777\"}"
@@ -384,7 +384,7 @@ static void buttons_and_membership_are_events(void **state)
         check(rows, COUNT(rows));
 }
 
-static void what_is_no_message_is_left_out(void **state)
+static void service_updates_give_no_event(void **state)
 {
         static const struct row rows[] = {
                 { U("message", HEAD ANN "," GROUP ",\"new_chat_members\":[{\"id\":8}]"), "nothing: it is a service message" },
@@ -445,16 +445,16 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(messages_of_every_kind_of_chat_are_read),
                 cmocka_unit_test(only_real_topics_are_threads),
-                cmocka_unit_test(the_bot_is_addressed_by_entities_in_any_case),
+                cmocka_unit_test(mentions_are_found_by_entities),
                 cmocka_unit_test(an_answer_to_the_bot_is_a_reply),
                 cmocka_unit_test(files_become_attachments),
                 cmocka_unit_test(a_rich_message_is_read_line_by_line),
-                cmocka_unit_test(what_only_telegram_knows_is_in_the_metadata),
-                cmocka_unit_test(the_number_of_an_update_is_found_in_what_cannot_be_read),
+                cmocka_unit_test(telegram_details_are_in_the_metadata),
+                cmocka_unit_test(the_update_id_is_found_in_broken_json),
                 cmocka_unit_test(edits_have_keys_of_their_own),
-                cmocka_unit_test(reactions_are_the_difference),
+                cmocka_unit_test(reactions_are_the_difference_of_two_lists),
                 cmocka_unit_test(buttons_and_membership_are_events),
-                cmocka_unit_test(what_is_no_message_is_left_out),
+                cmocka_unit_test(service_updates_give_no_event),
                 cmocka_unit_test(our_html_becomes_plain_text),
                 cmocka_unit_test(file_names_cannot_leave_their_folder),
         };

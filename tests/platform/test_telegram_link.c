@@ -86,7 +86,7 @@ static void updates_are_confirmed_when_all_are_committed(void **state)
         assert_int_equal(offset_of(g, 3), 102);
 }
 
-static void after_a_quiet_week_the_numbers_may_begin_anywhere(void **state)
+static void update_ids_may_restart_anywhere(void **state)
 {
         struct rig *g = *state;
 
@@ -104,7 +104,7 @@ static void after_a_quiet_week_the_numbers_may_begin_anywhere(void **state)
         assert_int_equal(offset_of(g, 4), 102);
 }
 
-static void a_refused_update_is_offered_again_and_not_confirmed(void **state)
+static void a_refused_update_is_retried_unconfirmed(void **state)
 {
         struct rig *g = *state;
 
@@ -121,7 +121,7 @@ static void a_refused_update_is_offered_again_and_not_confirmed(void **state)
         assert_int_equal(offset_of(g, 3), 101);
 }
 
-static void what_is_never_accepted_does_not_wedge_the_queue(void **state)
+static void an_invalid_event_does_not_block_the_queue(void **state)
 {
         struct rig *g = *state;
 
@@ -136,7 +136,7 @@ static void what_is_never_accepted_does_not_wedge_the_queue(void **state)
 
 #define POISON "{\"update_id\":100,\"message\":{\"text\":\"a\",\"text\":\"b\"}}"
 
-static void an_update_that_cannot_be_read_does_not_wedge_the_queue(void **state)
+static void an_unreadable_update_does_not_block_the_queue(void **state)
 {
         struct rig *g = *state;
 
@@ -157,7 +157,7 @@ static void an_update_that_cannot_be_read_does_not_wedge_the_queue(void **state)
         assert_int_equal(offset_of(g, 6), 102);
 }
 
-static void what_is_no_answer_of_telegram_is_told(void **state)
+static void a_foreign_answer_is_reported(void **state)
 {
         struct rig *g = *state;
 
@@ -167,7 +167,7 @@ static void what_is_no_answer_of_telegram_is_told(void **state)
         assert_string_equal(rig_adapter(g)->why, "this is not an answer of Telegram");
 }
 
-static void an_answer_without_updates_does_not_make_us_ask_without_a_pause(void **state)
+static void empty_answers_do_not_cause_a_busy_loop(void **state)
 {
         struct rig *g = *state;
         struct telegram *tg;
@@ -196,7 +196,7 @@ static void service_messages_are_confirmed_without_an_event(void **state)
         assert_int_equal(fake_road.received_count, 0);
 }
 
-static void an_album_is_one_event_behind_which_its_chat_waits(void **state)
+static void an_album_is_one_event_and_its_chat_waits(void **state)
 {
         struct rig *g = *state;
 
@@ -221,7 +221,7 @@ static void an_album_is_one_event_behind_which_its_chat_waits(void **state)
 /*
  * The first life stored one part and died before that was confirmed; this one finds both together.
  */
-static void an_album_of_which_a_part_is_known_is_handed_over_part_by_part(void **state)
+static void a_partly_known_album_is_stored_by_parts(void **state)
 {
         struct rig *g = *state;
         const char *both = GOT(PHOTO("100", "7", "1", ",\"media_group_id\":\"g\"") "," PHOTO(
@@ -255,7 +255,7 @@ static void an_album_of_which_a_part_is_known_is_handed_over_part_by_part(void *
         assert_int_equal(offset_of(g, fake_server_requests(g->server) - 1), 102);
 }
 
-static void a_part_that_comes_late_is_addressed_as_its_album_is(void **state)
+static void a_late_part_is_addressed_like_its_album(void **state)
 {
         struct rig *g = *state;
 
@@ -276,7 +276,7 @@ static void a_part_that_comes_late_is_addressed_as_its_album_is(void **state)
         assert_true(fake_road.arrivals[1].is_mention);
 }
 
-static void an_attachment_is_there_before_its_event(void **state)
+static void an_attachment_is_saved_before_its_event(void **state)
 {
         struct rig *g = *state;
         char *path = scratch_path(g->dir, "workspace/channels/tg/7/attachments/1-photo.jpg");
@@ -312,7 +312,7 @@ static mode_t mode_of(struct rig *g, const char *name)
         return st.st_mode & 0777;
 }
 
-static void what_people_send_is_private(void **state)
+static void saved_attachments_are_private(void **state)
 {
         struct rig *g = *state;
 
@@ -328,7 +328,7 @@ static void what_people_send_is_private(void **state)
 }
 
 /* An agent that may write in the workspace could lead us anywhere. */
-static void a_link_in_the_workspace_is_not_followed(void **state)
+static void symlinks_in_the_workspace_are_not_followed(void **state)
 {
         struct rig *g = *state;
         char *workspace = scratch_path(g->dir, "workspace"),
@@ -353,7 +353,7 @@ static void a_link_in_the_workspace_is_not_followed(void **state)
         free(workspace);
 }
 
-static void without_its_file_the_message_says_why(void **state)
+static void a_missing_file_is_explained_in_the_event(void **state)
 {
         struct rig *g = *state;
 
@@ -365,7 +365,7 @@ static void without_its_file_the_message_says_why(void **state)
                                "\"error\":\"Telegram says: Bad Request: file is too big\""));
 }
 
-static void what_cannot_be_downloaded_is_not_asked_for(void **state)
+static void unsuitable_files_are_not_downloaded(void **state)
 {
         static const struct {
                 const char *path, *why;
@@ -418,7 +418,7 @@ static void a_pressed_button_is_confirmed_after_the_commit(void **state)
         assert_string_equal(rig_params(g, 3), "{\"callback_query_id\":\"c1\"}");
 }
 
-static void a_group_that_tells_its_new_id_is_known_by_it(void **state)
+static void a_migrated_group_is_remembered(void **state)
 {
         struct rig *g = *state;
         const struct telegram *tg;
@@ -447,7 +447,7 @@ static void a_webhook_is_removed_without_dropping_updates(void **state)
         assert_string_equal(rig_params(g, 2), "{\"drop_pending_updates\":false}");
 }
 
-static void the_bot_is_known_by_name_and_by_what_it_can(void **state)
+static void the_bots_profile_and_abilities_are_known(void **state)
 {
         struct rig *g = *state;
         struct pace_limits pace;
@@ -467,7 +467,7 @@ static void the_bot_is_known_by_name_and_by_what_it_can(void **state)
                     pace.per_channel_minute == 20);
 }
 
-static void a_bad_token_stops_with_a_sentence(void **state)
+static void a_bad_token_stops_with_advice(void **state)
 {
         struct rig *g = *state;
 
@@ -480,7 +480,7 @@ static void a_bad_token_stops_with_a_sentence(void **state)
                 "adapters.tg.botToken");
 }
 
-static void a_proxy_that_knows_no_such_page_is_no_bad_token(void **state)
+static void a_404_of_a_proxy_is_no_bad_token(void **state)
 {
         struct rig *g = *state;
 
@@ -490,7 +490,7 @@ static void a_proxy_that_knows_no_such_page_is_no_bad_token(void **state)
         assert_string_equal(rig_adapter(g)->why, "Telegram answered 404");
 }
 
-static void a_second_poller_is_told_once_it_stays(void **state)
+static void a_lasting_second_poller_is_reported(void **state)
 {
         struct rig *g = *state;
         const char *conflict =
@@ -509,7 +509,7 @@ static void a_second_poller_is_told_once_it_stays(void **state)
         rig_until_state(g, ADAPTER_UP);
 }
 
-static void a_webhook_set_behind_our_back_is_told(void **state)
+static void a_foreign_webhook_while_polling_is_reported(void **state)
 {
         struct rig *g = *state;
 
@@ -521,7 +521,7 @@ static void a_webhook_set_behind_our_back_is_told(void **state)
         assert_non_null(strstr(rig_adapter(g)->why, "a webhook was set"));
 }
 
-static void after_a_failure_it_comes_back_by_itself(void **state)
+static void it_reconnects_after_a_failure(void **state)
 {
         struct rig *g = *state;
 
@@ -540,7 +540,7 @@ static void on_over(void *arg)
         *(bool *)arg = true;
 }
 
-static void a_rate_limit_of_polling_is_waited_for(void **state)
+static void polling_waits_for_a_rate_limit(void **state)
 {
         struct rig *g = *state;
         bool over = false;
@@ -644,7 +644,7 @@ static void watch(struct rig *g, unsigned requests)
                 loop_step(g->loop, true);
 }
 
-static void a_webhook_that_somebody_pointed_elsewhere_is_told_until_it_is_ours_again(void **state)
+static void a_redirected_webhook_is_reported_until_restored(void **state)
 {
         struct rig *g = *state;
 
@@ -733,7 +733,7 @@ static void expect_answer(struct http_raw *c, int status)
         http_raw_close(c);
 }
 
-static void more_posts_than_the_window_takes_are_given_back_at_once(void **state)
+static void posts_beyond_the_window_get_503(void **state)
 {
         static struct http_raw posts[POSTS];
         struct rig *g = *state;
@@ -751,7 +751,7 @@ static void more_posts_than_the_window_takes_are_given_back_at_once(void **state
         http_server_free(s);
 }
 
-static void a_refused_post_is_given_back_and_forgotten(void **state)
+static void a_refused_post_gets_503_and_leaves(void **state)
 {
         struct rig *g = *state;
         struct http_server *s = listen_for_posts(g);
@@ -771,7 +771,7 @@ static void a_refused_post_is_given_back_and_forgotten(void **state)
         http_server_free(s);
 }
 
-static void a_post_that_cannot_be_read_is_not_sent_again(void **state)
+static void an_unreadable_post_is_accepted_and_dropped(void **state)
 {
         struct rig *g = *state;
         struct http_server *s = listen_for_posts(g);
@@ -785,7 +785,7 @@ static void a_post_that_cannot_be_read_is_not_sent_again(void **state)
         http_server_free(s);
 }
 
-static void mistakes_in_the_settings_are_told(void **state)
+static void settings_errors_are_explained(void **state)
 {
         static const struct {
                 const char *json, *why;
@@ -816,40 +816,40 @@ int main(void)
 #define EMPTY(name) cmocka_unit_test_setup_teardown(name, begin_empty, end)
         const struct CMUnitTest tests[] = {
                 TEST(updates_are_confirmed_when_all_are_committed),
-                TEST(after_a_quiet_week_the_numbers_may_begin_anywhere),
-                TEST(a_refused_update_is_offered_again_and_not_confirmed),
-                TEST(what_is_never_accepted_does_not_wedge_the_queue),
-                TEST(an_update_that_cannot_be_read_does_not_wedge_the_queue),
-                TEST(what_is_no_answer_of_telegram_is_told),
-                TEST(an_answer_without_updates_does_not_make_us_ask_without_a_pause),
+                TEST(update_ids_may_restart_anywhere),
+                TEST(a_refused_update_is_retried_unconfirmed),
+                TEST(an_invalid_event_does_not_block_the_queue),
+                TEST(an_unreadable_update_does_not_block_the_queue),
+                TEST(a_foreign_answer_is_reported),
+                TEST(empty_answers_do_not_cause_a_busy_loop),
                 TEST(service_messages_are_confirmed_without_an_event),
-                TEST(an_album_is_one_event_behind_which_its_chat_waits),
-                TEST(an_album_of_which_a_part_is_known_is_handed_over_part_by_part),
-                TEST(a_part_that_comes_late_is_addressed_as_its_album_is),
-                TEST(an_attachment_is_there_before_its_event),
-                TEST(what_people_send_is_private),
-                TEST(a_link_in_the_workspace_is_not_followed),
-                TEST(without_its_file_the_message_says_why),
-                cmocka_unit_test(what_cannot_be_downloaded_is_not_asked_for),
+                TEST(an_album_is_one_event_and_its_chat_waits),
+                TEST(a_partly_known_album_is_stored_by_parts),
+                TEST(a_late_part_is_addressed_like_its_album),
+                TEST(an_attachment_is_saved_before_its_event),
+                TEST(saved_attachments_are_private),
+                TEST(symlinks_in_the_workspace_are_not_followed),
+                TEST(a_missing_file_is_explained_in_the_event),
+                cmocka_unit_test(unsuitable_files_are_not_downloaded),
                 TEST(a_pressed_button_is_confirmed_after_the_commit),
-                TEST(a_group_that_tells_its_new_id_is_known_by_it),
+                TEST(a_migrated_group_is_remembered),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
-                TEST(the_bot_is_known_by_name_and_by_what_it_can),
-                EMPTY(a_bad_token_stops_with_a_sentence),
-                EMPTY(a_proxy_that_knows_no_such_page_is_no_bad_token),
-                TEST(a_second_poller_is_told_once_it_stays),
-                TEST(a_webhook_set_behind_our_back_is_told),
-                TEST(after_a_failure_it_comes_back_by_itself),
-                TEST(a_rate_limit_of_polling_is_waited_for),
+                TEST(the_bots_profile_and_abilities_are_known),
+                EMPTY(a_bad_token_stops_with_advice),
+                EMPTY(a_404_of_a_proxy_is_no_bad_token),
+                TEST(a_lasting_second_poller_is_reported),
+                TEST(a_foreign_webhook_while_polling_is_reported),
+                TEST(it_reconnects_after_a_failure),
+                TEST(polling_waits_for_a_rate_limit),
                 EMPTY(commands_are_published_only_when_they_change),
                 EMPTY(one_token_serves_one_adapter),
                 EMPTY(a_webhook_is_set_from_the_public_url),
-                EMPTY(a_webhook_that_somebody_pointed_elsewhere_is_told_until_it_is_ours_again),
+                EMPTY(a_redirected_webhook_is_reported_until_restored),
                 EMPTY(a_webhook_needs_a_public_url),
-                EMPTY(more_posts_than_the_window_takes_are_given_back_at_once),
-                EMPTY(a_refused_post_is_given_back_and_forgotten),
-                EMPTY(a_post_that_cannot_be_read_is_not_sent_again),
-                cmocka_unit_test(mistakes_in_the_settings_are_told),
+                EMPTY(posts_beyond_the_window_get_503),
+                EMPTY(a_refused_post_gets_503_and_leaves),
+                EMPTY(an_unreadable_post_is_accepted_and_dropped),
+                cmocka_unit_test(settings_errors_are_explained),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

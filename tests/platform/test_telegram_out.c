@@ -115,7 +115,7 @@ static void each_kind_of_delivery_is_a_call(void **state)
 
 #define LONG_DATA "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdefx"
 
-static void what_makes_no_sense_is_rejected_without_asking(void **state)
+static void invalid_deliveries_are_rejected_without_a_call(void **state)
 {
         static const struct {
                 enum delivery_kind kind;
@@ -172,7 +172,7 @@ static void upload_picture(struct rig *g)
                                               "png\",\"text\":\"<i>sea</i>\",\"replyTo\":\"9\"}" });
 }
 
-static void a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document(void **state)
+static void a_refused_photo_is_sent_as_a_document(void **state)
 {
         struct rig *g = *state;
 
@@ -211,7 +211,7 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
 
 /* ---- what the answers mean ---- */
 
-static void each_answer_of_telegram_has_its_meaning(void **state)
+static void each_answer_has_its_outcome(void **state)
 {
 #define NO(code, text) "{\"ok\":false,\"error_code\":" code ",\"description\":\"" text "\"}"
         /* clang-format off */
@@ -273,7 +273,7 @@ static void each_answer_of_telegram_has_its_meaning(void **state)
         }
 }
 
-static void an_answer_that_is_cut_behind_its_status_line_is_an_answer(void **state)
+static void a_status_line_alone_is_an_answer(void **state)
 {
         struct http_result r = { .status = 200,
                                  .reach = HTTP_ANSWERED,
@@ -294,7 +294,7 @@ static void an_answer_that_is_cut_behind_its_status_line_is_an_answer(void **sta
         assert_int_equal(result.outcome, SEND_DONE);
 }
 
-static void the_token_is_in_no_sentence(void **state)
+static void error_texts_never_contain_the_token(void **state)
 {
         struct rig *g = *state;
         struct http_result r = { .reach = HTTP_NOT_SENT,
@@ -342,7 +342,7 @@ static void a_call_without_answer_says_how_far_it_got(void **state)
         }
 }
 
-static void refused_markup_is_sent_once_more_as_plain_text(void **state)
+static void refused_markup_is_resent_as_plain_text(void **state)
 {
         struct rig *g = *state;
 
@@ -360,7 +360,7 @@ static void refused_markup_is_sent_once_more_as_plain_text(void **state)
         assert_string_equal(rig_params(g, 5), "{\"chat_id\":7,\"text\":\"1 < 2\"}");
 }
 
-static void the_refused_markup_of_a_caption_is_plain_text_as_well(void **state)
+static void refused_caption_markup_is_resent_as_plain_text(void **state)
 {
         struct rig *g = *state;
 
@@ -434,7 +434,7 @@ static void repeated_rate_limits_freeze_the_whole_bot(void **state)
         }
 }
 
-static void a_token_that_is_refused_stops_the_adapter(void **state)
+static void a_refused_token_stops_the_adapter(void **state)
 {
         struct rig *g = *state;
 
@@ -466,26 +466,23 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_kind_of_delivery_is_a_call),
-                cmocka_unit_test(what_makes_no_sense_is_rejected_without_asking),
+                cmocka_unit_test(invalid_deliveries_are_rejected_without_a_call),
                 cmocka_unit_test_setup_teardown(
                         a_file_of_the_workspace_is_uploaded_with_its_caption, begin, end),
-                cmocka_unit_test_setup_teardown(
-                        a_picture_that_is_no_photo_for_telegram_is_sent_as_a_document, begin, end),
-                cmocka_unit_test(each_answer_of_telegram_has_its_meaning),
-                cmocka_unit_test(an_answer_that_is_cut_behind_its_status_line_is_an_answer),
-                cmocka_unit_test_setup_teardown(the_token_is_in_no_sentence, begin, end),
+                cmocka_unit_test_setup_teardown(a_refused_photo_is_sent_as_a_document, begin, end),
+                cmocka_unit_test(each_answer_has_its_outcome),
+                cmocka_unit_test(a_status_line_alone_is_an_answer),
+                cmocka_unit_test_setup_teardown(error_texts_never_contain_the_token, begin, end),
                 cmocka_unit_test(a_call_without_answer_says_how_far_it_got),
-                cmocka_unit_test_setup_teardown(refused_markup_is_sent_once_more_as_plain_text,
+                cmocka_unit_test_setup_teardown(refused_markup_is_resent_as_plain_text, begin, end),
+                cmocka_unit_test_setup_teardown(refused_caption_markup_is_resent_as_plain_text,
                                                 begin, end),
-                cmocka_unit_test_setup_teardown(
-                        the_refused_markup_of_a_caption_is_plain_text_as_well, begin, end),
                 cmocka_unit_test_setup_teardown(a_second_refusal_is_final, begin, end),
                 cmocka_unit_test_setup_teardown(a_group_that_moved_is_followed_and_remembered,
                                                 begin, end),
                 cmocka_unit_test_setup_teardown(repeated_rate_limits_freeze_the_whole_bot, begin,
                                                 end),
-                cmocka_unit_test_setup_teardown(a_token_that_is_refused_stops_the_adapter, begin,
-                                                end),
+                cmocka_unit_test_setup_teardown(a_refused_token_stops_the_adapter, begin, end),
                 cmocka_unit_test_setup_teardown(sends_in_flight_end_with_the_adapter, begin, end),
         };
 
