@@ -18,15 +18,10 @@ static void on_payload(void *arg, json_t *payload)
         ++*count;
 }
 
-static void on_large(void *arg)
+static void on_event(void *arg, enum dc_connection_event event, const char *why)
 {
         (void)arg;
-}
-
-static void on_unreadable(void *arg, const char *why)
-{
-        (void)arg;
-        if (!*why)
+        if (event == DC_CONNECTION_UNREADABLE && !*why)
                 abort();
 }
 
@@ -35,9 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
         static const char *const kinds[] = { "none", "zlib-stream", "zstd-stream" };
-        static const struct dc_connection_handlers handlers = { .payload = on_payload,
-                                                                .was_large = on_large,
-                                                                .unreadable = on_unreadable };
+        static const struct dc_connection_handlers handlers = { .event = on_event,
+                                                                .payload = on_payload };
         static struct loop *loop;
         unsigned count = 0;
         struct dc_gateway_options o = { 0 };
@@ -50,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                 loop = loop_new();
         o.loop = loop;
         o.compress = kinds[data[0] % COUNT(kinds)];
-        c = dc_connection_open(&o, NULL, &handlers, &count);
+        c = dc_connection_open(&o, NULL, NULL, &handlers, &count);
         piece = (size_t)data[1] * 8 + 1;
         for (size_t at = 2; at < n; at += piece)
                 dc_connection_feed(c, data[0] % COUNT(kinds) != 0, (const char *)data + at,

@@ -38,7 +38,7 @@ struct dc_inbound *dc_inbound_new(const struct dc_inbound_options *options,
         inbound.intents = options->intents;
         inbound.hooks = *hooks;
         inbound.opened++;
-        hooks->up(hooks->ctx);
+        hooks->state(hooks->ctx, DC_GATEWAY_UP, NULL);
         return (struct dc_inbound *)&inbound;
 }
 

@@ -59,7 +59,7 @@ static void a_token_the_gateway_refuses_stops_too(void **state)
         struct rig *g = *state;
 
         rig_connect(g, "");
-        inbound.hooks.stopped(inbound.hooks.ctx, true, "close code 4004");
+        inbound.hooks.state(inbound.hooks.ctx, DC_GATEWAY_BAD_TOKEN, "close code 4004");
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
 }
@@ -396,7 +396,7 @@ static void a_stopped_gateway_gets_no_late_answers(void **state)
         rig_connect(g, "");
         inbound.hooks.get(inbound.hooks.ctx, &q, on_got, &status);
         rig_requests(g, 1);
-        inbound.hooks.stopped(inbound.hooks.ctx, false, "the intent is missing");
+        inbound.hooks.state(inbound.hooks.ctx, DC_GATEWAY_STOPPED, "the intent is missing");
         for (int i = 0; i < 1000 && inbound.freed == 0; i++)
                 loop_step(g->loop, true);
         assert_int_equal(inbound.freed, 1);

@@ -112,28 +112,16 @@ static void on_gap(void *arg, const struct dc_gateway_ready *ready, int64_t sinc
         g->since_ms = since_ms;
 }
 
-static void on_up(void *arg)
+static void on_state(void *arg, enum dc_gateway_state state, const char *why)
 {
         struct rig *g = arg;
 
-        g->ups++;
-}
-
-static void on_lost(void *arg, const char *why)
-{
-        struct rig *g = arg;
-
-        g->losts++;
-        snprintf(g->why, sizeof(g->why), "%s", why);
-}
-
-static void on_stopped(void *arg, bool bad_token, const char *why)
-{
-        struct rig *g = arg;
-
-        g->stops++;
-        g->bad_token = bad_token;
-        snprintf(g->why, sizeof(g->why), "%s", why);
+        g->ups += state == DC_GATEWAY_UP;
+        g->losts += state == DC_GATEWAY_LOST;
+        g->stops += state == DC_GATEWAY_STOPPED || state == DC_GATEWAY_BAD_TOKEN;
+        g->bad_token = state == DC_GATEWAY_BAD_TOKEN;
+        if (why)
+                snprintf(g->why, sizeof(g->why), "%s", why);
 }
 
 static const struct dc_gateway_handlers handlers = { .ask = on_ask,
@@ -141,9 +129,7 @@ static const struct dc_gateway_handlers handlers = { .ask = on_ask,
                                                      .ready = on_ready,
                                                      .gap = on_gap,
                                                      .behind = on_behind,
-                                                     .up = on_up,
-                                                     .lost = on_lost,
-                                                     .stopped = on_stopped };
+                                                     .state = on_state };
 
 static int set_up(void **state)
 {

@@ -51,7 +51,7 @@ struct rig {
         unsigned get_count, ups, stops, stored, completed, dms;
         struct dc_gateway_stats stats;
         bool bad_token;
-        char why[300], dm[100], interaction[100];
+        char dm[100], interaction[100];
 };
 
 /* ---- the owner ---- */
@@ -110,23 +110,14 @@ static void on_ready(void *ctx, const struct dc_gateway_ready *ready)
         (void)ctx, (void)ready;
 }
 
-static void on_up(void *ctx)
-{
-        ((struct rig *)ctx)->ups++;
-}
-
-static void on_lost(void *ctx, const char *why)
-{
-        (void)ctx, (void)why;
-}
-
-static void on_stopped(void *ctx, bool bad_token, const char *why)
+static void on_state(void *ctx, enum dc_gateway_state state, const char *why)
 {
         struct rig *g = ctx;
 
-        g->stops++;
-        g->bad_token = bad_token;
-        snprintf(g->why, sizeof(g->why), "%s", why);
+        (void)why;
+        g->ups += state == DC_GATEWAY_UP;
+        g->stops += state == DC_GATEWAY_STOPPED || state == DC_GATEWAY_BAD_TOKEN;
+        g->bad_token = state == DC_GATEWAY_BAD_TOKEN;
 }
 
 static void on_stored(void *ctx, const json_t *interaction)
@@ -230,9 +221,7 @@ static void begin(struct rig *g)
         const struct dc_inbound_hooks hooks = { .ctx = g,
                                                 .get = on_get,
                                                 .ready = on_ready,
-                                                .up = on_up,
-                                                .lost = on_lost,
-                                                .stopped = on_stopped,
+                                                .state = on_state,
                                                 .stored = on_stored,
                                                 .dm = on_dm,
                                                 .complete = on_complete };

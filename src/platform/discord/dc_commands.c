@@ -144,8 +144,9 @@ static bool is_wanted(const struct discord *dc, const char *guild)
 }
 
 /* Commands that the settings no longer want are removed, or they would be seen twice. */
-void dc_commands_publish(struct discord *dc)
+void dc_commands_publish(void *discord)
 {
+        struct discord *dc = discord;
         const struct setting_list *guilds = &dc->conf->command_guilds;
         json_t *known = json_deep_copy(json_object_get(dc->memory, "commands")),
                *none = json_array(), *list = commands_json(), *digest;
@@ -161,15 +162,4 @@ void dc_commands_publish(struct discord *dc)
         json_decref(list);
         json_decref(none);
         json_decref(known);
-}
-
-static void on_retry(void *arg)
-{
-        dc_commands_publish(arg);
-}
-
-void dc_commands_open(struct discord *dc)
-{
-        dc->commands_timer = timer_new(dc->adapter->loop, on_retry, dc);
-        timer_unref(dc->commands_timer);
 }

@@ -35,6 +35,7 @@ struct queued_payload {
 
 struct dc_connection {
         const struct dc_gateway_options *o;
+        const struct dc_session *session;
         const struct dc_connection_handlers *on;
         void *arg;
         struct websocket *ws;
@@ -120,7 +121,7 @@ void dc_connection_resume(struct dc_connection *c, const char *session, int64_t 
 
 static void send_heartbeat(struct dc_connection *c)
 {
-        int64_t seq = c->on->heartbeat_seq(c->arg);
+        int64_t seq = dc_session_heartbeat(c->session);
         struct buf b;
 
         buf_init(&b, 0);
@@ -141,7 +142,7 @@ static void on_beat(void *arg)
         struct dc_connection *c = arg;
 
         if (!c->acked && !c->parsing && !c->held) {
-                c->on->silent(c->arg);
+                c->on->event(c->arg, DC_CONNECTION_SILENT, NULL);
                 return;
         }
         send_heartbeat(c);
@@ -202,7 +203,7 @@ static void fail(struct dc_connection *c, const char *why)
         if (c->failed || c->freed)
                 return;
         c->failed = true;
-        c->on->unreadable(c->arg, why);
+        c->on->event(c->arg, DC_CONNECTION_UNREADABLE, why);
 }
 
 static void hand_over(struct dc_connection *c, json_t *payload)
@@ -246,7 +247,7 @@ static void on_parsed(void *arg, const struct json_parsed *parsed)
         }
         if (!c->freed && !c->failed && !c->parsing) {
                 set_pause(c);
-                c->on->was_large(c->arg);
+                c->on->event(c->arg, DC_CONNECTION_WAS_LARGE, NULL);
         }
         unref(c);
 }
@@ -275,8 +276,9 @@ static void take(struct dc_connection *c, const char *text, size_t n)
         }
 }
 
-void dc_connection_feed(struct dc_connection *c, bool binary, const char *bytes, size_t n)
+void dc_connection_feed(void *connection, bool binary, const char *bytes, size_t n)
 {
+        struct dc_connection *c = connection;
         struct error err = { 0 };
         int rc;
 
@@ -306,12 +308,7 @@ static void on_open(void *arg)
 {
         struct dc_connection *c = arg;
 
-        c->on->opened(c->arg);
-}
-
-static void on_message(void *arg, bool binary, const char *bytes, size_t n)
-{
-        dc_connection_feed(arg, binary, bytes, n);
+        c->on->event(c->arg, DC_CONNECTION_OPENED, NULL);
 }
 
 static void on_closed(void *arg, const struct websocket_end *end)
@@ -324,7 +321,7 @@ static void on_closed(void *arg, const struct websocket_end *end)
 static void open_socket(struct dc_connection *c, const char *url)
 {
         static const struct websocket_handlers handlers = { .on_open = on_open,
-                                                            .on_message = on_message,
+                                                            .on_message = dc_connection_feed,
                                                             .on_closed = on_closed };
         static const char *const headers[] = { DC_AGENT, NULL };
         size_t n = strlen(url);
@@ -342,11 +339,13 @@ static void open_socket(struct dc_connection *c, const char *url)
 }
 
 struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, const char *url,
+                                         const struct dc_session *session,
                                          const struct dc_connection_handlers *handlers, void *arg)
 {
         struct dc_connection *c = mem_zalloc(sizeof(*c));
 
         c->o = o;
+        c->session = session;
         c->on = handlers;
         c->arg = arg;
         c->refs = 1;

@@ -14,6 +14,7 @@
 
 #include "net/websocket.h"
 #include "platform/discord/dc_gateway.h"
+#include "platform/discord/dc_session.h"
 
 enum dc_op {
         DC_OP_DISPATCH = 0,
@@ -28,29 +29,33 @@ enum dc_op {
 
 struct dc_connection;
 
+enum dc_connection_event {
+        DC_CONNECTION_OPENED,
+        DC_CONNECTION_SILENT,     /* the last heartbeat was not acknowledged */
+        DC_CONNECTION_UNREADABLE, /* why: of a message */
+        DC_CONNECTION_WAS_LARGE,  /* a large payload has been handled */
+};
+
 /* Each may free the connection. */
 struct dc_connection_handlers {
-        void (*opened)(void *arg);
+        void (*event)(void *arg, enum dc_connection_event event, const char *why);
         void (*payload)(void *arg, json_t *payload); /* an object; borrowed */
-        void (*was_large)(void *arg);                /* a large payload has been handled */
-        int64_t (*heartbeat_seq)(void *arg);         /* -1: none yet */
-        void (*silent)(void *arg);                   /* the last heartbeat was not acknowledged */
-        void (*unreadable)(void *arg, const char *why);
         void (*closed)(void *arg, const struct websocket_end *end);
 };
 
 /*
- * Options and handlers must outlive it. url without a query; NULL: there is no socket, and
- * dc_connection_feed plays its part (a fuzzer).
+ * Options, session and handlers must outlive it. The session gives heartbeats their sequence. url
+ * without a query; NULL: there is no socket, and dc_connection_feed plays its part (a fuzzer).
  */
 struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, const char *url,
+                                         const struct dc_session *session,
                                          const struct dc_connection_handlers *handlers, void *arg);
 /* No handler follows. NULL is fine. */
 void dc_connection_free(struct dc_connection *c);
 /* Closes with a code that keeps the session alive; `closed` follows. */
 void dc_connection_close(struct dc_connection *c);
 /* A message of the socket. */
-void dc_connection_feed(struct dc_connection *c, bool binary, const char *bytes, size_t n);
+void dc_connection_feed(void *connection, bool binary, const char *bytes, size_t n);
 
 void dc_connection_identify(struct dc_connection *c, unsigned shard, unsigned shards);
 void dc_connection_resume(struct dc_connection *c, const char *session, int64_t seq);

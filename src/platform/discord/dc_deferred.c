@@ -79,12 +79,6 @@ static void forget(struct discord *dc, struct dc_deferred *d)
         state_file_changed(dc->deferred.file, false);
 }
 
-static void on_removed(void *arg, const struct dc_answer *a)
-{
-        (void)arg;
-        (void)a;
-}
-
 static void remove_placeholder(struct discord *dc, struct dc_deferred *d)
 {
         close_deferred(dc, d);
@@ -94,7 +88,7 @@ static void remove_placeholder(struct discord *dc, struct dc_deferred *d)
                                           .args = { d->application, d->token },
                                           .priority = DC_IDLE,
                                           .repeatable = true },
-                    on_removed, NULL);
+                    NULL, NULL);
 }
 
 /* Its time is over without a reply. */

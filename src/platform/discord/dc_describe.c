@@ -18,13 +18,6 @@ struct tag {
         char id[24];
 };
 
-static bool starts(struct slice s, const char *with)
-{
-        size_t n = strlen(with);
-
-        return s.n >= n && memcmp(s.p, with, n) == 0;
-}
-
 /* Parses "<@123>"; returns its length, or 0 when it is not a tag. */
 static size_t parse_tag(const char *p, struct tag *out)
 {
@@ -34,9 +27,11 @@ static size_t parse_tag(const char *p, struct tag *out)
         size_t n;
 
         for (size_t i = 0; i < COUNT(kinds); i++) {
-                if (!starts(inside, kinds[i]))
+                size_t kind_n = strlen(kinds[i]);
+
+                if (inside.n < kind_n || memcmp(inside.p, kinds[i], kind_n) != 0)
                         continue;
-                out->kind = (struct slice){ inside.p, strlen(kinds[i]) };
+                out->kind = (struct slice){ inside.p, kind_n };
                 digits = inside.p + out->kind.n;
                 out->name = (struct slice){ digits, 0 };
                 if (i >= 4) { /* a name comes before the number */

@@ -339,39 +339,19 @@ static void read_reaction(struct dc_event_reader *r, json_t *d)
 
 /* ---- the dispatch ---- */
 
-/* Webhooks are not members. */
-static const char *author_id(const json_t *d)
-{
-        return is_written(d) && !json_str(d, "webhook_id", NULL)
-                       ? id_of(json_object_get(d, "author"), "id")
-                       : NULL;
-}
-
-static const char *editor_id(const json_t *d)
-{
-        int64_t ms;
-
-        return is_edit(d, &ms) ? author_id(d) : NULL;
-}
-
-static const char *reactor_id(const json_t *d)
-{
-        return id_of(d, "user_id");
-}
-
-/* user: whose member the event needs; NULL: none, or it always comes with it. */
+/* user: whose member the event needs; NO_USER: none, or it always comes with it. */
 static const struct dispatch_type {
         const char *name;
         void (*read)(struct dc_event_reader *r, json_t *d);
-        const char *(*user)(const json_t *d);
+        enum { NO_USER, AUTHOR, EDITOR, REACTOR } user;
 } types[] = {
-        { "MESSAGE_CREATE", read_message, author_id },
-        { "MESSAGE_UPDATE", read_edit, editor_id },
-        { "MESSAGE_DELETE", read_deletion, NULL },
-        { "MESSAGE_DELETE_BULK", read_deletion, NULL },
-        { "MESSAGE_REACTION_ADD", read_reaction, reactor_id },
-        { "MESSAGE_REACTION_REMOVE", read_reaction, reactor_id },
-        { "INTERACTION_CREATE", dc_interaction_read, NULL },
+        { "MESSAGE_CREATE", read_message, AUTHOR },
+        { "MESSAGE_UPDATE", read_edit, EDITOR },
+        { "MESSAGE_DELETE", read_deletion, NO_USER },
+        { "MESSAGE_DELETE_BULK", read_deletion, NO_USER },
+        { "MESSAGE_REACTION_ADD", read_reaction, REACTOR },
+        { "MESSAGE_REACTION_REMOVE", read_reaction, REACTOR },
+        { "INTERACTION_CREATE", dc_interaction_read, NO_USER },
 };
 
 static const struct dispatch_type *find_type(const char *name)
@@ -390,10 +370,17 @@ const char *dc_event_channel(const char *type, const json_t *d)
 const char *dc_event_missing_member(const char *type, const json_t *d)
 {
         const struct dispatch_type *t = find_type(type);
+        int64_t ms;
 
-        if (!t || !t->user || json_is_array(json_object_get(json_object_get(d, "member"), "roles")))
+        if (!t || t->user == NO_USER ||
+            json_is_array(json_object_get(json_object_get(d, "member"), "roles")))
                 return NULL;
-        return t->user(d);
+        if (t->user == REACTOR)
+                return id_of(d, "user_id");
+        if ((t->user == EDITOR && !is_edit(d, &ms)) || !is_written(d) ||
+            json_str(d, "webhook_id", NULL)) /* webhooks are not members */
+                return NULL;
+        return id_of(json_object_get(d, "author"), "id");
 }
 
 void dc_event_read(struct dc_event *out, const struct dc_event_context *context,

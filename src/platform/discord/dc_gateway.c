@@ -49,9 +49,9 @@ void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *re
                 up++;
         if (!g->freed && up == g->count && up > 0) {
                 timer_stop(g->grace);
-                if (g->reported != REPORTED_UP) {
-                        g->reported = REPORTED_UP;
-                        g->on.up(g->arg);
+                if (g->reported != DC_GATEWAY_UP) {
+                        g->reported = DC_GATEWAY_UP;
+                        g->on.state(g->arg, DC_GATEWAY_UP, NULL);
                 }
         }
         unref(g);
@@ -61,8 +61,8 @@ static void report_lost(void *arg)
 {
         struct dc_gateway *g = arg;
 
-        g->reported = REPORTED_LOST;
-        g->on.lost(g->arg, g->why);
+        g->reported = DC_GATEWAY_LOST;
+        g->on.state(g->arg, DC_GATEWAY_LOST, g->why);
 }
 
 void dc_gateway_shard_lost(struct dc_gateway *g, const char *why)
@@ -70,13 +70,13 @@ void dc_gateway_shard_lost(struct dc_gateway *g, const char *why)
         if (g->freed || g->stopped)
                 return;
         snprintf(g->why, sizeof(g->why), "%.199s", why);
-        if (g->reported != REPORTED_UP)
+        if (g->reported != DC_GATEWAY_UP)
                 report_lost(g);
         else if (!timer_active(g->grace))
                 timer_start(g->grace, g->o.times.grace_ms);
 }
 
-void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why)
+void dc_gateway_stop(struct dc_gateway *g, enum dc_gateway_state state, const char *why)
 {
         if (g->stopped)
                 return;
@@ -86,7 +86,7 @@ void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why)
         timer_stop(g->grace);
         for (unsigned i = 0; i < g->count; i++)
                 dc_shard_stop(g->shards[i]);
-        g->on.stopped(g->arg, bad_token, why);
+        g->on.state(g->arg, state, why);
 }
 
 /* ---- who may identify ---- */
@@ -216,7 +216,7 @@ void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const 
         if (g->stopped || g->freed)
                 return;
         if (status == 401) {
-                dc_gateway_stop(g, true, "Discord does not know this bot token");
+                dc_gateway_stop(g, DC_GATEWAY_BAD_TOKEN, "Discord does not know this bot token");
                 return;
         }
         if (status == 200 && (g->o.url || json_str(body, "url", NULL))) {

@@ -75,6 +75,15 @@ struct dc_dispatch {
         int64_t seq;
 };
 
+/* What the owner is told of the connections. */
+enum dc_gateway_state {
+        DC_GATEWAY_NONE,      /* nothing yet */
+        DC_GATEWAY_UP,        /* all shards */
+        DC_GATEWAY_LOST,      /* retries by itself */
+        DC_GATEWAY_STOPPED,   /* gave up: the operator has to act */
+        DC_GATEWAY_BAD_TOKEN, /* the same, because Discord does not know the token */
+};
+
 struct dc_gateway_handlers {
         /* Fetch GET /gateway/bot and call dc_gateway_bot, later. Repeated after an error. */
         void (*ask)(void *arg);
@@ -92,10 +101,8 @@ struct dc_gateway_handlers {
         void (*gap)(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms);
         /* A session with such a gap is about to be resumed: its replay is newer than the gap. */
         void (*behind)(void *arg, unsigned shard);
-        void (*up)(void *arg);                    /* all shards are */
-        void (*lost)(void *arg, const char *why); /* the gateway retries */
-        /* It gave up: the operator has to act. bad_token: Discord does not know the token. */
-        void (*stopped)(void *arg, bool bad_token, const char *why);
+        /* why: NULL when it is up */
+        void (*state)(void *arg, enum dc_gateway_state state, const char *why);
 };
 
 /* Starts; `ask` follows from the loop. */

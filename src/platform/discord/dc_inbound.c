@@ -93,25 +93,11 @@ static void on_caught_up(void *arg, unsigned shard)
         dc_gateway_caught_up(in->gateway, shard);
 }
 
-static void on_up(void *arg)
+static void on_state(void *arg, enum dc_gateway_state state, const char *why)
 {
         struct dc_inbound *in = arg;
 
-        in->hooks.up(in->hooks.ctx);
-}
-
-static void on_lost(void *arg, const char *why)
-{
-        struct dc_inbound *in = arg;
-
-        in->hooks.lost(in->hooks.ctx, why);
-}
-
-static void on_stopped(void *arg, bool bad_token, const char *why)
-{
-        struct dc_inbound *in = arg;
-
-        in->hooks.stopped(in->hooks.ctx, bad_token, why);
+        in->hooks.state(in->hooks.ctx, state, why);
 }
 
 /* ---- life ---- */
@@ -123,9 +109,7 @@ static struct dc_gateway *open_gateway(struct dc_inbound *in, const struct dc_in
                                                              .ready = on_ready,
                                                              .gap = on_gap,
                                                              .behind = on_behind,
-                                                             .up = on_up,
-                                                             .lost = on_lost,
-                                                             .stopped = on_stopped };
+                                                             .state = on_state };
         const struct dc_gateway_options options = { .loop = o->adapter->loop,
                                                     .http = o->adapter->http,
                                                     .name = o->adapter->name,

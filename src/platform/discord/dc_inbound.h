@@ -70,9 +70,7 @@ struct dc_inbound_hooks {
         /* One call of done, later, or none after dc_inbound_free. */
         void (*get)(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg);
         void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
-        void (*up)(void *ctx);
-        void (*lost)(void *ctx, const char *why);
-        void (*stopped)(void *ctx, bool bad_token, const char *why);
+        void (*state)(void *ctx, enum dc_gateway_state state, const char *why);
         /*
          * An interaction is stored: acknowledge it now, deferring (type 5 for commands, 6 for
          * components). `interaction` is what Discord sent, with id, token, type; borrowed. Answers

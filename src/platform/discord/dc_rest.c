@@ -22,6 +22,7 @@
 #define GUARDED_MS   60000
 #define FLYING_MAX   32  /* as many connections as are kept alive */
 #define LATE_LOOK_MS 200 /* how often to look for calls past their deadline */
+#define UNAUTHORIZED "Discord does not know the bot token: no more calls are made"
 
 struct dc_rest {
         struct loop *loop;
@@ -75,7 +76,8 @@ static void finish(struct dc_call *c, const struct dc_answer *a)
         if (c->is_ask)
                 LIST_REMOVE(c, next_ask);
         c->is_ask = false;
-        c->done(c->arg, a);
+        if (c->done)
+                c->done(c->arg, a);
         dc_call_free(c);
 }
 
@@ -109,11 +111,6 @@ static void answer_refused(struct dc_rest *r)
         }
 }
 
-static void refuse_unauthorized(struct dc_call *c)
-{
-        refuse(c, ERR_REFUSED, -1, "Discord does not know the bot token: no more calls are made");
-}
-
 /* Waiting calls would show a worthless token and count towards a ban. */
 static void refuse_waiting(struct dc_rest *r)
 {
@@ -128,7 +125,7 @@ static void refuse_waiting(struct dc_rest *r)
                                 if (c->bare)
                                         continue;
                                 dequeue(c);
-                                refuse_unauthorized(c);
+                                refuse(c, ERR_REFUSED, -1, UNAUTHORIZED);
                         }
                 }
         }
@@ -368,7 +365,7 @@ static bool refuse_at_once(struct dc_call *c)
         int64_t now = loop_now_ms(r->loop);
 
         if (r->unauthorized && !c->bare) {
-                refuse_unauthorized(c);
+                refuse(c, ERR_REFUSED, -1, UNAUTHORIZED);
         } else if (!dc_ban_guard_admit(&r->guard, now, c->priority == DC_IDLE)) {
                 refuse(c, ERR_LIMIT, GUARDED_MS,
                        "Discord refused so many calls in ten minutes that it would soon ban our "
@@ -466,14 +463,10 @@ bool dc_rest_is_unavailable(const struct dc_answer *a)
         return a->status == 0 || a->status == 429 || a->status >= 500;
 }
 
-size_t dc_rest_waiting(const struct dc_rest *r)
+void dc_rest_stats(const struct dc_rest *r, size_t *waiting, unsigned *invalid)
 {
-        return r->waiting;
-}
-
-unsigned dc_rest_invalid(const struct dc_rest *r)
-{
-        return r->guard.sum;
+        *waiting = r->waiting;
+        *invalid = r->guard.sum;
 }
 
 /* ---- open and close ---- */

@@ -118,13 +118,12 @@ void dc_rest_abort(struct dc_call *c);
 bool dc_rest_begun(const struct dc_call *c);
 /* No answer, 429 or 5xx: a later attempt may succeed. */
 bool dc_rest_is_unavailable(const struct dc_answer *a);
-/* A call without a handle: it ends with dc_rest_cancel at the latest. */
+/* A call without a handle: it ends with dc_rest_cancel at the latest. done may be NULL. */
 void dc_rest_ask(struct dc_rest *r, const struct dc_request *request, dc_answer_fn *done,
                  void *arg);
 /* Answers all calls of dc_rest_ask with ERR_CANCELLED. */
 void dc_rest_cancel(struct dc_rest *r);
 /* Calls that wait, and invalid answers of the last ten minutes. */
-size_t dc_rest_waiting(const struct dc_rest *r);
-unsigned dc_rest_invalid(const struct dc_rest *r);
+void dc_rest_stats(const struct dc_rest *r, size_t *waiting, unsigned *invalid);
 
 #endif

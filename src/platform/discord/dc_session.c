@@ -72,14 +72,22 @@ static void save(struct dc_session *s)
         state_file_changed(s->file, other);
 }
 
-static void read_session(struct dc_session *s, const json_t *j)
+/*
+ * Takes what a file has, if it is of this bot. The times are of use even if the session cannot be
+ * resumed, or is another shard's.
+ */
+static void read_file(struct dc_session *s, const json_t *j, bool own)
 {
         struct dc_session_record *r = &s->committed;
         const char *id = json_str(j, "session", NULL), *url = json_str(j, "resumeUrl", NULL);
 
-        if (strcmp(json_str(j, "token", ""), s->token) != 0 || !id || !url ||
-            json_int(j, "intents", -1) != s->intents || json_int(j, "shards", -1) != s->shards ||
-            json_int(j, "seq", -1) < 0)
+        if (strcmp(json_str(j, "token", ""), s->token) != 0)
+                return;
+        r->seen_ms = json_int(j, "seenMs", 0);
+        r->seen_message = json_flag(j, "seenMessage", false);
+        r->missing_ms = json_int(j, "missingMs", 0);
+        if (!own || !id || !url || json_int(j, "intents", -1) != s->intents ||
+            json_int(j, "shards", -1) != s->shards || json_int(j, "seq", -1) < 0)
                 return;
         r->id = mem_strdup(id);
         r->resume_url = mem_strdup(url);
@@ -90,16 +98,6 @@ static void read_session(struct dc_session *s, const json_t *j)
         s->id = mem_strdup(id);
         s->resume_url = mem_strdup(url);
         s->seq = r->seq;
-}
-
-/* These are of use even if the session is not. */
-static void read_times(struct dc_session *s, const json_t *j)
-{
-        if (strcmp(json_str(j, "token", ""), s->token) != 0)
-                return;
-        s->committed.seen_ms = json_int(j, "seenMs", 0);
-        s->committed.seen_message = json_flag(j, "seenMessage", false);
-        s->committed.missing_ms = json_int(j, "missingMs", 0);
 }
 
 void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, unsigned shard,
@@ -118,13 +116,14 @@ void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, u
         s->file = state_file_new(o->loop, path, o->times.save_ms, file_text, s);
         j = file_read_json(path, STATE_FILE_MAX);
         free(path);
-        read_session(s, j);
-        if (!j) { /* a new shard: its guilds belonged to others, so take what those have seen */
+        if (j) {
+                read_file(s, j, true);
+        } else { /* a new shard: its guilds belonged to others, so take what those have seen */
                 path = mem_printf("%s/state/gateway-%s-0.json", o->dir, o->name);
                 j = file_read_json(path, STATE_FILE_MAX);
                 free(path);
+                read_file(s, j, false);
         }
-        read_times(s, j);
         json_decref(j);
 }
 

@@ -224,7 +224,8 @@ static void on_closed(void *arg, const struct websocket_end *end)
         }
         if (rule->plan == PLAN_STOP) {
                 explain_stop(&s->g->o, rule, why, sizeof(why));
-                dc_gateway_stop(s->g, rule->code == 4004, why);
+                dc_gateway_stop(
+                        s->g, rule->code == 4004 ? DC_GATEWAY_BAD_TOKEN : DC_GATEWAY_STOPPED, why);
                 return;
         }
         s->plan = rule->plan;
@@ -402,58 +403,43 @@ static void on_payload(void *arg, json_t *payload)
         }
 }
 
-static void on_large(void *arg)
-{
-        dc_gateway_trim(((struct dc_shard *)arg)->g);
-}
-
-static int64_t on_heartbeat_seq(void *arg)
-{
-        return dc_session_heartbeat(&((struct dc_shard *)arg)->session);
-}
-
-static void on_silent(void *arg)
-{
-        struct dc_shard *s = arg;
-
-        s->g->counted.zombies++;
-        leave(s, PLAN_RESUME, soon(s), "Discord did not acknowledge a heartbeat");
-}
-
-static void on_unreadable(void *arg, const char *why)
-{
-        struct dc_shard *s = arg;
-
-        /* counts as a failed resume: the same payload must not come back for ever */
-        s->sent_resume = s->sent_resume || s->state == SHARD_UP;
-        s->up_ms = -1;
-        leave(s, PLAN_RESUME, -1, why);
-}
-
 /* ---- connecting ---- */
 
-static void on_opened(void *arg)
+static void on_connection(void *arg, enum dc_connection_event event, const char *why)
 {
         struct dc_shard *s = arg;
 
-        enter(s, SHARD_OPENED);
-        timer_start(s->timer, s->g->o.times.hello_ms);
+        switch (event) {
+        case DC_CONNECTION_OPENED:
+                enter(s, SHARD_OPENED);
+                timer_start(s->timer, s->g->o.times.hello_ms);
+                break;
+        case DC_CONNECTION_SILENT:
+                s->g->counted.zombies++;
+                leave(s, PLAN_RESUME, soon(s), "Discord did not acknowledge a heartbeat");
+                break;
+        case DC_CONNECTION_UNREADABLE:
+                /* counts as a failed resume: the same payload must not come back for ever */
+                s->sent_resume = s->sent_resume || s->state == SHARD_UP;
+                s->up_ms = -1;
+                leave(s, PLAN_RESUME, -1, why);
+                break;
+        case DC_CONNECTION_WAS_LARGE:
+                dc_gateway_trim(s->g);
+                break;
+        }
 }
 
 static void open_connection(struct dc_shard *s, const char *url)
 {
-        static const struct dc_connection_handlers handlers = { .opened = on_opened,
+        static const struct dc_connection_handlers handlers = { .event = on_connection,
                                                                 .payload = on_payload,
-                                                                .was_large = on_large,
-                                                                .heartbeat_seq = on_heartbeat_seq,
-                                                                .silent = on_silent,
-                                                                .unreadable = on_unreadable,
                                                                 .closed = on_closed };
 
         enter(s, SHARD_CONNECTING);
         s->sent_resume = false;
         s->up_ms = -1;
-        s->connection = dc_connection_open(&s->g->o, url, &handlers, s);
+        s->connection = dc_connection_open(&s->g->o, url, &s->session, &handlers, s);
 }
 
 void dc_shard_start(struct dc_shard *s)

@@ -57,7 +57,7 @@ struct dc_gateway {
         struct timer *grace;    /* a loss that is not reported yet */
         struct timer *trimming; /* memory that large payloads took is given back */
         int64_t watch_wall_ms, watch_mono_ms;
-        enum { REPORTED_NOTHING, REPORTED_UP, REPORTED_LOST } reported;
+        enum dc_gateway_state reported;
         char why[200]; /* of the last loss */
         struct dc_gateway_stats counted;
         unsigned refs; /* the owner, handlers on the stack */
@@ -72,7 +72,8 @@ void dc_gateway_end_identify(struct dc_gateway *g, unsigned shard, bool sent);
 void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready,
                          int64_t since_ms);
 void dc_gateway_shard_lost(struct dc_gateway *g, const char *why);
-void dc_gateway_stop(struct dc_gateway *g, bool bad_token, const char *why);
+/* state: DC_GATEWAY_STOPPED or DC_GATEWAY_BAD_TOKEN. */
+void dc_gateway_stop(struct dc_gateway *g, enum dc_gateway_state state, const char *why);
 /* Returns freed memory to the system when no more large payloads come. */
 void dc_gateway_trim(struct dc_gateway *g);
 

@@ -164,7 +164,8 @@ static void enter(struct discord *dc, enum discord_state state)
         dc->state = state;
 }
 
-void discord_stop(struct discord *dc, const char *why)
+/* Gives up (bad token, missing intent): the operator has to act. */
+static void stop(struct discord *dc, const char *why)
 {
         enter(dc, DISCORD_STOPPED);
         timer_start(dc->timer, 0); /* the caller may be the gateway: it is closed from the loop */
@@ -179,7 +180,7 @@ static void on_unauthorized(void *arg)
         char why[200];
 
         snprintf(why, sizeof(why), TOKEN_ADVICE, dc->adapter->name);
-        discord_stop(dc, why);
+        stop(dc, why);
 }
 
 /* ---- the inbound side ---- */
@@ -208,25 +209,18 @@ static void on_ready(void *ctx, const struct dc_gateway_ready *ready)
         dc_commands_publish(dc);
 }
 
-static void on_up(void *ctx)
-{
-        adapter_ready(((struct discord *)ctx)->adapter);
-}
-
-static void on_lost(void *ctx, const char *why)
+static void on_state(void *ctx, enum dc_gateway_state state, const char *why)
 {
         struct discord *dc = ctx;
 
-        if (dc->state != DISCORD_STOPPED)
+        if (state == DC_GATEWAY_UP)
+                adapter_ready(dc->adapter);
+        else if (state == DC_GATEWAY_BAD_TOKEN)
+                on_unauthorized(dc);
+        else if (state == DC_GATEWAY_STOPPED)
+                stop(dc, why);
+        else if (dc->state != DISCORD_STOPPED)
                 adapter_lost(dc->adapter, why);
-}
-
-static void on_stopped(void *ctx, bool bad_token, const char *why)
-{
-        if (bad_token)
-                on_unauthorized(ctx);
-        else
-                discord_stop(ctx, why);
 }
 
 static void on_dm(void *ctx, const char *user, const char *channel)
@@ -261,9 +255,7 @@ static void link_up(struct discord *dc)
         const struct dc_inbound_hooks hooks = { .ctx = dc,
                                                 .get = on_get,
                                                 .ready = on_ready,
-                                                .up = on_up,
-                                                .lost = on_lost,
-                                                .stopped = on_stopped,
+                                                .state = on_state,
                                                 .dm = on_dm,
                                                 .own = on_own,
                                                 .stored = dc_deferred_stored };
@@ -434,7 +426,8 @@ static int discord_open(struct adapter *a, struct error *err)
                 .unauthorized = on_unauthorized,
                 .arg = dc });
         dc_deferred_open(dc);
-        dc_commands_open(dc);
+        dc->commands_timer = timer_new(a->loop, dc_commands_publish, dc);
+        timer_unref(dc->commands_timer);
         greet(dc);
         return 0;
 }

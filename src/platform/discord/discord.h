@@ -111,8 +111,6 @@ struct discord {
 
 /* ---- discord.c ---- */
 
-/* Gives up (bad token, missing intent): the operator has to act. */
-void discord_stop(struct discord *dc, const char *why);
 /* Texts that survive a restart, in small tables; NULL: none. Borrowed. */
 const char *discord_remembered(const struct discord *dc, const char *table, const char *key);
 void discord_remember(struct discord *dc, const char *table, const char *key, const char *value);
@@ -192,9 +190,8 @@ void dc_webhook_release(struct discord *dc);
 
 /* ---- dc_commands.c ---- */
 
-/* Registers the slash commands where they have changed; retries while Discord is unavailable. */
-void dc_commands_publish(struct discord *dc);
-void dc_commands_open(struct discord *dc);
+/* Registers the slash commands where they have changed; retries by commands_timer. */
+void dc_commands_publish(void *discord);
 
 /* ---- dc_query.c ---- */
 
