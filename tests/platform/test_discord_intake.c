@@ -828,7 +828,7 @@ static void no_shard_holds_all_channels_for_ever(void **state)
                           "type", 0, "content", "hi", "author", "id", "5", "username", "ann");
         bool held;
 
-        dc_catchup_behind(catchup);
+        dc_catchup_hold(catchup);
         dc_intake_event(intake, &(struct dc_dispatch){ .type = "MESSAGE_CREATE", .d = message });
         held = fake_road.received_count == 0;
         dc_catchup_resumed(catchup, 1, 2, clock_wall_ms());

@@ -60,8 +60,7 @@ static struct gap *find_gap(const struct dc_catchup *c, unsigned shard)
 
 /* ---- holding ---- */
 
-/* Holds the events of all channels until it is known which have to wait. */
-static void hold_all(struct dc_catchup *c)
+void dc_catchup_hold(struct dc_catchup *c)
 {
         if (!c->holds_all)
                 dc_intake_hold(c->intake, DC_EVERYWHERE);
@@ -73,11 +72,6 @@ static void release_all(struct dc_catchup *c)
         if (c->holds_all)
                 dc_intake_release(c->intake, DC_EVERYWHERE);
         c->holds_all = false;
-}
-
-void dc_catchup_behind(struct dc_catchup *c)
-{
-        hold_all(c);
 }
 
 /* ---- recent conversations ---- */
@@ -147,7 +141,8 @@ static void read_recent_page(struct dc_catchup *c)
 {
         struct recent_page *p;
 
-        if (c->recent || c->recent_before == 0 || !dc_readback_has_room(c->readback))
+        if (c->recent || c->recent_before == 0 ||
+            dc_readback_load(c->readback) >= DC_READBACK_CROWDED)
                 return;
         p = c->recent = mem_zalloc(sizeof(*p));
         p->c = c;
@@ -163,7 +158,7 @@ static void begin_recent(struct dc_catchup *c, int64_t since_ms)
                 release_all(c);
                 return;
         }
-        hold_all(c);
+        dc_catchup_hold(c);
         c->recent_since_ms = since_ms;
         if (c->recent) { /* of an earlier gap: start over */
                 c->recent->c = NULL;
@@ -226,7 +221,7 @@ static bool wants_guild(void *arg, const char *guild)
 
 static bool has_room(void *arg)
 {
-        return dc_readback_has_room(((struct dc_catchup *)arg)->readback);
+        return dc_readback_load(((struct dc_catchup *)arg)->readback) < DC_READBACK_CROWDED;
 }
 
 static void on_channels(void *arg, const char *guild, const json_t *channels)
@@ -257,7 +252,7 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
                 return;
         if (gap->open)
                 timer_start(c->timer, c->done_ms);
-        if (gap->open && dc_readback_is_full(c->readback)) {
+        if (gap->open && dc_readback_load(c->readback) == DC_READBACK_FULL) {
                 gap->source = GUILDS_TO_LIST; /* when there is room again */
                 begin_scan(c);
                 return;
@@ -337,27 +332,23 @@ static void start_over(struct dc_catchup *c)
         begin_scan(c);
 }
 
-static bool take_failed(struct dc_catchup *c)
-{
-        bool failed = dc_readback_take_failed(c->readback);
-
-        failed = dc_guild_scan_take_failed(c->scan) || failed || c->failed;
-        c->failed = false;
-        return failed;
-}
-
 static void on_timer(void *arg)
 {
         struct dc_catchup *c = arg;
+        bool failed;
 
         if (c->again)
                 start_over(c);
-        if (!dc_readback_is_idle(c->readback) || c->recent_before != 0 || c->recent ||
-            !dc_guild_scan_is_idle(c->scan)) {
+        if (dc_readback_load(c->readback) != DC_READBACK_IDLE || c->recent_before != 0 ||
+            c->recent || !dc_guild_scan_is_idle(c->scan)) {
                 timer_start(c->timer, c->done_ms);
                 return;
         }
-        if (take_failed(c)) {
+        failed = c->failed;
+        failed |= dc_readback_take_failed(c->readback);
+        failed |= dc_guild_scan_take_failed(c->scan);
+        c->failed = false;
+        if (failed) {
                 log_info("catch-up incomplete; retrying", LOG_S("adapter", c->adapter->name),
                          LOG_I("inMs", c->again_ms));
                 c->again = true;

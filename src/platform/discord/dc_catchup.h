@@ -40,7 +40,7 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64
  */
 void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
 /* A gap will follow: holds all events until the channels with gaps are known. */
-void dc_catchup_behind(struct dc_catchup *c);
+void dc_catchup_hold(struct dc_catchup *c);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
 

@@ -83,7 +83,7 @@ static void on_behind(void *arg, unsigned shard)
         struct dc_inbound *in = arg;
 
         (void)shard;
-        dc_catchup_behind(in->catchup);
+        dc_catchup_hold(in->catchup);
 }
 
 static void on_caught_up(void *arg, unsigned shard)

@@ -256,19 +256,14 @@ void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_
         pump(r);
 }
 
-bool dc_readback_has_room(const struct dc_readback *r)
+enum dc_readback_load dc_readback_load(const struct dc_readback *r)
 {
-        return !r->crowded;
-}
-
-bool dc_readback_is_full(const struct dc_readback *r)
-{
-        return r->count >= JOBS_MAX;
-}
-
-bool dc_readback_is_idle(const struct dc_readback *r)
-{
-        return r->count == 0 && dc_intake_missing(r->intake) == 0;
+        if (r->count >= JOBS_MAX)
+                return DC_READBACK_FULL;
+        if (r->crowded)
+                return DC_READBACK_CROWDED;
+        return r->count == 0 && dc_intake_missing(r->intake) == 0 ? DC_READBACK_IDLE
+                                                                  : DC_READBACK_BUSY;
 }
 
 bool dc_readback_take_failed(struct dc_readback *r)

@@ -28,12 +28,13 @@ void dc_readback_restart(struct dc_readback *r);
  * Reads a channel since then, by Discord's clock; once for each gap, unless it was given up.
  */
 void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_ms);
-/* False: callers that can wait should add no further channels now. */
-bool dc_readback_has_room(const struct dc_readback *r);
-/* Not even callers that cannot wait should add any. */
-bool dc_readback_is_full(const struct dc_readback *r);
-/* All wanted channels are read and stored, or given up. */
-bool dc_readback_is_idle(const struct dc_readback *r);
+enum dc_readback_load {
+        DC_READBACK_IDLE, /* all wanted channels are read and stored, or given up */
+        DC_READBACK_BUSY,
+        DC_READBACK_CROWDED, /* callers that can wait should add no channels now */
+        DC_READBACK_FULL,    /* no caller should */
+};
+enum dc_readback_load dc_readback_load(const struct dc_readback *r);
 /* Was a channel given up since the last call? */
 bool dc_readback_take_failed(struct dc_readback *r);
 /* How long to wait after so many failures; -1: give up. */

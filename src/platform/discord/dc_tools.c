@@ -38,28 +38,17 @@ static struct tool_call *call_new(struct adapter *a, platform_tool_fn *done, voi
         return t;
 }
 
-static void call_free(struct tool_call *t)
+/* Takes the result over; NULL with an error. */
+static void finish(struct tool_call *t, json_t *result, const struct error *err)
 {
+        char *text = result ? json_text(result) : NULL;
+
+        t->done(t->arg, text, err);
+        free(text);
+        json_decref(result);
         json_decref(t->result);
         free(t->guild);
         free(t);
-}
-
-/* Takes the result over. */
-static void succeed(struct tool_call *t, json_t *result)
-{
-        char *text = json_text(result);
-
-        t->done(t->arg, text, NULL);
-        free(text);
-        json_decref(result);
-        call_free(t);
-}
-
-static void fail(struct tool_call *t, const struct error *err)
-{
-        t->done(t->arg, NULL, err);
-        call_free(t);
 }
 
 static void fail_with(struct tool_call *t, const struct dc_answer *a)
@@ -74,7 +63,7 @@ static void fail_with(struct tool_call *t, const struct dc_answer *a)
                   : a->kind          ? a->kind
                                      : ERR_NET,
                   "%s%s%s", a->why, advice ? ": " : "", advice ? advice : "");
-        fail(t, &err);
+        finish(t, NULL, &err);
 }
 
 static void ask(struct tool_call *t, const char *route, const char *id, const char *query,
@@ -112,12 +101,14 @@ static void on_submitted(void *arg, const struct outbox_receipt *r)
         char id[32];
 
         if (r->error.kind != ERR_NONE) {
-                fail(t, &r->error);
+                finish(t, NULL, &r->error);
                 return;
         }
         snprintf(id, sizeof(id), "dlv-%" PRId64, r->delivery);
-        succeed(t, json_pack("{s:s, s:s, s:i}", "deliveryId", id, "status", "queued", "messages",
-                             (int)r->count));
+        finish(t,
+               json_pack("{s:s, s:s, s:i}", "deliveryId", id, "status", "queued", "messages",
+                         (int)r->count),
+               NULL);
 }
 
 /* The arguments of a tool that sends: all of them are required. */
@@ -215,29 +206,22 @@ static void tool_thread(struct adapter *a, const json_t *arguments, platform_too
 
 /* ---- reading ---- */
 
-static json_t *author_json(const json_t *m)
-{
-        const json_t *author = json_object_get(m, "author");
-        const char *shown = json_str(author, "global_name", NULL);
-
-        return json_pack("{s:s, s:s, s:s, s:b}", "id", json_str(author, "id", ""), "username",
-                         json_str(author, "username", ""), "name",
-                         shown ? shown : json_str(author, "username", ""), "bot",
-                         json_flag(author, "bot", false));
-}
-
 static json_t *message_json(const json_t *m)
 {
-        char when[CLOCK_ISO_SIZE];
+        const json_t *author = json_object_get(m, "author");
+        const char *username = json_str(author, "username", ""),
+                   *about = json_str(json_object_get(m, "message_reference"), "message_id", NULL);
         json_t *files = json_array(), *o, *file;
-        const char *about = json_str(json_object_get(m, "message_reference"), "message_id", NULL);
+        char when[CLOCK_ISO_SIZE];
         size_t i;
 
         json_array_foreach(json_object_get(m, "attachments"), i, file)
                 json_array_append_new(files, json_string(json_str(file, "filename", "file")));
         clock_iso(dc_id_time_ms(json_str(m, "id", NULL)), when);
-        o = json_pack("{s:s, s:s, s:o, s:s}", "id", json_str(m, "id", ""), "time", when, "author",
-                      author_json(m), "text", json_str(m, "content", ""));
+        o = json_pack("{s:s, s:s, s:{s:s, s:s, s:s, s:b}, s:s}", "id", json_str(m, "id", ""),
+                      "time", when, "author", "id", json_str(author, "id", ""), "username",
+                      username, "name", json_str(author, "global_name", username), "bot",
+                      json_flag(author, "bot", false), "text", json_str(m, "content", ""));
         if (about)
                 json_object_set_new(o, "replyTo", json_string(about));
         if (json_array_size(files) > 0)
@@ -258,7 +242,7 @@ static void on_read(void *arg, const struct dc_answer *a)
         list = json_array();
         for (size_t i = json_array_size(a->result); i > 0; i--)
                 json_array_append_new(list, message_json(json_array_get(a->result, i - 1)));
-        succeed(t, json_pack("{s:o}", "messages", list));
+        finish(t, json_pack("{s:o}", "messages", list), NULL);
 }
 
 static void tool_read(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
@@ -294,9 +278,11 @@ static void on_self(void *arg, const struct dc_answer *a)
         ids = json_array();
         for (size_t i = 0; i < admins->count; i++)
                 json_array_append_new(ids, json_string(admins->items[i]));
-        succeed(t, json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "id", json_str(a->result, "id", ""),
-                             "username", json_str(a->result, "username", ""), "applicationId",
-                             t->dc->self.application, "operators", ids, "operatorDm", dm));
+        finish(t,
+               json_pack("{s:s, s:s, s:s?, s:o, s:s?}", "id", json_str(a->result, "id", ""),
+                         "username", json_str(a->result, "username", ""), "applicationId",
+                         t->dc->self.application, "operators", ids, "operatorDm", dm),
+               NULL);
 }
 
 static void tool_whoami(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
@@ -308,25 +294,21 @@ static void tool_whoami(struct adapter *a, const json_t *arguments, platform_too
 
 /* ---- servers and channels ---- */
 
-static json_t *guilds_json(const json_t *answer)
-{
-        json_t *list = json_array(), *g;
-        size_t i;
-
-        json_array_foreach(answer, i, g)
-                json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(g, "id", ""),
-                                                      "name", json_str(g, "name", "")));
-        return list;
-}
-
 static void on_guilds(void *arg, const struct dc_answer *a)
 {
         struct tool_call *t = arg;
+        json_t *list, *g;
+        size_t i;
 
-        if (a->ok)
-                succeed(t, json_pack("{s:o}", "guilds", guilds_json(a->result)));
-        else
+        if (!a->ok) {
                 fail_with(t, a);
+                return;
+        }
+        list = json_array();
+        json_array_foreach(a->result, i, g)
+                json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(g, "id", ""),
+                                                      "name", json_str(g, "name", "")));
+        finish(t, json_pack("{s:o}", "guilds", list), NULL);
 }
 
 static void tool_guilds(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
@@ -382,7 +364,7 @@ static void on_threads(void *arg, const struct dc_answer *a)
 
         if (a->ok)
                 add_channels(t->result, json_object_get(a->result, "threads"));
-        succeed(t, result);
+        finish(t, result, NULL);
 }
 
 static void on_channels(void *arg, const struct dc_answer *a)
@@ -425,7 +407,7 @@ static void on_choice(void *arg, const struct dc_answer *a)
         }
         error_set(&err, ERR_INVALID, "%s", text.data);
         buf_release(&text);
-        fail(t, &err);
+        finish(t, NULL, &err);
 }
 
 static void tool_channels(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
@@ -492,7 +474,7 @@ const struct platform_tool dc_tools[] = {
         { "discord_list_guilds", "Lists the servers the bot is in.",
           OBJECT("\"after\":" ID("Only those after this one"), ""), tool_guilds },
         { "discord_list_channels",
-          "Lists the channels and active threads of a server; without guild_id those of the only one.",
+          "Lists channels and active threads of a server; without guild_id of the only one.",
           OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""), tool_channels },
         { "discord_whoami", "Shows the bot's name and id, and the ids of its operators.",
           OBJECT("", ""), tool_whoami },
