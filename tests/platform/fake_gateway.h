@@ -132,7 +132,10 @@ static inline void fake_on_gone(void *arg, struct fake_ws_conn *c)
 static inline void fake_ready(struct fake_gateway *f, struct fake_ws_conn *c)
 {
         char *d = mem_printf(
-                "{\"v\":10,\"session_id\":\"session-%u\",\"resume_gateway_url\":\"ws://127.0.0.1:%d/resume\",\"user\":{\"id\":\"42\",\"username\":\"TestBot\",\"bot\":true},\"application\":{\"id\":\"43\",\"flags\":0},\"guilds\":[]}",
+                "{\"v\":10,\"session_id\":\"session-%u\","
+                "\"resume_gateway_url\":\"ws://127.0.0.1:%d/resume\",\"user\":{\"id\":\"42\","
+                "\"username\":\"TestBot\",\"bot\":true},\"application\":{\"id\":\"43\","
+                "\"flags\":0},\"guilds\":[]}",
                 f->identifies, fake_ws_port(f->ws));
 
         f->seq = 0;

@@ -178,11 +178,13 @@ static void wrong_settings_are_reported(void **state)
                 { "{\"botToken\":\"Bot abc\"}",
                   "dc:1: botToken: the token is written without 'Bot ' before it" },
                 { "{\"botToken\":\"a b\"}",
-                  "dc:1: botToken: this does not look like a bot's token from the developer portal" },
+                  "dc:1: botToken: this does not look like a bot's token from the "
+                  "developer portal" },
                 { "{\"botToken\":\"a\",\"gatewayUrl\":\"https://x\"}",
                   "dc:1: gatewayUrl: must start with wss:// or ws://" },
                 { "{\"botToken\":\"a\",\"intents\":[\"GUILD_MEMBER\"]}",
-                  "dc:1: intents: Discord has no intent 'GUILD_MEMBER' (did you mean 'GUILD_MEMBERS'?)" },
+                  "dc:1: intents: Discord has no intent 'GUILD_MEMBER' (did you mean "
+                  "'GUILD_MEMBERS'?)" },
                 { "{\"botToken\":\"a\",\"publicKey\":\"zz\"}",
                   "dc:1: publicKey: is too short (at least 64 bytes)" },
                 { "{\"botToken\":\"a\",\"commandGuilds\":[\"here\"]}",
@@ -256,9 +258,9 @@ static void guild_commands_are_registered_in_their_guilds(void **state)
         rig_open(g, ",\"commandGuilds\":[\"5\",\"6\"]");
         rig_requests(g, 4);
         for (unsigned i = 2; i < 4; i++)
-                assert_non_null(strstr(
-                        "PUT /applications/43/guilds/5/commands PUT /applications/43/guilds/6/commands",
-                        rig_line(g, i)));
+                assert_non_null(strstr("PUT /applications/43/guilds/5/commands PUT "
+                                       "/applications/43/guilds/6/commands",
+                                       rig_line(g, i)));
 }
 
 static void unwanted_commands_are_removed(void **state)
@@ -318,7 +320,10 @@ static void channel_history_comes_oldest_first(void **state)
         struct heard h = { 0 };
 
         says(g, 200,
-             "[{\"id\":\"3\",\"content\":\"hello\",\"author\":{\"id\":\"42\",\"username\":\"testbot\",\"bot\":true}},{\"id\":\"2\",\"content\":\"\",\"author\":{\"id\":\"8\",\"username\":\"bob\",\"global_name\":\"Bob\"},\"message_snapshots\":[{\"message\":{\"content\":\"forwarded\"}}]}]");
+             "[{\"id\":\"3\",\"content\":\"hello\",\"author\":{\"id\":\"42\","
+             "\"username\":\"testbot\",\"bot\":true}},{\"id\":\"2\",\"content\":\"\","
+             "\"author\":{\"id\":\"8\",\"username\":\"bob\",\"global_name\":\"Bob\"},"
+             "\"message_snapshots\":[{\"message\":{\"content\":\"forwarded\"}}]}]");
         rig_connect(g, "");
         adapters_channel_history(g->adapters, "dc", "7", "70", 25, on_recalled, &h);
         for (int i = 0; i < 100000 && h.calls == 0; i++)

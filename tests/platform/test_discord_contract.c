@@ -320,7 +320,8 @@ static void deliveries_match_discords_description(void **state)
         } rows[] = {
                 { DELIVER_SEND, "7", "{\"text\":\"<@11> hi\",\"replyTo\":\"5\"}" },
                 { DELIVER_SEND, "7",
-                  "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}" },
+                  "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"},"
+                  "{\"text\":\"See\",\"url\":\"https://x.org\"}]]}" },
                 { DELIVER_EDIT, "7", "{\"text\":\"more\",\"messageId\":\"5\"}" },
                 { DELIVER_DELETE, "7", "{\"messageId\":\"5\"}" },
                 { DELIVER_REACT, "7", "{\"messageId\":\"5\",\"emoji\":\"👀\"}" },

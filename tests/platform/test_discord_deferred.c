@@ -89,9 +89,9 @@ static void a_command_is_deferred_then_answered_in_place(void **state)
         assert_string_equal(rig_body(g, 0), "{\"type\":5}");
         answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
         assert_string_equal(rig_line(g, 1), PLACE("PATCH"));
-        assert_string_equal(
-                rig_body(g, 1),
-                "{\"content\":\"hi\",\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":false}}");
+        assert_string_equal(rig_body(g, 1),
+                            "{\"content\":\"hi\",\"allowed_mentions\":{\"parse\":[],\"users\":[],"
+                            "\"replied_user\":false}}");
         assert_string_equal(fake_road.sent[0].platform_id, "501");
         answer(g, "{\"text\":\"the rest\"}");
         assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
@@ -132,7 +132,8 @@ static void a_pressed_button_leaves_its_message(void **state)
         says(g, 204, "");
         says(g, 200, "{\"id\":\"502\"}");
         rig_connect(g, "");
-        stored("{\"id\":\"900\",\"application_id\":\"43\",\"type\":3,\"token\":\"interaction-secret\"}");
+        stored("{\"id\":\"900\",\"application_id\":\"43\",\"type\":3,"
+               "\"token\":\"interaction-secret\"}");
         rig_requests(g, 1);
         assert_string_equal(rig_body(g, 0), "{\"type\":6}");
         answer(g, "{\"text\":\"hi\",\"replyTo\":\"900\"}");
@@ -310,10 +311,10 @@ static void removing_a_placeholder_is_retried(void **state)
         }
         rig_connect(g, "");
         for (size_t i = 0; i < COUNT(rows); i++) {
-                snprintf(
-                        text, sizeof(text),
-                        "{\"id\":\"91%zu\",\"application_id\":\"43\",\"type\":2,\"token\":\"secret-%zu\"}",
-                        i, i);
+                snprintf(text, sizeof(text),
+                         "{\"id\":\"91%zu\",\"application_id\":\"43\",\"type\":2,"
+                         "\"token\":\"secret-%zu\"}",
+                         i, i);
                 stored(text);
                 snprintf(text, sizeof(text), "{\"messageId\":\"91%zu\"}", i);
                 deliver(g, DELIVER_CANCEL_DEFERRED, text);
@@ -363,7 +364,9 @@ static void a_command_answered_before_a_restart_is_not_repeated(void **state)
                               .attempt = 2 };
 
         says(g, 200,
-             "[{\"id\":\"902\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}},{\"id\":\"901\",\"content\":\"hi\",\"author\":{\"id\":\"42\"},\"interaction_metadata\":{\"id\":\"900\"}}]");
+             "[{\"id\":\"902\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}},{\"id\":\"901\","
+             "\"content\":\"hi\",\"author\":{\"id\":\"42\"},"
+             "\"interaction_metadata\":{\"id\":\"900\"}}]");
         says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
         says(g, 200, "{\"id\":\"903\"}");
         rig_connect(g, "");

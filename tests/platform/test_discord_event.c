@@ -47,7 +47,11 @@ static int set_up(void **state)
         g->cache = dc_cache_new();
         g->reader = (struct dc_event_context){ .self = SELF, .cache = g->cache };
         learn(g, "GUILD_CREATE",
-              "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,\"name\":\"general\"},{\"id\":\"12\",\"type\":4,\"name\":\"Texts\"},{\"id\":\"15\",\"type\":15,\"name\":\"forum\"}],\"threads\":[{\"id\":\"11\",\"type\":11,\"name\":\"topic\",\"parent_id\":\"10\"}],\"members\":[{\"user\":{\"id\":\"42\"},\"roles\":[\"77\"]}]}");
+              "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,"
+              "\"name\":\"general\"},{\"id\":\"12\",\"type\":4,\"name\":\"Texts\"},{\"id\":\"15\","
+              "\"type\":15,\"name\":\"forum\"}],\"threads\":[{\"id\":\"11\",\"type\":11,"
+              "\"name\":\"topic\",\"parent_id\":\"10\"}],\"members\":[{\"user\":{\"id\":\"42\"},"
+              "\"roles\":[\"77\"]}]}");
         *state = g;
         return 0;
 }
@@ -145,14 +149,16 @@ static void threads_and_posts_belong_to_their_channel(void **state)
         assert_string_equal(in->chat_name, "general");
         assert_string_equal(json_str(g->item.metadata, "threadName", ""), "topic");
         learn(g, "THREAD_CREATE",
-              "{\"id\":\"16\",\"type\":11,\"guild_id\":\"1\",\"parent_id\":\"15\",\"name\":\"post\"}");
+              "{\"id\":\"16\",\"type\":11,\"guild_id\":\"1\",\"parent_id\":\"15\","
+              "\"name\":\"post\"}");
         in = told(g, "MESSAGE_CREATE",
                   "{\"id\":\"16\",\"channel_id\":\"16\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
                   "}");
         assert_string_equal(in->channel, "15");
         assert_string_equal(in->thread, "16");
         learn(g, "THREAD_LIST_SYNC",
-              "{\"guild_id\":\"1\",\"threads\":[{\"id\":\"17\",\"type\":12,\"parent_id\":\"10\"}]}");
+              "{\"guild_id\":\"1\",\"threads\":[{\"id\":\"17\",\"type\":12,"
+              "\"parent_id\":\"10\"}]}");
         in = told(g, "MESSAGE_CREATE",
                   "{\"id\":\"18\",\"channel_id\":\"17\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
                   "}");
@@ -194,7 +200,8 @@ static void mentions_of_the_bot_are_recognised_and_removed(void **state)
 
         for (size_t i = 0; i < COUNT(rows); i++) {
                 char *more = mem_printf(
-                        ",\"content\":\"%s\",\"mentions\":[{\"id\":\"42\",\"username\":\"bot\"},{\"id\":\"5\",\"username\":\"ann\",\"global_name\":\"Ann\"}]",
+                        ",\"content\":\"%s\",\"mentions\":[{\"id\":\"42\",\"username\":\"bot\"},"
+                        "{\"id\":\"5\",\"username\":\"ann\",\"global_name\":\"Ann\"}]",
                         rows[i].content);
                 const struct incoming *in = message(g, more);
 
@@ -253,9 +260,10 @@ static void a_missing_member_is_recognised(void **state)
         assert_stranger("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"5\"}", "5");
         assert_stranger("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"../5\"}", "nobody");
         assert_stranger("MESSAGE_DELETE", "{\"id\":\"5\"}", "nobody");
-        assert_non_null(told(
-                g, "MESSAGE_CREATE",
-                "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"hi\",\"author\":{\"id\":\"5\"},\"member\":null}"));
+        assert_non_null(
+                told(g, "MESSAGE_CREATE",
+                     "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"hi\","
+                     "\"author\":{\"id\":\"5\"},\"member\":null}"));
         assert_true(json_flag(g->item.metadata, "rolesUnknown", false));
 #undef EDITED
 }
@@ -268,8 +276,9 @@ static void replies_to_the_bot_are_recognised(void **state)
         in = told(
                 g, "MESSAGE_CREATE",
                 "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":19,\"content\":"
-                "\"yes\"," ANN
-                ",\"message_reference\":{\"message_id\":\"900\"},\"referenced_message\":{\"id\":\"900\",\"content\":\"sure?\",\"author\":{\"id\":\"42\",\"username\":\"bot\"}}}");
+                "\"yes\"," ANN ",\"message_reference\":{\"message_id\":\"900\"},"
+                "\"referenced_message\":{\"id\":\"900\",\"content\":\"sure?\","
+                "\"author\":{\"id\":\"42\",\"username\":\"bot\"}}}");
         assert_true(in->is_reply);
         assert_string_equal(in->reply_to, "900");
         assert_string_equal(json_str(json_object_get(g->item.metadata, "replyTo"), "text", ""),
@@ -288,16 +297,17 @@ static void bots_webhooks_and_own_messages_differ(void **state)
         struct rig *g = *state;
         const struct incoming *in = told(
                 g, "MESSAGE_CREATE",
-                "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"42\",\"bot\":true}}");
+                "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"42\","
+                "\"bot\":true}}");
 
         assert_true(in->is_own && in->sender_is_bot);
-        in = told(
-                g, "MESSAGE_CREATE",
-                "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"6\",\"bot\":true}}");
+        in = told(g, "MESSAGE_CREATE",
+                  "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"6\","
+                  "\"bot\":true}}");
         assert_true(!in->is_own && in->sender_is_bot);
-        in = told(
-                g, "MESSAGE_CREATE",
-                "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"webhook_id\":\"42\",\"author\":{\"id\":\"42\"}}");
+        in = told(g, "MESSAGE_CREATE",
+                  "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"webhook_id\":\"42\","
+                  "\"author\":{\"id\":\"42\"}}");
         assert_true(!in->is_own && in->sender_is_bot);
 }
 
@@ -314,11 +324,12 @@ static void stickers_polls_and_embeds_are_described(void **state)
                                        "it\",\"fields\":[{\"name\":\"n\",\"value\":\"v\"}]}]")
                                     ->text,
                             "look\n[embed: A page\nabout it\nn: v]");
-        assert_string_equal(
-                message(g,
-                        ",\"content\":\"\",\"poll\":{\"question\":{\"text\":\"Tea?\"},\"answers\":[{\"poll_media\":{\"text\":\"yes\"}},{\"poll_media\":{\"text\":\"no\"}}]}")
-                        ->text,
-                "[poll: Tea?: yes, no]");
+        assert_string_equal(message(g,
+                                    ",\"content\":\"\",\"poll\":{\"question\":{\"text\":\"Tea?\"},"
+                                    "\"answers\":[{\"poll_media\":{\"text\":\"yes\"}},"
+                                    "{\"poll_media\":{\"text\":\"no\"}}]}")
+                                    ->text,
+                            "[poll: Tea?: yes, no]");
         assert_string_equal(
                 message(g,
                         ",\"content\":\"\",\"message_snapshots\":[{\"message\":{\"content\":\"old "
@@ -332,8 +343,9 @@ static void attachments_are_listed(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in = message(
-                g,
-                ",\"content\":\"\",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.png\",\"size\":12,\"content_type\":\"image/png\",\"url\":\"https://cdn/a.png\"},{\"id\":\"71\",\"filename\":\"b\",\"size\":3,\"url\":\"https://cdn/b\"}]");
+                g, ",\"content\":\"\",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.png\","
+                   "\"size\":12,\"content_type\":\"image/png\",\"url\":\"https://cdn/a.png\"},"
+                   "{\"id\":\"71\",\"filename\":\"b\",\"size\":3,\"url\":\"https://cdn/b\"}]");
 
         assert_int_equal(in->attachment_count, 2);
         assert_string_equal(in->attachments[0].kind, "image");
@@ -341,9 +353,9 @@ static void attachments_are_listed(void **state)
         assert_int_equal(in->attachments[0].size, 12);
         assert_string_equal(in->attachments[1].kind, "document");
         assert_string_equal(g->item.files[1].url, "https://cdn/b");
-        in = message(
-                g,
-                ",\"content\":\"\",\"flags\":8192,\"attachments\":[{\"id\":\"70\",\"filename\":\"v.ogg\",\"content_type\":\"audio/ogg\",\"url\":\"https://cdn/v\"}]");
+        in = message(g, ",\"content\":\"\",\"flags\":8192,\"attachments\":[{\"id\":\"70\","
+                        "\"filename\":\"v.ogg\",\"content_type\":\"audio/ogg\","
+                        "\"url\":\"https://cdn/v\"}]");
         assert_string_equal(in->attachments[0].kind, "voice");
 }
 
@@ -398,25 +410,26 @@ static void a_reaction_added_again_is_a_new_event(void **state)
         assert_string_equal(in->sender_username, "ann");
         assert_true(in->is_reply);
         assert_string_equal(in->key, "1000:5:\xf0\x9f\x94\xac:+:s:9");
-        in = told(
-                g, "MESSAGE_REACTION_REMOVE",
-                "{\"user_id\":\"5\",\"channel_id\":\"500\",\"message_id\":\"1000\",\"emoji\":{\"id\":\"88\",\"name\":\"party\"}}");
+        in = told(g, "MESSAGE_REACTION_REMOVE",
+                  "{\"user_id\":\"5\",\"channel_id\":\"500\",\"message_id\":\"1000\","
+                  "\"emoji\":{\"id\":\"88\",\"name\":\"party\"}}");
         assert_string_equal(in->type, EVENT_REACTION_REMOVED);
         assert_int_equal(in->chat, CHAT_DM);
         assert_string_equal(in->emoji, "party:88");
         assert_string_equal(in->emoji_name, "party");
         assert_true(in->emoji_custom);
         assert_string_equal(in->key, "1000:5:88:-:s:9");
-        in = told(
-                g, "MESSAGE_REACTION_ADD",
-                "{\"user_id\":\"42\",\"channel_id\":\"500\",\"message_id\":\"1000\",\"emoji\":{\"name\":\"x\"}}");
+        in = told(g, "MESSAGE_REACTION_ADD",
+                  "{\"user_id\":\"42\",\"channel_id\":\"500\",\"message_id\":\"1000\","
+                  "\"emoji\":{\"name\":\"x\"}}");
         assert_true(in->is_own);
 }
 
 /* ---- interactions ---- */
 
-#define BY                                                                                                  \
-        "\"token\":\"secret\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"member\":{\"user\":{\"id\":\"5\"," \
+#define BY                                                               \
+        "\"token\":\"secret\",\"channel_id\":\"10\",\"guild_id\":\"1\"," \
+        "\"member\":{\"user\":{\"id\":\"5\","                            \
         "\"username\":\"ann\"},\"roles\":[\"7\"]}"
 
 static void commands_are_messages_without_their_token(void **state)
@@ -424,12 +437,15 @@ static void commands_are_messages_without_their_token(void **state)
         static const struct {
                 const char *data, *text;
         } rows[] = {
-                { "{\"name\":\"ask\",\"options\":[{\"name\":\"text\",\"type\":3,\"value\":\"why?\"}]}",
+                { "{\"name\":\"ask\",\"options\":[{\"name\":\"text\",\"type\":3,"
+                  "\"value\":\"why?\"}]}",
                   "why?" },
                 { "{\"name\":\"new\"}", "/new" },
-                { "{\"name\":\"a\",\"options\":[{\"name\":\"b\",\"type\":1,\"options\":[{\"name\":\"n\",\"value\":3},{\"name\":\"y\",\"value\":true}]}]}",
+                { "{\"name\":\"a\",\"options\":[{\"name\":\"b\",\"type\":1,"
+                  "\"options\":[{\"name\":\"n\",\"value\":3},{\"name\":\"y\",\"value\":true}]}]}",
                   "/a b 3 yes" },
-                { "{\"name\":\"Explain\",\"type\":3,\"target_id\":\"9\",\"resolved\":{\"messages\":{\"9\":{\"content\":\"E=mc2\"}}}}",
+                { "{\"name\":\"Explain\",\"type\":3,\"target_id\":\"9\","
+                  "\"resolved\":{\"messages\":{\"9\":{\"content\":\"E=mc2\"}}}}",
                   "/Explain E=mc2" },
         };
         struct rig *g = *state;
@@ -476,10 +492,11 @@ static void buttons_are_messages_or_custom_events(void **state)
 
 static void forms_are_messages_of_their_values(void **state)
 {
-        const struct incoming *in = told(
-                *state, "INTERACTION_CREATE",
-                "{\"id\":\"2000\",\"type\":5," BY
-                ",\"data\":{\"custom_id\":\"f\",\"components\":[{\"type\":1,\"components\":[{\"custom_id\":\"q\",\"value\":\"how?\"}]}]}}");
+        const struct incoming *in =
+                told(*state, "INTERACTION_CREATE",
+                     "{\"id\":\"2000\",\"type\":5," BY
+                     ",\"data\":{\"custom_id\":\"f\",\"components\":[{\"type\":1,"
+                     "\"components\":[{\"custom_id\":\"q\",\"value\":\"how?\"}]}]}}");
 
         assert_string_equal(in->text, "how?");
 }

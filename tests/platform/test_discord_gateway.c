@@ -50,7 +50,9 @@ static void answer_later(void *arg)
 {
         struct rig *g = arg;
         char *text = mem_printf(
-                "{\"url\":\"ws://127.0.0.1:%d\",\"shards\":%lld,\"session_start_limit\":{\"total\":1000,\"remaining\":%lld,\"reset_after\":%lld,\"max_concurrency\":%lld}}",
+                "{\"url\":\"ws://127.0.0.1:%d\",\"shards\":%lld,"
+                "\"session_start_limit\":{\"total\":1000,\"remaining\":%lld,\"reset_after\":%lld,"
+                "\"max_concurrency\":%lld}}",
                 fake_ws_port(g->fake.ws), (long long)g->shards, (long long)g->remaining,
                 (long long)g->reset_after, (long long)g->concurrency);
         json_t *body = json_read(text, strlen(text), NULL);

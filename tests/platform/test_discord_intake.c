@@ -229,11 +229,12 @@ static void begin(struct rig *g)
         g->in = dc_inbound_new(&g->o, &hooks);
 }
 
-#define GUILD(last)                                                                                     \
-        "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,\"name\":\"general\"," \
-        "\"last_message_id\":" last                                                                     \
-        "},{\"id\":\"12\",\"type\":0,\"name\":\"quiet\",\"last_message_id\":null},"                     \
-        "{\"id\":\"15\",\"type\":15,\"name\":\"forum\",\"last_message_id\":" last                       \
+#define GUILD(last)                                                                 \
+        "{\"id\":\"1\",\"name\":\"Home\",\"channels\":[{\"id\":\"10\",\"type\":0,"  \
+        "\"name\":\"general\","                                                     \
+        "\"last_message_id\":" last                                                 \
+        "},{\"id\":\"12\",\"type\":0,\"name\":\"quiet\",\"last_message_id\":null}," \
+        "{\"id\":\"15\",\"type\":15,\"name\":\"forum\",\"last_message_id\":" last   \
         "}],\"threads\":[]}"
 
 static void connected(struct rig *g)
@@ -362,7 +363,8 @@ static void an_unknown_channel_is_looked_up_once_in_order(void **state)
         assert_int_equal(g->get_count, 1);
         assert_string_equal(g->gets[0].path, "/channels/20");
         answer(g, 0, 200,
-               "{\"id\":\"20\",\"type\":11,\"parent_id\":\"10\",\"name\":\"topic\",\"guild_id\":\"1\"}");
+               "{\"id\":\"20\",\"type\":11,\"parent_id\":\"10\",\"name\":\"topic\","
+               "\"guild_id\":\"1\"}");
         assert_int_equal(fake_road.received_count, 3);
         assert_string_equal(key(1), "100");
         assert_string_equal(key(2), "101");
@@ -401,7 +403,8 @@ static void a_channel_lookup_retries(void **state)
         await(g, &g->get_count, 2);
         assert_string_equal(g->gets[1].path, "/channels/20");
         answer(g, 1, 200,
-               "{\"id\":\"20\",\"type\":11,\"parent_id\":\"10\",\"name\":\"topic\",\"guild_id\":\"1\"}");
+               "{\"id\":\"20\",\"type\":11,\"parent_id\":\"10\",\"name\":\"topic\","
+               "\"guild_id\":\"1\"}");
         assert_int_equal(fake_road.received_count, 1);
         assert_string_equal(fake_road.received.channel, "10");
         assert_string_equal(fake_road.received.thread, "20");
@@ -427,7 +430,9 @@ static void files_are_fetched_before_the_message_is_stored(void **state)
         struct rig *g = *state;
         struct fake_server *cdn = fake_server_new(g->loop, script, COUNT(script));
         char *more = mem_printf(
-                     ",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,\"url\":\"http://127.0.0.1:%d/a.txt\"},{\"id\":\"71\",\"filename\":\"big\",\"size\":5000,\"url\":\"http://127.0.0.1:1/big\"}]",
+                     ",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,"
+                     "\"url\":\"http://127.0.0.1:%d/a.txt\"},{\"id\":\"71\",\"filename\":\"big\","
+                     "\"size\":5000,\"url\":\"http://127.0.0.1:1/big\"}]",
                      fake_server_port(cdn)),
              *path;
 
@@ -458,7 +463,9 @@ static void files_with_one_name_do_not_collide(void **state)
         struct fake_server *cdn = fake_server_new(g->loop, script, COUNT(script));
         int port = fake_server_port(cdn);
         char *more = mem_printf(
-                ",\"attachments\":[{\"id\":\"70\",\"filename\":\"image.png\",\"size\":3,\"url\":\"http://127.0.0.1:%d/1\"},{\"id\":\"71\",\"filename\":\"image.png\",\"size\":3,\"url\":\"http://127.0.0.1:%d/2\"}]",
+                ",\"attachments\":[{\"id\":\"70\",\"filename\":\"image.png\",\"size\":3,"
+                "\"url\":\"http://127.0.0.1:%d/1\"},{\"id\":\"71\",\"filename\":\"image.png\","
+                "\"size\":3,\"url\":\"http://127.0.0.1:%d/2\"}]",
                 port, port);
 
         connected(g);
@@ -478,10 +485,12 @@ static void files_with_one_name_do_not_collide(void **state)
 
 /* ---- interactions ---- */
 
-#define COMMAND                                                                                             \
-        "{\"id\":\"2000\",\"type\":%d,\"token\":\"tok\",\"channel_id\":\"10\",\"guild_id\":\"1\","          \
-        "\"member\":{"                                                                                      \
-        "\"user\":{\"id\":\"5\",\"username\":\"ann\"}},\"data\":{\"name\":\"ask\",\"options\":[{\"value\":" \
+#define COMMAND                                                                     \
+        "{\"id\":\"2000\",\"type\":%d,\"token\":\"tok\",\"channel_id\":\"10\","     \
+        "\"guild_id\":\"1\","                                                       \
+        "\"member\":{"                                                              \
+        "\"user\":{\"id\":\"5\",\"username\":\"ann\"}},\"data\":{\"name\":\"ask\"," \
+        "\"options\":[{\"value\":"                                                  \
         "\"why?\"}]}}"
 
 static void an_interaction_is_acknowledged_after_its_commit(void **state)
@@ -514,7 +523,8 @@ static void an_interaction_does_not_wait_for_earlier_events(void **state)
         struct rig *g = *state;
         struct fake_server *cdn = fake_server_new(g->loop, NULL, 0); /* never answers */
         char *more = mem_printf(
-                     ",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,\"url\":\"http://127.0.0.1:%d/a.txt\"}]",
+                     ",\"attachments\":[{\"id\":\"70\",\"filename\":\"a.txt\",\"size\":9,"
+                     "\"url\":\"http://127.0.0.1:%d/a.txt\"}]",
                      fake_server_port(cdn)),
              command[400];
 
@@ -595,10 +605,10 @@ static void page(struct rig *g, unsigned i, const char *first, unsigned count)
         buf_init(&b, 0);
         buf_addch(&b, '[');
         for (unsigned k = 0; k < count; k++)
-                buf_addf(
-                        &b,
-                        "%s{\"id\":\"%llu\",\"channel_id\":\"10\",\"type\":0,\"content\":\"missed\",\"author\":{\"id\":\"5\",\"username\":\"ann\"}}",
-                        k ? "," : "", (unsigned long long)(id - k));
+                buf_addf(&b,
+                         "%s{\"id\":\"%llu\",\"channel_id\":\"10\",\"type\":0,"
+                         "\"content\":\"missed\",\"author\":{\"id\":\"5\",\"username\":\"ann\"}}",
+                         k ? "," : "", (unsigned long long)(id - k));
         buf_addch(&b, ']');
         answer(g, i, 200, b.data);
         buf_release(&b);
@@ -739,9 +749,10 @@ static void a_restart_resumes_catch_up(void **state)
         assert_string_equal(g->gets[0].path, "/users/@me/guilds?limit=200&after=0");
         answer(g, 0, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
         assert_string_equal(g->gets[1].path, "/guilds/1/channels");
-        channels = mem_printf(
-                "[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"},{\"id\":\"12\",\"type\":0}]",
-                now);
+        channels =
+                mem_printf("[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"},{\"id\":\"12\","
+                           "\"type\":0}]",
+                           now);
         answer(g, 1, 200, channels);
         free(channels);
         assert_int_equal(g->get_count, 4);
@@ -1100,14 +1111,17 @@ static void live_events_without_a_member_are_looked_up(void **state)
         connected(g);
         fake_dispatch(
                 &g->fake, g->fake.last, "MESSAGE_REACTION_REMOVE",
-                "{\"user_id\":\"5\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"message_id\":\"8\",\"emoji\":{\"id\":null,\"name\":\"x\"}}");
+                "{\"user_id\":\"5\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"message_id\":\"8\","
+                "\"emoji\":{\"id\":null,\"name\":\"x\"}}");
         await(g, &g->member_count, 1);
         answer_member(g, 200, "{\"roles\":[\"77\"],\"user\":{\"id\":\"5\",\"username\":\"ann\"}}");
         assert_int_equal(fake_road.received_count, 1);
         assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
         fake_dispatch(
                 &g->fake, g->fake.last, "MESSAGE_UPDATE",
-                "{\"id\":\"8\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"changed\",\"edited_timestamp\":\"2026-01-02T03:04:05.000000+00:00\",\"author\":{\"id\":\"5\",\"username\":\"ann\"}}");
+                "{\"id\":\"8\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"changed\","
+                "\"edited_timestamp\":\"2026-01-02T03:04:05.000000+00:00\","
+                "\"author\":{\"id\":\"5\",\"username\":\"ann\"}}");
         await(g, &fake_road.received_count, 2);
         assert_int_equal(g->member_count, 1); /* the answer is remembered for a while */
         assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
@@ -1121,10 +1135,10 @@ static void few_members_are_looked_up_at_once(void **state)
         missed_something(g);
         buf_init(&b, 0);
         for (unsigned i = 0; i < 6; i++)
-                buf_addf(
-                        &b,
-                        "%c{\"id\":\"%u\",\"channel_id\":\"10\",\"type\":0,\"content\":\"hi\",\"author\":{\"id\":\"%u\"}}",
-                        i ? ',' : '[', 400 - i, 50 + i);
+                buf_addf(&b,
+                         "%c{\"id\":\"%u\",\"channel_id\":\"10\",\"type\":0,\"content\":\"hi\","
+                         "\"author\":{\"id\":\"%u\"}}",
+                         i ? ',' : '[', 400 - i, 50 + i);
         buf_addch(&b, ']');
         answer(g, 0, 200, b.data);
         buf_release(&b);
@@ -1142,7 +1156,8 @@ static void dms_and_webhooks_need_no_member(void **state)
         write_in(g, "30", "", "100", "");
         fake_dispatch(
                 &g->fake, g->fake.last, "MESSAGE_CREATE",
-                "{\"id\":\"101\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"news\",\"webhook_id\":\"6\",\"author\":{\"id\":\"6\",\"username\":\"feed\"}}");
+                "{\"id\":\"101\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"news\","
+                "\"webhook_id\":\"6\",\"author\":{\"id\":\"6\",\"username\":\"feed\"}}");
         await(g, &fake_road.received_count, 2);
         assert_int_equal(g->member_count, 0);
 }
@@ -1173,9 +1188,9 @@ static void the_first_session_reads_nothing_back(void **state)
         dc_id_at(clock_wall_ms(), now);
         begin(g);
         await(g, &g->ups, 1);
-        guild = mem_printf(
-                "{\"id\":\"1\",\"channels\":[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"}]}",
-                now);
+        guild = mem_printf("{\"id\":\"1\",\"channels\":[{\"id\":\"10\",\"type\":0,"
+                           "\"last_message_id\":\"%s\"}]}",
+                           now);
         fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
         free(guild);
         write_in(g, "10", "1", "100", "");

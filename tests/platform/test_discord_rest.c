@@ -223,8 +223,8 @@ static void emoji_are_percent_encoded(void **state)
         ask(g, 'a',
             (struct dc_request){
                     .method = "PUT",
-                    .route =
-                            "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
+                    .route = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}"
+                             "/@me",
                     .args = { "1", "2", "👀" } });
         until_answers(g, 1);
         assert_true(
@@ -232,8 +232,8 @@ static void emoji_are_percent_encoded(void **state)
         ask(g, 'b',
             (struct dc_request){
                     .method = "PUT",
-                    .route =
-                            "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}/@me",
+                    .route = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji_name}"
+                             "/@me",
                     .args = { "1", "2", "party:77" } });
         until_answers(g, 2);
         assert_true(asked_for(g, 1, "/reactions/party%3A77/@me"));
@@ -298,7 +298,8 @@ static void a_refusal_names_code_and_field(void **state)
         (void)state;
         says(g, 400, "",
              "{\"code\":50035,\"message\":\"Invalid Form "
-             "Body\",\"errors\":{\"content\":{\"_errors\":[{\"code\":\"BASE_TYPE_MAX_LENGTH\",\"message\":\"Must "
+             "Body\",\"errors\":{\"content\":{\"_errors\":[{\"code\":\"BASE_TYPE_MAX_LENGTH\","
+             "\"message\":\"Must "
              "be 2000 or fewer in length.\"}]}}}");
         rig_open(g, 0);
         ask(g, 'a', to_channel("1"));

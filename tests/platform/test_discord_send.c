@@ -49,40 +49,64 @@ static const struct fake_sent *await(struct rig *g)
 #define NONE  "{\"parse\":[],\"users\":[],\"replied_user\":false}"
 #define NONCE "\"nonce\":\"94612b62e4b592a2bd3a61f9\",\"enforce_nonce\":true"
 
-/* clang-format off */
 static const struct {
         enum delivery_kind kind;
         const char *channel, *thread, *payload;
         int64_t turn;
         const char *line, *body, *platform_id;
 } calls[] = {
-        { DELIVER_SEND, "7", NULL, "{\"text\":\"**hi**\",\"replyTo\":\"5\"}", 9, "POST /channels/7/messages",
-          "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"**hi**\","
-          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
+        { DELIVER_SEND, "7", NULL, "{\"text\":\"**hi**\",\"replyTo\":\"5\"}", 9,
+          "POST /channels/7/messages",
+          "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE
+          ",\"content\":\"**hi**\","
+          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}",
+          "501" },
         /* in a DM there is no reference, unless it is asked for */
-        { DELIVER_SEND, "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "POST /channels/8/messages",
+        { DELIVER_SEND, "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9,
+          "POST /channels/8/messages",
           "{" NONCE ",\"content\":\"hi\",\"allowed_mentions\":" NONE "}", "501" },
-        { DELIVER_SEND, "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "POST /channels/8/messages",
-          "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"hi\","
-          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
+        { DELIVER_SEND, "8", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0,
+          "POST /channels/8/messages",
+          "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}," NONCE
+          ",\"content\":\"hi\","
+          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}",
+          "501" },
         /* a thread is its own channel, without the message it started at */
-        { DELIVER_SEND, "7", "70", "{\"text\":\"hi\",\"replyTo\":\"71\"}", 9, "POST /channels/70/messages",
-          "{\"message_reference\":{\"message_id\":\"71\",\"fail_if_not_exists\":false}," NONCE ",\"content\":\"hi\","
-          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}", "501" },
-        { DELIVER_SEND, "7", "70", "{\"text\":\"hi\",\"replyTo\":\"70\"}", 9, "POST /channels/70/messages",
+        { DELIVER_SEND, "7", "70", "{\"text\":\"hi\",\"replyTo\":\"71\"}", 9,
+          "POST /channels/70/messages",
+          "{\"message_reference\":{\"message_id\":\"71\",\"fail_if_not_exists\":false}," NONCE
+          ",\"content\":\"hi\","
+          "\"allowed_mentions\":{\"parse\":[],\"users\":[],\"replied_user\":true}}",
+          "501" },
+        { DELIVER_SEND, "7", "70", "{\"text\":\"hi\",\"replyTo\":\"70\"}", 9,
+          "POST /channels/70/messages",
           "{" NONCE ",\"content\":\"hi\",\"allowed_mentions\":" NONE "}", "501" },
         /* only people with a mention are notified, once each */
-        { DELIVER_SEND, "7", NULL, "{\"text\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\"}", 0, "POST /channels/7/messages",
+        { DELIVER_SEND, "7", NULL,
+          "{\"text\":\"<@11> and <@!12>, <@11>, \\\\<@13>,"
+          " @everyone <@&14>\"}",
+          0, "POST /channels/7/messages",
           "{" NONCE ",\"content\":\"<@11> and <@!12>, <@11>, \\\\<@13>, @everyone <@&14>\","
-          "\"allowed_mentions\":{\"parse\":[],\"users\":[\"11\",\"12\"],\"replied_user\":false}}", "501" },
-        { DELIVER_SEND, "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
-          "POST /channels/7/messages", "{" NONCE ",\"content\":\"?\",\"allowed_mentions\":" NONE ",\"components\":[{\"type\":1,\"components\":"
-          "[{\"type\":2,\"style\":1,\"label\":\"Yes\",\"custom_id\":\"say:yes\"},{\"type\":2,\"style\":5,\"label\":\"See\",\"url\":\"https://x.org\"}]}]}", "501" },
-        { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "PATCH /channels/7/messages/5",
-          "{\"content\":\"more\",\"allowed_mentions\":" NONE "}", "501" },
-        { DELIVER_EDIT, "7", "70", "{\"messageId\":\"70\",\"text\":\"more\"}", 9, "PATCH /channels/7/messages/70",
-          "{\"content\":\"more\",\"allowed_mentions\":" NONE "}", "501" },
-        { DELIVER_DELETE, "7", "70", "{\"messageId\":\"5\"}", 0, "DELETE /channels/70/messages/5", "", "501" },
+          "\"allowed_mentions\":{\"parse\":[],\"users\":[\"11\",\"12\"],\"replied_user\":false}}",
+          "501" },
+        { DELIVER_SEND, "7", NULL,
+          "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\","
+          "\"data\":\"say:yes\"},{\"text\":\"See\","
+          "\"url\":\"https://x.org\"}]]}",
+          0, "POST /channels/7/messages",
+          "{" NONCE ",\"content\":\"?\",\"allowed_mentions\":" NONE
+          ",\"components\":[{\"type\":1,\"components\":"
+          "[{\"type\":2,\"style\":1,\"label\":\"Yes\",\"custom_id\":\"say:yes\"},{\"type\":2,"
+          "\"style\":5,\"label\":\"See\",\"url\":\"https://x.org\"}]}]}",
+          "501" },
+        { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9,
+          "PATCH /channels/7/messages/5", "{\"content\":\"more\",\"allowed_mentions\":" NONE "}",
+          "501" },
+        { DELIVER_EDIT, "7", "70", "{\"messageId\":\"70\",\"text\":\"more\"}", 9,
+          "PATCH /channels/7/messages/70", "{\"content\":\"more\",\"allowed_mentions\":" NONE "}",
+          "501" },
+        { DELIVER_DELETE, "7", "70", "{\"messageId\":\"5\"}", 0, "DELETE /channels/70/messages/5",
+          "", "501" },
         { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"👀\"}", 0,
           "PUT /channels/7/messages/5/reactions/%F0%9F%91%80/@me", "", "501" },
         { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"<a:party:99>\"}", 0,
@@ -90,10 +114,10 @@ static const struct {
         { DELIVER_UNREACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"👀\"}", 0,
           "DELETE /channels/7/messages/5/reactions/%F0%9F%91%80/@me", "", "501" },
         { DELIVER_TYPE, "7", "70", "{}", 9, "POST /channels/70/typing", "", "501" },
-        { DELIVER_THREAD, "7", NULL, "{\"messageId\":\"5\",\"name\":\"A question\\nwith lines\"}", 9, "POST /channels/7/messages/5/threads",
+        { DELIVER_THREAD, "7", NULL, "{\"messageId\":\"5\",\"name\":\"A question\\nwith lines\"}",
+          9, "POST /channels/7/messages/5/threads",
           "{\"name\":\"A question\",\"auto_archive_duration\":1440}", "501" },
 };
-/* clang-format on */
 
 static void deliveries_become_calls(void **state)
 {
@@ -173,12 +197,10 @@ static void a_file_is_uploaded_with_its_caption(void **state)
         put_file(g, "note.txt", "the bytes");
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g,
-                (struct delivery){
-                        .kind = DELIVER_UPLOAD,
-                        .channel = "7",
-                        .payload =
-                                "{\"path\":\"note.txt\",\"mime\":\"text/plain\",\"text\":\"see\"}" });
+        deliver(g, (struct delivery){ .kind = DELIVER_UPLOAD,
+                                      .channel = "7",
+                                      .payload = "{\"path\":\"note.txt\",\"mime\":\"text/plain\","
+                                                 "\"text\":\"see\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         request = fake_server_request(g->server, 2);
         assert_non_null(
@@ -369,7 +391,8 @@ static void an_old_send_that_arrived_is_not_repeated(void **state)
         const struct fake_sent *sent;
 
         says(g, 200,
-             "[{\"id\":\"900\",\"content\":\"hi\",\"author\":{\"id\":\"77\"}},{\"id\":\"899\",\"content\":\" "
+             "[{\"id\":\"900\",\"content\":\"hi\",\"author\":{\"id\":\"77\"}},{\"id\":\"899\","
+             "\"content\":\" "
              "hi\",\"author\":{\"id\":\"42\"}}]");
         rig_connect(g, "");
         deliver(g, (struct delivery){ .kind = DELIVER_SEND,
@@ -388,7 +411,9 @@ static void an_old_send_that_did_not_arrive_is_repeated(void **state)
         struct rig *g = *state;
 
         says(g, 200,
-             "[{\"id\":\"900\",\"content\":\"hi\",\"nonce\":\"another\",\"author\":{\"id\":\"42\"}},{\"id\":\"901\",\"content\":\"ho\",\"author\":{\"id\":\"42\"}}]");
+             "[{\"id\":\"900\",\"content\":\"hi\",\"nonce\":\"another\","
+             "\"author\":{\"id\":\"42\"}},{\"id\":\"901\",\"content\":\"ho\","
+             "\"author\":{\"id\":\"42\"}}]");
         says(g, 200, SENT);
         rig_connect(g, "");
         deliver(g, (struct delivery){ .kind = DELIVER_SEND,
@@ -410,7 +435,8 @@ static void an_old_file_is_recognised_by_its_size(void **state)
 
         put_file(g, "two.txt", "12345");
         says(g, 200,
-             "[{\"id\":\"900\",\"content\":\"\",\"author\":{\"id\":\"42\"},\"attachments\":[{\"filename\":\"one.txt\",\"size\":4}]}]");
+             "[{\"id\":\"900\",\"content\":\"\",\"author\":{\"id\":\"42\"},"
+             "\"attachments\":[{\"filename\":\"one.txt\",\"size\":4}]}]");
         says(g, 200, SENT);
         rig_connect(g, "");
         deliver(g, d);

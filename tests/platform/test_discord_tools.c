@@ -157,16 +157,24 @@ static void reading_lists_messages_oldest_first(void **state)
         struct rig *g = *state;
 
         says(g, 200,
-             "[{\"id\":\"175928847299117064\",\"content\":\"two\",\"author\":{\"id\":\"6\",\"username\":\"bob\"},\"message_reference\":{\"message_id\":\"175928847299117063\"},\"attachments\":[{\"filename\":\"a.png\"}]},{\"id\":\"175928847299117063\",\"content\":\"one\",\"author\":{\"id\":\"5\",\"username\":\"ada\",\"global_name\":\"Ada "
+             "[{\"id\":\"175928847299117064\",\"content\":\"two\",\"author\":{\"id\":\"6\","
+             "\"username\":\"bob\"},\"message_reference\":{\"message_id\":\"175928847299117063\"},"
+             "\"attachments\":[{\"filename\":\"a.png\"}]},{\"id\":\"175928847299117063\","
+             "\"content\":\"one\",\"author\":{\"id\":\"5\",\"username\":\"ada\","
+             "\"global_name\":\"Ada "
              "L\"}}]");
         rig_connect(g, "");
         call(g, "discord_read", "{\"channel_id\":\"7\",\"limit\":500,\"before\":\"99\"}");
         await_told(g);
         assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?limit=100&before=99");
-        assert_string_equal(
-                told.result,
-                "{\"messages\":[{\"id\":\"175928847299117063\",\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":{\"id\":\"5\",\"username\":\"ada\",\"name\":\"Ada "
-                "L\",\"bot\":false},\"text\":\"one\"},{\"id\":\"175928847299117064\",\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":{\"id\":\"6\",\"username\":\"bob\",\"name\":\"bob\",\"bot\":false},\"text\":\"two\",\"replyTo\":\"175928847299117063\",\"files\":[\"a.png\"]}]}");
+        assert_string_equal(told.result,
+                            "{\"messages\":[{\"id\":\"175928847299117063\","
+                            "\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":{\"id\":\"5\","
+                            "\"username\":\"ada\",\"name\":\"Ada "
+                            "L\",\"bot\":false},\"text\":\"one\"},{\"id\":\"175928847299117064\","
+                            "\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":{\"id\":\"6\","
+                            "\"username\":\"bob\",\"name\":\"bob\",\"bot\":false},\"text\":\"two\","
+                            "\"replyTo\":\"175928847299117063\",\"files\":[\"a.png\"]}]}");
 }
 
 static void channels_are_listed_with_threads(void **state)
@@ -175,7 +183,8 @@ static void channels_are_listed_with_threads(void **state)
 
         says(g, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
         says(g, 200,
-             "[{\"id\":\"7\",\"name\":\"general\",\"type\":0,\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\",\"type\":15}]");
+             "[{\"id\":\"7\",\"name\":\"general\",\"type\":0,\"topic\":\"all\"},{\"id\":\"8\","
+             "\"name\":\"f\",\"type\":15}]");
         says(g, 200,
              "{\"threads\":[{\"id\":\"70\",\"name\":\"plan\",\"type\":11,\"parent_id\":\"7\"}]}");
         rig_connect(g, "");
@@ -185,7 +194,10 @@ static void channels_are_listed_with_threads(void **state)
         assert_string_equal(rig_line(g, 2), "GET /guilds/1/threads/active");
         assert_string_equal(
                 told.result,
-                "{\"guildId\":\"1\",\"channels\":[{\"id\":\"7\",\"name\":\"general\",\"type\":\"text\",\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\",\"type\":\"forum\"},{\"id\":\"70\",\"name\":\"plan\",\"type\":\"thread\",\"parent\":\"7\"}]}");
+                "{\"guildId\":\"1\",\"channels\":[{\"id\":\"7\",\"name\":\"general\","
+                "\"type\":\"text\",\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\","
+                "\"type\":\"forum\"},{\"id\":\"70\",\"name\":\"plan\",\"type\":\"thread\","
+                "\"parent\":\"7\"}]}");
 }
 
 static void one_of_several_servers_must_be_named(void **state)
@@ -213,9 +225,9 @@ static void servers_and_the_bot_are_shown(void **state)
         assert_string_equal(told.result, "{\"guilds\":[{\"id\":\"1\",\"name\":\"Home\"}]}");
         call(g, "discord_whoami", "{}");
         await_told(g);
-        assert_string_equal(
-                told.result,
-                "{\"id\":\"42\",\"username\":\"testbot\",\"applicationId\":\"43\",\"operators\":[\"10\"],\"operatorDm\":\"100\"}");
+        assert_string_equal(told.result,
+                            "{\"id\":\"42\",\"username\":\"testbot\",\"applicationId\":\"43\","
+                            "\"operators\":[\"10\"],\"operatorDm\":\"100\"}");
 }
 
 static void refusals_come_with_advice(void **state)

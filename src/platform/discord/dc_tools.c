@@ -432,8 +432,9 @@ static void tool_channels(struct adapter *a, const json_t *arguments, platform_t
 
 /* ---- the table ---- */
 
-#define ID(text)   "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,20}$\",\"description\":\"" text "\"}"
-#define TEXT(text) "{\"type\":\"string\",\"minLength\":1,\"description\":\"" text "\"}"
+#define HELP(text) "\"description\":\"" text "\"}"
+#define ID(text)   "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,20}$\"," HELP(text)
+#define TEXT(text) "{\"type\":\"string\",\"minLength\":1," HELP(text)
 #define OBJECT(properties, required)                                                   \
         "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
         "],\"additionalProperties\":false}"
