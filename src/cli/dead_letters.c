@@ -74,7 +74,7 @@ static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, 
 
         while ((rc = store_step(s, err)) == 1) {
                 jsonw_open(json, '{');
-                show_id(json, "id", prefix, store_col_int(s, 0));
+                row_json_id(json, "id", prefix, store_col_int(s, 0));
                 jsonw_str(json, "kind", kind);
                 if (strcmp(kind, "turn") == 0) {
                         show_turn(json, kind, s);

@@ -1,8 +1,10 @@
 #include "rows/delivery_row.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "store/sql.h"
 
 static const char *const kind_names[] = {
         [DELIVER_SEND] = "send",
@@ -56,4 +58,298 @@ bool delivery_state_parse(const char *name, enum delivery_state *out)
                 }
         }
         return false;
+}
+
+/* ---- writing ---- */
+
+int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, struct error *err)
+{
+        return sql_exec(tx, err,
+                        "INSERT INTO deliveries("
+                        " id, turn, adapter, channel, thread, kind, class, payload, state,"
+                        " attempt, fence, owner, lease_ms, due_ms, expires_ms, created_ms,"
+                        " ended_ms, platform_id, trace, request_key, request_hash, edits)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
+                        " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+                        SQL_INT(row->id), SQL_REF(row->turn), SQL_TEXT(row->adapter),
+                        SQL_TEXT(row->channel), SQL_TEXT(row->thread),
+                        SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->class),
+                        SQL_TEXT(row->payload), SQL_TEXT(delivery_state_name(row->state)),
+                        SQL_INT(row->attempt), SQL_INT(row->fence), SQL_TEXT(row->owner),
+                        SQL_INT(row->lease_ms), SQL_INT(row->due_ms), SQL_INT(row->expires_ms),
+                        SQL_INT(row->created_ms), SQL_REF(row->ended_ms),
+                        SQL_TEXT(row->platform_id), SQL_TEXT(row->trace),
+                        SQL_TEXT(row->request_key), SQL_TEXT(row->request_hash),
+                        SQL_INT(row->edits));
+}
+
+/* How many rows of one: 1, 0 or -1. */
+static int changed(int64_t count)
+{
+        return count > 0 ? 1 : (int)count;
+}
+
+int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
+                       struct error *err)
+{
+        return changed(sql_update(tx, err,
+                                  "UPDATE deliveries SET state = 'sending', attempt = ?2,"
+                                  " fence = ?3, owner = ?4, lease_ms = ?5, kind = ?6, edits = ?7"
+                                  " WHERE id = ?1 AND fence = ?8"
+                                  " AND state IN ('queued', 'sending')",
+                                  SQL_INT(row->id), SQL_INT(row->attempt), SQL_INT(row->fence),
+                                  SQL_TEXT(row->owner), SQL_INT(row->lease_ms),
+                                  SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->edits),
+                                  SQL_INT(old_fence)));
+}
+
+int delivery_row_settle(struct store_tx *tx, const struct delivery_row *row, struct error *err)
+{
+        return changed(sql_update(tx, err,
+                                  "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = ?5,"
+                                  " ended_ms = ?6, platform_id = ?7, error_kind = ?8, error = ?9,"
+                                  " lease_ms = ?10, kind = ?11, edits = ?12"
+                                  " WHERE id = ?1 AND fence = ?2"
+                                  " AND state IN ('queued', 'sending')",
+                                  SQL_INT(row->id), SQL_INT(row->fence),
+                                  SQL_TEXT(delivery_state_name(row->state)), SQL_INT(row->attempt),
+                                  SQL_INT(row->due_ms), SQL_REF(row->ended_ms),
+                                  SQL_TEXT(row->platform_id), SQL_TEXT(row->error_kind),
+                                  SQL_TEXT(row->error), SQL_INT(row->lease_ms),
+                                  SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->edits)));
+}
+
+int delivery_row_set_payload(struct store_tx *tx, int64_t id, const char *payload,
+                             struct error *err)
+{
+        return sql_exec(tx, err, "UPDATE deliveries SET payload = ?2 WHERE id = ?1", SQL_INT(id),
+                        SQL_TEXT(payload));
+}
+
+int delivery_row_replace_payload(struct store_tx *tx, int64_t id, const char *payload,
+                                 struct error *err)
+{
+        return changed(sql_update(tx, err,
+                                  "UPDATE deliveries SET payload = ?2"
+                                  " WHERE id = ?1 AND state = 'queued'",
+                                  SQL_INT(id), SQL_TEXT(payload)));
+}
+
+int delivery_row_supersede(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE deliveries SET state = 'superseded', ended_ms = ?2"
+                        " WHERE id = ?1 AND state = 'queued'",
+                        SQL_INT(id), SQL_INT(now_ms));
+}
+
+int delivery_row_leave_thread(struct store_tx *tx, int64_t turn, const char *thread,
+                              struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE deliveries SET thread = NULL"
+                        " WHERE turn = ?1 AND thread = ?2 AND state = 'queued'",
+                        SQL_INT(turn), SQL_TEXT(thread));
+}
+
+int delivery_row_set_request_key(struct store_tx *tx, int64_t id, const char *key,
+                                 struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE deliveries SET request_key = ?2"
+                        " WHERE id = ?1"
+                        " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE request_key = ?2)",
+                        SQL_INT(id), SQL_TEXT(key));
+}
+
+/* ---- reading ---- */
+
+#define COLUMNS                                                                                \
+        "id, turn, adapter, channel, thread, kind, class, payload, state, attempt, fence,"     \
+        " owner, lease_ms, due_ms, expires_ms, created_ms, ended_ms, platform_id, error_kind," \
+        " error, trace, request_key, request_hash, edits"
+
+int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err)
+{
+        const char *kind, *state;
+        int rc = sql_next(s, err);
+
+        if (rc != 1)
+                return rc;
+        *row = (struct delivery_row){ 0 };
+        sql_read(s, OUT_INT(&row->id), OUT_INT(&row->turn), OUT_TEXT(&row->adapter),
+                 OUT_TEXT(&row->channel), OUT_TEXT(&row->thread), OUT_TEXT(&kind),
+                 OUT_INT32(&row->class), OUT_TEXT(&row->payload), OUT_TEXT(&state),
+                 OUT_INT(&row->attempt), OUT_INT(&row->fence), OUT_TEXT(&row->owner),
+                 OUT_INT(&row->lease_ms), OUT_INT(&row->due_ms), OUT_INT(&row->expires_ms),
+                 OUT_INT(&row->created_ms), OUT_INT(&row->ended_ms), OUT_TEXT(&row->platform_id),
+                 OUT_TEXT(&row->error_kind), OUT_TEXT(&row->error), OUT_TEXT(&row->trace),
+                 OUT_TEXT(&row->request_key), OUT_TEXT(&row->request_hash), OUT_INT(&row->edits));
+        if (delivery_kind_parse(kind, &row->kind) && delivery_state_parse(state, &row->state))
+                return 1;
+        error_set(err, ERR_CORRUPT, "delivery 'dlv-%lld' has kind '%.40s' and state '%.40s'",
+                  (long long)row->id, kind, state);
+        sql_end(s);
+        return -1;
+}
+
+void delivery_row_end(struct store_stmt *s)
+{
+        sql_end(s);
+}
+
+struct store_stmt *delivery_row_list_open(struct store_tx *tx)
+{
+        return sql_query(tx, "SELECT " COLUMNS " FROM deliveries"
+                             " WHERE state IN ('queued', 'sending')"
+                             " ORDER BY id");
+}
+
+struct store_stmt *delivery_row_list_turn(struct store_tx *tx, int64_t turn)
+{
+        return sql_query(tx, "SELECT " COLUMNS " FROM deliveries WHERE turn = ?1 ORDER BY id",
+                         SQL_INT(turn));
+}
+
+/* The row the query finds, as a copy. */
+static int get(struct store_stmt *s, struct delivery_row **out, struct error *err)
+{
+        static const size_t strings[] = {
+                offsetof(struct delivery_row, adapter),
+                offsetof(struct delivery_row, channel),
+                offsetof(struct delivery_row, thread),
+                offsetof(struct delivery_row, payload),
+                offsetof(struct delivery_row, owner),
+                offsetof(struct delivery_row, platform_id),
+                offsetof(struct delivery_row, error_kind),
+                offsetof(struct delivery_row, error),
+                offsetof(struct delivery_row, trace),
+                offsetof(struct delivery_row, request_key),
+                offsetof(struct delivery_row, request_hash),
+        };
+        struct delivery_row row;
+        int rc = delivery_row_next(s, &row, err);
+
+        *out = rc == 1 ? mem_dup_struct(&row, sizeof(row), strings, COUNT(strings)) : NULL;
+        sql_end(s);
+        return rc;
+}
+
+int delivery_row_get(struct store_tx *tx, int64_t id, struct delivery_row **out, struct error *err)
+{
+        return get(sql_query(tx, "SELECT " COLUMNS " FROM deliveries WHERE id = ?1", SQL_INT(id)),
+                   out, err);
+}
+
+int delivery_row_get_request(struct store_tx *tx, const char *request_key,
+                             struct delivery_row **out, struct error *err)
+{
+        return get(sql_query(tx, "SELECT " COLUMNS " FROM deliveries WHERE request_key = ?1",
+                             SQL_TEXT(request_key)),
+                   out, err);
+}
+
+int delivery_row_revive(struct store_tx *tx, int64_t id, bool force, int64_t now_ms,
+                        struct delivery_row **out, struct error *err)
+{
+        return get(sql_query(tx,
+                             "UPDATE deliveries SET state = 'queued', attempt = 0,"
+                             " fence = fence + 1, due_ms = ?2, lease_ms = ?2, expires_ms = 0,"
+                             " ended_ms = NULL"
+                             " WHERE id = ?1 AND (state IN ('failed', 'expired')"
+                             " OR (state = 'unknown' AND CAST(?3 AS BIGINT) = 1))"
+                             " RETURNING " COLUMNS,
+                             SQL_INT(id), SQL_INT(now_ms), SQL_INT(force)),
+                   out, err);
+}
+
+int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct error *err)
+{
+        struct store_stmt *s = sql_query(tx,
+                                         "SELECT platform_id FROM deliveries"
+                                         " WHERE id = ?1 AND state = 'sent'",
+                                         SQL_INT(id));
+        int rc = sql_next(s, err);
+
+        *out = NULL;
+        if (rc == 1)
+                sql_read(s, OUT_DUP(out));
+        sql_end(s);
+        return rc < 0 ? -1 : 0;
+}
+
+int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_t *out,
+                            struct error *err)
+{
+        return sql_number(tx, 0, out, err,
+                          "SELECT count(*) FROM deliveries"
+                          " WHERE turn = ?1 AND class = ?2 AND kind IN ('send', 'edit')"
+                          " AND state IN ('failed', 'unknown', 'expired')",
+                          SQL_INT(turn), SQL_INT(class));
+}
+
+/* The number the query finds: 1, 0 or -1. */
+static int find(struct store_stmt *s, int64_t *id, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_INT(id));
+        sql_end(s);
+        return rc;
+}
+
+/* Neither trace nor platform id has an index: old rows are not worth one. */
+int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
+                            struct error *err)
+{
+        return find(sql_query(tx,
+                              "SELECT id FROM"
+                              " (SELECT id, trace FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
+                              " WHERE trace = ?1 ORDER BY id LIMIT 1",
+                              SQL_TEXT(trace), SQL_INT(newest)),
+                    id, err);
+}
+
+int delivery_row_find_platform_id(struct store_tx *tx, const char *platform_id, int64_t newest,
+                                  int64_t *id, struct error *err)
+{
+        return find(sql_query(tx,
+                              "SELECT id FROM (SELECT id, platform_id FROM deliveries"
+                              " ORDER BY id DESC LIMIT ?2) AS d"
+                              " WHERE platform_id = ?1 ORDER BY id DESC LIMIT 1",
+                              SQL_TEXT(platform_id), SQL_INT(newest)),
+                    id, err);
+}
+
+/* ---- attempts ---- */
+
+int delivery_row_put_attempt(struct store_tx *tx, const struct attempt_row *row, struct error *err)
+{
+        return sql_exec(tx, err,
+                        "INSERT INTO attempts(delivery, attempt, time_ms, outcome, detail)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5)"
+                        " ON CONFLICT(delivery, attempt) DO UPDATE SET"
+                        " time_ms = excluded.time_ms, outcome = excluded.outcome,"
+                        " detail = excluded.detail",
+                        SQL_INT(row->delivery), SQL_INT(row->attempt), SQL_INT(row->time_ms),
+                        SQL_TEXT(row->outcome), SQL_TEXT(row->detail));
+}
+
+struct store_stmt *delivery_row_list_attempts(struct store_tx *tx, int64_t delivery)
+{
+        return sql_query(tx,
+                         "SELECT delivery, attempt, time_ms, outcome, detail FROM attempts"
+                         " WHERE delivery = ?1 ORDER BY attempt",
+                         SQL_INT(delivery));
+}
+
+int delivery_row_next_attempt(struct store_stmt *s, struct attempt_row *row, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_INT(&row->delivery), OUT_INT(&row->attempt), OUT_INT(&row->time_ms),
+                         OUT_TEXT(&row->outcome), OUT_TEXT(&row->detail));
+        return rc;
 }

@@ -1,10 +1,14 @@
 /*
- * delivery_row: one outbound action, as stored in the table deliveries.
+ * delivery_row: one outbound action and its attempts.
  */
 #ifndef ROWS_DELIVERY_ROW_H
 #define ROWS_DELIVERY_ROW_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/store.h"
 
 enum delivery_kind {
         DELIVER_SEND,
@@ -34,5 +38,93 @@ const char *delivery_state_name(enum delivery_state state);
 /* False: no kind or state has this name. */
 bool delivery_kind_parse(const char *name, enum delivery_kind *out);
 bool delivery_state_parse(const char *name, enum delivery_state *out);
+
+struct delivery_row {
+        int64_t id;
+        int64_t turn; /* 0: none */
+        const char *adapter, *channel, *thread;
+        enum delivery_kind kind;
+        int class;           /* enum pace_class */
+        const char *payload; /* JSON object */
+        enum delivery_state state;
+        int64_t attempt, fence;
+        const char *owner; /* the process that claimed it */
+        /* sending: until when the claim holds; queued: the time of the last attempt, 0: none */
+        int64_t lease_ms;
+        int64_t due_ms;
+        int64_t expires_ms; /* 0: never */
+        int64_t created_ms;
+        int64_t ended_ms; /* 0: not yet */
+        const char *platform_id, *error_kind, *error, *trace;
+        const char *request_key;  /* unique; NULL: none */
+        const char *request_hash; /* tells requests with the same key apart */
+        int64_t edits;            /* the delivery whose message it changes; 0: none */
+};
+
+int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, struct error *err);
+/*
+ * The next attempt begins: writes attempt, fence, owner, lease_ms, kind and edits of the row. 1; 0:
+ * the fence moved on; -1.
+ */
+int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
+                       struct error *err);
+/*
+ * An attempt ended: writes state, attempt, times, platform_id, error, kind and edits of the row. 1;
+ * 0: the fence moved on; -1.
+ */
+int delivery_row_settle(struct store_tx *tx, const struct delivery_row *row, struct error *err);
+int delivery_row_set_payload(struct store_tx *tx, int64_t id, const char *payload,
+                             struct error *err);
+/* Only while it is queued. 1; 0: it is not; -1. */
+int delivery_row_replace_payload(struct store_tx *tx, int64_t id, const char *payload,
+                                 struct error *err);
+/* Only while it is queued. */
+int delivery_row_supersede(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
+/* Moves what a turn has queued for a thread to the channel. */
+int delivery_row_leave_thread(struct store_tx *tx, int64_t turn, const char *thread,
+                              struct error *err);
+/* Gives it a request key, unless another delivery has it. */
+int delivery_row_set_request_key(struct store_tx *tx, int64_t id, const char *key,
+                                 struct error *err);
+/*
+ * Queues a failed or expired delivery again; an unknown one only with force. 1: *out is a copy in
+ * one block, free() it; 0: it is in another state; -1.
+ */
+int delivery_row_revive(struct store_tx *tx, int64_t id, bool force, int64_t now_ms,
+                        struct delivery_row **out, struct error *err);
+
+/* 1: *out is a copy in one block, free() it; 0: no such delivery, *out is NULL; -1. */
+int delivery_row_get(struct store_tx *tx, int64_t id, struct delivery_row **out, struct error *err);
+int delivery_row_get_request(struct store_tx *tx, const char *request_key,
+                             struct delivery_row **out, struct error *err);
+/* *out: the platform's id of its message, yours to free; NULL: it was not sent. */
+int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct error *err);
+/* How many messages of a turn's answer did not arrive, or may not have. class: of the answer */
+int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_t *out,
+                            struct error *err);
+/* The first with this trace, the last with this platform id, among the newest. 1, 0 or -1. */
+int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
+                            struct error *err);
+int delivery_row_find_platform_id(struct store_tx *tx, const char *platform_id, int64_t newest,
+                                  int64_t *id, struct error *err);
+
+/* Queued and sending ones; those of a turn; by id. */
+struct store_stmt *delivery_row_list_open(struct store_tx *tx);
+struct store_stmt *delivery_row_list_turn(struct store_tx *tx, int64_t turn);
+/* 1: *row, borrowed until the next step; 0: the end; -1. */
+int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err);
+/* Leaves a list before its end. */
+void delivery_row_end(struct store_stmt *s);
+
+struct attempt_row {
+        int64_t delivery, attempt;
+        int64_t time_ms;
+        const char *outcome; /* "retry", "limited", or the delivery state it led to */
+        const char *detail;
+};
+int delivery_row_put_attempt(struct store_tx *tx, const struct attempt_row *row, struct error *err);
+struct store_stmt *delivery_row_list_attempts(struct store_tx *tx, int64_t delivery);
+/* 1: *row, borrowed until the next step; 0: the end; -1. */
+int delivery_row_next_attempt(struct store_stmt *s, struct attempt_row *row, struct error *err);
 
 #endif

@@ -1,11 +1,193 @@
 #include "rows/trigger_log_row.h"
 
+#include <stddef.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "store/sql.h"
+
+static const char *const status_names[] = {
+        [TRIGGER_QUEUED] = "queued",   [TRIGGER_SKIPPED] = "skipped",
+        [TRIGGER_EXPIRED] = "expired", [TRIGGER_DONE] = "done",
+        [TRIGGER_FAILED] = "failed",   [TRIGGER_CANCELLED] = "cancelled",
+};
+
+const char *trigger_status_name(enum trigger_status status)
+{
+        return status_names[status];
+}
+
+bool trigger_status_parse(const char *name, enum trigger_status *out)
+{
+        for (size_t i = 0; i < COUNT(status_names); i++) {
+                if (strcmp(status_names[i], name) == 0) {
+                        *out = (enum trigger_status)i;
+                        return true;
+                }
+        }
+        return false;
+}
+
+/* ---- writing ---- */
+
+int trigger_log_row_insert(struct store_tx *tx, const struct trigger_log_row *row,
+                           struct error *err)
+{
+        return sql_exec(tx, err,
+                        "INSERT INTO trigger_log("
+                        " event, time_ms, event_type, adapter, channel, thread, sender,"
+                        " sender_name, agent, rule, turn, trace, status, reason)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                        " ON CONFLICT(event) DO NOTHING",
+                        SQL_INT(row->event), SQL_INT(row->time_ms), SQL_TEXT(row->event_type),
+                        SQL_TEXT(row->adapter), SQL_TEXT(row->channel), SQL_TEXT(row->thread),
+                        SQL_TEXT(row->sender), SQL_TEXT(row->sender_name), SQL_TEXT(row->agent),
+                        SQL_TEXT(row->rule), SQL_REF(row->turn), SQL_TEXT(row->trace),
+                        SQL_TEXT(trigger_status_name(row->status)), SQL_TEXT(row->reason));
+}
+
+int trigger_log_row_finish(struct store_tx *tx, const struct trigger_log_row *row,
+                           struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE trigger_log SET status = ?2, duration_ms = ?3, tokens_in = ?4,"
+                        " tokens_out = ?5, cost_microusd = ?6, error = ?7,"
+                        " reason = coalesce(?8, reason)"
+                        " WHERE event = ?1",
+                        SQL_INT(row->event), SQL_TEXT(trigger_status_name(row->status)),
+                        SQL_INT(row->duration_ms), SQL_INT(row->tokens_in),
+                        SQL_INT(row->tokens_out), SQL_INT(row->cost_microusd), SQL_TEXT(row->error),
+                        SQL_TEXT(row->reason));
+}
+
+int trigger_log_row_cancel(struct store_tx *tx, int64_t event, const char *error, struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE trigger_log SET status = 'cancelled', error = ?2"
+                        " WHERE event = ?1 AND status = 'queued'",
+                        SQL_INT(event), SQL_TEXT(error));
+}
+
+int trigger_log_row_set_edited_by(struct store_tx *tx, int64_t event, int64_t edit,
+                                  struct error *err)
+{
+        return sql_exec(tx, err, "UPDATE trigger_log SET edited_by = ?2 WHERE event = ?1",
+                        SQL_INT(event), SQL_INT(edit));
+}
+
+/* ---- reading ---- */
+
+int trigger_log_row_edited_by(struct store_tx *tx, int64_t event, int64_t *edit, struct error *err)
+{
+        return sql_number(tx, 0, edit, err, "SELECT edited_by FROM trigger_log WHERE event = ?1",
+                          SQL_INT(event));
+}
+
+#define SELECT_LOG                                                                             \
+        "SELECT l.event, l.time_ms, l.event_type, l.adapter, l.channel, l.thread, l.sender,"   \
+        " l.sender_name, l.agent, l.rule, l.turn, l.trace, l.status, l.reason,"                \
+        " coalesce(l.duration_ms, -1), coalesce(l.tokens_in, -1), coalesce(l.tokens_out, -1)," \
+        " coalesce(l.cost_microusd, -1), l.error, l.edited_by, coalesce(t.attempt, -1),"       \
+        " t.session, t.started_ms, t.ended_ms"                                                 \
+        " FROM trigger_log l LEFT JOIN turns t ON t.id = l.turn"
+
+int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, struct error *err)
+{
+        const char *status;
+        int rc = sql_next(s, err);
+
+        if (rc != 1)
+                return rc;
+        *row = (struct trigger_log_row){ 0 };
+        sql_read(s, OUT_INT(&row->event), OUT_INT(&row->time_ms), OUT_TEXT(&row->event_type),
+                 OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel), OUT_TEXT(&row->thread),
+                 OUT_TEXT(&row->sender), OUT_TEXT(&row->sender_name), OUT_TEXT(&row->agent),
+                 OUT_TEXT(&row->rule), OUT_INT(&row->turn), OUT_TEXT(&row->trace),
+                 OUT_TEXT(&status), OUT_TEXT(&row->reason), OUT_INT(&row->duration_ms),
+                 OUT_INT(&row->tokens_in), OUT_INT(&row->tokens_out), OUT_INT(&row->cost_microusd),
+                 OUT_TEXT(&row->error), OUT_INT(&row->edited_by), OUT_INT(&row->attempt),
+                 OUT_TEXT(&row->session), OUT_INT(&row->started_ms), OUT_INT(&row->ended_ms));
+        if (trigger_status_parse(status, &row->status))
+                return 1;
+        error_set(err, ERR_CORRUPT, "the decision about 'evt-%lld' has the unknown status '%.40s'",
+                  (long long)row->event, status);
+        sql_end(s);
+        return -1;
+}
 
 void trigger_log_row_end(struct store_stmt *s)
 {
         sql_end(s);
 }
+
+int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_row **out,
+                        struct error *err)
+{
+        static const size_t strings[] = {
+                offsetof(struct trigger_log_row, event_type),
+                offsetof(struct trigger_log_row, adapter),
+                offsetof(struct trigger_log_row, channel),
+                offsetof(struct trigger_log_row, thread),
+                offsetof(struct trigger_log_row, sender),
+                offsetof(struct trigger_log_row, sender_name),
+                offsetof(struct trigger_log_row, agent),
+                offsetof(struct trigger_log_row, rule),
+                offsetof(struct trigger_log_row, trace),
+                offsetof(struct trigger_log_row, reason),
+                offsetof(struct trigger_log_row, error),
+                offsetof(struct trigger_log_row, session),
+        };
+        struct store_stmt *s = sql_query(tx, SELECT_LOG " WHERE l.event = ?1", SQL_INT(event));
+        struct trigger_log_row row;
+        int rc = trigger_log_row_next(s, &row, err);
+
+        *out = rc == 1 ? mem_dup_struct(&row, sizeof(row), strings, COUNT(strings)) : NULL;
+        sql_end(s);
+        return rc;
+}
+
+/* The number the query finds: 1, 0 or -1. */
+static int find(struct store_stmt *s, int64_t *event, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_INT(event));
+        sql_end(s);
+        return rc;
+}
+
+int trigger_log_row_find_trace(struct store_tx *tx, const char *trace, int64_t *event,
+                               struct error *err)
+{
+        return find(sql_query(tx,
+                              "SELECT event FROM trigger_log WHERE trace = ?1"
+                              " ORDER BY event LIMIT 1",
+                              SQL_TEXT(trace)),
+                    event, err);
+}
+
+int trigger_log_row_find_last(struct store_tx *tx, const struct chat_key *chat, const char *sender,
+                              const char *event_type, int64_t before, int64_t newest,
+                              int64_t *event, struct error *err)
+{
+        return find(sql_query(tx,
+                              "SELECT event FROM"
+                              " (SELECT event, event_type, adapter, channel, thread, sender,"
+                              " status, turn FROM trigger_log"
+                              " WHERE event < ?1 ORDER BY event DESC LIMIT ?2) AS l"
+                              " WHERE adapter = ?3 AND channel = ?4"
+                              " AND coalesce(thread, '') = ?5 AND sender = ?6"
+                              " AND event_type = ?7"
+                              " AND (status <> 'done' OR turn IS NOT NULL)"
+                              " ORDER BY event DESC LIMIT 1",
+                              SQL_INT(before), SQL_INT(newest), SQL_TEXT(chat->adapter),
+                              SQL_TEXT(chat->channel), SQL_TEXT(chat->thread ? chat->thread : ""),
+                              SQL_TEXT(sender), SQL_TEXT(event_type)),
+                    event, err);
+}
+
+/* ---- for dispatch ---- */
 
 struct store_stmt *trigger_log_row_list_turns(struct store_tx *tx, int64_t limit)
 {

@@ -1,14 +1,80 @@
 /*
- * trigger_log_row: what dispatch decided about each inbound event, and why.
+ * trigger_log_row: what was decided about an event, why, and what came of it.
  */
 #ifndef ROWS_TRIGGER_LOG_ROW_H
 #define ROWS_TRIGGER_LOG_ROW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "rows/chat_key.h"
 #include "rows/journal_row.h"
 #include "store/store.h"
+
+enum trigger_status {
+        TRIGGER_QUEUED,    /* its turn is open */
+        TRIGGER_SKIPPED,   /* it triggered nothing */
+        TRIGGER_EXPIRED,   /* it was too old */
+        TRIGGER_DONE,      /* its turn is done, or it was a command */
+        TRIGGER_FAILED,    /* its turn failed */
+        TRIGGER_CANCELLED, /* its turn was cancelled, or its message deleted */
+};
+
+/* As stored, and as shown in JSON. */
+const char *trigger_status_name(enum trigger_status status);
+/* False: no status has this name. */
+bool trigger_status_parse(const char *name, enum trigger_status *out);
+
+struct trigger_log_row {
+        int64_t event;
+        int64_t time_ms;
+        const char *event_type;
+        const char *adapter, *channel, *thread, *sender, *sender_name;
+        const char *agent, *rule;
+        int64_t turn; /* 0: none */
+        const char *trace;
+        enum trigger_status status;
+        const char *reason;
+        /* -1: not known */
+        int64_t duration_ms, tokens_in, tokens_out, cost_microusd;
+        const char *error;
+        int64_t edited_by; /* the event whose text replaced this one's; 0: none */
+        /* of its turn; -1, NULL and 0 when there is none */
+        int64_t attempt;
+        const char *session;
+        int64_t started_ms, ended_ms;
+};
+
+/* Writes what a decision has; an event that is there already stays as it is. */
+int trigger_log_row_insert(struct store_tx *tx, const struct trigger_log_row *row,
+                           struct error *err);
+/* Its turn ended: writes status, duration, tokens, cost, error, and the reason unless it is NULL */
+int trigger_log_row_finish(struct store_tx *tx, const struct trigger_log_row *row,
+                           struct error *err);
+/* Its message was deleted while it waited. */
+int trigger_log_row_cancel(struct store_tx *tx, int64_t event, const char *error,
+                           struct error *err);
+int trigger_log_row_set_edited_by(struct store_tx *tx, int64_t event, int64_t edit,
+                                  struct error *err);
+/* *edit: the event whose text replaced this one's; 0: none. */
+int trigger_log_row_edited_by(struct store_tx *tx, int64_t event, int64_t *edit, struct error *err);
+
+/* 1: *out is a copy in one block, free() it; 0: not there, *out is NULL; -1. */
+int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_row **out,
+                        struct error *err);
+/* The first event of a trace. 1, 0 or -1. */
+int trigger_log_row_find_trace(struct store_tx *tx, const char *trace, int64_t *event,
+                               struct error *err);
+/*
+ * The last event of this type that the sender caused in a chat before another one, among the
+ * `newest` before that; commands do not count. 1, 0 or -1.
+ */
+int trigger_log_row_find_last(struct store_tx *tx, const struct chat_key *chat, const char *sender,
+                              const char *event_type, int64_t before, int64_t newest,
+                              int64_t *event, struct error *err);
+/* 1: *row, borrowed until the next step; 0: the end; -1. */
+int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, struct error *err);
 
 /*
  * Lists below are read with their _next function: 1: *out is borrowed until the next call, 0: no

@@ -1,5 +1,5 @@
 /*
- * turn_row: one run of an agent for one conversation, as stored in the table turns.
+ * turn_row: one run of an agent for one conversation.
  */
 #ifndef ROWS_TURN_ROW_H
 #define ROWS_TURN_ROW_H
@@ -23,6 +23,62 @@ enum turn_state {
 const char *turn_state_name(enum turn_state state);
 /* False: no state has this name. */
 bool turn_state_parse(const char *name, enum turn_state *out);
+
+struct turn_row {
+        int64_t id, conversation;
+        const char *agent, *rule;
+        enum turn_state state;
+        const char *inputs; /* numbers of the events it answers: "12,15" */
+        const char *trace;
+        int64_t attempt, fence;
+        const char *owner;                                /* the process that runs it */
+        int64_t due_ms, created_ms, started_ms, ended_ms; /* 0: not yet */
+        const char *error_kind, *error;
+        int64_t tokens_in, tokens_out, cost_microusd;
+        const char *session, *cancel_reason;
+        const char *reply_policy;         /* JSON; kept while it may run again */
+        int64_t draft, progress_reaction; /* deliveries; 0: none */
+        /* of its conversation; NULL and 0 when that is gone */
+        const char *adapter, *channel, *thread, *person;
+        int64_t reset_turn;
+};
+
+/* Writes what a new turn has: neither error nor tokens nor deliveries. */
+int turn_row_insert(struct store_tx *tx, const struct turn_row *row, struct error *err);
+/* A message joined it. */
+int turn_row_join(struct store_tx *tx, int64_t id, const char *inputs, int64_t due_ms,
+                  struct error *err);
+/* A message was taken out of an open turn. */
+int turn_row_set_inputs(struct store_tx *tx, int64_t id, const char *inputs, struct error *err);
+/* Asks an open turn to stop, whatever becomes of this process. */
+int turn_row_cancel(struct store_tx *tx, int64_t id, const char *reason, struct error *err);
+int turn_row_set_draft(struct store_tx *tx, int64_t id, int64_t delivery, struct error *err);
+int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t delivery,
+                                   struct error *err);
+/*
+ * The next attempt begins: writes attempt, fence, owner and started_ms of the row. 1; 0: the fence
+ * moved on; -1.
+ */
+int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_fence,
+                   int64_t lease_ms, struct error *err);
+/* Writes state, ended_ms, error, tokens and cost of the row. 1; 0: the fence moved on; -1. */
+int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err);
+/* Fails a turn whose messages were pruned. */
+int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
+/* Queues a failed turn again. 1; 0: it has not failed; -1. */
+int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct error *err);
+
+/* 1: *out is a copy in one block, free() it; 0: no such turn, *out is NULL; -1. */
+int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct error *err);
+/* Queued and running turns whose conversation is there, by id. */
+struct store_stmt *turn_row_list_open(struct store_tx *tx);
+/* 1: *row, borrowed until the next step; 0: the end; -1. */
+int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err);
+/* Leaves a list before its end. */
+void turn_row_end(struct store_stmt *s);
+
+/* Takes the first number off a list of inputs; false: it is empty. */
+bool turn_row_next_input(const char **inputs, int64_t *event);
 
 /*
  * Lists below are read with their _next function: 1: *out is borrowed until the next call, 0: no

@@ -79,7 +79,7 @@ static void answer(struct http_exchange *x, const char *trace, const struct awai
         jsonw_str(&b, "content", text);
         jsonw_str(&b, "reply", text);
         if (r->turn > 0)
-                show_id(&b, "turnId", "trn-", r->turn);
+                row_json_id(&b, "turnId", "trn-", r->turn);
         else
                 jsonw_null(&b, "turnId"); /* a command was answered */
         jsonw_str(&b, "traceId", trace);

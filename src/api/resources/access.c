@@ -66,12 +66,12 @@ static void write_rule(struct buf *b, const char *key, const struct access_rule 
                 jsonw_open_member(b, key, '{');
         else
                 jsonw_open(b, '{');
-        show_id(b, "id", "acr-", r->id);
+        row_json_id(b, "id", "acr-", r->id);
         jsonw_str(b, "ruleType", r->deny ? "deny" : "allow");
         jsonw_str(b, "instanceId", r->adapter);
         jsonw_str(b, "platformUserId", r->user);
         if (r->person > 0)
-                show_id(b, "personId", "per-", r->person);
+                row_json_id(b, "personId", "per-", r->person);
         else
                 jsonw_null(b, "personId");
         jsonw_str(b, "place", r->place);
@@ -79,10 +79,10 @@ static void write_rule(struct buf *b, const char *key, const struct access_rule 
         jsonw_bool(b, "expired", r->expires_ms > 0 && r->expires_ms <= clock_wall_ms());
         jsonw_str(b, "reason", r->reason);
         jsonw_str(b, "blockMessage", r->message);
-        show_time(b, "expiresAt", r->expires_ms);
+        row_json_time(b, "expiresAt", r->expires_ms);
         jsonw_str(b, "by", r->by);
-        show_time(b, "createdAt", r->created_ms);
-        show_time(b, "updatedAt", r->updated_ms);
+        row_json_time(b, "createdAt", r->created_ms);
+        row_json_time(b, "updatedAt", r->updated_ms);
         jsonw_close(b, '}');
 }
 
@@ -215,7 +215,7 @@ static void on_deleted(void *arg, int64_t id, const struct error *err)
         struct write_job *c = arg;
 
         jsonw_open(&c->data, '{');
-        show_id(&c->data, "id", "acr-", id);
+        row_json_id(&c->data, "id", "acr-", id);
         jsonw_str(&c->data, "status", "deleted");
         jsonw_close(&c->data, '}');
         write_job_done(c, err);

@@ -26,7 +26,7 @@ static void write_health(struct buf *b, const struct agent_health *h)
                 jsonw_int(b, "latencyMs", h->latency_ms);
         else
                 jsonw_null(b, "latencyMs");
-        show_time(b, "checkedAt", h->checked_ms);
+        row_json_time(b, "checkedAt", h->checked_ms);
 }
 
 struct agent_list {
@@ -175,7 +175,7 @@ static void on_reply(void *arg, const struct awaited_reply *r)
                 jsonw_str(&b, "text", r ? r->text : NULL);
                 jsonw_str(&b, "reason", r ? r->reason : "it has not answered in time");
                 if (r && r->turn > 0)
-                        show_id(&b, "turnId", "trn-", r->turn);
+                        row_json_id(&b, "turnId", "trn-", r->turn);
                 else
                         jsonw_null(&b, "turnId");
                 jsonw_str(&b, "traceId", j->trace);

@@ -64,9 +64,9 @@ static int write_chat(struct store_tx *tx, struct buf *b, int64_t seq, struct er
         jsonw_str(b, "instanceId", e->adapter);
         jsonw_str(b, "channel", e->channel);
         jsonw_str(b, "chatType", json_str(payload, "chatType", NULL));
-        show_time(b, "lastActivityAt", e->time_ms);
+        row_json_time(b, "lastActivityAt", e->time_ms);
         jsonw_open_member(b, "lastMessage", '{');
-        show_id(b, "eventId", "evt-", seq);
+        row_json_id(b, "eventId", "evt-", seq);
         jsonw_str(b, "type", e->type);
         jsonw_str(b, "direction", is_ours(e->type) ? "out" : "in");
         if (text)

@@ -46,7 +46,7 @@ static int add_rows(struct store_stmt *s, const struct read_job *j, int64_t befo
                 if (!page_add(p, store_col_int(s, 0)))
                         continue;
                 jsonw_open(p->json, '{');
-                show_id(p->json, "id", turns ? "trn-" : "dlv-", p->last);
+                row_json_id(p->json, "id", turns ? "trn-" : "dlv-", p->last);
                 jsonw_str(p->json, "kind", kind);
                 if (turns) {
                         show_turn(p->json, kind, s);

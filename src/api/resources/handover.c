@@ -42,8 +42,8 @@ static void write_handover(struct buf *b, const struct handover *h)
         jsonw_str(b, "instanceId", h->chat.adapter);
         jsonw_str(b, "channel", h->chat.channel);
         jsonw_str(b, "threadId", h->chat.thread);
-        show_time(b, "since", h->since_ms);
-        show_time(b, "until", h->until_ms);
+        row_json_time(b, "since", h->since_ms);
+        row_json_time(b, "until", h->until_ms);
         jsonw_str(b, "by", h->by);
         jsonw_str(b, "reason", h->reason);
         jsonw_close(b, '}');

@@ -69,16 +69,16 @@ static void write_instance(struct buf *b, const struct api *api, struct adapter 
         jsonw_str(b, "ownerIdentifier", a->bot_id[0] ? a->bot_id : NULL);
         jsonw_str(b, "why", h.why[0] ? h.why : NULL);
         jsonw_str(b, "connection", adapter_state_name(a->state));
-        show_time(b, "since", a->since_ms);
-        show_time(b, "lastInboundAt", h.stats.last_inbound_ms);
-        show_time(b, "lastSentAt", h.stats.last_sent_ms);
-        show_time(b, "oldestUndeliveredAt", h.stats.oldest_open_ms);
+        row_json_time(b, "since", a->since_ms);
+        row_json_time(b, "lastInboundAt", h.stats.last_inbound_ms);
+        row_json_time(b, "lastSentAt", h.stats.last_sent_ms);
+        row_json_time(b, "oldestUndeliveredAt", h.stats.oldest_open_ms);
         jsonw_int(b, "openDeliveries", (int64_t)h.stats.open);
         if (h.stats.last_failure_ms == 0) {
                 jsonw_null(b, "lastFailure");
         } else {
                 jsonw_open_member(b, "lastFailure", '{');
-                show_time(b, "at", h.stats.last_failure_ms);
+                row_json_time(b, "at", h.stats.last_failure_ms);
                 jsonw_str(b, "why", h.stats.last_failure);
                 jsonw_close(b, '}');
         }

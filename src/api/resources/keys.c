@@ -41,7 +41,7 @@ static void write_key(struct buf *b, const struct key *k)
         struct buf scope;
 
         jsonw_open(b, '{');
-        show_id(b, "id", "key-", k->id);
+        row_json_id(b, "id", "key-", k->id);
         jsonw_str(b, "name", k->name);
         jsonw_str(b, "prefix", k->prefix);
         jsonw_open_member(b, "scopes", '[');
@@ -66,10 +66,10 @@ static void write_key(struct buf *b, const struct key *k)
                   k->revoked_ms > 0                 ? "revoked"
                   : key_is_live(k, clock_wall_ms()) ? "valid"
                                                     : "expired");
-        show_time(b, "createdAt", k->created_ms);
-        show_time(b, "expiresAt", k->expires_ms);
-        show_time(b, "lastUsedAt", k->used_ms);
-        show_time(b, "revokedAt", k->revoked_ms);
+        row_json_time(b, "createdAt", k->created_ms);
+        row_json_time(b, "expiresAt", k->expires_ms);
+        row_json_time(b, "lastUsedAt", k->used_ms);
+        row_json_time(b, "revokedAt", k->revoked_ms);
 }
 
 static void list(struct http_exchange *x)

@@ -139,7 +139,7 @@ static void on_reply(void *arg, const struct awaited_reply *r)
                         jsonw_str(&json, "status", r->status);
                         jsonw_str(&json, "text", r->text);
                         if (r->turn > 0)
-                                show_id(&json, "turnId", "trn-", r->turn);
+                                row_json_id(&json, "turnId", "trn-", r->turn);
                         else
                                 jsonw_null(&json, "turnId");
                         jsonw_str(&json, "reason", r->reason);

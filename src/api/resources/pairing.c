@@ -49,7 +49,7 @@ static void write_pairing(struct buf *b, const struct pairing *r)
         char shown[HUMAN_CODE_TEXT_SIZE];
 
         jsonw_open(b, '{');
-        show_id(b, "id", "pair-", r->id);
+        row_json_id(b, "id", "pair-", r->id);
         jsonw_str(b, "state", r->state);
         jsonw_str(b, "code", r->code ? human_code_format(r->code, shown) : NULL);
         jsonw_str(b, "instanceId", r->adapter);
@@ -57,12 +57,12 @@ static void write_pairing(struct buf *b, const struct pairing *r)
         jsonw_str(b, "platformUserId", r->sender);
         jsonw_str(b, "name", r->name);
         if (r->rule > 0)
-                show_id(b, "ruleId", "acr-", r->rule);
+                row_json_id(b, "ruleId", "acr-", r->rule);
         else
                 jsonw_null(b, "ruleId");
-        show_time(b, "createdAt", r->created_ms);
-        show_time(b, "expiresAt", r->decided_ms ? 0 : r->expires_ms);
-        show_time(b, "decidedAt", r->decided_ms);
+        row_json_time(b, "createdAt", r->created_ms);
+        row_json_time(b, "expiresAt", r->decided_ms ? 0 : r->expires_ms);
+        row_json_time(b, "decidedAt", r->decided_ms);
         jsonw_str(b, "by", r->by);
         jsonw_close(b, '}');
 }
@@ -140,7 +140,7 @@ static void on_revoked(void *arg, const struct pairing *r, const struct error *e
         struct write_job *j = arg;
 
         jsonw_open(&j->data, '{');
-        show_id(&j->data, "id", "pair-", r->id);
+        row_json_id(&j->data, "id", "pair-", r->id);
         jsonw_str(&j->data, "state", "revoked");
         jsonw_close(&j->data, '}');
         write_job_done(j, err);

@@ -92,9 +92,9 @@ static int write_identities(struct store_tx *tx, struct buf *b, int64_t person, 
                 jsonw_str(b, "username", d.username);
                 jsonw_str(b, "name", d.name);
                 jsonw_str(b, "instanceId", d.adapter);
-                show_time(b, "firstSeenAt", d.first_seen_ms);
-                show_time(b, "lastSeenAt", d.last_seen_ms);
-                show_id(b, "homePersonId", "per-", d.home);
+                row_json_time(b, "firstSeenAt", d.first_seen_ms);
+                row_json_time(b, "lastSeenAt", d.last_seen_ms);
+                row_json_id(b, "homePersonId", "per-", d.home);
                 free(id);
                 jsonw_open_member(b, "chats", '[');
                 chats = person_row_list_chats(tx, d.id);
@@ -128,15 +128,15 @@ static int write_person(struct store_tx *tx, struct buf *b, const char *key, int
                 jsonw_open_member(b, key, '{');
         else
                 jsonw_open(b, '{');
-        show_id(b, "id", "per-", person);
+        row_json_id(b, "id", "per-", person);
         jsonw_str(b, "displayName", p.name);
-        show_time(b, "createdAt", p.created_ms);
-        show_time(b, "updatedAt", p.updated_ms);
+        row_json_time(b, "createdAt", p.created_ms);
+        row_json_time(b, "updatedAt", p.updated_ms);
         free(p.name);
         jsonw_open_member(b, "aliases", '[');
         merged = person_row_list_merged(tx, person);
         while ((rc = person_row_next_merged(merged, &alias, err)) == 1)
-                show_id(b, NULL, "per-", alias);
+                row_json_id(b, NULL, "per-", alias);
         jsonw_close(b, ']');
         if (rc < 0 || write_identities(tx, b, person, err) < 0)
                 return -1;

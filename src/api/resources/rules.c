@@ -96,8 +96,8 @@ static void write_stored_rule(struct buf *b, const struct http_exchange *x,
                   : overridden ? "the file has a rule of this name"
                                : NULL);
         jsonw_raw(b, "rule", r->row.json);
-        show_time(b, "createdAt", r->row.created_ms);
-        show_time(b, "updatedAt", r->row.updated_ms);
+        row_json_time(b, "createdAt", r->row.created_ms);
+        row_json_time(b, "updatedAt", r->row.updated_ms);
         jsonw_close(b, '}');
 }
 

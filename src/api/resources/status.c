@@ -79,7 +79,7 @@ static void show(struct http_exchange *x)
         jsonw_str(&b, "status", healthy ? "healthy" : "degraded");
         jsonw_str(&b, "version", DRAGOMAN_VERSION);
         jsonw_int(&b, "pid", getpid());
-        show_time(&b, "startedAt", a->env.started_ms);
+        row_json_time(&b, "startedAt", a->env.started_ms);
         jsonw_int(&b, "uptimeMs", clock_wall_ms() - a->env.started_ms);
         jsonw_str(&b, "address", api_address(a));
         jsonw_open_member(&b, "instances", '{');
@@ -97,8 +97,8 @@ static void show(struct http_exchange *x)
         jsonw_str(&b, "why", store.why[0] ? store.why : NULL);
         jsonw_close(&b, '}');
         jsonw_open_member(&b, "journal", '{');
-        show_id(&b, "head", "evt-", bus_head(a->env.bus));
-        show_id(&b, "tail", "evt-", bus_tail(a->env.bus));
+        row_json_id(&b, "head", "evt-", bus_head(a->env.bus));
+        row_json_id(&b, "tail", "evt-", bus_tail(a->env.bus));
         jsonw_close(&b, '}');
         write_road(&b, &road);
         jsonw_int(&b, "streamClients", event_stream_clients(a->stream));

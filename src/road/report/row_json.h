@@ -1,8 +1,5 @@
 /*
- * show: rows of the road as JSON, the same wherever they are shown.
- *
- * A SHOW_* text is the beginning of a query whose columns the function of the same name writes.
- * Inside store functions only.
+ * row_json: rows as JSON, the same wherever they are shown.
  */
 #ifndef ROAD_REPORT_ROW_JSON_H
 #define ROAD_REPORT_ROW_JSON_H
@@ -10,7 +7,27 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/error.h"
+#include "rows/delivery_row.h"
+#include "rows/trigger_log_row.h"
+#include "rows/turn_row.h"
 #include "store/store.h"
+
+/* Each adds one object, as the member `key` or, with NULL, as an element. */
+void row_json_turn(struct buf *b, const char *key, const struct turn_row *row);
+void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_log_row *row);
+/* Without its last bracket, so that attempts may follow: close with row_json_delivery_end. */
+void row_json_delivery_begin(struct buf *b, const char *key, const struct delivery_row *row);
+void row_json_delivery_end(struct buf *b);
+/* Inside store functions: the member "attempts" of a delivery. */
+int row_json_attempts(struct store_tx *tx, struct buf *b, int64_t delivery, struct error *err);
+
+/* "trn-12": a number as it is shown. */
+void row_json_id(struct buf *b, const char *key, const char *prefix, int64_t n);
+/* RFC 3339; null for 0. */
+void row_json_time(struct buf *b, const char *key, int64_t wall_ms);
+
+/* For queries that are not in src/rows yet: each text begins a query for its function below. */
 
 /* clang-format off */
 #define SHOW_TURN \
@@ -29,18 +46,10 @@
         " FROM trigger_log l LEFT JOIN turns t ON t.id = l.turn "
 /* clang-format on */
 
-/* Each adds one object, as the member `key` or, with NULL, as an element. */
 void show_turn(struct buf *b, const char *key, struct store_stmt *s);
 void show_decision(struct buf *b, const char *key, struct store_stmt *s);
-/* Without its last bracket, so that attempts may follow: close with show_delivery_end. */
 void show_delivery_begin(struct buf *b, const char *key, struct store_stmt *s);
 void show_delivery_end(struct buf *b);
-/* The member "attempts" of a delivery. */
 int show_attempts(struct store_tx *tx, struct buf *b, int64_t delivery, struct error *err);
-
-/* "trn-12": a number as it is shown. */
-void show_id(struct buf *b, const char *key, const char *prefix, int64_t n);
-/* RFC 3339; null for 0. */
-void show_time(struct buf *b, const char *key, int64_t wall_ms);
 
 #endif

@@ -231,9 +231,9 @@ static void show_event(struct story *st, struct store_stmt *s)
 
         keep(st->text, sizeof(st->text), text);
         jsonw_open_member(st->json, "event", '{');
-        show_id(st->json, "id", "evt-", st->event);
+        row_json_id(st->json, "id", "evt-", st->event);
         jsonw_str(st->json, "type", store_col_text(s, 0));
-        show_time(st->json, "storedAt", st->stored_ms);
+        row_json_time(st->json, "storedAt", st->stored_ms);
         jsonw_str(st->json, "instanceId", store_col_text(s, 2));
         jsonw_str(st->json, "channel", store_col_text(s, 3));
         jsonw_str(st->json, "threadId", store_col_text(s, 4));

@@ -1,0 +1,58 @@
+#include "rows/conversation_row.h"
+
+#include "store/sql.h"
+
+int conversation_row_touch(struct store_tx *tx, const struct conversation_key *key, int64_t now_ms,
+                           int64_t *id, int64_t *reset_turn, struct error *err)
+{
+        struct store_stmt *s =
+                sql_query(tx, "SELECT id, history_turn FROM conversations WHERE lane = ?1",
+                          SQL_TEXT(key->lane));
+        int rc = sql_next(s, err);
+
+        *reset_turn = 0;
+        if (rc == 1)
+                sql_read(s, OUT_INT(id), OUT_INT(reset_turn));
+        sql_end(s);
+        if (rc < 0)
+                return -1;
+        if (rc == 1)
+                return sql_exec(tx, err, "UPDATE conversations SET active_ms = ?2 WHERE id = ?1",
+                                SQL_INT(*id), SQL_INT(now_ms));
+        rc = sql_insert(tx, id, err,
+                        "INSERT INTO conversations("
+                        " lane, adapter, channel, thread, agent, person, created_ms, active_ms)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)",
+                        SQL_TEXT(key->lane), SQL_TEXT(key->chat.adapter),
+                        SQL_TEXT(key->chat.channel), SQL_TEXT(key->chat.thread),
+                        SQL_TEXT(key->agent), SQL_TEXT(key->person), SQL_INT(now_ms));
+        return rc < 0 ? -1 : 0;
+}
+
+int conversation_row_reset(struct store_tx *tx, const struct chat_key *chat, const char *person,
+                           int64_t turn, struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE conversations SET history_turn = ?5,"
+                        " history_from = (SELECT coalesce(max(id), 0) FROM transcript)"
+                        " WHERE adapter = ?1 AND channel = ?2 AND coalesce(thread, '') = ?3"
+                        " AND coalesce(person, '') = ?4",
+                        SQL_TEXT(chat->adapter), SQL_TEXT(chat->channel),
+                        SQL_TEXT(chat->thread ? chat->thread : ""), SQL_TEXT(person ? person : ""),
+                        SQL_INT(turn));
+}
+
+int conversation_row_history_start(struct store_tx *tx, int64_t id, struct history_start *out,
+                                   struct error *err)
+{
+        struct store_stmt *s =
+                sql_query(tx, "SELECT history_from, history_turn FROM conversations WHERE id = ?1",
+                          SQL_INT(id));
+        int rc = sql_next(s, err);
+
+        *out = (struct history_start){ 0 };
+        if (rc == 1)
+                sql_read(s, OUT_INT(&out->line), OUT_INT(&out->turn));
+        sql_end(s);
+        return rc < 0 ? -1 : 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * Rows are numbered in the order of time, so the oldest are found without an index over time:
+ * looking from the front stops at the first row that is young enough.
+ */
+#include "rows/prune_row.h"
+
+#include "store/sql.h"
+
+/* `last`: the row behind the oldest ones when none is young. */
+#define OLDEST(table, id, created, ended, last)                                                   \
+        "(SELECT " id " FROM " table " WHERE " ended " < ?1 AND " id " < coalesce("               \
+        "(SELECT " id " FROM " table " WHERE " created " >= ?1 AND " created " < ?2 ORDER BY " id \
+        " LIMIT 1), (SELECT " last " FROM " table "))"                                            \
+        " ORDER BY " id " LIMIT 1000)"
+/* The newest turn and delivery stay: new numbers are counted from them. */
+#define OLDEST_ENDED(table)     OLDEST(table, "id", "created_ms", "ended_ms", "max(id)")
+#define OLDEST_LINES(table, id) OLDEST(table, id, "time_ms", "time_ms", "max(" id ") + 1")
+
+static const char *const statements[] = {
+        [PRUNE_ATTEMPTS] = "DELETE FROM attempts WHERE delivery IN " OLDEST_ENDED("deliveries"),
+        [PRUNE_DELIVERIES] = "DELETE FROM deliveries WHERE id IN " OLDEST_ENDED("deliveries"),
+        [PRUNE_TURNS] = "DELETE FROM turns WHERE id IN " OLDEST_ENDED("turns"),
+        [PRUNE_TRIGGER_LOG] =
+                "DELETE FROM trigger_log WHERE event IN " OLDEST_LINES("trigger_log", "event"),
+        [PRUNE_TRANSCRIPT] = "DELETE FROM transcript WHERE id IN " OLDEST_LINES("transcript", "id"),
+};
+
+int64_t prune_row_delete(struct store_tx *tx, enum prune_table table, int64_t before_ms,
+                         int64_t future_ms, struct error *err)
+{
+        return sql_update(tx, err, statements[table], SQL_INT(before_ms), SQL_INT(future_ms));
+}

@@ -1,0 +1,31 @@
+/*
+ * prune_row: deletes the oldest rows of a table that have ended.
+ */
+#ifndef ROWS_PRUNE_ROW_H
+#define ROWS_PRUNE_ROW_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+#define PRUNE_ROWS 1000 /* at most, with one call */
+
+/* In this order: attempts are found by their deliveries. */
+enum prune_table {
+        PRUNE_ATTEMPTS,
+        PRUNE_DELIVERIES,
+        PRUNE_TURNS,
+        PRUNE_TRIGGER_LOG,
+        PRUNE_TRANSCRIPT,
+        PRUNE_TABLES,
+};
+
+/*
+ * Deletes rows that ended before before_ms. Rows created after future_ms were written by a wrong
+ * clock and say nothing about the rows after them. How many, or -1.
+ */
+int64_t prune_row_delete(struct store_tx *tx, enum prune_table table, int64_t before_ms,
+                         int64_t future_ms, struct error *err);
+
+#endif
