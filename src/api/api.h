@@ -1,6 +1,9 @@
 /*
- * api: the HTTP face of the daemon. One file per resource, one route table from which the OpenAPI
- * document comes.
+ * api: the HTTP side of the daemon.
+ *
+ * core/ is the life of a request: the gate, keys, reading, answering, the list of routes.
+ * resources/ has a file for each resource, with its routes, field tables and handlers. compat/
+ * speaks the protocols of others.
  */
 #ifndef API_API_H
 #define API_API_H
@@ -10,11 +13,10 @@
 
 #include "base/error.h"
 #include "config/config.h"
-#include "net/sse.h"
 
 struct api;
 
-/* Everybody the API shows. All outlive it. */
+/* The parts of the daemon; all outlive the API. */
 struct api_env {
         struct loop *loop;
         struct store *store;
@@ -28,14 +30,13 @@ struct api_env {
 };
 
 /*
- * Makes the operator key at first start (DIR/state/operator.key, 0600), listens, and writes
- * DIR/state/http.addr. Refuses (ERR_REFUSED, with a sentence that says what to set) a non-loopback
- * address without TLS or a named trusted proxy.
+ * Creates the operator key at the first start (DIR/state/operator.key, 0600), listens, and writes
+ * DIR/state/http.addr. ERR_REFUSED for a non-loopback address without TLS or a trusted proxy.
  */
 struct api *api_open(const struct api_env *env, const struct http_conf *conf, struct error *err);
 const char *api_address(const struct api *a); /* "127.0.0.1:8420" */
 bool api_is_tls(const struct api *a);
-/* Stops taking new requests; what is in flight is answered. */
+/* Refuses new requests; those under way are answered. */
 void api_quiesce(struct api *a);
 void api_close(struct api *a);
 

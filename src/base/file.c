@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,5 +81,47 @@ int file_replace(const char *path, const char *text)
                 unlink(fresh);
         free(fresh);
         errno = why;
+        return rc;
+}
+
+int file_write_line(const char *path, const char *line, struct error *err)
+{
+        char *text = mem_printf("%s\n", line), *copy = mem_strdup(path);
+        int rc = file_replace(path, text), fd;
+
+        if (rc < 0)
+                error_set(err, errno == ENOSPC ? ERR_FULL : ERR_IO, "cannot write '%s': %s", path,
+                          strerror(errno));
+        /* the name must reach the disk, too; some filesystems do not sync directories */
+        fd = rc == 0 ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (fd >= 0) {
+                (void)fsync(fd);
+                close(fd);
+        }
+        explicit_bzero(text, strlen(text)); /* it may be a secret */
+        free(text);
+        free(copy);
+        return rc;
+}
+
+int file_make_dirs(const char *path, struct error *err)
+{
+        char *copy = mem_strdup(path);
+        int rc = 0;
+
+        for (char *p = copy + 1; rc == 0; p++) {
+                char c = *p;
+
+                if (c != '/' && c != '\0')
+                        continue;
+                *p = '\0';
+                if (mkdir(copy, 0700) < 0 && errno != EEXIST)
+                        rc = error_set(err, ERR_IO, "cannot make directory '%s': %s", copy,
+                                       strerror(errno));
+                *p = c;
+                if (c == '\0')
+                        break;
+        }
+        free(copy);
         return rc;
 }

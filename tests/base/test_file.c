@@ -13,6 +13,7 @@
 
 #include "../lib/scratch.h"
 #include "base/file.h"
+#include "base/mem.h"
 
 static char *dir, *path, *fresh;
 
@@ -93,6 +94,39 @@ static void a_file_is_read_whole_up_to_its_maximum(void **state)
         buf_release(&text);
 }
 
+static void a_line_is_written_with_its_newline(void **state)
+{
+        struct error err = { 0 };
+        struct buf text;
+
+        (void)state;
+        assert_int_equal(file_write_line(path, "one line", &err), 0);
+        buf_init(&text, 0);
+        assert_int_equal(file_read(path, 100, &text, &err), 0);
+        assert_string_equal(text.data, "one line\n");
+        buf_release(&text);
+        assert_int_equal(file_write_line("/nowhere/at/all", "x", &err), -1);
+        assert_non_null(strstr(err.text, "cannot write '/nowhere/at/all'"));
+}
+
+static void directories_are_made_with_those_above(void **state)
+{
+        char *deep = mem_printf("%s.d/a/b", path), *blocked = mem_printf("%s/a", path);
+        struct error err = { 0 };
+        struct stat st;
+
+        (void)state;
+        assert_int_equal(file_make_dirs(deep, &err), 0);
+        assert_int_equal(file_make_dirs(deep, &err), 0);
+        assert_int_equal(stat(deep, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0700);
+        assert_int_equal(file_replace(path, "a file"), 0);
+        assert_int_equal(file_make_dirs(blocked, &err), -1);
+        assert_non_null(strstr(err.text, "cannot make directory"));
+        free(deep);
+        free(blocked);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -100,6 +134,8 @@ int main(void)
                 cmocka_unit_test(a_failed_replacement_keeps_the_old_file),
                 cmocka_unit_test(missing_large_or_malformed_json_gives_null),
                 cmocka_unit_test(a_file_is_read_whole_up_to_its_maximum),
+                cmocka_unit_test(a_line_is_written_with_its_newline),
+                cmocka_unit_test(directories_are_made_with_those_above),
         };
 
         return cmocka_run_group_tests(tests, make_dir, drop_dir);

@@ -10,8 +10,8 @@
 #include "api/core/reply_waiters.h"
 #include "api/core/request.h"
 #include "api/core/row_scope.h"
-#include "api/core/state_file.h"
 #include "api/resources/metrics.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/mem.h"
 #include "net/tls_pin.h"
@@ -89,12 +89,12 @@ static int announce(struct api *a, const char *state_dir, const struct http_conf
         else if (tls_pin_of_file(conf->tls_cert, pin, err) < 0)
                 rc = -1;
         else
-                rc = state_file_write(pin_file, pin, err);
+                rc = file_write_line(pin_file, pin, err);
         free(pin_file);
         if (rc < 0)
                 return -1;
         a->addr_file = mem_printf("%s/http.addr", state_dir);
-        rc = state_file_write(a->addr_file, http_server_address(a->server), err);
+        rc = file_write_line(a->addr_file, http_server_address(a->server), err);
         if (rc < 0) {
                 free(a->addr_file);
                 a->addr_file = NULL;
@@ -105,7 +105,7 @@ static int announce(struct api *a, const char *state_dir, const struct http_conf
 static int open_all(struct api *a, const struct http_conf *conf, const char *state_dir,
                     struct error *err)
 {
-        if (auth_init(&a->auth, conf, err) < 0 || state_file_make_dir(state_dir, err) < 0 ||
+        if (auth_init(&a->auth, conf, err) < 0 || file_make_dirs(state_dir, err) < 0 ||
             operator_key_load(&a->auth, state_dir, err) < 0)
                 return -1;
         a->anonymous = key_new("anonymous", "", NULL);

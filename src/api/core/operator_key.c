@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "api/core/auth.h"
-#include "api/core/state_file.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -27,7 +27,7 @@ static int create_key(const char *path, char *key, size_t size, struct error *er
 
         snprintf(key, size, OPERATOR_PREFIX "%s", id_random_text(random, KEY_RANDOM));
         explicit_bzero(random, sizeof(random));
-        if (state_file_write(path, key, err) < 0)
+        if (file_write_line(path, key, err) < 0)
                 return error_prefix(err, "cannot keep the operator key");
         log_info("operator key created", LOG_S("file", path));
         return 0;

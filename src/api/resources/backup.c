@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "api/core/request.h"
-#include "api/core/state_file.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "store/store.h"
@@ -60,7 +60,7 @@ static char *default_path(const char *dir, struct error *err)
 
         gmtime_r(&now, &tm);
         strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
-        if (state_file_make_dir(folder, err) == 0) {
+        if (file_make_dirs(folder, err) == 0) {
                 path = mem_printf("%s/main-%s.db", folder, stamp);
                 for (int i = 2; access(path, F_OK) == 0; i++) {
                         free(path);
