@@ -61,8 +61,8 @@ static struct curl_watch *watch_new(struct curl_watches *all, curl_socket_t fd)
 }
 
 /*
- * Never reports failure: curl would give up all transfers at once. A socket that cannot be watched
- * ends by its deadline.
+ * Never fails: curl would give up all transfers at once. A call whose socket cannot be watched ends
+ * by its deadline.
  */
 static int on_want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *watch)
 {

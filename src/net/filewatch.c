@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* A file that is written to without a pause is told about at least this often, in settle times. */
+/* A file that is written without a pause is reported after this many settle times. */
 #define PATIENCE 10
 
 struct filewatch {
@@ -31,7 +31,7 @@ static void on_settled(void *arg)
         free(name);
 }
 
-static void note_name(struct filewatch *w, const char *name)
+static void add_name(struct filewatch *w, const char *name)
 {
         if (w->several || (w->changed && name && strcmp(w->changed, name) == 0))
                 return;
@@ -51,10 +51,10 @@ static void on_event(uv_fs_event_t *uv, const char *name, int events, int status
 
         (void)events;
         if (status < 0)
-                name = NULL; /* something was missed: better to look */
+                name = NULL; /* an event was lost: report any change */
         if (w->file && name && strcmp(name, w->file) != 0)
                 return;
-        note_name(w, name);
+        add_name(w, name);
         if (!w->pending)
                 w->first_ms = now;
         w->pending = true;

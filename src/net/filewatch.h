@@ -1,8 +1,8 @@
 /*
- * filewatch: tells when a file or a directory's entries change.
+ * filewatch: reports changes of a file or of a directory's entries.
  *
- * Changes within `settle_ms` are told once. A file that is replaced by rename (as editors do) keeps
- * being watched: the directory is what the kernel watches.
+ * Changes within `settle_ms` are reported once. Editors replace a file by renaming another one to
+ * it, so the directory is watched, not the file.
  */
 #ifndef NET_FILEWATCH_H
 #define NET_FILEWATCH_H
@@ -11,10 +11,7 @@
 #include "net/loop.h"
 
 struct filewatch;
-/*
- * name: the file inside dir that changed (borrowed), or NULL when several did or the system did not
- * say.
- */
+/* name: the file inside dir that changed (borrowed); NULL: several, or unknown. */
 typedef void filewatch_fn(void *arg, const char *name);
 
 /* file NULL: any entry of dir. NULL with an error. */

@@ -1,8 +1,8 @@
 /*
  * One call of the HTTP client, from http_call_start to its result.
  *
- * curl by itself sends a request again, even a POST, when a kept-alive connection ends without an
- * answer. `on_ready` is called before each sending and stops what is not repeatable.
+ * curl resends a request on its own, even a POST, when a kept-alive connection ends without an
+ * answer. It calls `on_ready` before each sending, which stops what is not repeatable.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 #define CONNECT_MS 10000
 #define MAX_BODY   (8u << 20)
 #define MAX_HEAD   (256u << 10)
-/* many servers close after 75 s; be earlier, so that no request meets a dying connection */
+/* many servers close after 75 s; be earlier, so that no request meets a closing connection */
 #define IDLE_SECONDS    60L
 #define MAX_HOPS        5
 #define STATUS_IS_ERROR 400
 
-/* --- its end --- */
+/* --- the end --- */
 
 void http_call_free(struct http_call *call)
 {
@@ -35,19 +35,14 @@ void http_call_free(struct http_call *call)
         free(call);
 }
 
-static enum http_reach reach_of(const struct http_call *call)
-{
-        if (call->status)
-                return HTTP_ANSWERED;
-        return call->sent ? HTTP_UNSURE : HTTP_NOT_SENT;
-}
-
 void http_call_finish(struct http_call *call)
 {
         struct http_client *c = call->client;
         struct http_result result = {
                 .status = call->status,
-                .reach = reach_of(call),
+                .reach = call->status ? HTTP_ANSWERED
+                         : call->sent ? HTTP_UNSURE
+                                      : HTTP_NOT_SENT,
                 .kind = call->error.kind,
                 .why = call->error.text,
                 .body = call->body.data,
@@ -92,22 +87,8 @@ static enum error_kind kind_of(CURLcode code)
         }
 }
 
-static void note_failure(struct http_call *call, CURLcode code)
-{
-        const char *why = call->curl_error[0] ? call->curl_error : curl_easy_strerror(code);
-
-        if (call->error.kind != ERR_NONE || code == CURLE_OK)
-                return;
-        if (call->sent)
-                error_set(&call->error, kind_of(code), "connection to '%s' failed: %s",
-                          call->setup.host, why);
-        else
-                error_set(&call->error, kind_of(code), "cannot reach '%s': %s", call->setup.host,
-                          why);
-}
-
-/* The same handle goes on to the next place. */
-static void next_hop(struct http_call *call)
+/* Uses the same handle for the next hop. */
+static void redirect(struct http_call *call)
 {
         const char *location = http_call_header(call, "Location");
 
@@ -125,11 +106,16 @@ static void next_hop(struct http_call *call)
         http_client_enqueue(call);
 }
 
-void http_call_over(struct http_call *call, CURLcode code)
+void http_call_end(struct http_call *call, CURLcode code)
 {
-        note_failure(call, code);
+        const char *why = call->curl_error[0] ? call->curl_error : curl_easy_strerror(code);
+
+        if (call->error.kind == ERR_NONE && code != CURLE_OK)
+                error_set(&call->error, kind_of(code),
+                          call->sent ? "connection to '%s' failed: %s" : "cannot reach '%s': %s",
+                          call->setup.host, why);
         if (call->redirecting && call->error.kind == ERR_NONE)
-                next_hop(call);
+                redirect(call);
         else
                 http_call_finish(call);
 }
@@ -165,10 +151,7 @@ static struct deadline next_deadline(const struct http_call *call)
         return d;
 }
 
-/*
- * Bytes only move their deadlines; the timer finds out when it fires, which saves a restart for
- * each piece.
- */
+/* Arriving bytes move deadlines but not the timer, which looks again when it fires. */
 static void set_timer(struct http_call *call)
 {
         struct deadline d = next_deadline(call);
@@ -196,7 +179,7 @@ static void on_deadline(void *arg)
         http_client_leave(c);
 }
 
-/* --- what curl tells about one call; it may not be removed in here --- */
+/* --- curl's callbacks for one call; it must not be freed in here --- */
 
 static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_port)
 {
@@ -215,15 +198,14 @@ static int on_ready(void *arg, char *ip, char *local_ip, int port, int local_por
         return CURL_PREREQFUNC_OK;
 }
 
-static bool is_redirect(int status)
+static void end_head(struct http_call *call)
 {
-        return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
+        int status = call->status;
+        bool redirect =
+                status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 
-static void on_head_complete(struct http_call *call)
-{
         call->head_done = true;
-        if (call->follow && is_redirect(call->status) && http_call_header(call, "Location")) {
+        if (call->follow && redirect && http_call_header(call, "Location")) {
                 call->redirecting = true;
                 if (call->hops >= MAX_HOPS)
                         error_set(&call->error, ERR_PROTOCOL, "'%s' redirects too often",
@@ -234,22 +216,11 @@ static void on_head_complete(struct http_call *call)
                 call->on.on_head(call->arg, call, call->status);
 }
 
-static void note_status(struct http_call *call, int status)
-{
-        if (status < 200)
-                return; /* "100 Continue" and its kin are no answer */
-        call->status = status;
-        call->last_byte_ms = loop_now_ms(call->client->loop);
-        set_timer(call);
-}
-
-/*
- * Told line by line; the last one is empty. Lines after the body are trailers, of no use to
- * anybody.
- */
+/* Called for each line; the last one is empty. Lines after the body are trailers: ignored. */
 static size_t on_header(char *line, size_t size, size_t n, void *arg)
 {
         struct http_call *call = arg;
+        int status;
 
         (void)size; /* always 1 */
         if (call->state != CALL_RUNNING)
@@ -263,10 +234,15 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
         }
         if (call->head_done)
                 return n;
-        if (!call->status)
-                note_status(call, http_text_status(line, n));
-        else if (line[0] == '\r' || line[0] == '\n')
-                on_head_complete(call);
+        if (!call->status) {
+                status = http_text_status(line, n);
+                if (status < 200)
+                        return n; /* "100 Continue" and the like are no answer */
+                call->status = status;
+                set_timer(call);
+        } else if (line[0] == '\r' || line[0] == '\n') {
+                end_head(call);
+        }
         return call->state == CALL_RUNNING && call->error.kind == ERR_NONE ? n : 0;
 }
 
@@ -310,20 +286,17 @@ static void set_options(struct http_call *call)
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
         curl_easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
         curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
-        /* ours decides; curl only shares the time out between a host's addresses */
+        /* our timer decides; curl only divides the time among a host's addresses */
         curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_ms);
         http_client_configure(c, easy);
-}
-
-static bool is_get(const struct http_request *r)
-{
-        return r->method ? strcmp(r->method, "GET") == 0 : !r->body && r->part_count == 0;
 }
 
 struct http_call *http_call_start(struct http_client *c, const struct http_request *request,
                                   const struct http_handlers *handlers, void *arg)
 {
         struct http_call *call = mem_zalloc(sizeof(*call));
+        bool is_get = request->method ? strcmp(request->method, "GET") == 0
+                                      : !request->body && request->part_count == 0;
 
         http_client_start(c);
         call->client = c;
@@ -335,12 +308,12 @@ struct http_call *http_call_start(struct http_client *c, const struct http_reque
         call->total_ms = request->total_ms;
         call->max_body = request->max_body ? request->max_body : MAX_BODY;
         call->repeatable = request->repeatable;
-        call->follow = request->follow && is_get(request);
+        call->follow = request->follow && is_get;
         buf_init(&call->body, 0);
         call->timer = timer_new(c->loop, on_deadline, call);
         uv_update_time(loop_uv(c->loop));
         call->started_ms = call->hop_started_ms = loop_now_ms(c->loop);
-        /* a mistake in the request is told by pump */
+        /* pump reports a malformed request */
         if (http_setup_init(&call->setup, request, &call->error) == 0) {
                 set_options(call);
                 set_timer(call);

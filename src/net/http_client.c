@@ -11,15 +11,14 @@
 #include "net/http_client_private.h"
 
 /*
- * libcurl's multi handle tells which sockets and which one timer it wants watched; libuv watches
- * them. Three rules keep the two apart:
+ * libcurl's multi handle names the sockets and the one timer it needs; libuv watches them. Three
+ * rules keep the two apart:
  *
- * - Adding and removing handles is not allowed inside curl's callbacks, where on_head and on_data
- *   run. So http_call_start and http_call_abort only note what is wanted, and `pump`, a deferred
- * call, does it.
- * - The client is counted, so that its memory outlives the last callback of a watched socket and a
- *   waiting pump.
- * - The multi handle is made for the first call. A program that never asks anybody pays nothing.
+ * - Handles must not be added or removed inside curl's callbacks, where on_head and on_data run. So
+ *   http_call_start and http_call_abort only change lists; `pump`, a deferred call, does the rest.
+ * - The client is reference-counted, because the last callback of a watched socket and a deferred
+ *   pump may come after http_client_free.
+ * - The multi handle is created with the first call, so a client without calls costs nothing.
  */
 
 #define MAX_CONNECTIONS  256L
@@ -93,9 +92,8 @@ static void reap(struct http_client *c)
                 if (message->msg != CURLMSG_DONE)
                         continue;
                 curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-                if (call->state != CALL_RUNNING)
-                        continue; /* aborted: pump takes it away */
-                http_call_over(call, code);
+                if (call->state == CALL_RUNNING) /* else pump frees it */
+                        http_call_end(call, code);
         }
 }
 
@@ -160,7 +158,7 @@ void http_client_start(struct http_client *c)
         curl_global_init(CURL_GLOBAL_DEFAULT);
         c->multi = curl_multi_init();
         if (!c->multi)
-                abort(); /* only memory can be missing, and nothing of ours goes on without it */
+                abort(); /* out of memory */
         c->timer = timer_new(c->loop, on_curl_timer, c);
         c->watches = (struct curl_watches){ .uv = loop_uv(c->loop),
                                             .multi = c->multi,
@@ -175,7 +173,7 @@ void http_client_start(struct http_client *c)
         curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, MAX_IDLE);
 }
 
-/* Hands a call to curl, or ends it when it was wrong from the beginning. */
+/* Hands a call to curl, or ends it if the request was malformed. */
 static void launch(struct http_call *call)
 {
         CURLMcode code;
@@ -215,8 +213,8 @@ static void pump(void *arg)
                 http_client_enter(c);
                 free_all(&c->aborted);
                 /*
-                 * what is started from here on waits for the next round, so that a failing call
-                 * that is started again and again cannot hold up the loop
+                 * calls started from here on wait for the next round: a call that fails and is
+                 * restarted again and again must not block the loop
                  */
                 while (!c->freed && (call = TAILQ_FIRST(&c->waiting)) && call->round == round)
                         launch(call);
@@ -226,16 +224,15 @@ static void pump(void *arg)
                 }
                 http_client_leave(c);
         }
-        /* NOLINT(clang-analyzer-unix.Malloc): counted, and this pump has a reference of its own */
+        /* NOLINT(clang-analyzer-unix.Malloc): this pump holds a reference of its own */
         unref(c);
 }
 
-/* --- what every connection needs, whoever makes it --- */
+/* --- options of every connection --- */
 
 /*
- * The directory of the system's certificates, when it has the links by which OpenSSL finds one
- * certificate by its name: then only the needed ones are read, instead of all (0.9 MB) for each
- * connection. NULL: as curl does by default.
+ * The system's certificate directory if it has OpenSSL's hash links: then only the needed
+ * certificates are read instead of all (0.9 MB) for each connection. NULL: use curl's default.
  */
 static char *find_ca_dir(void)
 {

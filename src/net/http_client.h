@@ -2,8 +2,8 @@
  * http_client: HTTP(S) requests on the loop, by libcurl.
  *
  * Bodies stream or are collected up to a cap; four deadlines guard each call; connections are kept
- * alive and shared. A call that fails says how far it got: only when not a single byte can have
- * reached the peer may somebody else decide to try again without an idempotency mark.
+ * alive and shared. A failed call says how far it got: without an idempotency mark it may be
+ * retried only if no byte can have reached the peer.
  */
 #ifndef NET_HTTP_CLIENT_H
 #define NET_HTTP_CLIENT_H
@@ -35,7 +35,7 @@ struct http_part {
         const char *content_type; /* NULL: none for bytes, application/octet-stream for files */
 };
 
-/* Everything is copied by http_call_start except the files themselves. */
+/* http_call_start copies everything except the files themselves. */
 struct http_request {
         const char *method; /* NULL: GET, or POST when there is a body */
         const char *url;
@@ -50,11 +50,9 @@ struct http_request {
         int64_t silence_ms; /* 0: none; the longest pause between bytes of the answer */
         int64_t total_ms;   /* 0: none */
         size_t max_body;    /* 0: 8 MiB; more is an error (ERR_LIMIT) */
-        /* asking twice does no harm: a stale kept-alive connection is retried once */
+        /* idempotent: sent again once when a kept-alive connection turns out to be closed */
         bool repeatable;
-        /*
-         * insist on this public key ("sha256//..."), whoever signed the certificate; NULL: verify
-         * as usual
+        /* accept only this public key ("sha256//..."), no matter who signed; NULL: verify as usual
          */
         const char *pinned_key;
         /* follow up to 5 redirects (GET only), never with credentials to another host */
@@ -81,22 +79,19 @@ struct http_result {
 };
 
 struct http_handlers {
-        /* All optional but on_done. The status line and headers are in. */
+        /* The status line and headers are in. Optional, like on_data. */
         void (*on_head)(void *arg, struct http_call *call, int status);
-        /*
-         * A piece of the body; when set, nothing is collected (a status >= 400 is still collected,
-         * for the message).
-         */
+        /* A piece of the body. Then only bodies of status >= 400 are collected. */
         void (*on_data)(void *arg, const char *bytes, size_t n);
-        /* Exactly once, unless the call was aborted. The call is gone afterwards. */
+        /* Exactly once, unless the call was aborted. Frees the call afterwards. */
         void (*on_done)(void *arg, const struct http_result *result);
 };
 
 struct http_client *http_client_new(struct loop *l, const struct http_client_options *options,
                                     struct error *err);
-/* Aborts what is left. */
+/* Aborts the remaining calls. */
 void http_client_free(struct http_client *c);
-/* Never fails at once: every problem arrives as on_done, later. */
+/* Reports every problem by on_done, later. */
 struct http_call *http_call_start(struct http_client *c, const struct http_request *request,
                                   const struct http_handlers *handlers, void *arg);
 /* Stops the call; no callback follows. Allowed inside callbacks. NULL is fine. */

@@ -1,7 +1,7 @@
 /*
- * What the two halves of the HTTP client share: http_client.c has the multi handle and the calls
- * that wait, run and end; http_call.c is one call: its deadlines, what comes in, its redirects and
- * its result. http_setup.h makes the request.
+ * What the halves of the HTTP client share. http_client.c has the multi handle and the lists of
+ * calls; http_call.c is one call: deadlines, answer, redirects, result. http_setup.c turns a
+ * request into a curl handle.
  */
 #ifndef NET_HTTP_CLIENT_PRIVATE_H
 #define NET_HTTP_CLIENT_PRIVATE_H
@@ -15,10 +15,10 @@
 #include "net/http_setup.h"
 
 enum call_state {
-        CALL_WAITING, /* pump will hand it to curl */
+        CALL_WAITING, /* until pump hands it to curl */
         CALL_RUNNING, /* curl has it */
         CALL_ENDING,  /* inside on_done */
-        CALL_ABORTED, /* pump will take it away */
+        CALL_ABORTED, /* until pump frees it */
 };
 
 TAILQ_HEAD(http_calls, http_call);
@@ -30,7 +30,7 @@ struct http_call {
         enum call_state state;
         struct http_setup setup;
         struct timer *timer; /* the nearest deadline */
-        struct error error;  /* what we found wrong ourselves; more precise than curl's code */
+        struct error error;  /* found by us; more precise than curl's code */
         char curl_error[CURL_ERROR_SIZE];
 
         int64_t connect_ms, first_byte_ms, silence_ms, total_ms;
@@ -41,13 +41,12 @@ struct http_call {
         unsigned sendings; /* of this hop */
         unsigned hops;
         bool repeatable, follow;
-        /* a byte of the request may have left, on this hop or an earlier one */
-        bool sent;
+        bool sent;             /* a byte of the request may have left, on any hop */
         bool connected;        /* on this hop */
         bool head_done;        /* status and headers of the final answer are in */
         bool redirecting;      /* this answer only names the next hop */
         unsigned round;        /* of the pump that will launch it */
-        struct http_calls *in; /* the client's list it stands in */
+        struct http_calls *in; /* the client's list that holds it */
         TAILQ_ENTRY(http_call) next;
 };
 
@@ -65,36 +64,37 @@ struct http_client {
         unsigned round; /* how often pump ran */
         unsigned refs;  /* the owner, a pending pump, each watch */
         unsigned depth; /* > 0: curl or a handler is on the stack */
-        bool pumping;   /* pump is on its way */
+        bool pumping;   /* pump is deferred */
         bool tick;      /* curl's timer is due now */
-        bool ca_sought; /* ca_dir is known, one way or the other */
+        bool ca_sought; /* ca_dir has been looked for */
         bool freed;     /* by the owner */
 };
 
 /* --- http_client.c --- */
 
-/* The multi handle is made for the first call. */
+/* Creates the multi handle, for the first call. */
 void http_client_start(struct http_client *c);
 /*
- * Around everything that may run a handler: the client may be freed in it, and is gone after the
- * outermost leave.
+ * Bracket everything that may run a handler: if a handler frees the client, the outermost leave
+ * does it.
  */
 void http_client_enter(struct http_client *c);
 void http_client_leave(struct http_client *c);
-/* The call is handed to curl soon, never inside this function. */
+/* Hands the call to curl later, never inside this function. */
 void http_client_enqueue(struct http_call *call);
-/* Into another of the client's lists; NULL: into none. */
+/* Moves the call to another of the client's lists; NULL: to none. */
 void http_client_move(struct http_call *call, struct http_calls *list);
-/* The calls that were noted are looked after soon. */
+/* Defers a pump, which starts waiting calls and frees aborted ones. */
 void http_client_want_pump(struct http_client *c);
 
 /* --- http_call.c --- */
 
-/* curl is done with it: the next hop, or its end. Never inside a curl callback. */
-void http_call_over(struct http_call *call, CURLcode code);
-/* Its end is told; it is gone afterwards. Never inside a curl callback. */
+/* These are not allowed inside a curl callback. */
+
+/* curl is done with the call: follows a redirect or finishes. */
+void http_call_end(struct http_call *call, CURLcode code);
+/* Calls on_done and frees the call. */
 void http_call_finish(struct http_call *call);
-/* Without a word. Never inside a curl callback. */
 void http_call_free(struct http_call *call);
 
 #endif

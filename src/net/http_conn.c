@@ -18,7 +18,7 @@ void http_conn_enter(struct http_conn *c, enum http_phase phase)
         if (phase == HTTP_UNTIMED)
                 return;
         c->since_ms = loop_now_ms(s->loop);
-        c->taken = 0;
+        c->acked = 0;
         TAILQ_INSERT_TAIL(&s->in[phase], c, next);
 }
 
@@ -57,7 +57,7 @@ void http_conn_closed(struct http_server *s, void **context)
 
         if (!c)
                 return;
-        http_conn_drop_current(c); /* some of MHD's ways out forget on_completed */
+        http_conn_drop_current(c); /* MHD does not always call on_completed */
         http_conn_enter(c, HTTP_UNTIMED);
         LIST_REMOVE(c, all);
         if (--s->count == 0 && s->sweep)
@@ -67,43 +67,27 @@ void http_conn_closed(struct http_server *s, void **context)
         s->closed = true;
 }
 
-/* MHD sees the hangup and cleans up as if the peer had gone. */
-static void conn_cut(struct http_conn *c)
+static void on_deadline(struct http_conn *c)
 {
-        http_conn_enter(c, HTTP_UNTIMED);
-        shutdown(c->fd, SHUT_RDWR);
-}
-
-/*
- * Has the peer taken anything of the answer since the last look? A slow download is no stalled one.
- */
-static bool peer_reads(struct http_conn *c)
-{
-        uint64_t before = c->taken, taken = tcp_acked(c->fd);
-
-        http_conn_enter(c, HTTP_WRITING);
-        c->taken = taken;
-        return taken > before;
-}
-
-/*
- * MHD takes a short read for an empty socket. When the end of the stream came together with a
- * request it is therefore not seen afterwards, and epoll tells of it only once. So we look
- * ourselves, once per idle spell.
- */
-static bool peer_has_left(const struct http_conn *c)
-{
+        uint64_t before = c->acked, acked;
         char byte;
 
-        return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-static void deadline_passed(struct http_conn *c)
-{
-        if (c->phase == HTTP_FRESH && !peer_has_left(c))
+        /*
+         * MHD takes a short read for an empty socket, so it misses an end of the stream that came
+         * together with a request, and epoll reports it only once. Look here, once per idle spell.
+         */
+        if (c->phase == HTTP_FRESH && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0) {
                 http_conn_enter(c, HTTP_WAITING);
-        else if (c->phase != HTTP_WRITING || !peer_reads(c))
-                conn_cut(c);
+                return;
+        }
+        /* a slow download is not a stalled one */
+        if (c->phase == HTTP_WRITING && (acked = tcp_acked(c->fd)) > before) {
+                http_conn_enter(c, HTTP_WRITING);
+                c->acked = acked;
+                return;
+        }
+        http_conn_enter(c, HTTP_UNTIMED);
+        shutdown(c->fd, SHUT_RDWR); /* MHD sees the hangup and cleans up */
 }
 
 void http_conn_sweep(struct http_server *s)
@@ -113,6 +97,6 @@ void http_conn_sweep(struct http_server *s)
         for (int phase = 0; phase < HTTP_PHASES; phase++) {
                 while ((c = TAILQ_FIRST(&s->in[phase])) &&
                        loop_now_ms(s->loop) - c->since_ms >= s->allowed_ms[phase])
-                        deadline_passed(c);
+                        on_deadline(c);
         }
 }

@@ -36,7 +36,7 @@ static void free_extras(struct http_extra *e)
         }
 }
 
-/* What only whoever answers needs; a stream lives long without it. */
+/* Frees what is needed only until the answer; a stream may live long after. */
 static void release_request(struct http_exchange *x)
 {
         if (x->free_identity)
@@ -101,8 +101,7 @@ const char *http_param(const struct http_exchange *x, const char *name)
         size_t n = strlen(name);
 
         for (size_t i = 0; i < x->match.param_count; i++) {
-                /* in the route's path, up to the next slash */
-                const char *at = x->match.params[i].name;
+                const char *at = x->match.params[i].name; /* ends at the next slash */
 
                 if (strncmp(at, name, n) == 0 && (at[n] == '/' || at[n] == '\0'))
                         return x->match.params[i].value;
@@ -157,7 +156,7 @@ const char *http_header(const struct http_exchange *x, const char *name)
                 trimmed--;
         if (trimmed == n)
                 return value;
-        /* blanks at the end are not part of the value, but MHD leaves them there */
+        /* MHD leaves blanks at the end, which are not part of the value */
         push_extra(&((struct http_exchange *)x)->cleaned, name, value, trimmed);
         return x->cleaned->value;
 }
@@ -247,7 +246,6 @@ enum MHD_Result http_exchange_queue(struct http_exchange *x)
         return queued;
 }
 
-/* The answer is complete: from here on it finds its own way. */
 static void finish(struct http_exchange *x, int status, const char *content_type,
                    struct MHD_Response *response)
 {
@@ -280,12 +278,11 @@ static void finish(struct http_exchange *x, int status, const char *content_type
 }
 
 /*
- * While a body is on its way MHD takes no answer. For one that turns out too large (chunked: nobody
- * announced its size) the refusal is written to the socket directly and the connection closed, as
- * far as that is possible: not inside TLS.
+ * MHD takes no answer while it receives a body. If a chunked body turns out to be too large, write
+ * the refusal to the socket directly; the connection is closed. Not possible inside TLS.
  */
-static void shout(struct http_exchange *x, int status, const char *content_type, const void *body,
-                  size_t n)
+static void answer_mid_body(struct http_exchange *x, int status, const char *content_type,
+                            const void *body, size_t n)
 {
         struct buf b;
         ssize_t sent;
@@ -313,7 +310,7 @@ void http_answer(struct http_exchange *x, int status, const char *content_type, 
                  size_t n)
 {
         if (in_mid_body(x)) {
-                shout(x, status, content_type, body, n);
+                answer_mid_body(x, status, content_type, body, n);
                 finish(x, status, NULL, NULL);
                 return;
         }
@@ -338,7 +335,7 @@ void http_answer_take(struct http_exchange *x, int status, const char *content_t
 
 void http_cut(struct http_exchange *x)
 {
-        finish(x, 0, NULL, NULL); /* without a response MHD is told to close */
+        finish(x, 0, NULL, NULL); /* without a response MHD closes */
 }
 
 void http_answer_json(struct http_exchange *x, int status, json_t *value)
@@ -387,7 +384,7 @@ static ssize_t on_pull(void *cls, uint64_t position, char *out, size_t max)
 void http_answer_stream(struct http_exchange *x, const char *content_type,
                         const struct http_stream_ops *ops, void *arg, struct http_stream **out)
 {
-        const int kept = 64 * 1024; /* by the kernel, for a client that does not read */
+        const int kernel_bytes = 64 * 1024; /* buffered for a client that does not read */
         struct MHD_Response *r;
 
         *out = NULL;
@@ -396,14 +393,11 @@ void http_answer_stream(struct http_exchange *x, const char *content_type,
                 finish(x, 200, NULL, NULL);
                 return;
         }
-        setsockopt(x->conn->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
+        setsockopt(x->conn->fd, SOL_SOCKET, SO_SNDBUF, &kernel_bytes, sizeof(kernel_bytes));
         x->close = true;
         x->stream = (struct http_stream){ .ops = ops, .arg = arg };
         *out = &x->stream;
-        /*
-         * in chunks MHD uses the connection's own buffer; the one asked for here serves only
-         * HTTP/1.0
-         */
+        /* for chunks MHD uses the connection's own buffer; this one serves only HTTP/1.0 */
         r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, x->old ? 1024 : 16, on_pull, x,
                                               NULL);
         finish(x, 200, content_type, r);

@@ -1,11 +1,11 @@
 /*
- * http_exchange: what the files of the HTTP server know of each other. Nobody else includes this.
+ * http_exchange: what the files of the HTTP server share. For them alone.
  *
  *     http_server.c    the daemon in the loop
  *     http_listen.c    its socket and certificate
  *     http_conn.c      connections and their deadlines
  *     http_head.c      a request's head: guard, route, gate
- *     http_exchange.c  what was asked, and the answer
+ *     http_exchange.c  the request as callers see it, and the answer
  */
 #ifndef NET_HTTP_EXCHANGE_H
 #define NET_HTTP_EXCHANGE_H
@@ -20,15 +20,15 @@
 #include "net/http_stream.h"
 
 /*
- * A connection is always in one of these lists, or in none while the program thinks about the
- * answer or a stream has nothing to say. All members of a list have the same time allowed and join
- * at the end, so the sweep only looks at the heads: an idle connection costs nothing.
+ * A connection is in one of these lists, or in none while the answer is prepared or a stream has
+ * nothing to send. All members of a list have the same deadline and join at the end, so the sweep
+ * only looks at the heads: an idle connection costs nothing.
  */
 enum http_phase {
-        HTTP_FRESH,   /* no complete request line yet, since a short while */
+        HTTP_FRESH,   /* no complete request line yet, for a short while */
         HTTP_WAITING, /* the same, for longer */
-        HTTP_READING, /* the request is on its way */
-        HTTP_WRITING, /* the answer is on its way */
+        HTTP_READING, /* receiving a request */
+        HTTP_WRITING, /* sending an answer */
         HTTP_PHASES,
         HTTP_UNTIMED = HTTP_PHASES,
 };
@@ -39,11 +39,9 @@ struct http_conn {
         int fd;
         enum http_phase phase;
         int64_t since_ms;
-        /* bytes the peer had taken when the writing deadline was set */
-        uint64_t taken;
+        uint64_t acked;                /* by the peer when the writing deadline was set */
         struct http_exchange *current; /* what MHD holds */
-        /* suspended, until `current` is answered or has something to say */
-        bool parked;
+        bool parked;                   /* suspended until `current` has bytes to send */
         TAILQ_ENTRY(http_conn) next;
         LIST_ENTRY(http_conn) all;
 };
@@ -68,29 +66,28 @@ struct http_server {
         unsigned count;
         uint64_t calls;     /* MHD called us: it makes progress */
         unsigned fruitless; /* rounds in which it wanted to run again but did nothing */
-        bool closed;        /* a connection has ended since MHD last ran */
+        bool closed;        /* a connection has ended since MHD ran */
         bool tls;
         struct http_kick *kick;
-        /* their clients are gone, their answers still to come */
-        LIST_HEAD(, http_exchange) orphans;
+        LIST_HEAD(, http_exchange) orphans; /* to be answered, but the client has gone */
 };
 
-/* One run of MHD that is due in this round of the loop. Outlives the server when it must. */
+/* A deferred run of MHD. May outlive the server. */
 struct http_kick {
-        struct http_server *server; /* NULL: gone meanwhile */
+        struct http_server *server; /* NULL: freed meanwhile */
         bool due;
 };
 
 enum http_state {
         HTTP_HEAD,   /* only the request line is known */
-        HTTP_BODY,   /* accepted, the body is being collected */
-        HTTP_ASKED,  /* the route's function has been called, or somebody refused */
+        HTTP_BODY,   /* accepted; collecting the body */
+        HTTP_ASKED,  /* the route's function was called, or the request refused */
         HTTP_QUEUED, /* MHD has the answer */
 };
 
 struct http_extra {
         struct http_extra *next;
-        const char *value; /* behind the name */
+        const char *value; /* stored after the name */
         char name[];
 };
 
@@ -116,7 +113,7 @@ struct http_exchange {
         size_t query_count;
         struct buf body;
         struct http_extra *headers; /* of the answer, in reverse */
-        struct http_extra *cleaned; /* request headers that had to be trimmed */
+        struct http_extra *cleaned; /* trimmed copies of request headers */
         void *identity;
         void (*free_identity)(void *);
         uint64_t started_ns;
@@ -125,22 +122,19 @@ struct http_exchange {
         struct http_stream stream;
         LIST_ENTRY(http_exchange) orphan;
         size_t target_n;
-        char *work;    /* a second copy of the target, taken apart */
-        char target[]; /* as it came; the query is cut off once the head is accepted */
+        char *work;    /* a second copy of the target, split in place */
+        char target[]; /* as received; loses its query once the head is accepted */
 };
 
 /* http_exchange.c */
 struct http_exchange *http_exchange_new(struct http_conn *c, const char *target);
 void http_exchange_free(struct http_exchange *x);
-/* MHD is done with the exchange; it stays while somebody still has to answer it. */
+/* MHD is done with the exchange; it stays until it is answered. */
 void http_exchange_detach(struct http_exchange *x);
 /* Hands the answer to MHD. Only inside on_request. */
 enum MHD_Result http_exchange_queue(struct http_exchange *x);
 
-/*
- * http_head.c: guard, route, gate and limits. Either x is answered afterwards, or its body may be
- * collected.
- */
+/* http_head.c: guard, route, gate and limits. Answers x, or moves it to HTTP_BODY. */
 void http_head_accept(struct http_exchange *x, const char *method, const char *url,
                       const char *version);
 
@@ -150,7 +144,7 @@ void http_conn_opened(struct http_server *s, struct MHD_Connection *mhd, void **
 void http_conn_closed(struct http_server *s, void **context);
 void http_conn_enter(struct http_conn *c, enum http_phase phase);
 void http_conn_drop_current(struct http_conn *c);
-/* Cuts every connection whose time is over. */
+/* Closes connections whose deadline has passed. */
 void http_conn_sweep(struct http_server *s);
 
 /* http_listen.c */
@@ -161,7 +155,7 @@ char *http_listen_address(int fd);
 /* A PEM file as text, yours to wipe and free. */
 char *http_listen_read_pem(const char *path, struct error *err);
 
-/* http_server.c: lets MHD run once in this round of the loop. */
+/* http_server.c: runs MHD soon. */
 void http_server_kick(struct http_server *s);
 
 #endif

@@ -4,32 +4,17 @@
 #include <string.h>
 #include <strings.h>
 
-/* tchar of RFC 9110, 5.6.2 */
-static bool is_token_byte(unsigned char c)
-{
-        if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
-                return true;
-        return c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL;
-}
-
+/* One or more tchar of RFC 9110, 5.6.2 */
 static bool is_token(const char *p, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
-                if (!is_token_byte((unsigned char)p[i]))
+                char c = p[i];
+
+                if ((c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') &&
+                    (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
                         return false;
         }
         return n > 0;
-}
-
-static bool has_control(const char *p, size_t n)
-{
-        for (size_t i = 0; i < n; i++) {
-                unsigned char c = (unsigned char)p[i];
-
-                if ((c < 0x20 && c != '\t') || c == 0x7f)
-                        return true;
-        }
-        return false;
 }
 
 static bool named(const struct http_guard_header *h, const char *name)
@@ -58,7 +43,7 @@ static bool is_length(const struct http_guard_header *h)
         return true;
 }
 
-/* A host and port, or nothing; anything else makes proxies disagree about whose request it is. */
+/* A host and port, or nothing; proxies disagree about the target of anything else. */
 static bool is_host(const struct http_guard_header *h)
 {
         for (size_t i = 0; i < h->value_n; i++) {
@@ -70,8 +55,12 @@ static bool is_host(const struct http_guard_header *h)
         return true;
 }
 
-static const char *check_target(const char *target)
+static const char *check_line(const char *method, const char *target, const char *version)
 {
+        if (!is_token(method, strlen(method)))
+                return "the method is not a token";
+        if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
+                return "only HTTP/1.0 and HTTP/1.1 are spoken here";
         if (target[0] != '/')
                 return "the request target must be a path";
         for (const char *p = target; *p; p++) {
@@ -83,27 +72,22 @@ static const char *check_target(const char *target)
         return NULL;
 }
 
-static const char *check_line(const char *method, const char *target, const char *version)
-{
-        if (!is_token(method, strlen(method)))
-                return "the method is not a token";
-        if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0)
-                return "only HTTP/1.0 and HTTP/1.1 are spoken here";
-        return check_target(target);
-}
-
 static const char *check_header(const struct http_guard_header *h)
 {
         if (h->folded)
                 return "a header is continued on a further line, broken by a NUL, or not ended by CRLF";
         if (!is_token(h->name, h->name_n))
                 return "a header name is not a token";
-        if (has_control(h->value, h->value_n))
-                return "a header value holds a control character";
+        for (size_t i = 0; i < h->value_n; i++) {
+                unsigned char c = (unsigned char)h->value[i];
+
+                if ((c < 0x20 && c != '\t') || c == 0x7f)
+                        return "a header value holds a control character";
+        }
         return NULL;
 }
 
-/* What decides where the body ends, and for whom the request is. */
+/* Headers that decide where the body ends and which host is meant. */
 struct framing {
         unsigned lengths, encodings, hosts;
 };

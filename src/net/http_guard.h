@@ -1,8 +1,8 @@
 /*
- * guard: refuses requests that two programs could read in two ways.
+ * http_guard: refuses requests that two programs could read in two ways.
  *
- * libmicrohttpd at our version accepts requests that can be smuggled past a proxy; here they are
- * recognised from the parsed header list and answered with 400 and a closed connection.
+ * libmicrohttpd at our version accepts requests that can be smuggled past a proxy. The guard
+ * recognises them by the parsed headers; the answer is 400 and the connection is closed.
  */
 #ifndef NET_HTTP_GUARD_H
 #define NET_HTTP_GUARD_H
@@ -15,10 +15,10 @@ struct http_guard_header {
         size_t name_n;
         const char *value;
         size_t value_n;
-        bool folded; /* the value was continued on a further line */
+        bool folded; /* continued on another line */
 };
 
-/* NULL when the request is fine, else the reason, a constant sentence for the answer. */
+/* NULL: the request is fine; else the reason, a constant text for the answer. */
 const char *http_guard_check(const char *method, const char *target, const char *version,
                              const struct http_guard_header *headers, size_t count);
 

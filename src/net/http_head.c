@@ -1,21 +1,21 @@
 /*
  * The head of a request, as libmicrohttpd 0.9.75 leaves it in its receive buffer.
  *
- * The library parses in place and forgivingly: it ends names at the first colon and values at the
- * first NUL, takes a bare LF for a line end, takes a line that begins with NUL for the end of the
- * head, and of a folded header it moves the *name* to other memory and appends the continuation to
- * it ("Transfer-Encoding:\r\n chunked" becomes a header "Transfer-Encodingchunked" with no value).
- * None of this is visible in the list of headers it hands out. But it copies nothing as long as a
- * line is well-formed: the request line and the headers lie in the buffer as they came, with NUL in
- * the places of colon, CR and LF. So the pointers must follow each other exactly:
+ * The library parses in place and leniently: it ends names at the first colon and values at the
+ * first NUL, accepts a bare LF as a line end, takes a line that begins with NUL for the end of the
+ * head, and moves the *name* of a folded header to other memory and appends the continuation to it
+ * ("Transfer-Encoding:\r\n chunked" becomes a header "Transfer-Encodingchunked" with no value).
+ * None of this is visible in its list of headers. But it copies nothing as long as a line is
+ * well-formed: the request line and the headers lie in the buffer as received, with NUL in place of
+ * colon, CR and LF. So the pointers must follow each other exactly:
  *
  *     method target SP version CR LF  name : OWS value CR LF  name : ...  CR LF
  *     ^method  ^url     ^version      ^name      ^value                        ^method + header
  *              size
  *
  * Any gap, overlap or other memory means that the library understood something else than what was
- * sent. Such requests are refused, whatever the reason. If another version of the library copies
- * headers, everything is refused and the first test says so.
+ * sent. Such requests are refused. If another version of the library copies headers, all requests
+ * are refused and the first test fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,10 +48,7 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
         return MHD_YES;
 }
 
-/*
- * Only blanks between the colon (NUL now) behind the name and the value? Both lie in the head when
- * this is called.
- */
+/* Are there only blanks between the colon (now NUL) and the value? Both lie in the head. */
 static bool only_blanks(const char *colon, const char *value)
 {
         if (value <= colon)
@@ -64,8 +61,8 @@ static bool only_blanks(const char *colon, const char *value)
 }
 
 /*
- * Marks the header at which the memory stops being what the client sent. Comparing addresses as
- * numbers: the pointers may belong to different objects.
+ * Marks the first header whose memory is not what the client sent. Compares addresses as numbers,
+ * because the pointers may belong to different objects.
  */
 static void find_folds(struct head *h, const char *first, const char *end)
 {
@@ -161,14 +158,9 @@ static bool route(struct http_exchange *x)
         return found > 0;
 }
 
-static size_t body_limit(const struct http_exchange *x)
-{
-        return x->match.route->max_body ? x->match.route->max_body : x->server->max_body;
-}
-
 static bool expect_body(struct http_exchange *x, uint64_t length)
 {
-        size_t limit = body_limit(x);
+        size_t limit = x->match.route->max_body ? x->match.route->max_body : x->server->max_body;
 
         buf_init(&x->body, limit);
         if (length > limit) {
@@ -184,7 +176,7 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
                       const char *version)
 {
         struct http_server *s = x->server;
-        struct head h; /* its array is not cleared: that would cost more than the rest */
+        struct head h; /* not cleared as a whole: that would cost more than the rest */
         const char *why;
         uint64_t length;
         size_t n = strlen(method);
@@ -192,14 +184,14 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
         h.count = 0;
         h.too_many = false;
         if (n >= sizeof(x->method))
-                n = sizeof(x->method) - 1; /* no such method; 405 says so with its first letters */
+                n = sizeof(x->method) - 1; /* no such method: 405 with its first letters */
         memcpy(x->method, method, n);
         x->method[n] = '\0';
         x->old = strcmp(version, "HTTP/1.0") == 0;
         why = read_head(&h, x, method, url, version);
         if (why || h.too_many) {
                 x->close = true;
-                x->body_to_come = true; /* nobody knows what follows: answer and close at once */
+                x->body_to_come = true; /* what follows is unknown: answer and close at once */
                 if (h.too_many)
                         http_refuse(x, 431, "too_many_headers", "a request may have %d headers",
                                     MAX_HEADERS);
@@ -210,9 +202,8 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
         length = announced_body(&h, &x->chunked);
         x->body_to_come = length > 0 || x->chunked;
         /*
-         * The library reads trailers as forgivingly as headers, and there is no telling from
-         * outside what it skipped. So nothing that follows a chunked body on the same connection is
-         * believed.
+         * The library reads trailers as leniently as headers, and what it skips is not visible. So
+         * do not trust anything that follows a chunked body on the same connection.
          */
         if (x->chunked)
                 x->close = true;

@@ -1,5 +1,5 @@
 /*
- * What the server needs before it can start: a listening socket and the text of its certificate.
+ * The listening socket, and the text of the certificate.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "net/http_exchange.h"
 
-/* "127.0.0.1:80", "[::1]:0" or "localhost:8420" into host and port, both yours to free. */
+/* Splits "127.0.0.1:80", "[::1]:0" or "localhost:8420"; host and port are yours to free. */
 static int split_address(const char *address, char **host, char **port, struct error *err)
 {
         const char *colon = strrchr(address, ':');

@@ -44,7 +44,7 @@ int http_route_split(struct http_segments *s, char *path)
 {
         s->count = 0;
         for (char *next = path; next;) {
-                char *part = next + 1; /* behind the slash */
+                char *part = next + 1; /* after the slash */
 
                 next = strchr(part, '/');
                 if (next)
@@ -58,14 +58,8 @@ int http_route_split(struct http_segments *s, char *path)
         return 1;
 }
 
-static bool method_fits(const struct http_route *r, const char *method)
-{
-        return strcmp(r->method, method) == 0 ||
-               (strcmp(method, "HEAD") == 0 && strcmp(r->method, "GET") == 0);
-}
-
-/* Does the row's path fit? *literal gets one bit per segment, the first segment highest. */
-static bool path_fits(const char *path, const struct http_segments *s, unsigned *literal)
+/* Does the row's path match? *literal gets one bit per segment, the first segment highest. */
+static bool path_matches(const char *path, const struct http_segments *s, unsigned *literal)
 {
         *literal = 0;
         for (size_t i = 0; i < s->count; i++) {
@@ -80,7 +74,7 @@ static bool path_fits(const char *path, const struct http_segments *s, unsigned 
                         path = part + strcspn(part, "/");
                         continue;
                 }
-                /* by hand: every request passes here for every row, and nearly all differ early */
+                /* by hand: every request is compared with every row, and most differ early */
                 while (*part != '/' && *part != '\0' && *part == *given) {
                         part++;
                         given++;
@@ -104,10 +98,7 @@ static void add_allowed(struct buf *allow, const char *method)
                 buf_addstr(allow, ", HEAD");
 }
 
-/*
- * Parameter names point into the route table and end at the next slash; http_param compares with
- * that in mind.
- */
+/* Parameter names point into the route table and end at the next slash; see http_param. */
 static void fill_params(struct http_match *m, const struct http_segments *s)
 {
         const char *path = m->route->path;
@@ -130,9 +121,10 @@ int http_route_find(const struct http_route *routes, size_t count, const char *m
         m->route = NULL;
         buf_clear(allow);
         for (size_t i = 0; i < count; i++) {
-                if (!path_fits(routes[i].path, s, &literal))
+                if (!path_matches(routes[i].path, s, &literal))
                         continue;
-                if (!method_fits(&routes[i], method)) {
+                if (strcmp(routes[i].method, method) != 0 &&
+                    (strcmp(method, "HEAD") != 0 || strcmp(routes[i].method, "GET") != 0)) {
                         add_allowed(allow, routes[i].method);
                         continue;
                 }

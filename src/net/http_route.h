@@ -1,5 +1,5 @@
 /*
- * http_route: from a request target to a row of the route table.
+ * http_route: matches a request target to a row of the route table.
  *
  * The path is split at its slashes first and decoded afterwards, so an encoded slash stays inside
  * its parameter. For net/http_*.c only, except http_route_parse_query.
@@ -19,7 +19,7 @@ struct http_pair {
         const char *name, *value;
 };
 
-/* A path taken apart; points into the text given to http_route_split. */
+/* Points into the text given to http_route_split. */
 struct http_segments {
         const char *part[HTTP_MAX_SEGMENTS];
         size_t count;
@@ -31,21 +31,17 @@ struct http_match {
         size_t param_count;
 };
 
-/*
- * Takes "/a/b%20c" apart, in place. 1, 0 when it has too many segments, -1 when the
- * percent-encoding is bad.
- */
+/* Splits "/a/b%20c" in place. 1; 0: too many segments; -1: bad percent-encoding. */
 int http_route_split(struct http_segments *s, char *path);
 /*
- * Finds the row for method and path; a literal segment wins over a parameter. 1 found; 0 no row has
- * this path; -1 the path is there but not for this method: then `allow` (cleared first) lists the
- * methods that are.
+ * Finds the row for method and path; a literal segment wins over a parameter. 1: found; 0: no row
+ * has this path; -1: the path has no such method, `allow` (cleared first) lists those it has.
  */
 int http_route_find(const struct http_route *routes, size_t count, const char *method,
                     const struct http_segments *s, struct http_match *m, struct buf *allow);
 /*
- * Takes "a=1&b", a query or a form, apart, in place; *pairs (yours to free) points into it. -1 when
- * the percent-encoding is bad.
+ * Splits "a=1&b", a query or a form, in place; *pairs (yours to free) points into it. -1: bad
+ * percent-encoding.
  */
 int http_route_parse_query(char *query, struct http_pair **pairs, size_t *count);
 

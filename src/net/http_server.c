@@ -1,10 +1,9 @@
 /*
  * libmicrohttpd inside the loop.
  *
- * MHD has its own epoll descriptor, which the loop watches as if it were a socket; MHD_run does
- * whatever is ready. It has no timeouts of its own here: its timeout begins anew with every byte,
- * which is what a slow loris wants. Instead each connection is in a list by phase, with one sweep
- * for all (http_exchange.h).
+ * MHD has its own epoll descriptor, which the loop watches like a socket; MHD_run does whatever is
+ * ready. MHD's own timeouts are off: they restart with every byte, which invites slow loris
+ * attacks. Instead each connection is in a list by phase, with one sweep for all (http_exchange.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +14,17 @@
 #include "net/http_exchange.h"
 
 /*
- * The request's head, MHD's list of its headers and the head of the answer must fit into this, so
- * heads of about 5 KB are possible and larger ones get 431. MHD touches all of it: with ten
- * thousand idle event streams every kilobyte more here is ten megabytes.
+ * Holds the request's head, MHD's list of its headers and the head of the answer: heads of about 5
+ * KB fit, larger ones get 431. MHD touches all of it, so with ten thousand idle event streams each
+ * kilobyte here is ten megabytes.
  */
 #define POOL_BYTES 6144
 /*
- * Descriptors that clients may not take: without them no platform, agent or database could be
- * reached any more. Half of them, where there are few.
+ * Descriptors kept from clients, so that platforms, agents and the database stay reachable. Half of
+ * all if there are few.
  */
 #define DESCRIPTORS_KEPT 512
-/*
- * How often MHD may want to run again without doing anything before it has to wait a millisecond.
- */
+/* Runs that MHD asks for without doing anything before it has to wait a millisecond. */
 #define MAX_FRUITLESS 16
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
@@ -43,10 +40,9 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
 }
 
 /*
- * The request line is complete. MHD would now take the query apart, one record of its pool for each
- * parameter; when the pool is exhausted by that it answers 431, but forgets that it did and then
- * runs in circles. We take the query apart ourselves, so MHD is shown an empty one: the byte after
- * the question mark becomes the end.
+ * The request line is complete. MHD would now split the query, with one record of its pool for each
+ * parameter; if that exhausts the pool it answers 431, forgets that it did, and loops. We split the
+ * query ourselves, so show MHD an empty one by ending the text after the question mark.
  */
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
@@ -63,7 +59,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
         return c->current;
 }
 
-/* We decode by ourselves, after splitting. */
+/* We decode ourselves, after splitting. */
 static size_t leave_escaped(void *cls, struct MHD_Connection *mhd, char *text)
 {
         (void)cls;
@@ -78,21 +74,8 @@ static enum MHD_Result begin(struct http_exchange *x, const char *method, const 
         if (x->state == HTTP_BODY)
                 return MHD_YES;
         x->state = HTTP_ASKED;
-        /*
-         * An answer at this point makes MHD close the connection: right while a body is on its way,
-         * else not.
-         */
+        /* an answer at this point makes MHD close the connection: right only before a body */
         return x->body_to_come ? http_exchange_queue(x) : MHD_YES;
-}
-
-static enum MHD_Result collect(struct http_exchange *x, const char *bytes, size_t *n)
-{
-        if (buf_add(&x->body, bytes, *n) != 0) {
-                http_refuse(x, 413, "too_large", "the body may have %zu bytes", x->body.max);
-                return MHD_NO;
-        }
-        *n = 0;
-        return MHD_YES;
 }
 
 static enum MHD_Result ask(struct http_exchange *x)
@@ -101,21 +84,12 @@ static enum MHD_Result ask(struct http_exchange *x)
         http_conn_enter(x->conn, HTTP_UNTIMED);
         x->match.route->run(x);
         /*
-         * Without an answer MHD is not suspended yet but asked to call again, which it does in its
-         * next run: only by then has it noted that it waits for us and not for the socket.
-         * Otherwise it reads the socket first when it is resumed, and a client that has closed its
-         * sending side would never get its answer.
+         * Without an answer MHD must not be suspended yet: only in its next run, when it calls
+         * again, does it know that it waits for us and not for the socket. Otherwise it reads the
+         * socket first when resumed, and a client that has closed its sending side would never get
+         * its answer.
          */
         return x->answered ? http_exchange_queue(x) : MHD_YES;
-}
-
-static enum MHD_Result wait_for_answer(struct http_exchange *x)
-{
-        if (x->answered)
-                return http_exchange_queue(x);
-        x->conn->parked = true;
-        MHD_suspend_connection(x->conn->mhd);
-        return MHD_YES;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
@@ -133,9 +107,21 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         case HTTP_HEAD:
                 return begin(x, method, url, version);
         case HTTP_BODY:
-                return *upload_n > 0 ? collect(x, upload, upload_n) : ask(x);
+                if (*upload_n == 0)
+                        return ask(x);
+                if (buf_add(&x->body, upload, *upload_n) != 0) {
+                        http_refuse(x, 413, "too_large", "the body may have %zu bytes",
+                                    x->body.max);
+                        return MHD_NO;
+                }
+                *upload_n = 0;
+                return MHD_YES;
         case HTTP_ASKED:
-                return wait_for_answer(x);
+                if (x->answered)
+                        return http_exchange_queue(x);
+                x->conn->parked = true;
+                MHD_suspend_connection(x->conn->mhd);
+                return MHD_YES;
         case HTTP_QUEUED:
                 break;
         }
@@ -164,10 +150,7 @@ static bool wants_again(struct http_server *s)
 {
         MHD_UNSIGNED_LONG_LONG ms;
 
-        /*
-         * at its limit MHD stops listening, and looks whether it may listen again only when it next
-         * runs
-         */
+        /* at its connection limit MHD stops listening until it runs again */
         if (s->closed) {
                 s->closed = false;
                 return true;
@@ -187,7 +170,7 @@ static void run_now(struct http_server *s)
                 }
                 s->fruitless = s->calls == before ? s->fruitless + 1 : 0;
         }
-        /* let the others have a turn; and whatever MHD waits for there, it shall not burn a core */
+        /* let other callbacks run; and do not burn a core on whatever MHD is waiting for */
         if (s->fruitless > MAX_FRUITLESS)
                 timer_start(s->again, 1);
         else
@@ -223,13 +206,6 @@ void http_server_kick(struct http_server *s)
                 return;
         s->kick->due = true;
         loop_defer(s->loop, on_kick, s->kick);
-}
-
-static void forget(char *text)
-{
-        if (text)
-                explicit_bzero(text, strlen(text));
-        free(text);
 }
 
 static unsigned or_default(unsigned value, unsigned fallback)
@@ -301,7 +277,9 @@ out:
         if (fd >= 0)
                 close(fd);
         free(cert);
-        forget(key);
+        if (key)
+                explicit_bzero(key, strlen(key));
+        free(key);
         return rc;
 }
 
@@ -334,7 +312,7 @@ static void watch(struct http_server *s)
         s->poll->data = s;
         uv_poll_init(loop_uv(s->loop), s->poll, fd);
         uv_poll_start(s->poll, UV_READABLE, on_readable);
-        /* MHD puts its listening socket into the epoll set only when it first runs */
+        /* MHD adds its listening socket to the epoll set in its first run */
         http_server_kick(s);
 }
 
@@ -382,10 +360,7 @@ void http_server_quiesce(struct http_server *s)
                 close(fd);
 }
 
-/*
- * MHD needs a few runs from a resumed connection to its answer: one to take it back, one to ask,
- * one to write.
- */
+/* MHD needs three runs for a resumed connection: to take it back, to ask, to write. */
 void http_server_flush(struct http_server *s)
 {
         for (int i = 0; i < 8; i++) {
@@ -421,7 +396,7 @@ void http_server_free(struct http_server *s)
         if (!s)
                 return;
         unwatch(s);
-        /* MHD gives up the whole program when it is stopped while a connection is suspended */
+        /* MHD aborts the program if it is stopped while a connection is suspended */
         LIST_FOREACH(c, &s->conns, all) {
                 if (c->parked)
                         MHD_resume_connection(c->mhd);

@@ -1,11 +1,10 @@
 /*
- * http_server: our HTTP side, by libmicrohttpd inside the loop.
+ * http_server: an HTTP server on the loop, by libmicrohttpd.
  *
- * A request is guarded (guard.h), matched to a route, passed through the gate (keys, limits), its
- * body collected up to the route's limit, then handed to the route's function as an exchange. The
- * function answers now or later, from the loop, exactly once. Slow clients run into deadlines; a
- * gone client is noticed when the answer is written, never before, so an exchange stays valid until
- * it has been answered.
+ * A request passes the guard (http_guard.h), is matched to a route, passes the gate (keys, limits),
+ * its body is collected up to the route's limit, then the route's function gets it as an exchange.
+ * The function answers now or later, on the loop, exactly once. Slow clients run into deadlines. An
+ * exchange stays valid until it is answered, even if the client has gone.
  */
 #ifndef NET_HTTP_SERVER_H
 #define NET_HTTP_SERVER_H
@@ -34,20 +33,18 @@ struct http_server_options {
         const char *tls_cert_file; /* PEM; both or none */
         const char *tls_key_file;
         size_t max_body; /* 0: 1 MiB */
-        /* 0: 20000; fewer where the process may open only a few files more than that */
+        /* 0: 20000; fewer if the limit of open files is low */
         unsigned max_connections;
         unsigned max_per_address; /* 0: no limit */
-        unsigned idle_seconds;    /* 0: 75; a connection with nothing in flight */
+        unsigned idle_seconds;    /* 0: 75; for a connection with no request */
         unsigned request_seconds; /* 0: 30; from the first byte of a request to its last */
 };
 
 struct http_server_hooks {
-        /*
-         * Before the body is read. Answer the exchange and return false to refuse. NULL: everybody
-         * may.
+        /* Before the body is read. Answers the exchange and returns false to refuse. May be NULL.
          */
         bool (*gate)(void *arg, struct http_exchange *x);
-        /* Writes an error in the program's one envelope. NULL: plain text. */
+        /* Answers with an error in the caller's format. NULL: plain text. */
         void (*refuse)(void *arg, struct http_exchange *x, int status, const char *code,
                        const char *message);
         /* After each answer, for metrics. May be NULL. */
@@ -63,54 +60,49 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
 const char *http_server_address(const struct http_server *s);
 /* No new connections; requests in flight may still be answered. */
 void http_server_quiesce(struct http_server *s);
-/* Before the end: writes as much of the answers as the sockets take at once. */
+/* Before http_server_free: writes as much of the answers as the sockets take at once. */
 void http_server_flush(struct http_server *s);
 void http_server_free(struct http_server *s);
 unsigned http_server_connections(const struct http_server *s);
 
-/* What was asked. All borrowed until the exchange is answered. */
+/* The request. All borrowed until the exchange is answered. */
 const char *http_method(const struct http_exchange *x);
 const char *http_path(const struct http_exchange *x);
 const struct http_route *http_route_of(const struct http_exchange *x); /* NULL before routing */
 void *http_server_arg(const struct http_exchange *x);
 /* ":id" without the colon; decoded. */
 const char *http_param(const struct http_exchange *x, const char *name);
-/* Decoded; NULL when absent, "" when empty. Of a repeated one the first. */
+/* Decoded; NULL if absent, "" if empty. The first if repeated. */
 const char *http_query(const struct http_exchange *x, const char *name);
 /* Calls fn for each query parameter, so that unknown ones can be refused. */
 void http_query_each(const struct http_exchange *x,
                      void (*fn)(void *arg, const char *name, const char *value), void *arg);
-/*
- * The first of that name, without blanks around it; NULL when absent, or when the client has gone
- * meanwhile.
- */
+/* The first of that name, without blanks around it; NULL if absent or if the client has gone. */
 const char *http_header(const struct http_exchange *x, const char *name);
 const char *http_body(const struct http_exchange *x, size_t *n);
-/* The body without copying it, yours to free; the exchange has none any more. */
+/* Moves the body out of the exchange; yours to free. */
 char *http_take_body(struct http_exchange *x, size_t *n);
-/*
- * Has the connection ended before the answer? Nobody will read it then, and the headers are gone.
- */
+/* Has the connection ended before the answer? Then the request headers are gone, too. */
 bool http_is_gone(const struct http_exchange *x);
 /* "127.0.0.1", from the connection, never from a header. */
 const char *http_peer(const struct http_exchange *x);
-/* A place for the gate to leave who is asking; freed with free_fn when the exchange ends. */
+/* Lets the gate store the caller's identity; freed with free_fn when the exchange ends. */
 void http_set_identity(struct http_exchange *x, void *identity, void (*free_fn)(void *));
 void *http_identity(const struct http_exchange *x);
 
 /* Adds a header to the coming answer. */
 void http_add_header(struct http_exchange *x, const char *name, const char *value);
-/* Answers. Each ends the exchange: x is gone for the caller. */
+/* Answers and ends the exchange: x must not be used afterwards. So do those below. */
 void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body,
                  size_t n);
-/* Takes over the body (malloc'd), so that nothing is copied. */
+/* Takes over the body (malloc'd). */
 void http_answer_take(struct http_exchange *x, int status, const char *content_type, char *body,
                       size_t n);
 /* Takes over the reference. */
 void http_answer_json(struct http_exchange *x, int status, json_t *value);
-/* No answer: the connection just ends, as if the machine had died. For simulators. */
+/* Closes the connection without an answer. For simulators. */
 void http_cut(struct http_exchange *x);
-/* Through the refuse hook. */
+/* Answers by the refuse hook. */
 void http_refuse(struct http_exchange *x, int status, const char *code, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
 

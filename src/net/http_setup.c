@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "net/http_text.h"
 
-/* Where a request goes: what browsers call an origin. Strings are curl's. */
+/* Strings are curl's. */
 struct origin {
         char *scheme, *host, *port;
 };
@@ -30,12 +30,6 @@ static int origin_init(struct origin *o, CURLU *url, struct error *err)
                 return error_set(err, ERR_INVALID, "'%s' is not a scheme we speak (http, https)",
                                  o->scheme);
         return 0;
-}
-
-static bool same_origin(const struct origin *a, const struct origin *b)
-{
-        return strcmp(a->scheme, b->scheme) == 0 && strcasecmp(a->host, b->host) == 0 &&
-               strcmp(a->port, b->port) == 0;
 }
 
 static int set_url(struct http_setup *s, const char *text, struct error *err)
@@ -63,7 +57,7 @@ static void add_header(struct http_setup *s, const char *line)
         struct curl_slist *grown = curl_slist_append(s->headers, line);
 
         if (!grown)
-                abort(); /* as every other allocation of ours */
+                abort(); /* out of memory */
         s->headers = grown;
 }
 
@@ -77,7 +71,7 @@ static int set_headers(struct http_setup *s, const struct http_request *r, struc
                 typed = typed || http_text_header_is(*h, "Content-Type");
                 add_header(s, *h);
         }
-        /* curl would wait a second for "100 Continue", and name a form where there is none */
+        /* else curl waits a second for "100 Continue" and declares the body a form */
         add_header(s, "Expect:");
         if (r->body && !typed)
                 add_header(s, "Content-Type:");
@@ -107,17 +101,6 @@ static int add_part(struct http_setup *s, const struct http_part *part, struct e
         return 0;
 }
 
-static int set_parts(struct http_setup *s, const struct http_request *r, struct error *err)
-{
-        s->mime = curl_mime_init(s->easy);
-        for (size_t i = 0; i < r->part_count; i++) {
-                if (add_part(s, &r->parts[i], err))
-                        return -1;
-        }
-        curl_easy_setopt(s->easy, CURLOPT_MIMEPOST, s->mime);
-        return 0;
-}
-
 static void set_body(struct http_setup *s, const char *body, size_t n)
 {
         curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
@@ -132,8 +115,11 @@ static int set_method(struct http_setup *s, const struct http_request *r, struct
         if (!http_text_is_method(method))
                 return error_set(err, ERR_INVALID, "the request method is malformed");
         if (r->part_count > 0) {
-                if (set_parts(s, r, err))
-                        return -1;
+                s->mime = curl_mime_init(s->easy);
+                for (size_t i = 0; i < r->part_count; i++)
+                        if (add_part(s, &r->parts[i], err))
+                                return -1;
+                curl_easy_setopt(s->easy, CURLOPT_MIMEPOST, s->mime);
         } else if (r->body) {
                 set_body(s, r->body, r->body_n);
         } else if (strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
@@ -146,25 +132,20 @@ static int set_method(struct http_setup *s, const struct http_request *r, struct
         return 0;
 }
 
-/* A pinned key says more than any signature or name on the certificate: it alone is looked at. */
-static void set_trust(struct http_setup *s, const struct http_request *request)
+int http_setup_init(struct http_setup *s, const struct http_request *request, struct error *err)
 {
         bool pinned = request->pinned_key != NULL;
 
-        curl_easy_setopt(s->easy, CURLOPT_SSL_VERIFYPEER, pinned ? 0L : 1L);
-        curl_easy_setopt(s->easy, CURLOPT_SSL_VERIFYHOST, pinned ? 0L : 2L);
-        if (pinned)
-                curl_easy_setopt(s->easy, CURLOPT_PINNEDPUBLICKEY, request->pinned_key);
-}
-
-int http_setup_init(struct http_setup *s, const struct http_request *request, struct error *err)
-{
         memset(s, 0, sizeof(*s));
         s->easy = curl_easy_init();
         if (!s->easy)
                 return error_set(err, ERR_INTERNAL, "libcurl cannot make a handle");
         curl_easy_setopt(s->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-        set_trust(s, request);
+        /* a pinned key replaces the checks of signature and name */
+        curl_easy_setopt(s->easy, CURLOPT_SSL_VERIFYPEER, pinned ? 0L : 1L);
+        curl_easy_setopt(s->easy, CURLOPT_SSL_VERIFYHOST, pinned ? 0L : 2L);
+        if (pinned)
+                curl_easy_setopt(s->easy, CURLOPT_PINNEDPUBLICKEY, request->pinned_key);
         curl_easy_setopt(s->easy, CURLOPT_NOSIGNAL, 1L);
         /* an abort during a slow name lookup must not wait for the lookup's thread */
         curl_easy_setopt(s->easy, CURLOPT_QUICK_EXIT, 1L);
@@ -185,34 +166,24 @@ void http_setup_release(struct http_setup *s)
         memset(s, 0, sizeof(*s));
 }
 
-/* Headers that say nothing about who is asking. */
-static bool anonymous(const char *header)
-{
-        static const char *const names[] = { "Accept", "Accept-Language", "Range", "Expect" };
-
-        for (size_t i = 0; i < COUNT(names); i++) {
-                if (http_text_header_is(header, names[i]))
-                        return true;
-        }
-        return false;
-}
-
+/* Keeps only headers that cannot identify the caller. */
 static void drop_credentials(struct http_setup *s, CURLU *url)
 {
+        static const char *const kept[] = { "Accept", "Accept-Language", "Range", "Expect" };
         struct curl_slist *old = s->headers;
 
         s->headers = NULL;
-        for (const struct curl_slist *h = old; h; h = h->next) {
-                if (anonymous(h->data))
-                        add_header(s, h->data);
-        }
+        for (const struct curl_slist *h = old; h; h = h->next)
+                for (size_t i = 0; i < COUNT(kept); i++)
+                        if (http_text_header_is(h->data, kept[i]))
+                                add_header(s, h->data);
         curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
         curl_slist_free_all(old);
         curl_url_set(url, CURLUPART_USER, NULL, 0);
         curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
 }
 
-/* url holds the place we were; afterwards the place to go. */
+/* url: the redirecting URL, then the one to go to. */
 static int follow(struct http_setup *s, CURLU *url, const char *location, struct error *err)
 {
         struct origin here = { NULL, NULL, NULL }, there = { NULL, NULL, NULL };
@@ -230,7 +201,8 @@ static int follow(struct http_setup *s, CURLU *url, const char *location, struct
                 error_set(err, ERR_PROTOCOL, "'%s' redirects from https to http", s->host);
                 goto out;
         }
-        if (!same_origin(&here, &there))
+        if (strcmp(here.scheme, there.scheme) != 0 || strcasecmp(here.host, there.host) != 0 ||
+            strcmp(here.port, there.port) != 0)
                 drop_credentials(s, url);
         if (curl_url_get(url, CURLUPART_URL, &text, 0)) {
                 error_set(err, ERR_PROTOCOL, "'%s' redirects to a place that makes no sense",

@@ -1,5 +1,5 @@
 /*
- * http_setup: a request becomes a configured curl handle. For http_client.c and tls_connection.c.
+ * http_setup: turns a request into a configured curl handle. For http_call.c and tls_connection.c.
  */
 #ifndef NET_HTTP_SETUP_H
 #define NET_HTTP_SETUP_H
@@ -13,22 +13,19 @@ struct http_setup {
         CURL *easy;
         struct curl_slist *headers;
         curl_mime *mime;
-        char *host; /* for sentences; never the whole URL, which may hold a token */
+        char *host; /* for error texts; never the whole URL, which may hold a token */
 };
 
-/* Copies everything out of the request. On error the setup still has to be released. */
+/* Copies everything from the request. Release the setup after an error, too. */
 int http_setup_init(struct http_setup *s, const struct http_request *request, struct error *err);
-/* The handle must not be in a multi handle any more. */
+/* The handle must have left its multi handle. */
 void http_setup_release(struct http_setup *s);
 /*
- * Points the handle at the place a redirect names. At another origin, only headers that identify
- * nobody are sent; from https to http is refused.
+ * Points the handle at the target of a redirect. Sends no credentials to another origin; refuses to
+ * go from https to http.
  */
 int http_setup_redirect(struct http_setup *s, const char *location, struct error *err);
-/*
- * What every connection of the client has in common: the proxy, whom to trust, not to be inherited
- * by children. In http_client.c.
- */
+/* Sets the client's proxy and certificates, and close-on-exec. In http_client.c. */
 void http_client_configure(struct http_client *c, CURL *easy);
 
 #endif

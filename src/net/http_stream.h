@@ -1,9 +1,9 @@
 /*
- * http_stream: answers that do not end, for sse.c.
+ * http_stream: answers without an end.
  *
- * The server pulls: it asks for bytes when the socket takes some, and parks the stream when there
- * are none until http_stream_wake. A client that does not read is therefore never buffered for, and
- * is cut like any other that takes nothing of its answer.
+ * The server pulls bytes when the socket can take some, and parks the stream when there are none,
+ * until http_stream_wake. So nothing is buffered for a client that does not read; it is closed by
+ * the deadline for answers.
  */
 #ifndef NET_HTTP_STREAM_H
 #define NET_HTTP_STREAM_H
@@ -17,21 +17,16 @@
 struct http_stream;
 
 struct http_stream_ops {
-        /*
-         * Writes at most max bytes. Returns how many; 0: nothing now, park; -1: this was the end.
-         */
+        /* Writes at most max bytes and returns how many; 0: none now, park; -1: the end. */
         ssize_t (*pull)(void *arg, char *out, size_t max);
-        /* Once, when the client or the server is gone. The stream must not be used any more. */
+        /* Once, when the client or the server has gone. Frees the stream. */
         void (*closed)(void *arg);
 };
 
-/*
- * Answers 200 with a stream; x is gone for the caller. May call ops->closed before returning when
- * the client is gone.
- */
+/* Answers 200 with a stream, like http_answer. Calls ops->closed at once if the client has gone. */
 void http_answer_stream(struct http_exchange *x, const char *content_type,
                         const struct http_stream_ops *ops, void *arg, struct http_stream **out);
-/* There is something to pull. Cheap when the stream is not parked. */
+/* There are bytes to pull. Cheap when the stream is not parked. */
 void http_stream_wake(struct http_stream *s);
 bool http_stream_parked(const struct http_stream *s);
 /* Breaks the connection; ops->closed follows from the loop. */

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* Longer waits are told as this one: nobody waits a year, and the arithmetic stays safe. */
+/* Longer waits are reported as this one, which keeps the arithmetic safe. */
 #define RETRY_AFTER_MAX_S (366LL * 86400)
 
 static bool is_digit(char c)
@@ -15,7 +15,7 @@ static bool is_digit(char c)
         return c >= '0' && c <= '9';
 }
 
-/* "12" or "0.25"; -1 when it is something else. */
+/* "12" or "0.25"; -1: something else. */
 static int64_t seconds_as_ms(const char *value)
 {
         int64_t seconds = 0, ms = 0, scale = 100;

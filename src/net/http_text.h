@@ -1,5 +1,5 @@
 /*
- * http_text: small pieces of HTTP text, pure.
+ * http_text: pure functions on pieces of HTTP text.
  */
 #ifndef NET_HTTP_TEXT_H
 #define NET_HTTP_TEXT_H
@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 /*
- * Milliseconds to wait from a Retry-After value: seconds (a fraction is understood) or an HTTP
- * date. -1: neither.
+ * Milliseconds to wait by a Retry-After value: seconds, perhaps with a fraction, or an HTTP date;
+ * -1: neither.
  */
 int64_t http_text_retry_after_ms(const char *value, int64_t wall_now_ms);
-/* The status of a line "HTTP/1.1 200 OK", or 0 when it is no status line. */
+/* The status in "HTTP/1.1 200 OK"; 0: not a status line. */
 int http_text_status(const char *line, size_t n);
-/* May this stand in a request as a method; as a "Name: value" line? */
+/* Is this allowed in a request as a method; as a "Name: value" line? */
 bool http_text_is_method(const char *method);
 bool http_text_is_header(const char *header);
 /* Percent-encoded copy of a path or query part, yours to free. */

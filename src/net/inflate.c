@@ -9,7 +9,7 @@
 #include "base/mem.h"
 
 #define PIECE       ((size_t)32 << 10)
-#define WINDOW_LOG  23 /* 8 MiB: what zstd needs for its highest ordinary level */
+#define WINDOW_LOG  23 /* 8 MiB: enough for the highest ordinary level of zstd */
 #define FEED_MAX    ((size_t)1 << 30)
 #define SUFFIX      "\x00\x00\xff\xff"
 #define SUFFIX_SIZE 4
@@ -27,7 +27,7 @@ struct inflate *inflate_new(enum inflate_kind kind)
         z->kind = kind;
         if (kind == INFLATE_ZLIB) {
                 if (inflateInit(&z->zlib) != Z_OK)
-                        abort(); /* only memory can be missing */
+                        abort(); /* out of memory */
                 return z;
         }
         z->zstd = ZSTD_createDStream();
@@ -48,16 +48,12 @@ void inflate_free(struct inflate *z)
         free(z);
 }
 
-/* What is left of a piece. */
 struct input {
         const char *bytes;
         size_t n;
 };
 
-/*
- * Each of the two below fills at most `space` bytes and says how many; -1: the stream is of no use
- * any more.
- */
+/* Fills at most `space` bytes and returns how many; -1: the stream is broken. So does pour_zstd. */
 static ssize_t pour_zlib(struct inflate *z, struct input *in, char *out, size_t space,
                          struct error *err)
 {
@@ -77,7 +73,7 @@ static ssize_t pour_zlib(struct inflate *z, struct input *in, char *out, size_t 
         return (ssize_t)(space - z->zlib.avail_out);
 }
 
-/* Its frame does not end with the message: that more could come is no sign of anything. */
+/* A frame does not end with the message, so the hint about further input says nothing. */
 static ssize_t pour_zstd(struct inflate *z, struct input *in, char *out, size_t space,
                          struct error *err)
 {
@@ -92,29 +88,21 @@ static ssize_t pour_zstd(struct inflate *z, struct input *in, char *out, size_t 
         return (ssize_t)to.pos;
 }
 
-/*
- * Where the next bytes go: into out, or, when the cap is reached, into a single byte that must stay
- * empty.
- */
-static char *room(struct buf *out, char *spare, size_t *space)
-{
-        *space = PIECE;
-        if (out->max && out->max - out->len < PIECE)
-                *space = out->max - out->len;
-        if (*space > 0)
-                return buf_reserve(out, *space);
-        *space = 1;
-        return spare;
-}
-
 static int pour_all(struct inflate *z, struct input in, struct buf *out, struct error *err)
 {
         size_t space;
         ssize_t made;
 
         do {
-                char spare, *at = room(out, &spare, &space);
+                char spare, *at = &spare;
 
+                space = PIECE;
+                if (out->max && out->max - out->len < PIECE)
+                        space = out->max - out->len;
+                if (space > 0)
+                        at = buf_reserve(out, space);
+                else
+                        space = 1; /* at the cap: a single byte more is too much */
                 made = z->kind == INFLATE_ZLIB ? pour_zlib(z, &in, at, space, err)
                                                : pour_zstd(z, &in, at, space, err);
                 if (made < 0)

@@ -7,14 +7,14 @@
 #include "base/mem.h"
 
 /*
- * A bucket's level may rise one above its capacity. That extra token is never spent: it measures
- * that nothing was sent for a while. Lesser classes need a level of two, so with a capacity of one
- * they still get their turn, but only after a pause in which a final answer could have gone. What
- * is spent is always counted from the capacity.
+ * A bucket's level may rise one above its capacity. The extra token is never spent; it shows that
+ * nothing was sent for a while. Lesser classes need a level of two, so with a capacity of one they
+ * get their turn only after a pause in which a final answer could have gone. Spending counts from
+ * the capacity.
  *
- * Long windows are strict: a quarter of the minute's budget may go at once and the rest comes back
- * evenly over the minute, so that any minute holds at most the limit. A plain bucket would let
- * through nearly twice as much.
+ * Long windows are strict: a quarter of the minute's budget may go at once and the rest is refilled
+ * evenly, so that any minute holds at most the limit. A plain bucket would allow nearly twice as
+ * much.
  */
 
 #define MINUTE_MS   60000.0
@@ -45,8 +45,7 @@ struct pace {
         struct bucket adapter;
         int64_t frozen_until_ms;
         struct map channels;
-        /* so many channels: time to forget some; grows with those that cannot be forgotten */
-        size_t sweep_at;
+        size_t sweep_at; /* drop idle channels when there are so many */
 };
 
 static struct rate rate_of_second(double per_second, double burst)
@@ -54,14 +53,6 @@ static struct rate rate_of_second(double per_second, double burst)
         double capacity = burst > 0 ? burst : per_second;
 
         return (struct rate){ fmax(per_second, 0) / 1000.0, fmax(capacity, 1) };
-}
-
-static struct rate rate_of_minute(double per_minute)
-{
-        double capacity = fmax(per_minute * AT_ONCE, 1);
-        double spread = per_minute >= 2 ? per_minute - capacity : per_minute;
-
-        return (struct rate){ fmax(spread, 0) / MINUTE_MS, capacity };
 }
 
 static double full(const struct rate *r)
@@ -92,26 +83,22 @@ static void spend(struct bucket *b, const struct rate *r)
                 b->level = fmin(b->level, r->capacity) - 1;
 }
 
-/* Nothing would be different if the channel were new? */
-static bool forgettable(const struct pace *p, struct channel *c, int64_t now_ms)
-{
-        refill(&c->second, &p->second_rate, now_ms);
-        refill(&c->minute, &p->minute_rate, now_ms);
-        return c->frozen_until_ms <= now_ms &&
-               (p->second_rate.per_ms <= 0 || c->second.level >= full(&p->second_rate)) &&
-               (p->minute_rate.per_ms <= 0 || c->minute.level >= full(&p->minute_rate));
-}
-
 unsigned pace_sweep(struct pace *p, int64_t now_ms)
 {
         const char *name;
         void *channel;
 
         for (size_t i = 0; map_each(&p->channels, &i, &name, &channel);) {
-                if (!forgettable(p, channel, now_ms))
-                        continue;
+                struct channel *c = channel;
+
+                refill(&c->second, &p->second_rate, now_ms);
+                refill(&c->minute, &p->minute_rate, now_ms);
+                if (c->frozen_until_ms > now_ms ||
+                    (p->second_rate.per_ms > 0 && c->second.level < full(&p->second_rate)) ||
+                    (p->minute_rate.per_ms > 0 && c->minute.level < full(&p->minute_rate)))
+                        continue; /* a new one would differ */
                 map_remove(&p->channels, name);
-                free(channel);
+                free(c);
         }
         p->sweep_at = p->channels.count * 2 > SWEEP_LEAST ? p->channels.count * 2 : SWEEP_LEAST;
         return (unsigned)p->channels.count;
@@ -156,12 +143,16 @@ void pace_free(struct pace *p)
         free(p);
 }
 
-/* Levels stay as they are; those above the new capacity are cut when they are next looked at. */
+/* Keeps the levels; refill cuts those above the new capacity. */
 void pace_set_limits(struct pace *p, const struct pace_limits *limits)
 {
+        double per_minute = limits->per_channel_minute;
+        double at_once = fmax(per_minute * AT_ONCE, 1);
+        double spread = per_minute >= 2 ? per_minute - at_once : per_minute;
+
         p->adapter_rate = rate_of_second(limits->per_second, limits->burst);
         p->second_rate = rate_of_second(limits->per_channel_second, limits->burst);
-        p->minute_rate = rate_of_minute(limits->per_channel_minute);
+        p->minute_rate = (struct rate){ fmax(spread, 0) / MINUTE_MS, at_once };
 }
 
 static int64_t later(int64_t a, int64_t b)

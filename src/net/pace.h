@@ -1,9 +1,9 @@
 /*
- * pace: the outbound budget of one adapter, through which every call passes.
+ * pace: the outbound rate budget of one adapter, which every call uses.
  *
- * Pure arithmetic over token buckets and a clock the caller passes in: one bucket for the adapter,
- * one per channel, a second per-channel one for long windows (20 a minute in a group). A freeze
- * (Retry-After) closes a bucket until a time. It never queues: it says "now" or "in n
+ * Pure arithmetic over token buckets and the caller's clock: one bucket for the adapter, one per
+ * channel, and a second one per channel for long windows (20 a minute in a group). A freeze
+ * (Retry-After) closes a bucket for a while. pace never queues: it answers "now" or "in n
  * milliseconds"; the outbox keeps the queues.
  */
 #ifndef NET_PACE_H
@@ -29,20 +29,16 @@ struct pace *pace_new(const struct pace_limits *limits);
 void pace_free(struct pace *p);
 void pace_set_limits(struct pace *p, const struct pace_limits *limits);
 /*
- * May a call go to this channel now? 0: yes, and it is counted. > 0: ask again in that many ms,
- * nothing counted. Lesser classes leave room: typing and edits only get a token when at least one
- * would remain for a final answer.
+ * Asks for a call to this channel. 0: it may go now and is counted; > 0: ask again after so many
+ * ms. Edits and typing only get a token if one remains for a final answer.
  */
 int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_class class,
                   int64_t now_ms);
-/*
- * Closes the channel's bucket, or with channel NULL the adapter's, until now + ms. The later end
- * wins.
- */
+/* Closes the channel's bucket (NULL: the adapter's) until now + ms. The later end wins. */
 void pace_freeze(struct pace *p, const char *channel, int64_t ms, int64_t now_ms);
 /*
- * Forgets channels whose buckets are full again and not frozen; it also happens by itself when many
- * have gathered. Returns how many are left.
+ * Drops channels whose buckets are full and not frozen; returns how many are left. Also runs by
+ * itself when there are many.
  */
 unsigned pace_sweep(struct pace *p, int64_t now_ms);
 /* How many channels are in memory. */

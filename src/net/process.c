@@ -11,11 +11,10 @@
 #include "base/mem.h"
 
 /*
- * The child leads a session and a process group of its own, so that one kill reaches everything it
- * started. When it has ended, whatever is left of the group is killed at once: the group's number
- * is safe to use only while somebody is in it, so nothing may be put off. Something that left the
- * group may still hold the pipes; it is given the grace period to close them and is then no longer
- * listened to.
+ * The child leads a session and process group of its own, so that one kill reaches everything it
+ * started. When it ends, the rest of the group is killed at once: the group's number is safe to use
+ * only while a member exists. A process that left the group may still hold the pipes; it gets the
+ * grace period to close them, then they are closed here.
  */
 
 #define MAX_OUTPUT    (16u << 20)
@@ -28,7 +27,7 @@ enum stage {
         STAGE_TERMINATING, /* TERM was sent */
         STAGE_KILLED,
         STAGE_DRAINING, /* the child has ended, output may still come */
-        STAGE_OVER,     /* on_exit was called, or nobody is interested any more */
+        STAGE_OVER,     /* on_exit was called, or the process was abandoned */
 };
 
 struct process {
@@ -37,7 +36,7 @@ struct process {
         void *arg;
         enum stage stage;
         uv_process_t child;
-        uv_pipe_t pipes[3]; /* stdin, stdout, stderr as far as they are used */
+        uv_pipe_t pipes[3]; /* stdin, stdout, stderr, if used */
         uv_shutdown_t shutdown;
         struct timer *timer; /* of the stage */
         int64_t grace_ms;
@@ -80,8 +79,8 @@ static void close_pipes(struct process *p)
         p->flowing = 0;
 }
 
-/* The child's handle must stay until the child has been waited for. */
-static void dismiss(struct process *p)
+/* The child's handle stays until the child has been waited for. */
+static void release(struct process *p)
 {
         p->stage = STAGE_OVER;
         timer_free(p->timer);
@@ -97,7 +96,7 @@ static void finish_if_complete(struct process *p)
                 return;
         p->stage = STAGE_OVER;
         p->on.on_exit(p->arg, &p->result);
-        dismiss(p);
+        release(p);
 }
 
 static void kill_group(const struct process *p, int signal)
@@ -164,25 +163,21 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *b)
         *b = uv_buf_init(p->space, sizeof(p->space));
 }
 
-static void deliver(struct process *p, int fd, const char *bytes, size_t n)
-{
-        size_t fits = n < p->output_left ? n : p->output_left;
-
-        p->output_left -= fits;
-        if (fits > 0 && p->on.on_output)
-                p->on.on_output(p->arg, fd, bytes, fits);
-        if (fits < n)
-                stop_because(p, ERR_LIMIT); /* what still comes is thrown away here */
-}
-
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 {
         struct process *p = stream->data;
 
-        if (n > 0)
-                deliver(p, (uv_pipe_t *)stream == &p->pipes[1] ? 1 : 2, b->base, (size_t)n);
-        if (n >= 0)
+        if (n >= 0) {
+                size_t fits = (size_t)n < p->output_left ? (size_t)n : p->output_left;
+
+                p->output_left -= fits;
+                if (fits > 0 && p->on.on_output)
+                        p->on.on_output(p->arg, (uv_pipe_t *)stream == &p->pipes[1] ? 1 : 2,
+                                        b->base, fits);
+                if (fits < (size_t)n)
+                        stop_because(p, ERR_LIMIT); /* the rest of the output is dropped */
                 return;
+        }
         close_handle(stream);
         p->flowing--;
         finish_if_complete(p);
@@ -190,10 +185,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 
 /* --- start --- */
 
-/*
- * The program's path as our own PATH finds it: libuv would search the PATH the child gets. Yours to
- * free.
- */
+/* Finds the program in our own PATH; libuv would search the child's. Yours to free. */
 static char *find_program(const char *name)
 {
         const char *path = getenv("PATH");
@@ -212,7 +204,7 @@ static char *find_program(const char *name)
         return mem_strdup(name);
 }
 
-/* What a child needs of our environment to feel at home, and nothing that could hold a secret. */
+/* The variables that programs expect; none of them can hold a secret. */
 static void minimal_environment(char *env[INHERITED_MAX])
 {
         static const char *const names[] = { "PATH", "HOME", "LANG", "TZ" };
@@ -274,16 +266,6 @@ static int spawn(struct process *p, const struct process_options *o)
         return rc;
 }
 
-static void start_reading(struct process *p)
-{
-        for (int fd = 1; fd <= 2; fd++) {
-                if (!p->pipes[fd].data)
-                        continue;
-                uv_read_start((uv_stream_t *)&p->pipes[fd], on_alloc, on_read);
-                p->flowing++;
-        }
-}
-
 struct process *process_start(struct loop *l, const struct process_options *options,
                               const struct process_handlers *handlers, void *arg, struct error *err)
 {
@@ -303,12 +285,17 @@ struct process *process_start(struct loop *l, const struct process_options *opti
                           : rc == UV_EACCES ? ERR_REFUSED
                                             : ERR_IO,
                           "cannot start '%s': %s", options->argv[0], uv_strerror(rc));
-                p->exited = true; /* there is nobody to wait for */
-                dismiss(p);
+                p->exited = true; /* there is no child to wait for */
+                release(p);
                 return NULL;
         }
         p->has_stdin = options->keep_stdin;
-        start_reading(p);
+        for (int fd = 1; fd <= 2; fd++) {
+                if (!p->pipes[fd].data)
+                        continue;
+                uv_read_start((uv_stream_t *)&p->pipes[fd], on_alloc, on_read);
+                p->flowing++;
+        }
         if (options->timeout_ms > 0)
                 timer_start(p->timer, options->timeout_ms);
         return p;
@@ -318,7 +305,7 @@ struct process *process_start(struct loop *l, const struct process_options *opti
 
 static void on_written(uv_write_t *uv, int status)
 {
-        (void)status; /* a child that does not read any more tells by its exit */
+        (void)status; /* a child that stops reading is noticed by its exit */
         free(uv->data);
 }
 
@@ -355,7 +342,7 @@ void process_close_stdin(struct process *p)
         if (!p->has_stdin)
                 return;
         p->has_stdin = false;
-        /* what is queued still goes out first */
+        /* sends what is queued first */
         if (uv_shutdown(&p->shutdown, (uv_stream_t *)&p->pipes[0], on_shutdown))
                 close_handle(&p->pipes[0]);
 }
@@ -371,7 +358,7 @@ void process_abandon(struct process *p)
                 return;
         if (!p->exited)
                 kill_group(p, SIGKILL);
-        dismiss(p);
+        release(p);
 }
 
 int process_pid(const struct process *p)

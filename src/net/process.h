@@ -1,8 +1,8 @@
 /*
  * process: child programs with pipes, in a process group of their own, with limits.
  *
- * A child gets exactly the environment it is given, nothing inherited. Output is delivered as it
- * comes, up to a cap. process_stop ends the whole group: TERM, then KILL after the grace period.
+ * A child gets exactly the environment it is given. Output is delivered as it arrives, up to a cap.
+ * process_stop ends the whole group: TERM, then KILL after the grace period.
  */
 #ifndef NET_PROCESS_H
 #define NET_PROCESS_H
@@ -36,12 +36,9 @@ struct process_result {
 };
 
 struct process_handlers {
-        void (*on_output)(void *arg, int fd /* 1 or 2 */, const char *bytes,
-                          size_t n); /* may be NULL */
-        /*
-         * Once, after the child has ended and all its output has been delivered. The process is
-         * gone afterwards.
-         */
+        /* fd: 1 or 2. May be NULL. */
+        void (*on_output)(void *arg, int fd, const char *bytes, size_t n);
+        /* Once, after the child has ended and its output was delivered. Frees the process. */
         void (*on_exit)(void *arg, const struct process_result *result);
 };
 

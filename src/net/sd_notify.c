@@ -1,6 +1,5 @@
 /*
- * The notification protocol is one datagram; a library for it would cost more memory than the
- * daemon's own state.
+ * The protocol is one datagram; libsystemd would cost more memory than the daemon's own state.
  */
 #include "net/sd_notify.h"
 

@@ -1,10 +1,10 @@
 /*
- * notify: tells the service manager how we are, when it asked to be told (NOTIFY_SOCKET).
+ * sd_notify: reports the daemon's state to systemd if it set NOTIFY_SOCKET.
  */
 #ifndef NET_SD_NOTIFY_H
 #define NET_SD_NOTIFY_H
 
-/* "READY=1", "STOPPING=1". Never blocks; that nobody listens is no failure. */
+/* "READY=1", "STOPPING=1". Never blocks; ignores errors. */
 void sd_notify_send(const char *state);
 
 #endif

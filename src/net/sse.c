@@ -1,8 +1,7 @@
 /*
- * The ring holds records one after the other, each already formatted for the wire. Positions count
- * bytes since the beginning of time and never wrap; modulo the ring's size they are places in it. A
- * record is never split: when it does not fit before the end, a filler takes the rest and the
- * record starts at the front.
+ * The ring holds records in wire format. Positions count all bytes ever written and never wrap;
+ * modulo the ring's size they are offsets in it. A record is never split: if it does not fit before
+ * the end, a filler takes the rest and the record starts at the front.
  */
 #include "net/sse.h"
 
@@ -14,10 +13,7 @@
 #include "base/mem.h"
 #include "net/http_stream.h"
 
-/*
- * Every client has its turn twice per ping interval, but not all at once: a tick serves one slice
- * of them.
- */
+/* Every client has its turn twice per ping interval; a tick serves one slice of them. */
 #define SLICES 16
 
 static const char hello[] = "retry: 2000\n\n";
@@ -27,26 +23,26 @@ static const char gone[] =
 
 struct record {
         int64_t id;                 /* 0: transient */
-        uint32_t size;              /* with everything, a multiple of 8 */
+        uint32_t size;              /* of all, a multiple of 8 */
         uint32_t text_n;            /* 0: a filler */
         uint32_t topic_at, text_at; /* in bytes; topic_at 0: no topic */
         char bytes[];               /* type, topic, text */
 };
 
 struct client {
-        struct sse_hub *hub; /* NULL: the hub is gone, end soon */
+        struct sse_hub *hub; /* NULL: freed; end soon */
         struct http_stream *stream;
-        const char *fixed; /* a constant text that is being sent */
+        const char *fixed; /* rest of a constant text to send */
         char *preface;
         size_t preface_n, preface_at;
         int64_t after;
         uint64_t cursor;    /* the record that comes next */
-        size_t record_at;   /* how much of it has been sent */
-        uint64_t live_from; /* transient events before this are old news */
+        size_t record_at;   /* bytes of it that were sent */
+        uint64_t live_from; /* ignore transient events before this */
         bool behind;        /* the ring has overtaken the cursor */
-        bool given_up;      /* behind, and has had time to take the last word */
+        bool given_up;      /* behind since its last turn: close it */
         bool ending;        /* nothing after `fixed` */
-        int64_t spoken_ms;  /* when it was last sent something */
+        int64_t sent_ms;    /* when it was last sent something */
         int64_t turn_ms;    /* when it last had its turn */
         void *filter;
         void (*free_filter)(void *);
@@ -60,18 +56,18 @@ struct sse_hub {
         char *ring;
         size_t size;
         uint64_t head, tail;          /* next record goes to head; the oldest is at tail */
-        int64_t oldest_after;         /* INT64_MAX: nothing has been published yet */
+        int64_t oldest_after;         /* see sse_oldest_after */
         TAILQ_HEAD(, client) clients; /* by turn_ms */
         unsigned count, max_clients;
-        struct timer *news;   /* once per round of the loop, however many events */
+        struct timer *news;   /* wakes clients once for all events of a round */
         struct timer *ticker; /* runs while there are clients */
         int64_t ping_ms;
 };
 
 /* ---- the ring ---- */
 
-/* Where the record at or after pos really begins: a rest too short for a record is skipped. */
-static uint64_t settle(const struct sse_hub *h, uint64_t pos)
+/* Skips a rest of the ring that is too short for a record. */
+static uint64_t skip_rest(const struct sse_hub *h, uint64_t pos)
 {
         size_t rest = h->size - (size_t)(pos % h->size);
 
@@ -85,25 +81,22 @@ static struct record *record_at(const struct sse_hub *h, uint64_t pos)
 
 static uint64_t after_record(const struct sse_hub *h, uint64_t pos)
 {
-        return settle(h, pos + record_at(h, pos)->size);
+        return skip_rest(h, pos + record_at(h, pos)->size);
 }
 
-static void drop_oldest(struct sse_hub *h)
-{
-        const struct record *r = record_at(h, h->tail);
-
-        if (r->id > 0)
-                h->oldest_after = r->id;
-        h->tail = after_record(h, h->tail);
-}
-
+/* Drops old records until n bytes fit at head. */
 static void make_room(struct sse_hub *h, size_t n)
 {
-        while (h->tail < h->head && h->head + n - h->tail > h->size)
-                drop_oldest(h);
+        while (h->tail < h->head && h->head + n - h->tail > h->size) {
+                const struct record *oldest = record_at(h, h->tail);
+
+                if (oldest->id > 0)
+                        h->oldest_after = oldest->id;
+                h->tail = after_record(h, h->tail);
+        }
 }
 
-/* Space for a record of n bytes at head, in one piece. */
+/* Makes space for a record of n bytes at head, in one piece. */
 static struct record *reserve(struct sse_hub *h, size_t n)
 {
         size_t rest = h->size - (size_t)(h->head % h->size);
@@ -117,17 +110,6 @@ static struct record *reserve(struct sse_hub *h, size_t n)
         return record_at(h, h->head);
 }
 
-/*
- * An event that is too large for the ring exists only in the journal: everybody has to fetch it
- * there.
- */
-static void skip_all(struct sse_hub *h, int64_t id)
-{
-        h->head += h->size;
-        h->tail = h->head;
-        h->oldest_after = id;
-}
-
 static void append(struct sse_hub *h, int64_t id, const char *type, const char *topic,
                    const struct buf *text)
 {
@@ -136,8 +118,11 @@ static void append(struct sse_hub *h, int64_t id, const char *type, const char *
         struct record *r;
 
         if (n > h->size / 2) {
-                if (id > 0)
-                        skip_all(h, id);
+                if (id > 0) { /* too large: empty the ring, so that clients read the journal */
+                        h->head += h->size;
+                        h->tail = h->head;
+                        h->oldest_after = id;
+                }
                 return;
         }
         r = reserve(h, n);
@@ -150,7 +135,7 @@ static void append(struct sse_hub *h, int64_t id, const char *type, const char *
         if (topic)
                 memcpy(r->bytes + r->topic_at, topic, topic_n);
         memcpy(r->bytes + r->text_at, text->data, text->len);
-        h->head = settle(h, h->head + n);
+        h->head = skip_rest(h, h->head + n);
 }
 
 void sse_format(struct buf *out, int64_t id, const char *type, const char *data, size_t n)
@@ -189,7 +174,7 @@ static bool wanted(const struct client *c, const struct record *r, uint64_t pos)
                h->wants(c->filter, r->bytes, r->topic_at ? r->bytes + r->topic_at : NULL);
 }
 
-/* Moves on to the next record for this client; false when there is none (yet, or any more). */
+/* Moves to the next record for this client; false: none yet, or fallen behind. */
 static bool find_next(struct client *c)
 {
         const struct sse_hub *h = c->hub;
@@ -216,28 +201,6 @@ static size_t copy_some(char *out, size_t max, const char *from, size_t n)
         return k;
 }
 
-static size_t pull_fixed(struct client *c, char *out, size_t max)
-{
-        size_t k = copy_some(out, max, c->fixed, strlen(c->fixed));
-
-        c->fixed += k;
-        if (!*c->fixed)
-                c->fixed = NULL;
-        return k;
-}
-
-static size_t pull_preface(struct client *c, char *out, size_t max)
-{
-        size_t k = copy_some(out, max, c->preface + c->preface_at, c->preface_n - c->preface_at);
-
-        c->preface_at += k;
-        if (c->preface_at == c->preface_n) {
-                free(c->preface);
-                c->preface = NULL;
-        }
-        return k;
-}
-
 static size_t pull_record(struct client *c, char *out, size_t max)
 {
         const struct record *r = record_at(c->hub, c->cursor);
@@ -252,29 +215,33 @@ static size_t pull_record(struct client *c, char *out, size_t max)
         return k;
 }
 
-/*
- * An event that was cut in its middle must stay unfinished, or the client would take the half for
- * the whole.
- */
-static void say_goodbye(struct client *c)
-{
-        c->fixed = c->record_at == 0 ? gone : NULL;
-        c->ending = true;
-}
-
 static size_t pull_some(struct client *c, char *out, size_t max)
 {
+        size_t k = 0;
+
         if (!c->fixed && !c->preface && c->hub && !c->ending) {
                 if (!c->behind && find_next(c))
                         return pull_record(c, out, max);
-                if (c->behind)
-                        say_goodbye(c);
+                if (c->behind) {
+                        /* nothing after half an event, or the client would take it for whole */
+                        c->fixed = c->record_at == 0 ? gone : NULL;
+                        c->ending = true;
+                }
         }
-        if (c->fixed)
-                return pull_fixed(c, out, max);
-        if (c->preface)
-                return pull_preface(c, out, max);
-        return 0;
+        if (c->fixed) {
+                k = copy_some(out, max, c->fixed, strlen(c->fixed));
+                c->fixed += k;
+                if (!*c->fixed)
+                        c->fixed = NULL;
+        } else if (c->preface) {
+                k = copy_some(out, max, c->preface + c->preface_at, c->preface_n - c->preface_at);
+                c->preface_at += k;
+                if (c->preface_at == c->preface_n) {
+                        free(c->preface);
+                        c->preface = NULL;
+                }
+        }
+        return k;
 }
 
 static ssize_t on_pull(void *arg, char *out, size_t max)
@@ -287,16 +254,8 @@ static ssize_t on_pull(void *arg, char *out, size_t max)
         if (n == 0)
                 return c->ending ? -1 : 0;
         if (c->hub)
-                c->spoken_ms = loop_now_ms(c->hub->loop);
+                c->sent_ms = loop_now_ms(c->hub->loop);
         return (ssize_t)n;
-}
-
-static void client_free(struct client *c)
-{
-        free(c->preface);
-        if (c->free_filter)
-                c->free_filter(c->filter);
-        free(c);
 }
 
 static void on_closed(void *arg)
@@ -309,18 +268,15 @@ static void on_closed(void *arg)
                 if (--h->count == 0)
                         timer_stop(h->ticker);
         }
-        client_free(c);
+        free(c->preface);
+        if (c->free_filter)
+                c->free_filter(c->filter);
+        free(c);
 }
 
 static const struct http_stream_ops client_ops = { on_pull, on_closed };
 
 /* ---- the hub ---- */
-
-/* Also when all there is to say is that it is behind, which find_next finds out. */
-static bool has_news(struct client *c)
-{
-        return c->behind || find_next(c) || c->behind;
-}
 
 static bool is_over(const struct client *c)
 {
@@ -335,21 +291,21 @@ static void on_news(void *arg)
         TAILQ_FOREACH(c, &h->clients, next) {
                 if (is_over(c))
                         http_stream_cut(c->stream);
-                else if (!c->fixed && !c->preface && has_news(c))
-                        http_stream_wake(c->stream);
+                else if (!c->fixed && !c->preface && (c->behind || find_next(c) || c->behind))
+                        http_stream_wake(c->stream); /* also if it has just fallen behind */
         }
 }
 
 static void take_turn(struct client *c)
 {
-        int64_t silence = c->turn_ms - c->spoken_ms;
+        int64_t silence = c->turn_ms - c->sent_ms;
 
         if (c->given_up || is_over(c)) {
                 http_stream_cut(c->stream);
                 return;
         }
         c->given_up = c->behind;
-        /* would it be silent for too long until the next turn? */
+        /* ping if the silence would last too long until the next turn */
         if (silence + c->hub->ping_ms / 2 <= c->hub->ping_ms || !http_stream_parked(c->stream))
                 return;
         c->fixed = ping;
@@ -454,12 +410,12 @@ static struct client *client_new(struct sse_hub *h, int64_t after, char *preface
         c->after = after;
         c->cursor = h->tail;
         c->live_from = h->head;
-        c->spoken_ms = c->turn_ms = loop_now_ms(h->loop);
+        c->sent_ms = c->turn_ms = loop_now_ms(h->loop);
         c->behind = h->oldest_after != INT64_MAX && after < h->oldest_after;
         return c;
 }
 
-/* Neither a stream: a question about the headers, and one client too many. */
+/* Answers without a stream: a HEAD request, or too many clients. */
 static bool answered_otherwise(const struct sse_hub *h, struct http_exchange *x)
 {
         if (strcmp(http_method(x), "HEAD") == 0) {

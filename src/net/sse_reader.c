@@ -24,34 +24,20 @@ void sse_reader_release(struct sse_reader *r)
         buf_release(&r->id);
 }
 
-/* An empty line ends an event. The id stays: it is the last one seen, as the standard says. */
-static void dispatch(struct sse_reader *r)
-{
-        if (r->has_data)
-                r->on_event(r->arg, r->event.data, r->id.data, r->data.data, r->data.len);
-        r->has_data = false;
-        buf_clear(&r->event);
-        buf_clear(&r->data);
-}
-
 static int replace(struct buf *b, struct slice value)
 {
         buf_clear(b);
         return buf_add(b, value.p, value.n);
 }
 
-static int add_data(struct sse_reader *r, struct slice value)
-{
-        if (r->has_data && buf_addch(&r->data, '\n'))
-                return -1;
-        r->has_data = true;
-        return buf_add(&r->data, value.p, value.n);
-}
-
 static int take_field(struct sse_reader *r, struct slice name, struct slice value)
 {
-        if (slice_is(name, "data"))
-                return add_data(r, value);
+        if (slice_is(name, "data")) {
+                if (r->has_data && buf_addch(&r->data, '\n'))
+                        return -1;
+                r->has_data = true;
+                return buf_add(&r->data, value.p, value.n);
+        }
         if (slice_is(name, "event"))
                 return replace(&r->event, value);
         if (slice_is(name, "id") && !memchr(value.p, '\0', value.n))
@@ -67,8 +53,12 @@ static int take_line(struct sse_reader *r, struct slice line)
         if (r->at_start && line.n >= 3 && memcmp(line.p, BOM, 3) == 0)
                 line = (struct slice){ line.p + 3, line.n - 3 };
         r->at_start = false;
-        if (line.n == 0) {
-                dispatch(r);
+        if (line.n == 0) { /* the end of an event; the id stays, as the standard says */
+                if (r->has_data)
+                        r->on_event(r->arg, r->event.data, r->id.data, r->data.data, r->data.len);
+                r->has_data = false;
+                buf_clear(&r->event);
+                buf_clear(&r->data);
                 return 0;
         }
         colon = memchr(line.p, ':', line.n);
@@ -78,33 +68,24 @@ static int take_line(struct sse_reader *r, struct slice line)
         value = (struct slice){ colon + 1, line.n - name.n - 1 };
         if (value.n > 0 && value.p[0] == ' ')
                 value = (struct slice){ value.p + 1, value.n - 1 };
-        /* a comment is a field without a name, which nobody knows */
+        /* a comment is a field without a name: unknown */
         return take_field(r, name, value);
-}
-
-/* How many bytes stand before the end of the line. */
-static size_t line_length(const char *bytes, size_t n)
-{
-        size_t i = 0;
-
-        while (i < n && bytes[i] != '\n' && bytes[i] != '\r')
-                i++;
-        return i;
 }
 
 int sse_reader_feed(struct sse_reader *r, const char *bytes, size_t n)
 {
         if (r->line.overflow || r->data.overflow)
-                return -1; /* the end of an event that was too large cannot be trusted */
+                return -1; /* the rest of an event that was too large */
         while (n > 0) {
-                size_t piece;
+                size_t piece = 0;
 
                 if (r->after_cr && *bytes == '\n') {
                         bytes++;
                         n--;
                 }
                 r->after_cr = false;
-                piece = line_length(bytes, n);
+                while (piece < n && bytes[piece] != '\n' && bytes[piece] != '\r')
+                        piece++;
                 if (buf_add(&r->line, bytes, piece))
                         return -1;
                 if (piece == n)

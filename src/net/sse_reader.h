@@ -1,8 +1,8 @@
 /*
- * sse_reader: understands text/event-stream, fed in pieces of any size.
+ * sse_reader: parses text/event-stream, fed in pieces of any size.
  *
- * As the HTML standard says: CR, LF or CRLF end a line, data lines join with LF, unknown fields and
- * comments are skipped, a UTF-8 byte order mark at the start is ignored.
+ * Follows the HTML standard: CR, LF or CRLF end a line, data lines are joined with LF, unknown
+ * fields and comments are skipped, a UTF-8 byte order mark at the start is ignored.
  */
 #ifndef NET_SSE_READER_H
 #define NET_SSE_READER_H
@@ -21,13 +21,10 @@ struct sse_reader {
         void *arg;
 };
 
-/* max bounds one event; feeding more in one event makes sse_reader_feed fail. */
+/* max: bytes of one event. */
 void sse_reader_init(struct sse_reader *r, size_t max, sse_event_fn *on_event, void *arg);
 void sse_reader_release(struct sse_reader *r);
-/*
- * 0, or -1 when an event is larger than the limit. on_event is called for each complete event (""
- * event = "message").
- */
+/* Calls on_event for each complete event ("" stands for "message"). -1: an event is too large. */
 int sse_reader_feed(struct sse_reader *r, const char *bytes, size_t n);
 
 #endif

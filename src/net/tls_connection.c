@@ -21,7 +21,7 @@ struct tls_connection {
         bool polling;
         struct error error;
         char curl_error[CURL_ERROR_SIZE];
-        unsigned refs; /* the owner, the first tick, each watch, the poll */
+        unsigned refs; /* the owner, the deferred start, each watch, the poll */
         bool freed;
 };
 
@@ -52,7 +52,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
         struct tls_connection *c = poll->data;
 
-        /* trouble is found by reading */
+        /* errors are found by reading */
         c->on.on_ready(c->arg, status < 0 || (events & UV_READABLE), (events & UV_WRITABLE) != 0);
 }
 
@@ -132,7 +132,7 @@ static void start_multi(struct tls_connection *c)
         curl_global_init(CURL_GLOBAL_DEFAULT);
         c->multi = curl_multi_init();
         if (!c->multi)
-                abort(); /* only memory can be missing */
+                abort(); /* out of memory */
         c->timer = timer_new(c->loop, on_timer, c);
         c->watches = (struct curl_watches){ .uv = loop_uv(c->loop),
                                             .multi = c->multi,
@@ -175,7 +175,7 @@ struct tls_connection *tls_connection_open(struct loop *loop, struct http_client
                 curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->curl_error);
                 curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
                 curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
-                /* what follows is neither HTTP/2 nor a request a proxy could pass on */
+                /* what follows is not HTTP/2, and no request that a proxy could forward */
                 curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
                 curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
         }

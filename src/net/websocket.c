@@ -2,9 +2,9 @@
  *     connecting (tls_connection.c) ──► asking (ws_handshake.c) ──► open (wslay) ──► closing ──►
  * ended
  *
- * One door, `enter`, and one way out, `end`, which is only noted while wslay is on the stack.
- * Memory is counted, because a deferred continuation may still be on its way when the owner frees
- * the websocket.
+ * `enter` and `leave` bracket every callback; `end` ends the connection, and `leave` reports it
+ * once the stack is empty. Memory is reference-counted, because a deferred call may come after the
+ * owner has freed the websocket.
  */
 #include "net/websocket.h"
 
@@ -24,9 +24,9 @@
 #define STALL_MS    30000
 #define MAX_MESSAGE ((size_t)16 << 20)
 #define MAX_QUEUED  ((size_t)1 << 20)
-#define MAX_CONTROL 64                  /* answers to pings that wait to be sent */
-#define MAX_PIECES  16384               /* of one message: wslay keeps each in memory of its own */
-#define READ_ROUND  ((size_t)256 << 10) /* bytes read before others get their turn */
+#define MAX_CONTROL 64                  /* queued answers to pings */
+#define MAX_PIECES  16384               /* of one message: wslay allocates each */
+#define READ_ROUND  ((size_t)256 << 10) /* bytes read before other callbacks run */
 #define REASON_MAX  123
 
 enum ws_state { WS_CONNECTING, WS_ASKING, WS_OPEN, WS_CLOSING, WS_ENDED };
@@ -38,23 +38,23 @@ struct websocket {
         enum ws_state state;
         struct tls_connection *conn;
         struct ws_target target;
-        struct buf request; /* what is left of it to be sent */
-        struct buf head;    /* the answer, then the first frames that came with it */
+        struct buf request; /* rest to be sent */
+        struct buf head;    /* the answer, then frames that came with it */
         char key[WS_KEY_SIZE];
         wslay_event_context_ptr frames;
         struct timer *timer; /* until open; until the peer has answered our close */
-        struct timer *stall; /* while something waits to be sent */
+        struct timer *stall; /* runs while bytes wait to be sent */
         int64_t open_ms, close_ms, stall_ms;
         size_t max_message, max_queued, round;
-        unsigned pieces; /* of the message that is on its way */
+        unsigned pieces; /* of the current message */
         struct error error;
         struct websocket_end result;
         char *reason;
         bool paused, opened;
         bool conn_broke; /* as opposed to bytes that make no sense */
-        bool more;       /* a continuation is on its way */
+        bool more;       /* on_more is deferred */
         unsigned depth;  /* > 0: wslay or a handler is on the stack */
-        unsigned refs;   /* the owner, a continuation */
+        unsigned refs;   /* the owner, deferred calls, callbacks */
         bool freed;
 };
 
@@ -104,10 +104,7 @@ static void report(struct websocket *ws)
         ws->on.on_closed(ws->arg, r);
 }
 
-/*
- * The one way out. The connection is gone at once, the owner is told now or when the stack is
- * empty.
- */
+/* Drops the connection at once; `leave` reports it. */
 static void end(struct websocket *ws)
 {
         if (ws->state == WS_ENDED)
@@ -124,20 +121,20 @@ static void fail(struct websocket *ws)
         bool asked = ws->state == WS_CLOSING && ws->result.sent != 0;
 
         if (asked)
-                error_clear(&ws->error); /* whoever is told to go need not say goodbye */
+                error_clear(&ws->error); /* we closed: a missing answer is no error */
         else if (ws->state != WS_ENDED && ws->error.kind == ERR_NONE)
                 error_set(&ws->error, ERR_NET, "the connection to '%s' broke", ws->target.host);
         end(ws);
 }
 
-/* Brackets every entry from outside. Afterwards ws may be gone. */
+/* `leave` may free ws. */
 static void enter(struct websocket *ws)
 {
         ws->depth++;
         ws->refs++;
 }
 
-/* The same where a deferred call brings its own reference. */
+/* For deferred calls, which hold a reference of their own. */
 static void take_over(struct websocket *ws)
 {
         ws->depth++;
@@ -156,7 +153,7 @@ static void on_timer(void *arg)
 
         enter(ws);
         if (ws->state == WS_CLOSING) {
-                end(ws); /* it was asked for: not answering is no error */
+                end(ws); /* we closed: a missing answer is no error */
         } else {
                 error_set(&ws->error, ERR_TIMEOUT, "no WebSocket from '%s' within %lld ms",
                           ws->target.host ? ws->target.host : "", (long long)ws->open_ms);
@@ -170,13 +167,13 @@ static void on_stall(void *arg)
         struct websocket *ws = arg;
 
         enter(ws);
-        error_set(&ws->error, ERR_TIMEOUT, "'%s' has taken nothing for %lld ms", ws->target.host,
+        error_set(&ws->error, ERR_TIMEOUT, "'%s' has read nothing for %lld ms", ws->target.host,
                   (long long)ws->stall_ms);
         end(ws);
         leave(ws);
 }
 
-/* ---- what wslay asks for ---- */
+/* ---- callbacks of wslay ---- */
 
 static ssize_t would_block(struct websocket *ws)
 {
@@ -190,15 +187,6 @@ static ssize_t broken(struct websocket *ws)
         return -1;
 }
 
-static ssize_t take_from_head(struct websocket *ws, uint8_t *out, size_t n)
-{
-        if (n > ws->head.len)
-                n = ws->head.len;
-        memcpy(out, ws->head.data, n);
-        buf_consume(&ws->head, n);
-        return (ssize_t)n;
-}
-
 static void on_more(void *arg)
 {
         struct websocket *ws = arg;
@@ -210,7 +198,7 @@ static void on_more(void *arg)
         leave(ws);
 }
 
-/* Bytes that TLS has taken already wake nobody: come back by ourselves. */
+/* Bytes that TLS has already read do not wake the loop: defer a call. */
 static void want_more(struct websocket *ws)
 {
         if (ws->more)
@@ -230,8 +218,13 @@ static ssize_t on_recv(wslay_event_context_ptr frames, uint8_t *out, size_t n, i
                 return broken(ws);
         if (ws->paused)
                 return would_block(ws);
-        if (ws->head.len > 0)
-                return take_from_head(ws, out, n);
+        if (ws->head.len > 0) {
+                if (n > ws->head.len)
+                        n = ws->head.len;
+                memcpy(out, ws->head.data, n);
+                buf_consume(&ws->head, n);
+                return (ssize_t)n;
+        }
         if (ws->round >= READ_ROUND) {
                 want_more(ws);
                 return would_block(ws);
@@ -297,14 +290,14 @@ static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_m
         if (m->opcode == WSLAY_CONNECTION_CLOSE) {
                 take_close(ws, m);
         } else if (ws->state != WS_OPEN) {
-                return; /* we said goodbye already */
+                return; /* we have closed */
         } else if (m->opcode == WSLAY_PONG) {
                 if (ws->on.on_pong)
                         ws->on.on_pong(ws->arg);
         } else if (m->opcode == WSLAY_PING) {
                 if (wslay_event_get_queued_msg_count(frames) > MAX_CONTROL) {
                         error_set(&ws->error, ERR_PROTOCOL,
-                                  "'%s' sends pings and does not take the answers",
+                                  "'%s' sends pings and does not read the answers",
                                   ws->target.host);
                         end(ws);
                 }
@@ -354,8 +347,8 @@ static void set_wants(struct websocket *ws)
                 timer_start(ws->stall, ws->stall_ms);
 }
 
-/* Why wslay has closed by itself. */
-static void note_refusal(struct websocket *ws)
+/* Sets the error for which wslay has closed on its own. */
+static void set_protocol_error(struct websocket *ws)
 {
         int code = wslay_event_get_status_code_sent(ws->frames);
 
@@ -375,7 +368,7 @@ static void exchange(struct websocket *ws, bool readable)
         ws->round = 0;
         if (readable && wslay_event_want_read(ws->frames) && wslay_event_recv(ws->frames) != 0) {
                 if (!ws->conn_broke)
-                        note_refusal(ws);
+                        set_protocol_error(ws);
                 if (ws->result.code == 0)
                         fail(ws); /* the peer left without a close frame */
         }
@@ -383,23 +376,23 @@ static void exchange(struct websocket *ws, bool readable)
                 return;
         if (wslay_event_want_write(ws->frames) && wslay_event_send(ws->frames) != 0) {
                 if (ws->result.code != 0)
-                        error_clear(&ws->error); /* it closed first: it need not hear our echo */
+                        error_clear(&ws->error); /* the peer closed first */
                 else
                         fail(ws);
                 end(ws);
                 return;
         }
         if (!wslay_event_get_read_enabled(ws->frames) && !wslay_event_want_write(ws->frames)) {
-                note_refusal(ws);
+                set_protocol_error(ws);
                 end(ws);
         }
 }
 
-static void switched(struct websocket *ws, const struct ws_handshake_answer *answer)
+static void open_frames(struct websocket *ws, const struct ws_handshake_answer *answer)
 {
         buf_consume(&ws->head, answer->length);
         if (wslay_event_context_client_init(&ws->frames, &callbacks, ws) != 0)
-                abort(); /* only memory can be missing */
+                abort(); /* out of memory */
         wslay_event_config_set_max_recv_msg_length(ws->frames, ws->max_message);
         ws->state = WS_OPEN;
         ws->opened = true;
@@ -449,7 +442,7 @@ static void read_answer(struct websocket *ws)
         if (rc < 0)
                 end(ws);
         else
-                switched(ws, &answer);
+                open_frames(ws, &answer);
 }
 
 static void proceed(struct websocket *ws, bool readable, bool writable)
@@ -461,7 +454,7 @@ static void proceed(struct websocket *ws, bool readable, bool writable)
         else if (ws->frames && (ws->state == WS_OPEN || ws->state == WS_CLOSING))
                 exchange(ws, readable);
         else if (ws->state == WS_CLOSING)
-                end(ws); /* it was not even open */
+                end(ws); /* closed before it was open */
         if (!ws->freed)
                 set_wants(ws);
 }
@@ -493,7 +486,7 @@ static void on_connected(void *arg, const struct error *err)
 
 /* ---- the owner's side ---- */
 
-static void on_hopeless(void *arg)
+static void on_bad_request(void *arg)
 {
         struct websocket *ws = arg;
 
@@ -529,7 +522,7 @@ struct websocket *websocket_open(struct loop *l, struct http_client *http,
         if (ws_target_init(&ws->target, o->url, &ws->error) ||
             ws_handshake_request(&ws->request, &ws->target, ws->key, o->headers, &ws->error)) {
                 ws->refs++;
-                loop_defer(l, on_hopeless, ws);
+                loop_defer(l, on_bad_request, ws);
                 return ws;
         }
         ws->conn = tls_connection_open(l, http, ws->target.origin, ws->open_ms, &on, ws);
@@ -594,7 +587,7 @@ void websocket_close(struct websocket *ws, int code, const char *reason)
         if (ws->state == WS_OPEN)
                 wslay_event_queue_close(ws->frames, (uint16_t)code, (const uint8_t *)reason, n);
         else
-                ws->request.len = 0; /* nobody has heard of us yet: just go */
+                ws->request.len = 0; /* not open yet: the peer expects nothing */
         timer_start(ws->timer, ws->state == WS_OPEN ? ws->close_ms : 0);
         ws->state = WS_CLOSING;
         if (ws->frames)
@@ -608,5 +601,5 @@ void websocket_pause(struct websocket *ws, bool paused)
         ws->paused = paused;
         set_wants(ws);
         if (!paused)
-                want_more(ws); /* what TLS holds already */
+                want_more(ws); /* TLS may hold bytes */
 }

@@ -1,16 +1,15 @@
 /*
  * websocket: a WebSocket client on the loop (RFC 6455).
  *
- * libcurl makes the connection, so proxies, certificates and names are those of the http_client;
- * wslay makes the frames; the handshake between them is ours. Every wait has a deadline, every
- * buffer a maximum. The life of one connection:
+ * libcurl connects, so proxies, certificates and name resolution are those of the http_client;
+ * wslay handles the frames; the handshake between them is ours. Every wait has a deadline, every
+ * buffer a maximum. One connection:
  *
  *     websocket_open ──► on_open ──► on_message ... ──► on_closed
  *            └─────────────────────────────────────────────┘
  *
- * on_closed comes exactly once unless websocket_free came first. Pings are answered by themselves.
- * No extension is offered: compression, where there is any, is the business of whoever reads the
- * messages.
+ * on_closed is called exactly once unless websocket_free came first. Pings are answered
+ * automatically. No extension is offered; the reader of the messages handles compression, if any.
  */
 #ifndef NET_WEBSOCKET_H
 #define NET_WEBSOCKET_H
@@ -32,10 +31,10 @@ struct websocket;
 /* Everything is copied. */
 struct websocket_options {
         const char *url;            /* ws:// or wss:// */
-        const char *const *headers; /* further ones, "Name: value", NULL-terminated; may be NULL */
-        int64_t open_ms;            /* 0: 20 s; name, connection, TLS and handshake together */
+        const char *const *headers; /* more headers, "Name: value", NULL-terminated; may be NULL */
+        int64_t open_ms;            /* 0: 20 s; name resolution, TCP, TLS and handshake */
         int64_t close_ms;           /* 0: 5 s; how long the peer may take to answer our close */
-        /* 0: 30 s; how long the peer may take nothing of what we send */
+        /* 0: 30 s; how long the peer may accept nothing */
         int64_t stall_ms;
         size_t max_message; /* 0: 16 MiB; a larger one closes the connection with 1009 */
         size_t max_queued;  /* 0: 1 MiB; bytes waiting to be sent */
@@ -43,16 +42,14 @@ struct websocket_options {
 
 /* How it ended. Strings are borrowed for the call. */
 struct websocket_end {
-        bool opened; /* on_open had been called */
-        /* of the peer's close frame; WEBSOCKET_NO_STATUS; WEBSOCKET_ABNORMAL when there was none */
-        int code;
-        const char *reason; /* of the peer's close frame, valid UTF-8; "" when none */
-        /* the code we closed with first; 0: the peer was first, or nobody closed */
-        int sent;
-        int status;             /* the answer to a handshake that was refused; 0: another trouble */
-        int64_t retry_after_ms; /* of that answer; -1: not told */
-        enum error_kind kind;   /* ERR_NONE: a close frame came or was asked for */
-        const char *why;        /* the sentence for a person, also without an error */
+        bool opened;            /* on_open had been called */
+        int code;               /* of the peer's close frame; WEBSOCKET_ABNORMAL without one */
+        const char *reason;     /* of the peer's close frame, valid UTF-8; "" when none */
+        int sent;               /* our close code if we closed first, else 0 */
+        int status;             /* HTTP status of a refused handshake, else 0 */
+        int64_t retry_after_ms; /* of that answer; -1: none */
+        enum error_kind kind;   /* ERR_NONE: a close frame came, or we closed */
+        const char *why;        /* for a person, also without an error */
 };
 
 struct websocket_handlers {
@@ -64,32 +61,23 @@ struct websocket_handlers {
         void (*on_closed)(void *arg, const struct websocket_end *end);
 };
 
-/*
- * Never fails at once: every problem arrives as on_closed, later. The client must outlive the
- * websocket.
- */
+/* Reports every problem by on_closed, later. The http_client must outlive the websocket. */
 struct websocket *websocket_open(struct loop *l, struct http_client *http,
                                  const struct websocket_options *options,
                                  const struct websocket_handlers *handlers, void *arg);
-/*
- * Drops the connection without a close frame, when it is still there; no callback follows. NULL is
- * fine. Allowed inside callbacks.
- */
+/* Drops the connection without a close frame; no callback follows. NULL and callbacks are fine. */
 void websocket_free(struct websocket *ws);
 
-/*
- * Queues a message. -1: it is not open (any more), or max_queued is reached (ERR_LIMIT); nothing is
- * queued then.
- */
+/* Queues a message. -1: not open, or max_queued is reached (ERR_LIMIT). */
 int websocket_send(struct websocket *ws, bool binary, const char *bytes, size_t n,
                    struct error *err);
 int websocket_ping(struct websocket *ws);
 /*
- * Says goodbye: on_closed follows when the peer has answered or close_ms is over. Messages that
- * come meanwhile are dropped.
+ * Sends a close frame; on_closed follows when the peer answers or after close_ms. Drops messages
+ * that arrive meanwhile.
  */
 void websocket_close(struct websocket *ws, int code, const char *reason);
-/* Backpressure: while paused nothing is read. Pings wait, too. */
+/* Backpressure: reads nothing while paused, so pings wait, too. */
 void websocket_pause(struct websocket *ws, bool paused);
 /* Bytes that wait to be sent. */
 size_t websocket_queued(const struct websocket *ws);

@@ -13,7 +13,7 @@
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* RFC 6455, section 1.3 */
 
-/* ---- where to ---- */
+/* ---- target ---- */
 
 static char *part(CURLU *url, CURLUPart which, unsigned flags)
 {
@@ -26,7 +26,7 @@ static char *part(CURLU *url, CURLUPart which, unsigned flags)
         return copy;
 }
 
-static void take_apart(struct ws_target *p, CURLU *url)
+static void split(struct ws_target *p, CURLU *url)
 {
         char *scheme = part(url, CURLUPART_SCHEME, 0), *host = part(url, CURLUPART_HOST, 0),
              *port = part(url, CURLUPART_PORT, 0), *path = part(url, CURLUPART_PATH, 0),
@@ -58,9 +58,9 @@ int ws_target_init(struct ws_target *p, const char *url, struct error *err)
                                  "the URL of a WebSocket begins with wss:// or ws://");
         u = curl_url();
         if (strchr(http, '#') || curl_url_set(u, CURLUPART_URL, http, 0))
-                rc = error_set(err, ERR_INVALID, "the URL of the WebSocket makes no sense");
+                rc = error_set(err, ERR_INVALID, "the URL of the WebSocket is malformed");
         else
-                take_apart(p, u);
+                split(p, u);
         curl_url_cleanup(u);
         free(http);
         return rc;
@@ -120,7 +120,7 @@ int ws_handshake_request(struct buf *out, const struct ws_target *target, const 
 
 /* ---- the answer ---- */
 
-/* What matters of the answer's headers. Each may come only once. */
+/* The answer's headers that matter; each may come only once. */
 enum field { UPGRADE, CONNECTION, ACCEPT, EXTENSIONS, PROTOCOL, RETRY_AFTER, FIELDS };
 static const char *const field_names[FIELDS] = {
         [UPGRADE] = "Upgrade",
@@ -167,7 +167,7 @@ static int take_line(struct head *h, char *line, struct error *err)
         return 0;
 }
 
-/* text: the lines behind the status line, without the last, empty one. */
+/* text: the lines after the status line, without the last, empty one. */
 static int head_init(struct head *h, const char *text, size_t n, struct error *err)
 {
         char *rest, *line;
@@ -189,9 +189,8 @@ static bool names(const char *values, const char *word)
 
         for (const char *p = values; p && *p; p += strcspn(p, ",")) {
                 p += strspn(p, ", \t");
-                if (strncasecmp(p, word, n) == 0 && p[n + strspn(p + n, " \t")] == '\0')
-                        return true;
-                if (strncasecmp(p, word, n) == 0 && p[n + strspn(p + n, " \t")] == ',')
+                if (strncasecmp(p, word, n) == 0 &&
+                    (p[n + strspn(p + n, " \t")] == '\0' || p[n + strspn(p + n, " \t")] == ','))
                         return true;
         }
         return false;
@@ -230,7 +229,7 @@ int ws_handshake_read(struct ws_handshake_answer *out, const char *bytes, size_t
         out->length = (size_t)(end + 4 - bytes);
         if (out->length > WS_HEAD_MAX || memchr(bytes, '\0', out->length))
                 return error_set(err, ERR_PROTOCOL,
-                                 "the answer to the WebSocket request makes no sense");
+                                 "the answer to the WebSocket request is malformed");
         out->status = http_text_status(bytes, (size_t)(line + 1 - bytes));
         if (out->status == 0)
                 return error_set(err, ERR_PROTOCOL,

@@ -1,5 +1,5 @@
 /*
- * ws_handshake: how an HTTP connection becomes a WebSocket (RFC 6455, section 4). Pure: bytes in,
+ * ws_handshake: turns an HTTP connection into a WebSocket (RFC 6455, section 4). Pure: bytes in,
  * bytes out.
  */
 #ifndef NET_WS_HANDSHAKE_H
@@ -20,13 +20,13 @@ struct ws_target {
         char *host;   /* for the Host header */
         char *path;   /* with the query */
 };
-/* Takes a ws:// or wss:// URL apart. -1: it is none. Release it all the same. */
+/* Splits a ws:// or wss:// URL; -1: it is none. Release it in any case. */
 int ws_target_init(struct ws_target *p, const char *url, struct error *err);
 void ws_target_release(struct ws_target *p);
 
-/* A fresh key. */
+/* A random key. */
 char *ws_handshake_key(char out[WS_KEY_SIZE]);
-/* What a server answers to this key. */
+/* The server's answer to this key. */
 char *ws_handshake_accept(const char *key, char out[WS_ACCEPT_SIZE]);
 
 /* The request; -1 when one of the headers is malformed. */
@@ -34,14 +34,14 @@ int ws_handshake_request(struct buf *out, const struct ws_target *target, const 
                          const char *const *headers, struct error *err);
 
 struct ws_handshake_answer {
-        size_t length; /* of the head; what follows are frames */
+        size_t length; /* of the head; frames follow */
         int status;
-        int64_t retry_after_ms; /* -1: not told */
+        int64_t retry_after_ms; /* -1: none */
 };
 /*
- * Reads the answer as far as it came. 1: we are switched; 0: more is needed; -1: it is no such
- * answer (status is set when it was HTTP at all, e.g. 429). Neither extensions nor protocols are
- * offered, so none may be chosen.
+ * Parses what has arrived of the answer. 1: switched to WebSocket; 0: incomplete; -1: refused
+ * (status is set if it was HTTP at all, e.g. 429). We offer no extensions or protocols, so the
+ * server must not choose any.
  */
 int ws_handshake_read(struct ws_handshake_answer *out, const char *bytes, size_t n, const char *key,
                       struct error *err);
