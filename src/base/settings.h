@@ -96,12 +96,32 @@ int settings_read(struct settings_source *src, const char *path, const json_t *o
 /* Frees the values in the struct and zeroes them. */
 void settings_release(const struct setting *const *tables, void *out);
 
+/*
+ * Objects with a "type": `common` holds the keys of all types, `own` (NULL: none) those of this
+ * one, each with a struct of its own.
+ *
+ * settings_read_type finds the type among `names` (NULL-terminated): its index, or -1 with an error
+ * that says what would be accepted.
+ */
+int settings_read_type(const struct settings_source *src, const char *path, const json_t *object,
+                       const char *const *names, struct error *err);
+/* Both structs must be zeroed; on error both are released. */
+int settings_read_typed(struct settings_source *src, const char *path, const json_t *object,
+                        const struct setting *common, void *common_out, const struct setting *own,
+                        void *own_out, struct error *err);
+void settings_release_typed(const struct setting *common, void *common_out,
+                            const struct setting *own, void *own_out);
+
 /* Appends the struct as a JSON object: values that differ from their defaults, no secrets. */
 void settings_show(const struct setting *table, const void *from, struct buf *out);
 
 /* Reports a mistake that the tables cannot express, with file and line. Returns -1. */
 int settings_error(const struct settings_source *src, const char *path, struct error *err,
                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/* The same for a member of the object at path. */
+int settings_member_error(const struct settings_source *src, const char *path, const char *key,
+                          struct error *err, const char *fmt, ...)
+        __attribute__((format(printf, 5, 6)));
 /* The candidate nearest to `word`, or NULL when none is near. candidates is NULL-terminated. */
 const char *settings_nearest(const char *word, const char *const *candidates);
 

@@ -1,13 +1,10 @@
-/*
- * One member of "adapters": the keys every adapter has, and those of its platform. They go into two
- * structs, so the object is read twice; each reading permits the other's keys.
- */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mem.h"
 #include "platform/platform.h"
+
+#define KINDS_MAX 32
 
 #define AT(field) offsetof(struct adapter_common, field)
 
@@ -98,90 +95,10 @@ const struct setting adapter_common_settings[] = {
 };
 /* clang-format on */
 
-static const struct setting no_settings[] = { SETTING_END };
-static const struct setting *const common_tables[] = { adapter_common_settings, NULL };
-
-static const struct setting *own_settings(const struct platform_ops *ops)
-{
-        return ops->settings ? ops->settings : no_settings;
-}
-
-/* "type" and the keys of a table, NULL-terminated; free the array, not the keys. */
-static const char **type_and_keys(const struct setting *table)
-{
-        size_t n = 0;
-        const char **keys;
-
-        while (table[n].key)
-                n++;
-        keys = mem_array(n + 2, sizeof(*keys));
-        keys[0] = "type";
-        for (size_t i = 0; i < n; i++)
-                keys[i + 1] = table[i].key;
-        return keys;
-}
-
-static int unknown_type(const struct settings_source *src, const char *path, const char *type,
-                        struct error *err)
-{
-        const char *names[32] = { NULL };
-        struct buf text;
-        const char *near;
-
-        buf_init(&text, 0);
-        buf_addf(&text, "there is no platform '%.60s'", type);
-        for (size_t i = 0; platform_kinds[i] && i + 1 < COUNT(names); i++)
-                names[i] = platform_kinds[i]->name;
-        near = settings_nearest(type, names);
-        if (near)
-                buf_addf(&text, " (did you mean '%s'?)", near);
-        buf_addstr(&text, "; this version has ");
-        for (size_t i = 0; names[i]; i++)
-                buf_addf(&text, "%s'%s'", i == 0 ? "" : names[i + 1] ? ", " : " and ", names[i]);
-        settings_error(src, path, err, "%s", text.data);
-        buf_release(&text);
-        return -1;
-}
-
-static const struct platform_ops *read_type(const struct settings_source *src, const char *path,
-                                            const json_t *object, struct error *err)
-{
-        const json_t *type = json_object_get(object, "type");
-        const struct platform_ops *ops =
-                json_is_string(type) ? platform_find(json_string_value(type)) : NULL;
-        char *at;
-
-        if (ops)
-                return ops;
-        if (!type) {
-                settings_error(src, path, err, "missing key 'type'");
-                return NULL;
-        }
-        at = *path ? mem_printf("%s.type", path) : mem_strdup("type");
-        if (json_is_string(type))
-                unknown_type(src, at, json_string_value(type), err);
-        else
-                settings_error(src, at, err, "expected a string");
-        free(at);
-        return NULL;
-}
-
-/* Reads one of the two tables; the keys of the other are permitted. */
-static int read_table(struct settings_source *src, const char *path, const json_t *object,
-                      const struct setting *table, const struct setting *other, void *out,
-                      struct error *err)
-{
-        const struct setting *const tables[] = { table, NULL };
-        const char **permitted = type_and_keys(other);
-        int rc = settings_read(src, path, object, tables, permitted, out, err);
-
-        free(permitted);
-        return rc;
-}
-
-static struct adapter_conf *read_at(struct settings_source *src, const char *path, const char *name,
-                                    const struct platform_ops *ops, const json_t *object,
-                                    struct error *err)
+/* Reads the object at path. */
+static struct adapter_conf *conf_read(struct settings_source *src, const char *path,
+                                      const char *name, const struct platform_ops *ops,
+                                      const json_t *object, struct error *err)
 {
         struct adapter_conf *c = mem_zalloc(sizeof(*c));
 
@@ -189,31 +106,27 @@ static struct adapter_conf *read_at(struct settings_source *src, const char *pat
         c->ops = ops;
         c->conf = mem_zalloc(ops->conf_size);
         c->raw = json_deep_copy(object);
-        if (read_table(src, path, object, adapter_common_settings, own_settings(ops), &c->common,
-                       err) < 0 ||
-            read_table(src, path, object, own_settings(ops), adapter_common_settings, c->conf,
-                       err) < 0 ||
-            (ops->check && ops->check(src, path, c->conf, err) < 0)) {
-                adapter_conf_free(c);
-                return NULL;
-        }
-        return c;
+        if (settings_read_typed(src, path, object, adapter_common_settings, &c->common,
+                                ops->settings, c->conf, err) == 0 &&
+            (!ops->check || ops->check(src, path, c->conf, err) == 0))
+                return c;
+        adapter_conf_free(c);
+        return NULL;
 }
 
 struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *name,
                                        const json_t *object, struct error *err)
 {
+        const char *names[KINDS_MAX + 1] = { NULL };
         char *path = mem_printf("adapters.%s", name);
         struct adapter_conf *c = NULL;
-        const struct platform_ops *ops;
+        int kind;
 
-        if (!json_is_object(object)) {
-                settings_error(src, path, err, "expected an object such as { \"type\": \"cli\" }");
-        } else {
-                ops = read_type(src, path, object, err);
-                if (ops)
-                        c = read_at(src, path, name, ops, object, err);
-        }
+        for (size_t i = 0; platform_kinds[i] && i < KINDS_MAX; i++)
+                names[i] = platform_kinds[i]->name;
+        kind = settings_read_type(src, path, object, names, err);
+        if (kind >= 0)
+                c = conf_read(src, path, name, platform_kinds[kind], object, err);
         free(path);
         return c;
 }
@@ -227,12 +140,12 @@ struct adapter_conf *adapter_conf_make(const char *name, const char *type, const
         struct adapter_conf *c = NULL;
 
         if (!ops) {
-                error_set(err, ERR_INVALID, "there is no platform '%s'", type);
+                error_set(err, ERR_INVALID, "unknown platform '%s'", type);
                 return NULL;
         }
         src = settings_source_new(name, NULL, text, strlen(text), err);
         if (src)
-                c = read_at(src, "", name, ops, settings_source_root(src), err);
+                c = conf_read(src, "", name, ops, settings_source_root(src), err);
         settings_source_free(src);
         return c;
 }
@@ -241,8 +154,7 @@ void adapter_conf_free(struct adapter_conf *c)
 {
         if (!c)
                 return;
-        settings_release(common_tables, &c->common);
-        settings_release((const struct setting *const[]){ own_settings(c->ops), NULL }, c->conf);
+        settings_release_typed(adapter_common_settings, &c->common, c->ops->settings, c->conf);
         free(c->conf);
         json_decref(c->raw);
         free(c->name);

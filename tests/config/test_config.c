@@ -355,8 +355,8 @@ static void every_mistake_is_reported_with_file_and_line(void **state)
                 { "{\"adapters\": {\n\"a/b\": {\"type\": \"cli\"}}}",
                   "config.json:2: adapters.a/b: a name has lower-case letters" },
                 { "{\"adapters\": {\n\"tg\": {\n\"type\": \"matrix\"}}}",
-                  "config.json:3: adapters.tg.type: there is no platform 'matrix'; this version "
-                  "has 'api', 'cli', 'discord' and 'telegram'" },
+                  "config.json:3: adapters.tg.type: unknown type 'matrix' "
+                  "(one of api, cli, discord, telegram)" },
                 { "{\"adapters\": {\"t\": {\"type\": \"cli\",\n\"agent\": \"assistent\"}},"
                   " \"agents\": {\"assistant\": {\"type\": \"echo\"}, \"b\": {\"type\": "
                   "\"echo\"}}}",

@@ -308,14 +308,13 @@ static void configuration_errors_name_their_line(void **state)
         static const struct {
                 const char *text, *error;
         } rows[] = {
-                { "{\n\"a\": 7}", "config.json:2: adapters.a: expected an object such as { \"type\": \"cli\" }" },
+                { "{\n\"a\": 7}", "config.json:2: adapters.a: expected an object such as { \"type\": \"api\" }" },
                 { "{\"a\":\n{}}", "config.json:1: adapters.a: missing key 'type'" },
                 { "{\"a\": {\n\"type\": 3}}", "config.json:2: adapters.a.type: expected a string" },
                 { "{\"a\": {\n\"type\": \"matrix\"}}",
-                  "config.json:2: adapters.a.type: there is no platform 'matrix'; this version has 'api', 'cli', 'discord' and 'telegram'" },
+                  "config.json:2: adapters.a.type: unknown type 'matrix' (one of api, cli, discord, telegram)" },
                 { "{\"a\": {\n\"type\": \"clii\"}}",
-                  "config.json:2: adapters.a.type: there is no platform 'clii' (did you mean 'cli'?); "
-                  "this version has 'api', 'cli', 'discord' and 'telegram'" },
+                  "config.json:2: adapters.a.type: unknown type 'clii' (did you mean 'cli'?)" },
                 { "{\"a\": {\"type\": \"api\",\n\"callbackURL\": \"\"}}",
                   "config.json:2: adapters.a: unknown key 'callbackURL' (did you mean 'callbackUrl'?)" },
                 { "{\"a\": {\"type\": \"api\",\n\"debounceMS\": 1}}",
