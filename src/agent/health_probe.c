@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define SAID_MAX 100 /* of an unhappy answer's body */
+#define QUOTE_MAX 100 /* bytes of a failed response's body */
 
 struct health_probe {
         void *token;
@@ -17,20 +17,10 @@ struct health_probe {
         LIST_ENTRY(health_probe) next;
 };
 
-static bool is_fine(const struct health_probe *p, int status)
-{
-        if (status >= 200 && status < 300)
-                return true;
-        for (const int *also = p->also; also && *also; also++) {
-                if (*also == status)
-                        return true;
-        }
-        return false;
-}
-
 static void describe(const struct http_result *result, char *why, size_t size)
 {
-        char *said;
+        const char *body = result->body ? result->body : "";
+        char *quote;
 
         if (result->kind != ERR_NONE) {
                 snprintf(why, size, "%s",
@@ -38,11 +28,9 @@ static void describe(const struct http_result *result, char *why, size_t size)
         } else if (result->status == 401 || result->status == 403) {
                 snprintf(why, size, "HTTP %d: the key is refused", result->status);
         } else {
-                said = utf8_clean(result->body ? result->body : "",
-                                  utf8_prefix(result->body ? result->body : "", result->body_n,
-                                              UTF8_BYTES, SAID_MAX));
-                snprintf(why, size, "HTTP %d%s%s", result->status, *said ? ": " : "", said);
-                free(said);
+                quote = utf8_clean(body, utf8_prefix(body, result->body_n, UTF8_BYTES, QUOTE_MAX));
+                snprintf(why, size, "HTTP %d%s%s", result->status, *quote ? ": " : "", quote);
+                free(quote);
         }
         log_redact(why);
 }
@@ -51,9 +39,12 @@ static void on_done(void *arg, const struct http_result *result)
 {
         struct health_probe *p = arg;
         void *token = p->token;
-        bool healthy = result->kind == ERR_NONE && is_fine(p, result->status);
+        bool healthy = result->status >= 200 && result->status < 300;
         char why[200] = "";
 
+        for (const int *also = p->also; also && *also; also++)
+                healthy = healthy || *also == result->status;
+        healthy = healthy && result->kind == ERR_NONE;
         if (!healthy)
                 describe(result, why, sizeof(why));
         LIST_REMOVE(p, next);

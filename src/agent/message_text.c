@@ -2,29 +2,20 @@
 
 #include <string.h>
 
-static bool is_type(const struct incoming *in, const char *type)
+void message_text_add(struct buf *out, const struct incoming *in)
 {
-        return in->type && strcmp(in->type, type) == 0;
-}
+        const char *type = in->type ? in->type : EVENT_MESSAGE_RECEIVED;
+        size_t before = out->len;
 
-static void add_words(struct buf *out, const struct incoming *in)
-{
         if (in->text && *in->text)
                 buf_addstr(out, in->text);
         else if (in->emoji)
                 buf_addf(out, "[%s %s]",
-                         is_type(in, EVENT_REACTION_REMOVED) ? "took back the reaction"
-                                                             : "reacted with",
+                         strcmp(type, EVENT_REACTION_REMOVED) == 0 ? "took back the reaction"
+                                                                   : "reacted with",
                          in->emoji_name ? in->emoji_name : in->emoji);
-        else if (is_type(in, EVENT_MESSAGE_DELETED))
+        else if (strcmp(type, EVENT_MESSAGE_DELETED) == 0)
                 buf_addstr(out, "[deleted a message]");
-}
-
-void message_text_add(struct buf *out, const struct incoming *in)
-{
-        size_t before = out->len;
-
-        add_words(out, in);
         for (size_t i = 0; i < in->attachment_count; i++) {
                 const struct attachment *a = &in->attachments[i];
 

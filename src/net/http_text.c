@@ -120,3 +120,25 @@ char *http_text_escape(const char *text)
         }
         return buf_take(&b);
 }
+
+enum error_kind http_text_status_kind(int status)
+{
+        switch (status) {
+        case 401:
+        case 403:
+                return ERR_REFUSED;
+        case 404:
+        case 410:
+                return ERR_MISSING;
+        case 408:
+        case 504:
+                return ERR_TIMEOUT;
+        case 429:
+        case 503:
+        case 529: /* not registered; model services mean "overloaded" */
+                return ERR_LIMIT;
+        }
+        if (status >= 500)
+                return ERR_NET;
+        return status >= 400 ? ERR_INVALID : ERR_PROTOCOL;
+}

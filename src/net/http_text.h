@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 /*
  * Milliseconds to wait by a Retry-After value: seconds, perhaps with a fraction, or an HTTP date;
  * -1: neither.
@@ -22,5 +24,7 @@ bool http_text_is_header(const char *header);
 char *http_text_escape(const char *text);
 /* Is `header` ("Name: value") the one called `name`? */
 bool http_text_header_is(const char *header, const char *name);
+/* The kind of failure that a status of 300 or above means. */
+enum error_kind http_text_status_kind(int status);
 
 #endif

@@ -565,7 +565,7 @@ static void a_202_keeps_the_turn_open_until_its_time_is_up(void **state)
 
         talk(*state, &t, ", \"replySeconds\": 1", script, 1);
         assert_int_equal(t.reply.kind, ERR_TIMEOUT);
-        assert_has(t.error, "no answer came to the reply URL");
+        assert_has(t.error, "no reply reached the reply URL");
         fake_turn_release(&t);
 }
 
@@ -612,7 +612,7 @@ static void mistakes_of_the_configuration_are_told(void **state)
                 { "{\"url\": \"http://x\", \"headers\": [\"no colon\"]}",
                   "is not written as \"Name: value\"" },
                 { "{\"url\": \"http://x\", \"headers\": [\"Content-Length: 3\"]}",
-                  "has by itself" },
+                  "the request sets itself" },
                 { "{\"url\": \"http://x\", \"apiKey\": \"two words\"}", "blank" },
                 { "{\"url\": \"http://x\", \"format\": \"openclaw\"}", "fire-and-forget" },
         };

@@ -1,11 +1,11 @@
 /*
- * agent-chat: an agent behind POST {url}/api/agent/chat with an X-API-Key, that is shown the last
- * messages with every request.
+ * agent-chat: an agent behind POST {url}/api/agent/chat with an X-API-Key. Each request carries the
+ * last messages.
  *
- * People are of type "human" and named by platform and id ("discord:80351110224678912"), so that
- * tools on the other side know whom they mean; what we said is of type "ai". `source` names the
- * platform once more for those who parse no names. In ambient mode the messages are fresh from the
- * platform, and the prompt that reads the room is the first one, of type "system".
+ * People are of type "human", named by platform and id ("discord:80351110224678912") so that the
+ * agent's tools can address them; our own messages are of type "ai". `source` repeats the platform.
+ * In ambient mode the messages come fresh from the platform, and the rule's prompt is the first
+ * one, of type "system".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,22 +20,27 @@
 
 #define AT(field) offsetof(struct http_agent_conf, field)
 
-/* clang-format off */
 static const struct setting settings[] = {
-        { "url", SETTING_URL, NULL, 0, 0, .at = AT(url), .help = "Where the service is; `/api/agent/chat` is added." },
+        { "url", SETTING_URL, NULL, 0, 0, .at = AT(url),
+          .help = "Where the service is; `/api/agent/chat` is appended." },
         { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(key), .help = "Sent as `X-API-Key`." },
-        { "headers", SETTING_STRINGS, "[]", .at = AT(headers), .help = "Further header lines, each `Name: value`." },
-        { "historyLimit", SETTING_INT, "25", 1, 1000, .at = AT(history_messages), .help = "How many messages are shown with each request." },
-        { "timeoutMs", SETTING_INT, "60000", 50, 3600000, .at = AT(timeout_ms), .help = "The longest an answer may take, with the retry." },
+        { "headers", SETTING_STRINGS, "[]", .at = AT(headers),
+          .help = "Further header lines, each `Name: value`." },
+        { "historyLimit", SETTING_INT, "25", 1, 1000, .at = AT(history_messages),
+          .help = "How many messages each request carries." },
+        { "timeoutMs", SETTING_INT, "60000", 50, 3600000, .at = AT(timeout_ms),
+          .help = "The longest time to an answer, including the retry." },
         { "retries", SETTING_INT, "1", 0, 3, .at = AT(retries),
-          .help = "How often a request is sent again, with the same key, after a 5xx or when no connection was made." },
-        { "retryMs", SETTING_INT, "1000", 0, 30000, .at = AT(retry_ms), .help = "The pause before that." },
+          .help = "How often a request is sent again, with the same key, after a 5xx or when no "
+                  "connection was made." },
+        { "retryMs", SETTING_INT, "1000", 0, 30000, .at = AT(retry_ms),
+          .help = "The pause before a retry." },
         { "repeatable", SETTING_BOOL, "false", 0, 0, .at = AT(repeatable),
-          .help = "Asking twice does no harm: a turn that Dragoman's own end interrupted is sent again." },
-        { "healthUrl", SETTING_URL, "null", 0, 0, .at = AT(health_url), .help = "Asked by GET how the agent is; `null`: HEAD of the endpoint." },
+          .help = "Asking twice does no harm: a turn that a restart interrupted is sent again." },
+        { "healthUrl", SETTING_URL, "null", 0, 0, .at = AT(health_url),
+          .help = "Fetched by GET as the health check; `null`: HEAD of the endpoint." },
         SETTING_END
 };
-/* clang-format on */
 
 /* ---- the request ---- */
 
@@ -48,99 +53,86 @@ static void write_message(struct buf *b, const char *type, const char *name, con
         jsonw_close(b, '}');
 }
 
-/*
- * Only what was recalled from the platform names people by their id; other lines say in their text
- * who spoke.
- */
-static void write_line(struct buf *b, const struct transcript_line *l)
+static void write_messages(struct buf *b, const struct http_agent *h, const struct turn_run *run)
 {
-        bool own = strcmp(l->role, "assistant") == 0;
-        bool by_id = l->name && strchr(l->name, ':');
-        char *said = own || by_id || !l->name ? NULL : mem_printf("[%s]: %s", l->name, l->text);
-
-        write_message(b, own ? "ai" : "human", !own && by_id ? l->name : NULL,
-                      said ? said : l->text);
-        free(said);
-}
-
-static void write_input(struct buf *b, const struct turn_run *run, const struct incoming *in)
-{
-        char *name = in->sender_id ? mem_printf("%s:%s", in->platform ? in->platform : run->adapter,
-                                                in->sender_id)
-                                   : NULL;
-        struct buf text;
-
-        buf_init(&text, 0);
-        message_text_add(&text, in);
-        write_message(b, "human", name, text.data);
-        buf_release(&text);
-        free(name);
-}
-
-static void write_messages(struct buf *b, const struct http_agent *k, const struct turn_run *run)
-{
-        unsigned room = (unsigned)k->conf->history_messages;
+        unsigned room = (unsigned)h->conf->history_messages;
         unsigned lines = room > run->input_count ? room - run->input_count : 0;
         unsigned from = run->history_count > lines ? run->history_count - lines : 0;
 
         jsonw_open_member(b, "messages", '[');
         if (run->prompt)
                 write_message(b, "system", NULL, run->prompt);
-        for (unsigned i = from; i < run->history_count; i++)
-                write_line(b, &run->history[i]);
-        for (unsigned i = 0; i < run->input_count; i++)
-                write_input(b, run, run->inputs[i]);
+        for (unsigned i = from; i < run->history_count; i++) {
+                const struct transcript_line *l = &run->history[i];
+                bool own = strcmp(l->role, "assistant") == 0;
+                /* channel history names people by id; stored lines do not, so the text does */
+                bool by_id = l->name && strchr(l->name, ':');
+                char *named =
+                        own || by_id || !l->name ? NULL : mem_printf("[%s]: %s", l->name, l->text);
+
+                write_message(b, own ? "ai" : "human", !own && by_id ? l->name : NULL,
+                              named ? named : l->text);
+                free(named);
+        }
+        for (unsigned i = 0; i < run->input_count; i++) {
+                const struct incoming *in = run->inputs[i];
+                char *name = in->sender_id ? mem_printf("%s:%s",
+                                                        in->platform ? in->platform : run->adapter,
+                                                        in->sender_id)
+                                           : NULL;
+                struct buf text;
+
+                buf_init(&text, 0);
+                message_text_add(&text, in);
+                write_message(b, "human", name, text.data);
+                buf_release(&text);
+                free(name);
+        }
         jsonw_close(b, ']');
 }
 
-static void chat_write(const struct http_agent *k, const struct turn_run *run,
+static void chat_write(const struct http_agent *h, const struct turn_run *run,
                        const char *reply_url, struct buf *out)
 {
         const char *platform = run->inputs[0]->platform;
-        char *session = agent_session(k->agent, run);
+        char *session = agent_session(h->agent, run);
 
         (void)reply_url;
         jsonw_open(out, '{');
-        write_messages(out, k, run);
+        write_messages(out, h, run);
         jsonw_str(out, "source", platform ? platform : run->adapter);
         jsonw_str(out, "conversationId", session);
         jsonw_close(out, '}');
         free(session);
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 /*
- * The whole conversation back, as graphs of agents answer: the last message counts when it is
- * theirs.
+ * Reads the members of a webhook reply, or the names such services use. Agent graphs return the
+ * whole conversation: its last message is the answer, unless a person wrote it.
  */
-static int read_last(struct http_agent_reply *a, const json_t *messages, struct error *err)
-{
-        const json_t *last = json_array_get(messages, json_array_size(messages) - 1);
-        const char *content = json_str(last, "content", NULL);
-
-        if (!content || strcmp(json_str(last, "type", "ai"), "human") == 0)
-                return error_set(err, ERR_PROTOCOL,
-                                 "the last of the answer's messages is not the agent's");
-        return http_agent_reply_set_text(a, content, err);
-}
-
-static int chat_read(struct http_agent_reply *a, const json_t *object, struct error *err)
+static int chat_read(struct http_agent_reply *r, const json_t *object, struct error *err)
 {
         static const char *const names[] = { "content", "response", "message", "output" };
-        const json_t *messages = json_object_get(object, "messages");
+        const json_t *messages = json_object_get(object, "messages"), *last;
+        const char *text;
 
-        if (http_agent_reply_members(a, object, err) < 0)
+        if (http_agent_reply_members(r, object, err) < 0)
                 return -1;
-        for (size_t i = 0; i < COUNT(names) && !a->given; i++) {
-                const char *text = json_str(object, names[i], NULL);
-
-                if (text && http_agent_reply_set_text(a, text, err) < 0)
+        for (size_t i = 0; i < COUNT(names) && !r->given; i++) {
+                text = json_str(object, names[i], NULL);
+                if (text && http_agent_reply_set_text(r, text, err) < 0)
                         return -1;
         }
-        if (!a->given && json_array_size(messages) > 0)
-                return read_last(a, messages, err);
-        return 0;
+        if (r->given || json_array_size(messages) == 0)
+                return 0;
+        last = json_array_get(messages, json_array_size(messages) - 1);
+        text = json_str(last, "content", NULL);
+        if (!text || strcmp(json_str(last, "type", "ai"), "human") == 0)
+                return error_set(err, ERR_PROTOCOL,
+                                 "the last of the answer's messages is not the agent's");
+        return http_agent_reply_set_text(r, text, err);
 }
 
 const struct http_agent_wire agent_chat_wire = {
@@ -164,8 +156,8 @@ static unsigned chat_abilities(const struct agent *a)
 
 const struct agent_ops agent_chat_agent = {
         .type = "agent-chat",
-        .help = "An agent behind `POST {url}/api/agent/chat` with `X-API-Key`, shown the last "
-                "messages each time.",
+        .help = "An agent behind `POST {url}/api/agent/chat` with `X-API-Key`; each request carries "
+                "the last messages.",
         .can = AGENT_BATCHES | AGENT_CANCELS | AGENT_HISTORY,
         .settings = settings,
         .conf_size = sizeof(struct http_agent_conf),

@@ -1,11 +1,11 @@
 /*
- * agno: agents, teams and workflows of an Agno AgentOS, one run a turn.
+ * agno: agents, teams and workflows of an Agno AgentOS, one run per turn.
  *
  * A run is a form posted to /agents/ID/runs (or /teams, /workflows) and answered by server-sent
  * events: increments, then one terminal event of the run's own family with the whole text. Events
- * of a team's members are interleaved under the names of the agent family and are not the team's
- * answer. A stream that ends without a terminal event is a failure. AgentOS remembers the session,
- * so the conversation so far is not sent. https://docs.agno.com/agent-os
+ * of a team's members are interleaved under the agent family's names; they are not the team's
+ * answer. A stream without a terminal event is a failure. AgentOS remembers the session, so we do
+ * not send the conversation so far. https://docs.agno.com/agent-os
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define CANCEL_MS 10000
 
 struct agno_conf {
-        struct llm_conf llm; /* first: the call knows only this part */
+        struct llm_conf llm; /* first: llm_call.c knows only this part */
         char *kind;
 };
 
@@ -30,21 +30,27 @@ struct agno_conf {
 
 static const char *const kinds[] = { "agent", "team", "workflow", NULL };
 
-/* clang-format off */
 static const struct setting settings[] = {
-        { "url", SETTING_URL, NULL, 0, 0, .at = AT(llm.base_url), .help = "Where the AgentOS is, such as `http://127.0.0.1:7777`." },
-        { "id", SETTING_STRING, NULL, 1, 200, .at = AT(llm.model), .help = "The id of the agent, team or workflow there." },
-        { "kind", SETTING_CHOICE, "\"agent\"", .choices = kinds, .at = AT(kind), .help = "Which of these it is." },
-        { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(llm.key), .help = "Its security key or service token, sent as `Authorization: Bearer`." },
-        { "stream", SETTING_BOOL, "true", 0, 0, .at = AT(llm.stream), .help = "Show the answer while it is being written." },
-        { "timeoutMs", SETTING_INT, "300000", 100, 3600000, .at = AT(llm.timeout_ms), .help = "The longest a whole run may take, with retries." },
-        { "firstByteMs", SETTING_INT, "120000", 100, 3600000, .at = AT(llm.first_byte_ms), .help = "The longest a streamed run may take to begin." },
-        { "silenceMs", SETTING_INT, "120000", 100, 3600000, .at = AT(llm.silence_ms), .help = "The longest pause within a streamed run." },
+        { "url", SETTING_URL, NULL, 0, 0, .at = AT(llm.base_url),
+          .help = "Where the AgentOS is, such as `http://127.0.0.1:7777`." },
+        { "id", SETTING_STRING, NULL, 1, 200, .at = AT(llm.model),
+          .help = "The id of the agent, team or workflow there." },
+        { "kind", SETTING_CHOICE, "\"agent\"", .choices = kinds, .at = AT(kind),
+          .help = "Which of these it is." },
+        { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(llm.key),
+          .help = "Its security key or service token, sent as `Authorization: Bearer`." },
+        { "stream", SETTING_BOOL, "true", 0, 0, .at = AT(llm.stream),
+          .help = "Show the answer while it is being written." },
+        { "timeoutMs", SETTING_INT, "300000", 100, 3600000, .at = AT(llm.timeout_ms),
+          .help = "The longest time to the end of a run, including retries." },
+        { "firstByteMs", SETTING_INT, "120000", 100, 3600000, .at = AT(llm.first_byte_ms),
+          .help = "The longest time until a streamed run begins." },
+        { "silenceMs", SETTING_INT, "120000", 100, 3600000, .at = AT(llm.silence_ms),
+          .help = "The longest pause within a streamed run." },
         { "retries", SETTING_INT, "2", 0, 5, .at = AT(llm.retries),
-          .help = "How often a request is tried again that certainly has not been worked on." },
+          .help = "How often a request is retried that the AgentOS certainly did not work on." },
         SETTING_END
 };
-/* clang-format on */
 
 /* ---- the request ---- */
 
@@ -56,7 +62,7 @@ static void add_field(struct buf *out, const char *name, const char *value)
         free(escaped);
 }
 
-/* A new line, and whose it is. */
+/* Starts a new line with the speaker's name. */
 static void begin_line(struct buf *out, const char *name)
 {
         if (out->len)
@@ -65,7 +71,7 @@ static void begin_line(struct buf *out, const char *name)
                 buf_addf(out, "[%s]: ", name);
 }
 
-/* Who speaks matters where several people do. */
+/* Names speakers where several people may speak. */
 static void write_message(const struct turn_run *run, struct buf *out)
 {
         if (run->prompt)
@@ -104,11 +110,12 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         buf_release(&message);
 }
 
-/* ---- reading ---- */
+/* ---- the answer ---- */
 
-/* Structured output is shown as it is written. */
-static void say(struct llm_reader *r, const json_t *content)
+/* Structured output is shown as JSON. */
+static void add_content(struct llm_reader *r, const json_t *object)
 {
+        const json_t *content = json_object_get(object, "content");
         char *text;
 
         if (json_is_string(content)) {
@@ -118,6 +125,14 @@ static void say(struct llm_reader *r, const json_t *content)
                 llm_reader_text(r, text);
                 free(text);
         }
+}
+
+static void complete(struct llm_reader *r, const json_t *object)
+{
+        if (r->text.len == 0)
+                add_content(r, object);
+        r->stop = LLM_STOPPED;
+        r->ended = true;
 }
 
 static void read_metrics(struct llm_reader *r, const json_t *object)
@@ -152,81 +167,32 @@ static void fail_paused(struct llm_reader *r)
         r->failure.notice = "The agent has paused: it waits for an approval in its own console.";
 }
 
-static void on_started(struct llm_reader *r, const json_t *object)
-{
-        snprintf(r->run_id, sizeof(r->run_id), "%s", json_str(object, "run_id", ""));
-}
-
-static void on_content(struct llm_reader *r, const json_t *object)
-{
-        say(r, json_object_get(object, "content"));
-}
-
-static void on_completed(struct llm_reader *r, const json_t *object)
-{
-        read_metrics(r, object);
-        if (r->text.len == 0)
-                say(r, json_object_get(object, "content"));
-        r->stop = LLM_STOPPED;
-        r->ended = true;
-}
-
-static void on_error(struct llm_reader *r, const json_t *object)
-{
-        fail_with(r, object, "the run failed");
-}
-
-static void on_cancelled(struct llm_reader *r, const json_t *object)
-{
-        fail_with(r, object, "the run was cancelled over there");
-}
-
-static void on_paused(struct llm_reader *r, const json_t *object)
-{
-        (void)object;
-        fail_paused(r);
-}
-
-/*
- * What follows the family's own prefix; everything else (tools, reasoning, memory, members of a
- * team) is no answer.
- */
-static const struct {
-        const char *word;
-        void (*run)(struct llm_reader *r, const json_t *object);
-} events[] = {
-        { "Started", on_started }, { "Content", on_content },     { "Completed", on_completed },
-        { "Error", on_error },     { "Cancelled", on_cancelled }, { "Paused", on_paused },
-};
-
-static void on_family_event(struct llm_reader *r, const char *family, const char *event,
-                            const char *data, size_t n)
+/* Ignores events without the family's prefix, and those of tools, reasoning and memory. */
+static void on_event(struct llm_reader *r, const char *event, const char *data, size_t n)
 {
         json_t *object = llm_reader_json(r, data, n);
         const char *name = json_str(object, "event", event);
-        size_t prefix = strlen(family);
+        size_t prefix = strlen(r->wire->events);
 
-        for (size_t i = 0; object && i < COUNT(events); i++) {
-                if (strncmp(name, family, prefix) == 0 &&
-                    strcmp(name + prefix, events[i].word) == 0)
-                        events[i].run(r, object);
+        if (object && strncmp(name, r->wire->events, prefix) == 0) {
+                name += prefix;
+                if (strcmp(name, "Started") == 0) {
+                        snprintf(r->run_id, sizeof(r->run_id), "%s",
+                                 json_str(object, "run_id", ""));
+                } else if (strcmp(name, "Content") == 0) {
+                        add_content(r, object);
+                } else if (strcmp(name, "Completed") == 0) {
+                        read_metrics(r, object);
+                        complete(r, object);
+                } else if (strcmp(name, "Error") == 0) {
+                        fail_with(r, object, "the run failed");
+                } else if (strcmp(name, "Cancelled") == 0) {
+                        fail_with(r, object, "the run was cancelled at the AgentOS");
+                } else if (strcmp(name, "Paused") == 0) {
+                        fail_paused(r);
+                }
         }
         json_decref(object);
-}
-
-static void on_agent_event(struct llm_reader *r, const char *event, const char *data, size_t n)
-{
-        on_family_event(r, "Run", event, data, n);
-}
-
-static void on_team_event(struct llm_reader *r, const char *event, const char *data, size_t n)
-{
-        on_family_event(r, "TeamRun", event, data, n);
-}
-
-static void on_workflow_event(struct llm_reader *r, const char *event, const char *data, size_t n)
-{
-        on_family_event(r, "Workflow", event, data, n);
 }
 
 static void on_answer(struct llm_reader *r, const json_t *answer)
@@ -235,28 +201,25 @@ static void on_answer(struct llm_reader *r, const json_t *answer)
 
         read_metrics(r, answer);
         if (strcmp(status, "COMPLETED") == 0)
-                on_completed(r, answer);
+                complete(r, answer);
         else if (strcmp(status, "PAUSED") == 0)
                 fail_paused(r);
         else
                 fail_with(r, answer, status);
 }
 
-/* ---- stopping ---- */
+/* ---- cancelling ---- */
 
-static void on_stopped(void *arg, const struct http_result *result)
+static void on_cancelled(void *arg, const struct http_result *result)
 {
         (void)arg;
         (void)result;
 }
 
-/*
- * Closing the connection stops a run in the foreground; saying so makes sure. Nobody waits for the
- * answer.
- */
-static void stop_run(const struct llm *m, const struct llm_reader *r, const struct turn_run *run)
+/* Closing the connection stops a run in the foreground; this makes sure. */
+static void cancel_run(const struct llm *m, const struct llm_reader *r, const struct turn_run *run)
 {
-        static const struct http_handlers handlers = { .on_done = on_stopped };
+        static const struct http_handlers handlers = { .on_done = on_cancelled };
         struct call_headers h;
         char *id, *url;
 
@@ -277,16 +240,16 @@ static void stop_run(const struct llm *m, const struct llm_reader *r, const stru
         free(id);
 }
 
-#define AGNO_WIRE(name_, on_event_)                                                      \
+#define AGNO_WIRE(name_, events_)                                                        \
         {                                                                                \
-                .name = (name_), .subject = "agent", .acts = true, .health = "/health",  \
-                .key_header = "Authorization: Bearer ",                                  \
+                .name = (name_), .events = (events_), .subject = "agent", .acts = true,  \
+                .health = "/health", .key_header = "Authorization: Bearer ",             \
                 .content_type = "application/x-www-form-urlencoded", .body = write_body, \
-                .event = (on_event_), .answer = on_answer, .stop = stop_run,             \
+                .event = on_event, .answer = on_answer, .cancel = cancel_run,            \
         }
-const struct llm_wire agno_agent_wire = AGNO_WIRE("agno agent", on_agent_event);
-const struct llm_wire agno_team_wire = AGNO_WIRE("agno team", on_team_event);
-const struct llm_wire agno_workflow_wire = AGNO_WIRE("agno workflow", on_workflow_event);
+const struct llm_wire agno_agent_wire = AGNO_WIRE("agno agent", "Run");
+const struct llm_wire agno_team_wire = AGNO_WIRE("agno team", "TeamRun");
+const struct llm_wire agno_workflow_wire = AGNO_WIRE("agno workflow", "Workflow");
 
 /* ---- the agent ---- */
 

@@ -26,14 +26,6 @@ void call_headers_release(struct call_headers *h)
         call_headers_init(h);
 }
 
-static void add_line(struct call_headers *h, char *line)
-{
-        if (h->count < CALL_HEADERS_MAX)
-                h->list[h->count++] = line;
-        else
-                free(line);
-}
-
 void call_headers_add(struct call_headers *h, const char *fmt, ...)
 {
         struct buf b;
@@ -43,7 +35,10 @@ void call_headers_add(struct call_headers *h, const char *fmt, ...)
         va_start(ap, fmt);
         buf_vaddf(&b, fmt, ap);
         va_end(ap);
-        add_line(h, buf_take(&b));
+        if (h->count < CALL_HEADERS_MAX)
+                h->list[h->count++] = buf_take(&b);
+        else
+                buf_release(&b);
 }
 
 void call_headers_secret(struct call_headers *h, const char *prefix, const struct secret *s)
@@ -77,16 +72,16 @@ void call_headers_run(struct call_headers *h, const struct turn_run *run)
                 call_headers_add(h, "Idempotency-Key: %s", call_headers_key(run, key));
 }
 
-/* ---- what the configuration adds ---- */
+/* ---- configuration ---- */
 
-/* Ours, or libcurl's business. */
+/* Set by us, or by libcurl. */
 static const char *const reserved[] = { "content-type",         "content-length",
                                         "transfer-encoding",    "host",
                                         "connection",           "traceparent",
                                         "x-trace-id",           "idempotency-key",
                                         "x-dragoman-signature", "x-dragoman-timestamp" };
 
-static const char *wrong_with(const char *line)
+static const char *find_mistake(const char *line)
 {
         size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
 
@@ -94,11 +89,11 @@ static const char *wrong_with(const char *line)
                 return "is not written as \"Name: value\"";
         for (const char *p = line; *p; p++) {
                 if ((unsigned char)*p < ' ' || *p == 0x7f)
-                        return "holds a control character";
+                        return "contains a control character";
         }
         for (size_t i = 0; i < COUNT(reserved); i++) {
                 if (strlen(reserved[i]) == n && strncasecmp(reserved[i], line, n) == 0)
-                        return "is a header the request has by itself";
+                        return "is a header that the request sets itself";
         }
         return NULL;
 }
@@ -106,26 +101,26 @@ static const char *wrong_with(const char *line)
 int call_headers_check(const struct settings_source *src, const char *path,
                        const struct setting_list *lines, struct error *err)
 {
-        char *at = *path ? mem_printf("%s.headers", path) : mem_strdup("headers");
-        int rc = 0;
-
         if (lines->count > CALL_HEADERS_MAX / 2)
-                rc = settings_error(src, at, err, "has more than %d lines", CALL_HEADERS_MAX / 2);
-        for (size_t i = 0; rc == 0 && i < lines->count; i++) {
-                const char *wrong = wrong_with(lines->items[i]);
+                return settings_member_error(src, path, "headers", err, "has more than %d lines",
+                                             CALL_HEADERS_MAX / 2);
+        for (size_t i = 0; i < lines->count; i++) {
+                const char *mistake = find_mistake(lines->items[i]);
 
-                if (wrong)
-                        rc = settings_error(src, at, err, "'%.60s' %s", lines->items[i], wrong);
+                if (mistake)
+                        return settings_member_error(src, path, "headers", err, "'%.60s' %s",
+                                                     lines->items[i], mistake);
         }
-        free(at);
-        return rc;
+        return 0;
 }
 
-bool call_headers_fit(const struct secret *s)
+int call_headers_check_key(const struct settings_source *src, const char *path,
+                           const struct secret *key, struct error *err)
 {
-        for (const char *p = s ? secret_reveal(s) : ""; *p; p++) {
+        for (const char *p = key ? secret_reveal(key) : ""; *p; p++) {
                 if ((unsigned char)*p <= ' ' || *p == 0x7f)
-                        return false;
+                        return settings_member_error(src, path, "apiKey", err,
+                                                     "contains a blank or a control character");
         }
-        return true;
+        return 0;
 }

@@ -1,8 +1,8 @@
 /*
  * call_headers: the header lines of a request to an agent.
  *
- * Every call of every kind carries its trace, and it is written here and nowhere else: traceparent
- * as W3C says, X-Trace-Id for those who only want to log it.
+ * Every call of every kind carries its trace id, and only this file writes it: as W3C traceparent,
+ * and as X-Trace-Id for receivers that only log it.
  */
 #ifndef AGENT_HTTP_CALL_HEADERS_H
 #define AGENT_HTTP_CALL_HEADERS_H
@@ -15,7 +15,7 @@
 #define CALL_HEADERS_MAX 48
 
 struct call_headers {
-        /* "Name: value", NULL-terminated, as http_request wants them */
+        /* "Name: value", NULL-terminated, as http_request takes them */
         const char *list[CALL_HEADERS_MAX + 1];
         size_t count;
 };
@@ -23,7 +23,7 @@ struct call_headers {
 void call_headers_init(struct call_headers *h);
 /* Wipes the lines: some hold keys. */
 void call_headers_release(struct call_headers *h);
-/* A line beyond the maximum is left out; the tables keep configured ones far below it. */
+/* Drops a line beyond the maximum; the configuration stays far below it. */
 void call_headers_add(struct call_headers *h, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 /* prefix is all but the value: "Authorization: Bearer ". NULL secret: no line. */
@@ -31,22 +31,19 @@ void call_headers_secret(struct call_headers *h, const char *prefix, const struc
 /* Lines of the configuration, checked by call_headers_check. */
 void call_headers_list(struct call_headers *h, const struct setting_list *lines);
 /*
- * What an agent knows a turn by when it is asked again: "trn-7-" and the trace. Numbers of turns
- * alone would begin anew with another database, and an agent that remembers them would answer with
- * what it said to somebody else.
+ * The idempotency key of a turn: "trn-7-" and the trace id. Another database counts turns from 1
+ * again, so the number alone could match somebody else's turn in an agent's memory.
  */
 #define CALL_HEADERS_KEY_SIZE (24 + ID_TRACE_SIZE)
 const char *call_headers_key(const struct turn_run *run, char out[CALL_HEADERS_KEY_SIZE]);
-/* The trace of the run, and its key as Idempotency-Key. NULL run: a trace of its own. */
+/* The trace id of the run, and its key as Idempotency-Key. NULL run: a new trace id alone. */
 void call_headers_run(struct call_headers *h, const struct turn_run *run);
 
-/*
- * Is each line "Name: value", in one line, and none of those we write ourselves? Reports the first
- * that is not.
- */
+/* Checks `headers`: each a single "Name: value", none that the request sets itself. */
 int call_headers_check(const struct settings_source *src, const char *path,
                        const struct setting_list *lines, struct error *err);
-/* Is the value fit for a header line: no blank, no line end? */
-bool call_headers_fit(const struct secret *s);
+/* Checks `apiKey`: no blank, no line end. NULL is fine. */
+int call_headers_check_key(const struct settings_source *src, const char *path,
+                           const struct secret *key, struct error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * webhook: any program that takes a POST. What it is sent is in webhook_payload.c, what it may
- * answer in http_agent_reply.c, and docs/AGENTS-HOWTO.md shows one in ten lines.
+ * webhook: any program that accepts a POST. webhook_payload.c writes the request,
+ * http_agent_reply.c reads the reply; docs/AGENTS-HOWTO.md has an example in ten lines.
  *
- * With "format": "openclaw" the request is the one OpenClaw's /hooks/agent takes. That endpoint
- * never gives the answer's text back, so it is for fire-and-forget: the prompt says where its agent
- * may post an answer. https://docs.openclaw.ai/automation/webhook
+ * With "format": "openclaw" the request is that of OpenClaw's /hooks/agent. This endpoint never
+ * returns the answer, so it requires fire-and-forget: the prompt tells the agent where to post its
+ * answer. https://docs.openclaw.ai/automation/webhook
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +27,10 @@ static const struct setting settings[] = {
         { "url", SETTING_URL, NULL, 0, 0, .at = AT(url),
           .help = "Where each turn is posted; redirects are not followed." },
         { "mode", SETTING_CHOICE, "\"round-trip\"", .choices = modes, .at = AT(mode),
-          .help = "`round-trip` takes the answer from the response; `fire-and-forget` ends the "
-                  "turn when the request is taken, and answers come through `replyUrl`." },
+          .help = "`round-trip` reads the answer from the response; `fire-and-forget` ends the "
+                  "turn when the request is accepted, and answers come through `replyUrl`." },
         { "format", SETTING_CHOICE, "\"dragoman\"", .choices = formats, .at = AT(format),
-          .help = "What is posted: our payload, or what OpenClaw's `/hooks/agent` takes." },
+          .help = "The request: our payload, or that of OpenClaw's `/hooks/agent`." },
         { "secret", SETTING_SECRET, "null", 0, 0, .at = AT(secret),
           .help = "Signs each request: `X-Dragoman-Signature: t=SECONDS,v1=HEX`, an HMAC-SHA256 "
                   "over `SECONDS.BODY`." },
@@ -39,31 +39,31 @@ static const struct setting settings[] = {
         { "headers", SETTING_STRINGS, "[]", .at = AT(headers),
           .help = "Further header lines, each `Name: value`." },
         { "timeoutMs", SETTING_INT, "30000", 50, 3600000, .at = AT(timeout_ms),
-          .help = "The longest the response may take, with the retry." },
+          .help = "The longest time to a response, including the retry." },
         { "retries", SETTING_INT, "1", 0, 3, .at = AT(retries),
           .help = "How often a request is sent again, with the same key, after a 5xx or when no "
                   "connection was made; never after a 4xx or a timeout." },
         { "retryMs", SETTING_INT, "1000", 0, 30000, .at = AT(retry_ms),
-          .help = "The pause before that." },
+          .help = "The pause before a retry." },
         { "late", SETTING_CHOICE, "\"deliver\"", .choices = lates, .at = AT(late),
-          .help = "What becomes of an answer that comes after the turn has failed; it is "
-                  "recorded either way." },
+          .help = "What to do with an answer to a turn that has failed; it is recorded either "
+                  "way." },
         { "replySeconds", SETTING_INT, "900", 1, 604800, .at = AT(reply_seconds),
-          .help = "For how long a turn can be answered through its `replyUrl`, and a late "
-                  "response is waited for." },
+          .help = "How long a turn's `replyUrl` is valid, and how long a late response is waited "
+                  "for." },
         { "maxReplies", SETTING_INT, "1", 1, 100, .at = AT(max_replies),
           .help = "How many answers one turn may have." },
         { "repeatable", SETTING_BOOL, "false", 0, 0, .at = AT(repeatable),
-          .help = "The webhook knows the `Idempotency-Key`: a turn that Dragoman's own end "
-                  "interrupted is sent again." },
+          .help = "The webhook honours the `Idempotency-Key`: a turn that a restart interrupted "
+                  "is sent again." },
         { "history", SETTING_BOOL, "false", 0, 0, .at = AT(history),
-          .help = "Send the conversation so far, too." },
+          .help = "Send the conversation so far as well." },
         { "healthUrl", SETTING_URL, "null", 0, 0, .at = AT(health_url),
-          .help = "Asked by GET how the agent is; `null`: HEAD of `url`." },
+          .help = "Fetched by GET as the health check; `null`: HEAD of `url`." },
         { "agentId", SETTING_STRING, "null", 1, 100, .at = AT(agent_id),
-          .help = "Which of OpenClaw's agents; `null`: its own choice." },
+          .help = "Which of OpenClaw's agents; `null`: its default." },
         { "sessionKeys", SETTING_BOOL, "false", 0, 0, .at = AT(session_keys),
-          .help = "Name the session for OpenClaw, which remembers it then; its "
+          .help = "Name the session for OpenClaw, which then remembers it; its "
                   "`hooks.allowRequestSessionKey` must be on." },
         SETTING_END
 };
@@ -90,21 +90,11 @@ static void write_prompt(const struct turn_run *run, const char *reply_url, stru
         buf_addch(out, ')');
 }
 
-/* A key of its own prefix, which OpenClaw's policy can allow. */
-static void write_session(const struct http_agent *k, const struct turn_run *run, struct buf *out)
-{
-        char *session = agent_session(k->agent, run), *key = mem_printf("hook:%s", session);
-
-        jsonw_str(out, "sessionKey", key);
-        jsonw_str(out, "sessionMode", "persistent");
-        free(key);
-        free(session);
-}
-
-static void openclaw_write(const struct http_agent *k, const struct turn_run *run,
+static void openclaw_write(const struct http_agent *h, const struct turn_run *run,
                            const char *reply_url, struct buf *out)
 {
-        char key[CALL_HEADERS_KEY_SIZE];
+        char key[CALL_HEADERS_KEY_SIZE], *session = agent_session(h->agent, run);
+        char *session_key = mem_printf("hook:%s", session); /* a prefix its policy can allow */
         struct buf prompt;
 
         buf_init(&prompt, 0);
@@ -112,19 +102,23 @@ static void openclaw_write(const struct http_agent *k, const struct turn_run *ru
         jsonw_open(out, '{');
         jsonw_strn(out, "message", prompt.data, prompt.len);
         jsonw_str(out, "name", "Dragoman");
-        jsonw_opt(out, "agentId", k->conf->agent_id);
-        if (k->conf->session_keys)
-                write_session(k, run, out);
+        jsonw_opt(out, "agentId", h->conf->agent_id);
+        if (h->conf->session_keys) {
+                jsonw_str(out, "sessionKey", session_key);
+                jsonw_str(out, "sessionMode", "persistent");
+        }
         jsonw_str(out, "idempotencyKey", call_headers_key(run, key));
         jsonw_bool(out, "deliver", false);
         jsonw_close(out, '}');
         buf_release(&prompt);
+        free(session_key);
+        free(session);
 }
 
 /* {"ok": true, "runId": ...}: a receipt, never an answer. */
-static int openclaw_read(struct http_agent_reply *a, const json_t *object, struct error *err)
+static int openclaw_read(struct http_agent_reply *r, const json_t *object, struct error *err)
 {
-        (void)a;
+        (void)r;
         (void)object;
         (void)err;
         return 0;
@@ -133,8 +127,8 @@ static int openclaw_read(struct http_agent_reply *a, const json_t *object, struc
 const struct http_agent_wire webhook_wire = {
         .name = "webhook",
         .key_header = "Authorization: Bearer ",
-        /* webhooks written for other platforms of this kind may look for it */
-        .mark = "X-Omni-Provider: webhook",
+        /* webhooks written for Omni may look for it */
+        .header = "X-Omni-Provider: webhook",
         .replies = true,
         .read = http_agent_reply_members,
         .body = webhook_payload_write,
@@ -159,18 +153,13 @@ static int check(struct settings_source *src, const char *path, const void *give
                  struct error *err)
 {
         const struct http_agent_conf *conf = given;
-        char *at;
-        int rc;
 
-        if (!is_openclaw(conf) || strcmp(conf->mode, "fire-and-forget") == 0)
-                return http_agent_check_conf(src, path, given, err);
-        at = *path ? mem_printf("%s.mode", path) : mem_strdup("mode");
-        rc = settings_error(
-                src, at, err,
-                "OpenClaw's hooks give no answers back: use \"fire-and-forget\", or an agent of "
-                "type \"openai\" on its /v1/chat/completions");
-        free(at);
-        return rc;
+        if (is_openclaw(conf) && strcmp(conf->mode, "fire-and-forget") != 0)
+                return settings_member_error(
+                        src, path, "mode", err,
+                        "OpenClaw's hooks return no answers: use \"fire-and-forget\", or an agent "
+                        "of type \"openai\" on its /v1/chat/completions");
+        return http_agent_check_conf(src, path, given, err);
 }
 
 static int webhook_open(struct agent *a, struct error *err)
@@ -181,7 +170,8 @@ static int webhook_open(struct agent *a, struct error *err)
 
 const struct agent_ops webhook_agent = {
         .type = "webhook",
-        .help = "Any program that takes a POST and answers it, now or later; see `docs/AGENTS-HOWTO.md`.",
+        .help = "Any program that accepts a POST and answers it, now or later; see "
+                "`docs/AGENTS-HOWTO.md`.",
         .can = AGENT_BATCHES | AGENT_CANCELS,
         .settings = settings,
         .conf_size = sizeof(struct http_agent_conf),

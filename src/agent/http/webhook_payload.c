@@ -1,10 +1,9 @@
 /*
- * What a webhook is told: who said what where, and how to answer.
+ * The body of a webhook request.
  *
- * The nested objects (event, instance, source, chat, sender, content) are those other platforms of
- * this kind send; the flat fields beside them are what agents asked for and did not get there. Both
- * speak of the newest message; `text` and content.text hold all messages of the turn, and
- * `messages` has them one by one.
+ * The nested objects (event, instance, source, chat, sender, content) are those of Omni; the flat
+ * fields beside them are what its agents lacked. Both describe the newest message; `text` and
+ * content.text hold all messages of the turn, and `messages` lists them one by one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,18 +19,9 @@ static const char *type_of(const struct incoming *in)
         return in->type ? in->type : EVENT_MESSAGE_RECEIVED;
 }
 
-static const char *chat_word(enum chat_kind chat)
+static void write_sender(struct buf *b, const struct http_agent *h, const struct incoming *in)
 {
-        static const char *const words[] = {
-                [CHAT_DM] = "dm", [CHAT_GROUP] = "group", [CHAT_BROADCAST] = "broadcast"
-        };
-
-        return words[chat];
-}
-
-static void write_sender(struct buf *b, const struct http_agent *k, const struct incoming *in)
-{
-        int64_t person = agent_person(k->agent, in);
+        int64_t person = agent_person(h->agent, in);
         char id[32];
 
         jsonw_open_member(b, "sender", '{');
@@ -65,8 +55,13 @@ static void write_attachments(struct buf *b, const struct incoming *in)
         jsonw_close(b, ']');
 }
 
-static void write_event(struct buf *b, const struct incoming *in)
+/* The objects as Omni names them. */
+static void write_nested(struct buf *b, const struct http_agent *h, const struct turn_run *run,
+                         const struct incoming *in, const char *text)
 {
+        static const char *const chat_types[] = {
+                [CHAT_DM] = "dm", [CHAT_GROUP] = "group", [CHAT_BROADCAST] = "broadcast"
+        };
         char id[BUS_ID_SIZE];
 
         jsonw_open_member(b, "event", '{');
@@ -74,10 +69,6 @@ static void write_event(struct buf *b, const struct incoming *in)
         jsonw_str(b, "type", type_of(in));
         jsonw_int(b, "timestamp", in->time_ms);
         jsonw_close(b, '}');
-}
-
-static void write_places(struct buf *b, const struct turn_run *run, const struct incoming *in)
-{
         jsonw_open_member(b, "instance", '{');
         jsonw_str(b, "id", run->adapter);
         jsonw_str(b, "channelType", in->platform);
@@ -93,14 +84,11 @@ static void write_places(struct buf *b, const struct turn_run *run, const struct
         jsonw_open_member(b, "chat", '{');
         jsonw_str(b, "id", run->channel);
         jsonw_opt(b, "name", in->chat_name);
-        jsonw_str(b, "type", chat_word(in->chat));
+        jsonw_str(b, "type", chat_types[in->chat]);
         jsonw_opt(b, "threadId", run->thread);
         jsonw_opt(b, "guildId", in->guild);
         jsonw_close(b, '}');
-}
-
-static void write_content(struct buf *b, const struct incoming *in, const char *text)
-{
+        write_sender(b, h, in);
         jsonw_open_member(b, "content", '{');
         jsonw_str(b, "text", text);
         jsonw_opt(b, "emoji", in->emoji);
@@ -109,7 +97,7 @@ static void write_content(struct buf *b, const struct incoming *in, const char *
         jsonw_close(b, '}');
 }
 
-static void write_message(struct buf *b, const struct http_agent *k, const struct incoming *in)
+static void write_message(struct buf *b, const struct http_agent *h, const struct incoming *in)
 {
         char id[BUS_ID_SIZE];
 
@@ -118,7 +106,7 @@ static void write_message(struct buf *b, const struct http_agent *k, const struc
         jsonw_str(b, "type", type_of(in));
         jsonw_int(b, "timestamp", in->time_ms);
         jsonw_str(b, "messageId", in->id);
-        write_sender(b, k, in);
+        write_sender(b, h, in);
         jsonw_str(b, "text", in->text);
         jsonw_opt(b, "emoji", in->emoji);
         jsonw_opt(b, "replyTo", in->reply_to);
@@ -145,10 +133,10 @@ static void write_history(struct buf *b, const struct turn_run *run)
         jsonw_close(b, ']');
 }
 
-static void write_flat(struct buf *b, const struct http_agent *k, const struct turn_run *run,
+static void write_flat(struct buf *b, const struct http_agent *h, const struct turn_run *run,
                        const struct incoming *in)
 {
-        char conversation[32], *session = agent_session(k->agent, run);
+        char conversation[32], *session = agent_session(h->agent, run);
 
         snprintf(conversation, sizeof(conversation), "conv-%lld", (long long)run->conversation);
         jsonw_str(b, "type", type_of(in));
@@ -167,23 +155,20 @@ static void write_flat(struct buf *b, const struct http_agent *k, const struct t
         free(session);
 }
 
-void webhook_payload_write(const struct http_agent *k, const struct turn_run *run,
+void webhook_payload_write(const struct http_agent *h, const struct turn_run *run,
                            const char *reply_url, struct buf *out)
 {
         const struct incoming *in = run->inputs[run->input_count - 1];
         char *text = message_text_of_run(run);
 
         jsonw_open(out, '{');
-        write_event(out, in);
-        write_places(out, run, in);
-        write_sender(out, k, in);
-        write_content(out, in, text);
-        write_flat(out, k, run, in);
+        write_nested(out, h, run, in, text);
+        write_flat(out, h, run, in);
         jsonw_str(out, "text", text);
         write_attachments(out, in);
         jsonw_open_member(out, "messages", '[');
         for (unsigned i = 0; i < run->input_count; i++)
-                write_message(out, k, run->inputs[i]);
+                write_message(out, h, run->inputs[i]);
         jsonw_close(out, ']');
         write_history(out, run);
         jsonw_str(out, "replyUrl", reply_url);

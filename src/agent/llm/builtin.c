@@ -1,7 +1,5 @@
 /*
- * builtin: the agent whose model is written as "service/model".
- *
- * One call a turn, on the wire of the service; everything else is llm_call.c.
+ * builtin: a model named "service/model", one call per turn on the wire of that service.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +10,8 @@
 
 static const struct llm_wire *const services[] = { &anthropic_wire, &openai_wire };
 
-/* NULL when no service has that name; *model is what follows it. */
-static const struct llm_wire *service_of(const char *name, const char **model)
+/* Splits "service/model"; NULL when the service is unknown. */
+static const struct llm_wire *find_service(const char *name, const char **model)
 {
         for (size_t i = 0; i < COUNT(services); i++) {
                 size_t n = strlen(services[i]->name);
@@ -31,18 +29,12 @@ static int check(struct settings_source *src, const char *path, const void *sett
 {
         const struct llm_conf *conf = settings;
         const char *model;
-        char *at;
-        int rc;
 
-        if (!service_of(conf->model, &model)) {
-                at = *path ? mem_printf("%s.model", path) : mem_strdup("model");
-                rc = settings_error(
-                        src, at, err,
+        if (!find_service(conf->model, &model))
+                return settings_member_error(
+                        src, path, "model", err,
                         "'%s' names no service (\"anthropic/MODEL\" or \"openai/MODEL\")",
                         conf->model);
-                free(at);
-                return rc;
-        }
         return llm_check_conf(src, path, settings, err);
 }
 
@@ -50,7 +42,7 @@ static int builtin_open(struct agent *a, struct error *err)
 {
         const struct llm_conf *conf = a->conf;
         const char *model = NULL;
-        const struct llm_wire *wire = service_of(conf->model, &model);
+        const struct llm_wire *wire = find_service(conf->model, &model);
 
         (void)err;
         return llm_open(a, wire, model);

@@ -1,12 +1,13 @@
 /*
- * llm: one call to a language model per turn, whichever service speaks.
+ * llm: one call to a language model per turn.
  *
- * Two halves, so that the second can be tested and fuzzed without a network:
- *  - llm_call.c has the life of a request: headers, deadlines, retries, failures told to the user,
- *    cancel, health;
- *  - llm_reader.c understands an answer, streamed or whole, with the help of the service's wire.
- * A wire is what a service says differently: paths, headers, the request's body, the shape of its
- * answers. openai.c and anthropic.c each have one; builtin.c only chooses between them.
+ *  - llm_call.c makes the request: headers, deadlines, retries, failures, cancel, health;
+ *  - llm_reader.c reads an answer, streamed or whole. It needs no network, so it is tested and
+ *    fuzzed alone;
+ *  - llm_prompt.c writes the conversation.
+ * A wire holds what differs between services: paths, headers, the request's body, the shape of
+ * answers. openai.c, anthropic.c and http/agno.c have wires; builtin.c chooses one by the model's
+ * name.
  */
 #ifndef AGENT_LLM_LLM_H
 #define AGENT_LLM_LLM_H
@@ -45,7 +46,7 @@ struct llm {
         const struct llm_wire *wire;
         const char *model; /* without "anthropic/" or the like */
         char *base;        /* without a slash at its end */
-        char *path;        /* of the call, behind base */
+        char *path;        /* of the call, appended to base */
         struct health_probes probes;
 };
 
@@ -53,10 +54,9 @@ struct llm {
 
 struct llm_failure {
         enum error_kind kind; /* ERR_NONE: none */
-        /* no credit, quota used up: waiting does not help; kind is ERR_REFUSED */
-        bool account;
-        bool too_long;      /* the conversation does not fit into the model */
-        const char *notice; /* what the user is told instead of the usual; NULL: that */
+        bool account;         /* out of credit or quota, waiting does not help: ERR_REFUSED */
+        bool too_long;        /* the conversation does not fit into the model */
+        const char *notice;   /* for the user; NULL: chosen by kind */
         char text[LLM_MESSAGE_MAX + 1];
 };
 
@@ -73,36 +73,30 @@ struct llm_reader {
         bool ended; /* the service said that nothing follows */
         bool too_large;
         int64_t tokens_in, tokens_out;
-        int64_t cost_microusd; /* when the service tells it */
-        char run_id[100];      /* the service's name of what it does, for stopping it */
+        int64_t cost_microusd; /* 0: the service does not report it */
+        char run_id[100];      /* names the run at the service, for cancelling it */
         struct llm_failure failure;
 };
 
 void llm_reader_init(struct llm_reader *r, const struct llm_wire *wire,
                      void (*on_text)(void *arg, const char *text, size_t n), void *arg);
 void llm_reader_release(struct llm_reader *r);
-/* More bytes of a stream. 0; -1 when reading on makes no sense (failure or too_large says why). */
+/* Adds bytes of a stream. -1: stop reading (failure or too_large says why). */
 int llm_reader_stream(struct llm_reader *r, const char *bytes, size_t n);
-/* More bytes of a whole answer. As above. */
+/* Adds bytes of a whole answer. As above. */
 int llm_reader_body(struct llm_reader *r, const char *bytes, size_t n);
-/* The whole answer is in: understands it. */
+/* Reads the whole answer that was added. */
 int llm_reader_body_end(struct llm_reader *r);
 
-/* What wires call while they read. */
+/* For wires. */
 void llm_reader_text(struct llm_reader *r, const char *text); /* NULL is fine */
-/* Fails; the text is clipped and secrets are taken out. The first failure counts. */
+/* Keeps the first failure; clips its text and removes secrets. */
 void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
-/*
- * A count of tokens as the service writes it, kept within reason; the fallback when it is not
- * there.
- */
+/* A token count, clamped to a sane range; the fallback when it is missing. */
 int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback);
-/* Parses an event's data; fails the reader when it is no JSON object. Yours to decref. */
+/* Parses an event's data; fails the reader when it is not a JSON object. Yours to decref. */
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
-/*
- * Understands {"error": {"type", "code", "message"}}, which both services use, or whatever text it
- * is.
- */
+/* Reads {"error": {"type", "code", "message"}}, which all services use, or plain text. */
 void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
                              size_t n);
 
@@ -110,38 +104,33 @@ void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const 
 
 struct llm_wire {
         const char *name;
-        const char *subject; /* what people are told it is; NULL: "model" */
-        /* it may have worked, not only spoken: what was sent is given to nobody else */
-        bool acts;
+        const char *subject;      /* the agent in notices; NULL: "model" */
+        bool acts;                /* a request that was sent may have effects: ask no other agent */
         const char *base;         /* default of baseUrl */
-        const char *path;         /* of the call, behind baseUrl */
-        const char *health;       /* of a harmless question, behind baseUrl */
+        const char *path;         /* of the call, appended to baseUrl */
+        const char *health;       /* of a harmless request, appended to baseUrl */
         const char *key_header;   /* "Authorization: Bearer " */
         const char *header;       /* a further one; NULL: none */
         const char *content_type; /* of the request; NULL: application/json */
+        const char *events;       /* Agno: prefix of the names of the run's own events */
         void (*body)(const struct llm *m, const struct turn_run *run, struct buf *out);
         void (*event)(struct llm_reader *r, const char *event, const char *data, size_t n);
         void (*answer)(struct llm_reader *r, const json_t *answer);
-        /*
-         * The turn was cancelled, and the connection is about to be closed; NULL: that is enough.
-         */
-        void (*stop)(const struct llm *m, const struct llm_reader *r, const struct turn_run *run);
+        /* The turn was cancelled; NULL: closing the connection is enough. */
+        void (*cancel)(const struct llm *m, const struct llm_reader *r, const struct turn_run *run);
 };
 extern const struct llm_wire openai_wire;
 extern const struct llm_wire anthropic_wire;
 extern const struct llm_wire agno_agent_wire, agno_team_wire, agno_workflow_wire;
 
-/*
- * Writes the conversation as members of an open array: {"role", "content"}, neighbours of the same
- * role joined.
- */
+/* Adds {"role", "content"} members to an open array; joins neighbours of the same role. */
 void llm_prompt_write(struct buf *out, const struct turn_run *run);
 
-/* ---- the hooks of an agent that makes one call ---- */
+/* ---- the agent_ops of such an agent ---- */
 
 int llm_check_conf(struct settings_source *src, const char *path, const void *settings,
                    struct error *err);
-/* For open: `model` is borrowed from the conf. Returns 0. */
+/* Borrows `model` from the conf. Returns 0. */
 int llm_open(struct agent *a, const struct llm_wire *wire, const char *model);
 void llm_close(struct agent *a);
 void llm_start(struct agent *a, struct turn_run *run);

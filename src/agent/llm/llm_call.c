@@ -1,13 +1,12 @@
 /*
- * The life of a call to a language model.
+ * One call to a language model.
  *
  *     ASKING ──► (an answer, or a failure) ──► agent_finish
- *       ▲  └───► WAITING, when the service certainly has not worked on the request: refused by its
- *          rate limit or never sent
- *       └────────────┘
- *     ASKING ──► LEAVING, when the stream said its last word but the connection is still open
+ *       ▲  ├───► WAITING  when the service certainly did not work on the request: refused by its
+ *       └──┼────────┘     rate limit, or never sent
+ *          └───► LEAVING  when the stream is complete but the connection still open
  *
- * One timer serves both waits. The struct lives in run->agent_data and ends with the turn.
+ * One timer serves both waits. The call lives in run->agent_data and ends with the turn.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,16 +18,18 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/backoff.h"
+#include "net/http_text.h"
 
 #define RETRY_BASE_MS 500
-#define RETRY_MAX_MS  30000 /* who asks us to wait longer gets no second try */
+#define RETRY_MAX_MS  30000 /* a service that asks for a longer pause gets no second try */
 #define JITTER_MS     250
 #define LEAVE_MS      1000
 
 #define AT(field)     offsetof(struct llm_conf, field)
 const struct setting llm_settings[] = {
         { "model", SETTING_STRING, NULL, 1, 200, .at = AT(model),
-          .help = "The model's name, as its service writes it." },
+          .help = "The model's name at its service." },
         { "baseUrl", SETTING_URL, "null", 0, 0, .at = AT(base_url),
           .help = "Where the service is; `null` is its public address "
                   "(`https://api.openai.com/v1` or `https://api.anthropic.com`)." },
@@ -37,44 +38,42 @@ const struct setting llm_settings[] = {
         { "stream", SETTING_BOOL, "true", 0, 0, .at = AT(stream),
           .help = "Show the answer while it is being written." },
         { "system", SETTING_STRING, "null", 0, 65536, .at = AT(system),
-          .help = "What the model is told before the conversation." },
+          .help = "The system prompt." },
         { "maxTokens", SETTING_INT, "0", 0, 1000000, .at = AT(max_tokens),
-          .help = "The longest answer, in tokens; 0 leaves it to the service (Anthropic: 8192)." },
+          .help = "The longest answer, in tokens; 0: the service's default (Anthropic: 8192)." },
         { "temperature", SETTING_NUMBER, "-1", -1, 2, .at = AT(temperature),
-          .help = "How freely the model chooses its words; -1 leaves it to the service." },
+          .help = "The sampling temperature; -1: the service's default." },
         { "timeoutMs", SETTING_INT, "300000", 100, 3600000, .at = AT(timeout_ms),
-          .help = "The longest a whole answer may take, with retries." },
+          .help = "The longest time to a complete answer, including retries." },
         { "firstByteMs", SETTING_INT, "120000", 100, 3600000, .at = AT(first_byte_ms),
-          .help = "The longest a streamed answer may take to begin." },
+          .help = "The longest time until a streamed answer begins." },
         { "silenceMs", SETTING_INT, "60000", 100, 3600000, .at = AT(silence_ms),
           .help = "The longest pause within a streamed answer." },
         { "retries", SETTING_INT, "2", 0, 5, .at = AT(retries),
-          .help = "How often a request is tried again that the service has certainly not worked on." },
+          .help = "How often a request is retried that the service certainly did not work on." },
         { "pricePerMTokIn", SETTING_NUMBER, "0", 0, 100000, .at = AT(price_in),
-          .help = "US dollars per million tokens read; 0: not counted." },
+          .help = "US dollars per million input tokens; 0: not counted." },
         { "pricePerMTokOut", SETTING_NUMBER, "0", 0, 100000, .at = AT(price_out),
-          .help = "US dollars per million tokens written; 0: not counted." },
+          .help = "US dollars per million output tokens; 0: not counted." },
         SETTING_END
 };
 
-enum call_state { CALL_ASKING, CALL_WAITING, CALL_LEAVING };
+enum llm_call_state { CALL_ASKING, CALL_WAITING, CALL_LEAVING };
 
 struct llm_call {
         const struct llm *llm;
         struct turn_run *run;
-        enum call_state state;
+        enum llm_call_state state;
         struct http_call *http;
         struct timer *timer;
         struct llm_reader reader;
-        bool streaming; /* the answer in hand is a stream */
-        bool taken;     /* the service may have begun to work */
+        bool streaming; /* the current response is a stream */
+        bool taken;     /* the service may have started to work */
         int status;
         char request_id[80]; /* the service's, for its support */
         int tries;
         int64_t deadline_ms;
 };
-
-static void ask(struct llm_call *c);
 
 static void call_free(struct llm_call *c)
 {
@@ -84,71 +83,54 @@ static void call_free(struct llm_call *c)
         free(c);
 }
 
-/* ---- ends ---- */
-
-static int64_t cost_of(const struct llm_call *c)
-{
-        if (c->reader.cost_microusd)
-                return c->reader.cost_microusd;
-        /* dollars per million tokens are millionths of a dollar per token */
-        return (int64_t)((double)c->reader.tokens_in * c->llm->conf->price_in +
-                         (double)c->reader.tokens_out * c->llm->conf->price_out + 0.5);
-}
-
-/* Asking a model does nothing but cost: as long as nothing was said, another one may be asked. */
-static enum agent_effect effect_of(const struct llm_call *c)
-{
-        return c->reader.text.len || (c->llm->wire->acts && c->taken) ? EFFECT_POSSIBLE
-                                                                      : EFFECT_NONE;
-}
+/* ---- the end of a call ---- */
 
 static void finish(struct llm_call *c, enum error_kind kind, const char *text, const char *record)
 {
+        const struct llm_reader *r = &c->reader;
+        const struct llm_conf *conf = c->llm->conf;
         struct turn_reply reply = {
                 .kind = kind,
                 .text = text,
                 .error = record,
-                .tokens_in = c->reader.tokens_in,
-                .tokens_out = c->reader.tokens_out,
-                .cost_microusd = cost_of(c),
+                .tokens_in = r->tokens_in,
+                .tokens_out = r->tokens_out,
+                .cost_microusd = r->cost_microusd,
         };
+        /* asking a model only costs: until it has said something, another one may be asked */
+        bool effect = r->text.len || (c->llm->wire->acts && c->taken);
 
+        if (!reply.cost_microusd) /* dollars per million tokens = microdollars per token */
+                reply.cost_microusd = (int64_t)((double)r->tokens_in * conf->price_in +
+                                                (double)r->tokens_out * conf->price_out + 0.5);
         http_call_abort(c->http);
         c->http = NULL;
         if (kind == ERR_NONE)
                 agent_finish(c->llm->agent, c->run, &reply);
         else
-                agent_fail(c->llm->agent, c->run, &reply, effect_of(c));
+                agent_fail(c->llm->agent, c->run, &reply, effect ? EFFECT_POSSIBLE : EFFECT_NONE);
         call_free(c);
 }
 
-static const char *try_again(char out[64], int64_t retry_after_ms)
-{
-        if (retry_after_ms > 0)
-                snprintf(out, 64, "Please try again in %" PRId64 " s.",
-                         (retry_after_ms + 999) / 1000);
-        else
-                snprintf(out, 64, "Please try again later.");
-        return out;
-}
-
-/* What the user reads. */
+/* For the user. */
 static void write_notice(const struct llm_call *c, const struct llm_failure *f,
                          int64_t retry_after_ms, struct buf *out)
 {
         const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
-        char again[64];
+        char again[64] = "Please try again later.";
 
-        try_again(again, retry_after_ms);
+        if (retry_after_ms > 0)
+                snprintf(again, sizeof(again), "Please try again in %" PRId64 " s.",
+                         (retry_after_ms + 999) / 1000);
         if (f->notice)
                 buf_addstr(out, f->notice);
         else if (f->account)
                 buf_addf(out, "The %s's account has no credit left. Please tell the operator.", it);
         else if (f->too_long)
-                buf_addf(
-                        out,
-                        "This conversation has become too long for the %s. Please start a new one.",
-                        it);
+                buf_addf(out,
+                         "This conversation has become too long for the %s. "
+                         "Please start a new one.",
+                         it);
         else if (f->kind == ERR_LIMIT)
                 buf_addf(out, "The %s is busy right now (%s). %s", it,
                          c->status == 429 ? "rate limit" : "overloaded", again);
@@ -175,8 +157,8 @@ static void write_notice(const struct llm_call *c, const struct llm_failure *f,
                 buf_addf(out, "The %s cannot be reached right now. %s", it, again);
 }
 
-/* What the operator reads. */
-static void write_record(const struct llm_call *c, const struct llm_failure *f, struct buf *out)
+/* For the operator. */
+static void write_record(const struct llm_call *c, const char *why, struct buf *out)
 {
         buf_addf(out, "%s %s at %s: ", c->llm->wire->name, c->llm->model, c->llm->base);
         if (c->status)
@@ -189,11 +171,11 @@ static void write_record(const struct llm_call *c, const struct llm_failure *f, 
                 buf_addf(out, " and %zu bytes of text", c->reader.text.len);
         if (*c->request_id)
                 buf_addf(out, " (request %s)", c->request_id);
-        buf_addf(out, ": %s", *f->text ? f->text : error_kind_name(f->kind));
+        buf_addf(out, ": %s", why);
         log_redact(out->data);
 }
 
-/* Ends with a failure; what was already said is kept. */
+/* Ends with a failure; keeps what was said before it. */
 static void fail(struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms)
 {
         struct buf text, record;
@@ -208,21 +190,13 @@ static void fail(struct llm_call *c, const struct llm_failure *f, int64_t retry_
         } else {
                 write_notice(c, f, retry_after_ms, &text);
         }
-        write_record(c, f, &record);
+        write_record(c, *f->text ? f->text : error_kind_name(f->kind), &record);
         finish(c, f->kind, text.data, record.data);
         buf_release(&text);
         buf_release(&record);
 }
 
-static void fail_with(struct llm_call *c, enum error_kind kind, const char *why)
-{
-        struct llm_failure f = { .kind = kind };
-
-        snprintf(f.text, sizeof(f.text), "%s", why);
-        fail(c, &f, -1);
-}
-
-static void end_too_large(struct llm_call *c)
+static void finish_too_large(struct llm_call *c)
 {
         struct buf text, record;
 
@@ -232,109 +206,76 @@ static void end_too_large(struct llm_call *c)
                 buf_addf(&text, "%s\n\n", c->reader.text.data);
         buf_addf(&text, "(The answer breaks off here: it is longer than %zu KB.)",
                  LLM_ANSWER_MAX >> 10);
-        write_record(c,
-                     &(struct llm_failure){ .kind = ERR_LIMIT, .text = "the answer is too large" },
-                     &record);
+        write_record(c, "the answer is too large", &record);
         finish(c, ERR_LIMIT, text.data, record.data);
         buf_release(&text);
         buf_release(&record);
 }
 
-/* Who reads along may have nothing to say; who was asked may not. */
-static bool may_be_silent(const struct llm_call *c)
-{
-        return c->reader.stop == LLM_STOPPED && c->run->mode == MODE_AMBIENT;
-}
-
-static void end_empty(struct llm_call *c)
+/* An ambient turn may stay silent; one that was addressed may not. */
+static void finish_empty(struct llm_call *c)
 {
         const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
         const char *why = "the answer is empty";
         char text[120];
         struct buf record;
 
-        if (may_be_silent(c)) {
+        if (c->reader.stop == LLM_STOPPED && c->run->mode == MODE_AMBIENT) {
                 finish(c, ERR_NONE, "", NULL);
                 return;
         }
         snprintf(text, sizeof(text), "The %s gave an empty answer. Please try again.", it);
         if (c->reader.stop == LLM_LENGTH) {
                 why = "the answer is empty: its tokens were used up before the first word";
-                snprintf(
-                        text, sizeof(text),
-                        "The %s reached its length limit before it answered. Please tell the operator.",
-                        it);
+                snprintf(text, sizeof(text),
+                         "The %s reached its length limit before it answered. "
+                         "Please tell the operator.",
+                         it);
         } else if (c->reader.stop == LLM_FILTERED) {
                 why = "the answer is empty: withheld by the service's filter";
                 snprintf(text, sizeof(text),
                          "The %s's service withheld the answer (content filter).", it);
         }
         buf_init(&record, 0);
-        write_record(c, &(struct llm_failure){ .kind = ERR_PROTOCOL }, &record);
-        buf_addf(&record, ": %s", why);
+        write_record(c, why, &record);
         finish(c, ERR_PROTOCOL, text, record.data);
         buf_release(&record);
 }
 
-static void end_answered(struct llm_call *c)
-{
-        struct buf text;
-
-        if (c->reader.stop != LLM_LENGTH) {
-                finish(c, ERR_NONE, c->reader.text.data, NULL);
-                return;
-        }
-        buf_init(&text, 0);
-        buf_addf(&text, "%s\n\n(The answer reached its length limit.)", c->reader.text.data);
-        finish(c, ERR_NONE, text.data, NULL);
-        buf_release(&text);
-}
-
-/* Everything the service has to say is in. */
+/* The response is complete. */
 static void conclude(struct llm_call *c)
 {
         struct llm_reader *r = &c->reader;
+        struct buf text;
 
-        if (r->failure.kind != ERR_NONE)
+        if (r->failure.kind != ERR_NONE) {
                 fail(c, &r->failure, -1);
-        else if (r->too_large)
-                end_too_large(c);
-        else if (!r->ended && r->stop == LLM_GOES_ON)
-                fail_with(c, ERR_NET, "the stream ended before the answer did");
-        else if (r->text.len == 0)
-                end_empty(c);
-        else
-                end_answered(c);
-}
-
-/* ---- failures that may be tried again ---- */
-
-static enum error_kind kind_of_status(int status)
-{
-        switch (status) {
-        case 401:
-        case 403:
-                return ERR_REFUSED;
-        case 404:
-                return ERR_MISSING;
-        case 408:
-        case 504:
-                return ERR_TIMEOUT;
-        case 429:
-        case 503:
-        case 529:
-                return ERR_LIMIT;
+        } else if (r->too_large) {
+                finish_too_large(c);
+        } else if (!r->ended && r->stop == LLM_GOES_ON) {
+                fail(c,
+                     &(struct llm_failure){ .kind = ERR_NET,
+                                            .text = "the stream ended before the answer did" },
+                     -1);
+        } else if (r->text.len == 0) {
+                finish_empty(c);
+        } else if (r->stop == LLM_LENGTH) {
+                buf_init(&text, 0);
+                buf_addf(&text, "%s\n\n(The answer reached its length limit.)", r->text.data);
+                finish(c, ERR_NONE, text.data, NULL);
+                buf_release(&text);
+        } else {
+                finish(c, ERR_NONE, r->text.data, NULL);
         }
-        if (status >= 500)
-                return ERR_NET;
-        return status >= 400 ? ERR_INVALID : ERR_PROTOCOL;
 }
 
-/* Has the service certainly not worked on the request, and may it do so next time? */
-static bool worth_another_try(const struct llm_call *c, const struct http_result *result,
-                              const struct llm_failure *f)
+/* ---- failures ---- */
+
+/* Did the service certainly not work on the request, and may it do so next time? */
+static bool is_worth_a_retry(const struct llm_call *c, const struct http_result *result,
+                             const struct llm_failure *f)
 {
-        if (f->account || c->tries > c->llm->conf->retries)
+        if (f->account || c->tries > c->llm->conf->retries || result->retry_after_ms > RETRY_MAX_MS)
                 return false;
         if (result->reach == HTTP_NOT_SENT)
                 return f->kind == ERR_NET || f->kind == ERR_TIMEOUT;
@@ -343,46 +284,35 @@ static bool worth_another_try(const struct llm_call *c, const struct http_result
         return result->reach == HTTP_ANSWERED && f->kind == ERR_LIMIT;
 }
 
-static int64_t pause_ms(const struct llm_call *c, int64_t told_ms)
-{
-        int64_t ms = told_ms >= 0 ? told_ms : (int64_t)RETRY_BASE_MS << (c->tries - 1);
-
-        return ms + (int64_t)id_random_below(JITTER_MS + (uint64_t)ms / 4);
-}
-
-static bool try_later(struct llm_call *c, const struct http_result *result,
-                      const struct llm_failure *f)
-{
-        int64_t wait = pause_ms(c, result->retry_after_ms);
-        char label[100];
-
-        if (!worth_another_try(c, result, f) || result->retry_after_ms > RETRY_MAX_MS ||
-            loop_now_ms(c->llm->agent->loop) + wait >= c->deadline_ms)
-                return false;
-        snprintf(label, sizeof(label), "%s, trying again in %" PRId64 " s",
-                 f->kind == ERR_LIMIT ? "the model is busy" : "the model cannot be reached",
-                 (wait + 999) / 1000);
-        c->state = CALL_WAITING;
-        timer_start(c->timer, wait);
-        turn_progress(c->run, label);
-        return true;
-}
-
-static void give_up_or_retry(struct llm_call *c, const struct http_result *result)
+static void retry_or_fail(struct llm_call *c, const struct http_result *result)
 {
         struct llm_failure f = { 0 };
+        int64_t wait = result->retry_after_ms;
+        char label[100];
 
         c->taken = result->reach == HTTP_UNSURE || result->status < 300 || result->status >= 500;
         if (result->reach == HTTP_NOT_SENT)
                 c->taken = false;
         if (result->status >= 300)
-                llm_reader_read_failure(&f, kind_of_status(result->status),
+                llm_reader_read_failure(&f, http_text_status_kind(result->status),
                                         result->body ? result->body : "", result->body_n);
         else
                 llm_reader_read_failure(&f, result->kind, result->why ? result->why : "",
                                         result->why ? strlen(result->why) : 0);
-        if (!try_later(c, result, &f))
+        if (wait < 0)
+                wait = backoff_ms((unsigned)c->tries - 1, RETRY_BASE_MS, RETRY_MAX_MS);
+        wait += (int64_t)id_random_below(JITTER_MS + (uint64_t)wait / 4);
+        if (!is_worth_a_retry(c, result, &f) ||
+            loop_now_ms(c->llm->agent->loop) + wait >= c->deadline_ms) {
                 fail(c, &f, result->retry_after_ms);
+                return;
+        }
+        snprintf(label, sizeof(label), "%s, trying again in %" PRId64 " s",
+                 f.kind == ERR_LIMIT ? "the model is busy" : "the model cannot be reached",
+                 (wait + 999) / 1000);
+        c->state = CALL_WAITING;
+        timer_start(c->timer, wait);
+        turn_progress(c->run, label);
 }
 
 /* ---- the request ---- */
@@ -394,7 +324,7 @@ static void on_text(void *arg, const char *text, size_t n)
         turn_delta(c->run, text, n);
 }
 
-/* Some servers stream when they are not asked, others do not although they are. */
+/* The content type decides: some servers stream unasked, others do not although asked. */
 static void on_head(void *arg, struct http_call *call, int status)
 {
         struct llm_call *c = arg;
@@ -430,39 +360,24 @@ static void on_data(void *arg, const char *bytes, size_t n)
 static void on_done(void *arg, const struct http_result *result)
 {
         struct llm_call *c = arg;
+        bool is_complete = c->reader.ended || c->reader.stop != LLM_GOES_ON;
 
         c->http = NULL;
         timer_stop(c->timer);
-        if (result->status >= 300) {
-                give_up_or_retry(c, result);
+        if (result->status >= 300 ||
+            (result->kind != ERR_NONE && result->kind != ERR_LIMIT && !is_complete)) {
+                retry_or_fail(c, result);
                 return;
         }
-        if (result->kind == ERR_NONE) {
-                if (!c->streaming)
-                        llm_reader_body_end(&c->reader);
-                conclude(c);
-        } else if (c->reader.ended || c->reader.stop != LLM_GOES_ON) {
-                conclude(c);
-        } else if (result->kind == ERR_LIMIT) {
+        if (result->kind == ERR_NONE && !c->streaming)
+                llm_reader_body_end(&c->reader);
+        else if (result->kind == ERR_LIMIT && !is_complete)
                 c->reader.too_large = true;
-                conclude(c);
-        } else {
-                give_up_or_retry(c, result);
-        }
+        conclude(c);
 }
 
-static void on_time(void *arg)
-{
-        struct llm_call *c = arg;
-
-        if (c->state == CALL_LEAVING)
-                conclude(c);
-        else
-                ask(c);
-}
-
-/* The key, and what else the wire wants on every request. */
-static void start_headers(struct call_headers *h, const struct llm *m)
+/* The key and the wire's own header. */
+static void init_headers(struct call_headers *h, const struct llm *m)
 {
         call_headers_init(h);
         call_headers_secret(h, m->wire->key_header, m->conf->key);
@@ -488,7 +403,7 @@ static void ask(struct llm_call *c)
         c->tries++;
         buf_init(&body, 0);
         c->llm->wire->body(c->llm, c->run, &body);
-        start_headers(&h, c->llm);
+        init_headers(&h, c->llm);
         call_headers_add(&h, "Content-Type: %s",
                          c->llm->wire->content_type ? c->llm->wire->content_type
                                                     : "application/json");
@@ -512,7 +427,17 @@ static void ask(struct llm_call *c)
         free(url);
 }
 
-/* ---- hooks ---- */
+static void on_time(void *arg)
+{
+        struct llm_call *c = arg;
+
+        if (c->state == CALL_LEAVING)
+                conclude(c);
+        else
+                ask(c);
+}
+
+/* ---- agent_ops ---- */
 
 void llm_start(struct agent *a, struct turn_run *run)
 {
@@ -532,8 +457,8 @@ void llm_cancel(struct agent *a, struct turn_run *run)
         const struct llm *m = a->self;
         struct llm_call *c = run->agent_data;
 
-        if (m->wire->stop)
-                m->wire->stop(m, &c->reader, run);
+        if (m->wire->cancel)
+                m->wire->cancel(m, &c->reader, run);
         call_free(c);
         run->agent_data = NULL;
 }
@@ -542,20 +467,11 @@ int llm_check_conf(struct settings_source *src, const char *path, const void *se
                    struct error *err)
 {
         const struct llm_conf *conf = settings;
-        const char *wrong = NULL;
-        char *at;
-        int rc;
 
-        if (!call_headers_fit(conf->key))
-                wrong = "holds a blank or a line end, which no key has";
-        if (!(conf->key && secret_length(conf->key)) && !conf->base_url)
-                wrong = "is needed for the public service";
-        if (!wrong)
-                return 0;
-        at = *path ? mem_printf("%s.apiKey", path) : mem_strdup("apiKey");
-        rc = settings_error(src, at, err, "%s", wrong);
-        free(at);
-        return rc;
+        if (!conf->base_url && !(conf->key && secret_length(conf->key)))
+                return settings_member_error(src, path, "apiKey", err,
+                                             "is needed for the public service");
+        return call_headers_check_key(src, path, conf->key, err);
 }
 
 int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
@@ -576,17 +492,15 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
         return 0;
 }
 
-/* ---- health: the list of models, which costs nothing ---- */
-
+/* Lists the models, which costs nothing; a server without a list is still there. */
 void llm_check_health(struct agent *a, void *token)
 {
-        /* a server without that list is still there */
         static const int without_list[] = { 404, 405, 0 };
         struct llm *m = a->self;
         char *url = mem_printf("%s%s", m->base, m->wire->health);
         struct call_headers h;
 
-        start_headers(&h, m);
+        init_headers(&h, m);
         call_headers_run(&h, NULL);
         health_probe_start(&m->probes, a, token,
                            &(struct http_request){ .url = url, .headers = h.list }, without_list);

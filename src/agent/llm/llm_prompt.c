@@ -1,6 +1,3 @@
-/*
- * The conversation as a language model reads it.
- */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,16 +9,15 @@
 
 #define NAME_MAX_BYTES 64
 
-/* Messages under construction: neighbours of the same role become one. */
-struct prompt {
+struct llm_prompt {
         struct buf *out;
         const char *role; /* of the message in `text`; NULL: none yet */
         struct buf text;
         bool group; /* several people may speak */
-        bool begun; /* a person has said something */
+        bool begun; /* a person has spoken */
 };
 
-static void flush(struct prompt *p)
+static void flush(struct llm_prompt *p)
 {
         if (!p->role)
                 return;
@@ -33,7 +29,7 @@ static void flush(struct prompt *p)
         p->role = NULL;
 }
 
-/* "[Ann]: ", without what would let a name pretend to be somebody else's line. */
+/* "[Ann]: ", without characters by which a name could imitate another person's line. */
 static void add_name(struct buf *out, const char *name)
 {
         size_t n = utf8_prefix(name, strlen(name), UTF8_BYTES, NAME_MAX_BYTES);
@@ -47,11 +43,11 @@ static void add_name(struct buf *out, const char *name)
         buf_addstr(out, "]: ");
 }
 
-static void add(struct prompt *p, const char *role, const char *name, const char *text)
+static void add(struct llm_prompt *p, const char *role, const char *name, const char *text)
 {
         bool person = strcmp(role, "user") == 0;
 
-        /* services refuse empty messages, and some want the first one to be a person's */
+        /* services refuse empty messages, and some require a person's message first */
         if (!text || !*text || (!person && !p->begun))
                 return;
         p->begun = true;
@@ -65,30 +61,20 @@ static void add(struct prompt *p, const char *role, const char *name, const char
         buf_addstr(&p->text, text);
 }
 
-static const char *sender(const struct incoming *in)
+static const char *sender_name(const struct incoming *in)
 {
         if (in->sender_name && *in->sender_name)
                 return in->sender_name;
-        if (in->sender_username && *in->sender_username)
-                return in->sender_username;
-        return in->sender_id;
-}
-
-static void add_input(struct prompt *p, const struct incoming *in)
-{
-        struct buf text;
-
-        buf_init(&text, 0);
-        message_text_add(&text, in);
-        add(p, "user", sender(in), text.data);
-        buf_release(&text);
+        return in->sender_username && *in->sender_username ? in->sender_username : in->sender_id;
 }
 
 void llm_prompt_write(struct buf *out, const struct turn_run *run)
 {
-        struct prompt p = { .out = out };
+        struct llm_prompt p = { .out = out };
+        struct buf text;
 
         buf_init(&p.text, 0);
+        buf_init(&text, 0);
         for (unsigned i = 0; i < run->input_count; i++)
                 p.group = p.group || run->inputs[i]->chat != CHAT_DM;
         for (unsigned i = 0; i < run->history_count; i++) {
@@ -97,8 +83,12 @@ void llm_prompt_write(struct buf *out, const struct turn_run *run)
                 add(&p, strcmp(l->role, "assistant") == 0 ? "assistant" : "user",
                     l->display ? l->display : l->name, l->text);
         }
-        for (unsigned i = 0; i < run->input_count; i++)
-                add_input(&p, run->inputs[i]);
+        for (unsigned i = 0; i < run->input_count; i++) {
+                buf_clear(&text);
+                message_text_add(&text, run->inputs[i]);
+                add(&p, "user", sender_name(run->inputs[i]), text.data);
+        }
         flush(&p);
+        buf_release(&text);
         buf_release(&p.text);
 }

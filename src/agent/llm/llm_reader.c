@@ -5,9 +5,10 @@
 #include "agent/llm/llm.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 
-#define TOKENS_MAX 1000000000 /* sums and prices stay far from overflow */
+#define TOKENS_MAX 1000000000 /* keeps sums and prices far from overflow */
 
 static void on_event(void *arg, const char *event, const char *id, const char *data, size_t n)
 {
@@ -34,7 +35,7 @@ void llm_reader_release(struct llm_reader *r)
         buf_release(&r->text);
 }
 
-static int verdict(const struct llm_reader *r)
+static int result(const struct llm_reader *r)
 {
         return r->failure.kind != ERR_NONE || r->too_large ? -1 : 0;
 }
@@ -43,27 +44,27 @@ int llm_reader_stream(struct llm_reader *r, const char *bytes, size_t n)
 {
         if (sse_reader_feed(&r->sse, bytes, n) < 0)
                 llm_reader_fail(r, ERR_PROTOCOL, "an event of the stream is too large");
-        return verdict(r);
+        return result(r);
 }
 
 int llm_reader_body(struct llm_reader *r, const char *bytes, size_t n)
 {
         if (buf_add(&r->body, bytes, n) < 0)
                 r->too_large = true;
-        return verdict(r);
+        return result(r);
 }
 
 int llm_reader_body_end(struct llm_reader *r)
 {
         json_t *answer;
 
-        if (verdict(r) < 0)
+        if (result(r) < 0)
                 return -1;
         answer = llm_reader_json(r, r->body.data, r->body.len);
         if (answer)
                 r->wire->answer(r, answer);
         json_decref(answer);
-        return verdict(r);
+        return result(r);
 }
 
 void llm_reader_text(struct llm_reader *r, const char *text)
@@ -81,10 +82,10 @@ void llm_reader_text(struct llm_reader *r, const char *text)
                 r->on_text(r->arg, text, n);
 }
 
-/* Foreign text, made harmless: printable, short, without secrets. */
-static void keep_message(struct llm_failure *f, const char *text)
+/* Makes foreign text harmless: printable, short, without secrets. */
+static void set_message(struct llm_failure *f, const char *text)
 {
-        /* redacted before it is cut, lest half a secret remain */
+        /* redact before cutting, or half a secret could remain */
         char *clean = utf8_clean(text, strlen(text));
 
         log_redact(clean);
@@ -102,7 +103,7 @@ void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *tex
         if (r->failure.kind != ERR_NONE)
                 return;
         r->failure.kind = kind;
-        keep_message(&r->failure, text);
+        set_message(&r->failure, text);
 }
 
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n)
@@ -128,19 +129,6 @@ int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback)
         return n < TOKENS_MAX ? n : TOKENS_MAX;
 }
 
-/* "type", "code" and "message" of an error as one text; a missing one is left out. */
-static void describe(const json_t *error, struct buf *out)
-{
-        static const char *const keys[] = { "type", "code", "message" };
-
-        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-                const char *value = json_str(error, keys[i], NULL);
-
-                if (value && *value)
-                        buf_addf(out, "%s%s", out->len ? ": " : "", value);
-        }
-}
-
 static bool says(const json_t *error, const char *word)
 {
         return strstr(json_str(error, "type", ""), word) ||
@@ -150,32 +138,34 @@ static bool says(const json_t *error, const char *word)
 void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
                              size_t n)
 {
+        static const char *const keys[] = { "type", "code", "message" };
         json_t *answer = json_read(body, n, NULL);
         const json_t *error = json_object_get(answer, "error");
-        struct buf said;
+        struct buf text;
 
-        buf_init(&said, 0);
+        buf_init(&text, 0);
         f->kind = kind;
         if (json_is_object(error)) {
                 f->account = says(error, "insufficient_quota") || says(error, "billing");
                 f->too_long = says(error, "context_length_exceeded") ||
                               strstr(json_str(error, "message", ""), "prompt is too long");
-                describe(error, &said);
-                /* a refused key is often quoted in part */
-                if (kind == ERR_REFUSED) {
-                        buf_clear(&said);
-                        buf_addstr(&said, json_str(error, "type", ""));
+                /* a message about a refused key often quotes part of it */
+                for (size_t i = 0; i < (kind == ERR_REFUSED ? 1 : COUNT(keys)); i++) {
+                        const char *value = json_str(error, keys[i], "");
+
+                        if (*value)
+                                buf_addf(&text, "%s%s", text.len ? ": " : "", value);
                 }
         } else if (json_is_string(error)) {
-                buf_addstr(&said, json_string_value(error));
+                buf_addstr(&text, json_string_value(error));
         } else if (json_is_string(json_object_get(answer, "detail"))) {
-                buf_addstr(&said, json_str(answer, "detail", ""));
+                buf_addstr(&text, json_str(answer, "detail", ""));
         } else if (kind != ERR_REFUSED) {
-                buf_add(&said, body, strnlen(body, n));
+                buf_add(&text, body, strnlen(body, n));
         }
         if (f->account)
                 f->kind = ERR_REFUSED;
-        keep_message(f, said.data);
-        buf_release(&said);
+        set_message(f, text.data);
+        buf_release(&text);
         json_decref(answer);
 }

@@ -1,9 +1,9 @@
 /*
- * openai: chat completions, as OpenAI and many local servers speak them.
+ * openai: chat completions, spoken by OpenAI and many local servers.
  *
  * A stream is a sequence of chunks {"choices": [{"delta": {"content": ...}, "finish_reason":
- * ...}]}, then (with stream_options.include_usage) one with "usage" and no choices, then the word
- * [DONE]. https://platform.openai.com/docs/api-reference/chat
+ * ...}]}, then (with stream_options.include_usage) one with "usage" and no choices, then [DONE].
+ * https://platform.openai.com/docs/api-reference/chat
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 
-/* OpenAI's newer models refuse max_tokens; many other servers know nothing else. */
+/* OpenAI's newer models refuse max_tokens; many other servers know only that. */
 static const char *max_tokens_key(const struct llm *m)
 {
         return strcmp(m->base, openai_wire.base) == 0 ? "max_completion_tokens" : "max_tokens";
@@ -85,7 +85,8 @@ static void read_message(struct llm_reader *r, const json_t *message)
         llm_reader_text(r, json_str(message, "refusal", NULL));
 }
 
-static bool is_error(struct llm_reader *r, const json_t *answer)
+/* False: the answer holds no error. */
+static bool read_error(struct llm_reader *r, const json_t *answer)
 {
         json_t *error = json_object_get(answer, "error");
         char *text;
@@ -109,7 +110,7 @@ static void on_event(struct llm_reader *r, const char *event, const char *data, 
                 return;
         }
         chunk = llm_reader_json(r, data, n);
-        if (chunk && !is_error(r, chunk)) {
+        if (chunk && !read_error(r, chunk)) {
                 choice = json_array_get(json_object_get(chunk, "choices"), 0);
                 read_usage(r, chunk);
                 read_message(r, json_object_get(choice, "delta"));
@@ -122,7 +123,7 @@ static void on_answer(struct llm_reader *r, const json_t *answer)
 {
         const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
 
-        if (is_error(r, answer))
+        if (read_error(r, answer))
                 return;
         if (!json_is_object(choice)) {
                 llm_reader_fail(r, ERR_PROTOCOL, "the answer has no choices");
@@ -156,8 +157,8 @@ static int openai_open(struct agent *a, struct error *err)
 
 const struct agent_ops openai_agent = {
         .type = "openai",
-        .help = "A model behind OpenAI's chat completions: OpenAI itself, or a local server that "
-                "speaks the same.",
+        .help = "A model behind OpenAI's chat completions: OpenAI itself, or a server that speaks "
+                "the same protocol.",
         .can = LLM_ABILITIES,
         .settings = llm_settings,
         .conf_size = sizeof(struct llm_conf),

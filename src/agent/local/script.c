@@ -1,12 +1,11 @@
 /*
  * script: answers from a file, for tests and demonstrations.
  *
- * The file is text; each line is a verb and its words, empty lines and lines that begin with # do
- * not count. A rule begins with `when` and a pattern (* and ? as in file names, upper and lower
- * case alike) for the whole text of the message; the first rule that fits answers. The lines below
- * it are performed in order:
+ * Each line is a verb and its words; empty lines and lines that start with # are ignored. A rule
+ * starts with `when` and a pattern (* and ? as in file names, case-insensitive) for the whole text
+ * of the message; the first matching rule answers. Its lines are performed in order:
  *
- *     # a greeting, with a pause before it
+ *     # a greeting, after a pause
  *     when hello*
  *         wait 50
  *         say Hi there.
@@ -26,14 +25,16 @@
  *         say You said: {text}
  *
  *   say TEXT        a line of the answer; several are joined by line ends
- *   piece TEXT      a streamed piece, added as it is; "in quotes" (as in JSON) keeps blanks and
+ *   piece TEXT      a streamed piece, added as it is; in quotes, as in JSON, it keeps blanks and
  *                   knows \n
- *   wait MS         a pause                       progress TEXT   news about the work
- *   fail KIND TEXT  ends as a failure of that kind ("timeout", "limit", "net", ...); the text is
- *   what the user gets
- *   hang            never ends                    once            the rule fits one time only
+ *   wait MS         a pause
+ *   progress TEXT   a progress label
+ *   fail KIND TEXT  ends with a failure of that kind ("timeout", "limit", "net", ...); TEXT is the
+ *                   notice for the user
+ *   hang            never ends
+ *   once            the rule matches only once
  *
- * In say and piece {text} stands for the message. The file is read when the agent is opened.
+ * In say and piece {text} stands for the message. The file is read when the agent opens.
  */
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -57,16 +58,16 @@ struct script_conf {
 
 static const struct setting settings[] = {
         { "file", SETTING_STRING, NULL, 1, 4096,
-          .help = "The script; relative to the data directory. Its form is described in "
-                  "`src/agent/script.c`.",
+          .help = "The script; relative to the data directory. `src/agent/local/script.c` "
+                  "describes its form.",
           .at = offsetof(struct script_conf, file) },
         SETTING_END
 };
 
-enum verb { VERB_SAY, VERB_PIECE, VERB_WAIT, VERB_PROGRESS, VERB_FAIL, VERB_HANG };
+enum script_verb { VERB_SAY, VERB_PIECE, VERB_WAIT, VERB_PROGRESS, VERB_FAIL, VERB_HANG };
 
 struct script_line {
-        enum verb verb;
+        enum script_verb verb;
         int64_t ms;
         enum error_kind kind;
         char *text;
@@ -100,28 +101,11 @@ static void script_free(struct script *s)
         free(s);
 }
 
-static struct script_line *add_line(struct script_rule *r, enum verb verb, const char *text)
+static struct script_line *add_line(struct script_rule *r, enum script_verb verb, const char *text)
 {
         r->lines = mem_realloc(r->lines, (r->count + 1) * sizeof(*r->lines));
         r->lines[r->count] = (struct script_line){ .verb = verb, .text = mem_strdup(text) };
         return &r->lines[r->count++];
-}
-
-static void add_rule(struct script *s, const char *pattern)
-{
-        s->rules = mem_realloc(s->rules, (s->count + 1) * sizeof(*s->rules));
-        s->rules[s->count++] = (struct script_rule){ .pattern = mem_strdup(pattern) };
-}
-
-static int read_wait(struct script_rule *r, const char *rest, struct error *err)
-{
-        char *end;
-        long long ms = strtoll(rest, &end, 10);
-
-        if (end == rest || *end || ms < 0 || ms > 3600000)
-                return error_set(err, ERR_INVALID, "'wait' needs milliseconds (0 to 3600000)");
-        add_line(r, VERB_WAIT, NULL)->ms = ms;
-        return 0;
 }
 
 static int read_piece(struct script_rule *r, const char *rest, struct error *err)
@@ -161,19 +145,29 @@ static int read_fail(struct script_rule *r, const char *rest, struct error *err)
 static int read_verb(struct script *s, const char *verb, const char *rest, struct error *err)
 {
         struct script_rule *r = s->count ? &s->rules[s->count - 1] : NULL;
+        char *end;
+        long long ms;
 
         if (strcmp(verb, "when") == 0) {
-                add_rule(s, *rest ? rest : "*");
+                s->rules = mem_realloc(s->rules, (s->count + 1) * sizeof(*s->rules));
+                s->rules[s->count++] =
+                        (struct script_rule){ .pattern = mem_strdup(*rest ? rest : "*") };
                 return 0;
         }
         if (!r)
                 return error_set(err, ERR_INVALID, "'%s' stands before the first 'when'", verb);
-        if (strcmp(verb, "wait") == 0)
-                return read_wait(r, rest, err);
         if (strcmp(verb, "piece") == 0)
                 return read_piece(r, rest, err);
         if (strcmp(verb, "fail") == 0)
                 return read_fail(r, rest, err);
+        if (strcmp(verb, "wait") == 0) {
+                ms = strtoll(rest, &end, 10);
+                if (end == rest || *end || ms < 0 || ms > 3600000)
+                        return error_set(err, ERR_INVALID,
+                                         "'wait' needs milliseconds (0 to 3600000)");
+                add_line(r, VERB_WAIT, NULL)->ms = ms;
+                return 0;
+        }
         if (strcmp(verb, "say") == 0)
                 add_line(r, VERB_SAY, rest);
         else if (strcmp(verb, "progress") == 0)
@@ -190,7 +184,7 @@ static int read_verb(struct script *s, const char *verb, const char *rest, struc
         return 0;
 }
 
-/* Cuts the text into lines in place. */
+/* Splits the text into lines in place. */
 static int read_script(struct script *s, char *text, struct error *err)
 {
         char *following;
@@ -248,19 +242,19 @@ static void script_close(struct agent *a)
 
 /* ---- performing ---- */
 
-static struct script_rule *find(struct script *s, const char *heard)
+static struct script_rule *find(struct script *s, const char *message)
 {
         for (size_t i = 0; i < s->count; i++) {
                 struct script_rule *r = &s->rules[i];
 
                 if (!(r->once && r->used) &&
-                    fnmatch(r->pattern, heard, FNM_CASEFOLD | FNM_NOESCAPE) == 0)
+                    fnmatch(r->pattern, message, FNM_CASEFOLD | FNM_NOESCAPE) == 0)
                         return r;
         }
         return NULL;
 }
 
-static void say(struct canned_reply *p, const char *text, const char *heard, bool new_line)
+static void say(struct canned_reply *c, const char *text, const char *message, bool new_line)
 {
         struct buf b;
         const char *mark;
@@ -270,15 +264,15 @@ static void say(struct canned_reply *p, const char *text, const char *heard, boo
                 buf_addch(&b, '\n');
         while ((mark = strstr(text, "{text}"))) {
                 buf_add(&b, text, (size_t)(mark - text));
-                buf_addstr(&b, heard);
+                buf_addstr(&b, message);
                 text = mark + strlen("{text}");
         }
         buf_addstr(&b, text);
-        canned_reply_say(p, b.data, b.len);
+        canned_reply_say(c, b.data, b.len);
         buf_release(&b);
 }
 
-static void perform(struct canned_reply *p, const struct script_rule *r, const char *heard)
+static void perform(struct canned_reply *c, const struct script_rule *r, const char *message)
 {
         bool said = false;
 
@@ -287,23 +281,23 @@ static void perform(struct canned_reply *p, const struct script_rule *r, const c
 
                 switch (l->verb) {
                 case VERB_WAIT:
-                        canned_reply_wait(p, l->ms);
+                        canned_reply_wait(c, l->ms);
                         break;
                 case VERB_PROGRESS:
-                        canned_reply_progress(p, l->text);
+                        canned_reply_progress(c, l->text);
                         break;
                 case VERB_HANG:
-                        canned_reply_hang(p);
+                        canned_reply_hang(c);
                         break;
                 case VERB_FAIL:
-                        canned_reply_fail(p, l->kind, l->text, "the script says so");
+                        canned_reply_fail(c, l->kind, l->text, "the script says so");
                         break;
                 case VERB_SAY:
-                        say(p, l->text, heard, said);
+                        say(c, l->text, message, said);
                         said = true;
                         break;
                 case VERB_PIECE:
-                        say(p, l->text, heard, false);
+                        say(c, l->text, message, false);
                         said = true;
                         break;
                 }
@@ -312,19 +306,19 @@ static void perform(struct canned_reply *p, const struct script_rule *r, const c
 
 static void start(struct agent *a, struct turn_run *run)
 {
-        struct canned_reply *p = canned_reply_new(a, run);
-        char *heard = message_text_of_run(run);
-        struct script_rule *r = find(a->self, heard);
+        struct canned_reply *c = canned_reply_new(a, run);
+        char *message = message_text_of_run(run);
+        struct script_rule *r = find(a->self, message);
 
         if (r) {
                 r->used = true;
-                perform(p, r, heard);
+                perform(c, r, message);
         } else {
-                canned_reply_fail(p, ERR_MISSING, "The script has no answer to that.",
-                                  "no rule of the script fits");
+                canned_reply_fail(c, ERR_MISSING, "The script has no answer to that.",
+                                  "no rule of the script matches");
         }
-        canned_reply_start(p);
-        free(heard);
+        canned_reply_start(c);
+        free(message);
 }
 
 const struct agent_ops script_agent = {
