@@ -190,7 +190,9 @@ static int open_road(struct daemon *d, struct error *err)
                 .agents = { .agents = d->agents,
                             .abilities = agents_abilities,
                             .start = agents_start,
-                            .cancel = agents_cancel },
+                            .cancel = agents_cancel,
+                            .answer = agents_answer,
+                            .late_replies = agents_late_replies },
                 .platforms = { .adapters = d->adapters,
                                .abilities = adapters_abilities,
                                .ready = adapters_ready,
@@ -217,9 +219,7 @@ static int64_t person_of(void *daemon, const char *platform, const char *user)
 static int connect_parties(struct daemon *d, struct error *err)
 {
         adapters_set_road(d->adapters, d->road);
-        if (agents_set_outlet(d->agents,
-                              &(struct agents_outlet){ d->store, d->bus, d->road, outbox_submit },
-                              err) < 0)
+        if (agents_connect(d->agents, &(struct agents_env){ d->store, d->bus, d->road }, err) < 0)
                 return -1;
         agents_set_persons(d->agents, person_of, d);
         if (daemon_config_apply(d, d->config, err) < 0) {

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "base/mem.h"
 
 #define KINDS_MAX 32

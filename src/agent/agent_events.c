@@ -1,9 +1,7 @@
 /*
- * What happens to agents, in the journal: circuits that open and close, and who took over whose
- * turn.
+ * Journals circuits that open and close, and turns that fail over.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/agents_private.h"
 #include "base/jsonw.h"
@@ -17,41 +15,36 @@ struct event_write {
         LIST_ENTRY(event_write) next;
 };
 
-static void write_free(struct event_write *n)
-{
-        if (n->all)
-                LIST_REMOVE(n, next);
-        free(n->event);
-        bus_batch_release(&n->batch);
-        free(n);
-}
-
 static int append_event(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct event_write *n = arg;
+        struct event_write *w = arg;
 
-        bus_batch_reset(&n->batch);
-        return bus_append(tx, &n->batch, n->event, NULL, err) < 0 ? -1 : 0;
+        bus_batch_reset(&w->batch);
+        return bus_append(tx, &w->batch, w->event, NULL, err) < 0 ? -1 : 0;
 }
 
 static void on_written(void *arg, const struct error *err)
 {
-        struct event_write *n = arg;
+        struct event_write *w = arg;
 
         if (err)
-                log_warn("cannot journal an event", LOG_S("type", n->event->type),
+                log_warn("cannot journal an event", LOG_S("type", w->event->type),
                          LOG_S("why", err->text));
-        else if (n->all)
-                bus_publish(n->all->answers.outlet.bus, &n->batch);
-        write_free(n);
+        else if (w->all)
+                bus_publish(w->all->env.bus, &w->batch);
+        if (w->all)
+                LIST_REMOVE(w, next);
+        free(w->event);
+        bus_batch_release(&w->batch);
+        free(w);
 }
 
-/* Takes the payload over. */
+/* Takes over the payload. run may be NULL. */
 static void journal(struct agents *as, const char *type, const struct turn_run *run,
                     struct buf *payload)
 {
         struct bus_event e = { .type = type, .payload = payload->data };
-        struct event_write *n;
+        struct event_write *w;
 
         if (run) {
                 e.adapter = run->adapter;
@@ -59,27 +52,27 @@ static void journal(struct agents *as, const char *type, const struct turn_run *
                 e.thread = run->thread;
                 e.trace = run->trace;
         }
-        if (as->answers.outlet.store) {
-                n = mem_zalloc(sizeof(*n));
-                n->all = as;
-                n->event = bus_event_dup(&e);
-                LIST_INSERT_HEAD(&as->event_writes, n, next);
-                store_write(as->answers.outlet.store, append_event, on_written, n);
+        if (as->env.store) {
+                w = mem_zalloc(sizeof(*w));
+                w->all = as;
+                w->event = bus_event_dup(&e);
+                LIST_INSERT_HEAD(&as->event_writes, w, next);
+                store_write(as->env.store, append_event, on_written, w);
         }
         buf_release(payload);
 }
 
-void agent_event_circuit(struct agent_slot *in, const char *type)
+void agent_event_circuit(struct agent_slot *s, const char *type)
 {
         struct buf payload;
 
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
-        jsonw_str(&payload, "agent", in->agent.name);
-        jsonw_int(&payload, "failures", in->breaker.failures);
-        jsonw_opt(&payload, "why", in->breaker.state == BREAKER_CLOSED ? NULL : in->last_failure);
+        jsonw_str(&payload, "agent", s->agent.name);
+        jsonw_int(&payload, "failures", s->breaker.failures);
+        jsonw_opt(&payload, "why", s->breaker.state == BREAKER_CLOSED ? NULL : s->last_failure);
         jsonw_close(&payload, '}');
-        journal(in->all, type, NULL, &payload);
+        journal(s->all, type, NULL, &payload);
 }
 
 void agent_event_failover(struct agents *as, const struct turn_run *run, const char *from,
@@ -99,10 +92,10 @@ void agent_event_failover(struct agents *as, const struct turn_run *run, const c
 
 void agent_events_drop(struct agents *as)
 {
-        struct event_write *n;
+        struct event_write *w;
 
-        while ((n = LIST_FIRST(&as->event_writes))) {
-                LIST_REMOVE(n, next);
-                n->all = NULL;
+        while ((w = LIST_FIRST(&as->event_writes))) {
+                LIST_REMOVE(w, next);
+                w->all = NULL;
         }
 }

@@ -1,15 +1,14 @@
 /*
- * Turns at the registry: who takes one, when, and what happens when that one cannot.
+ * Turns at the registry: which agent gets one, when, and what happens when it cannot.
  *
- *     agents_start ──► place ──► WAITS ──► WORKS ──► agent_finish ──► turn_finish
- *                        ▲         │         │
- *                        └─────────┴─────────┘  failover: another agent of the list, with the same
- *                                               turn key
- *                        └──► REFUSED ──► turn_finish, from the loop
+ *     agents_start ──► place ──► WAITING ──► WORKING ──► agent_finish ──► turn_finish
+ *                        │          ▲           │
+ *                        │          └───────────┘  failover: the next agent of the list, with the
+ *                        │                         same turn key
+ *                        └──► REFUSED ──► turn_finish, by the timer
  *
  * Another agent is asked only when the first certainly did nothing: its circuit is open, its queue
- * is full, or its call failed without effect (EFFECT_NONE). A turn is never worked on twice by
- * accident.
+ * is full, or its call failed without effect. No turn is worked on twice by accident.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,111 +16,114 @@
 #include <string.h>
 
 #include "agent/agents_private.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
-static void place(struct agents *as, struct agent_run *r, struct agent_slot *in);
-
-static const struct agent_common *common_of(const struct agent_slot *in)
-{
-        return &in->conf->common;
-}
+#define NOT_CONFIGURED "Nobody is there to answer: the agent is not configured."
 
 void agent_runs_init(struct agents *as)
 {
         for (size_t i = 0; i < RUN_BUCKETS; i++)
-                LIST_INIT(&as->running[i]);
+                LIST_INIT(&as->runs[i]);
         TAILQ_INIT(&as->refused);
 }
 
-static struct agent_run_list *bucket(struct agents *as, int64_t turn)
+static struct agent_run_list *bucket(struct agents *as, const struct turn_run *run)
 {
-        return &as->running[(uint64_t)turn % RUN_BUCKETS];
-}
-
-static void run_free(struct agents *as, struct agent_run *r)
-{
-        LIST_REMOVE(r, next);
-        if (r->state == AGENT_RUN_REFUSED)
-                TAILQ_REMOVE(&as->refused, r, next_refused);
-        buf_release(&r->record);
-        free(r);
+        return &as->runs[(uint64_t)run->id % RUN_BUCKETS];
 }
 
 static struct agent_run *find_run(struct agents *as, const struct turn_run *run)
 {
         struct agent_run *r;
 
-        LIST_FOREACH(r, bucket(as, run->id), next) {
+        LIST_FOREACH(r, bucket(as, run), next) {
                 if (r->run == run)
                         return r;
         }
         return NULL;
 }
 
-struct agent_run *agent_runs_find(struct agents *as, int64_t turn)
+static void run_free(struct agents *as, struct agent_run *r)
 {
-        struct agent_run *r;
-
-        LIST_FOREACH(r, bucket(as, turn), next) {
-                if (r->run->id == turn && r->on)
-                        return r;
-        }
-        return NULL;
+        LIST_REMOVE(r, next);
+        if (r->state == AGENT_RUN_REFUSED)
+                TAILQ_REMOVE(&as->refused, r, in_queue);
+        buf_release(&r->record);
+        free(r);
 }
 
-/* Its instance has nothing to do with it any more. */
+/* ---- the queue of a slot ---- */
+
+static bool has_place(const struct agent_slot *s)
+{
+        int64_t places = s->conf->common.concurrency;
+
+        return places == 0 || (int64_t)s->working < places;
+}
+
+static bool has_queue_room(const struct agent_slot *s)
+{
+        return (int64_t)s->waiting < s->conf->common.queue;
+}
+
+static void enqueue(struct agent_run *r, struct agent_slot *s)
+{
+        r->slot = s;
+        r->state = AGENT_RUN_WAITING;
+        TAILQ_INSERT_TAIL(&s->queue, r, in_queue);
+        s->waiting++;
+        s->holds++;
+}
+
+/* Takes the turn from its agent. */
 static void leave(struct agent_run *r)
 {
-        struct agent_slot *in = r->on;
+        struct agent_slot *s = r->slot;
 
-        if (!in)
+        if (!s)
                 return;
-        queue_remove(&in->queue, &r->entry);
-        if (r->state == AGENT_RUN_WORKING)
-                in->queue.working--;
-        if (in->queue.waiting > 0)
-                timer_start(in->all->deferred, 0);
-        r->on = NULL;
-        agent_slot_release(in);
+        if (r->state == AGENT_RUN_WAITING) {
+                TAILQ_REMOVE(&s->queue, r, in_queue);
+                s->waiting--;
+        } else {
+                s->working--;
+        }
+        if (s->waiting > 0)
+                timer_start(s->all->deferred, 0);
+        r->slot = NULL;
+        agent_slot_release(s);
 }
 
-/* ---- refusals and failover ---- */
-
-/* Ended by the loop: the road must not hear of it before the start hook has returned. */
-static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, const char *notice)
-{
-        r->state = AGENT_RUN_REFUSED;
-        TAILQ_INSERT_TAIL(&as->refused, r, next_refused);
-        timer_start(as->deferred, 0);
-        r->why = why;
-        snprintf(r->notice, sizeof(r->notice), "%s", notice);
-}
+/* ---- failover and refusal ---- */
 
 static void add_record(struct agent_run *r, const char *agent, const char *why)
 {
         buf_addf(&r->record, "%s%s: %s", r->record.len ? "; " : "", agent, why);
 }
 
-static bool could_take(const struct agent_slot *in, int64_t now_ms)
+/* Ends the turn by the timer: turn_finish must not come before the start slot has returned. */
+static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, const char *notice)
 {
-        return !breaker_blocks(&in->breaker, now_ms) &&
-               (queue_has_place(&in->queue, common_of(in)->concurrency) ||
-                queue_has_room(&in->queue, common_of(in)->queue));
+        r->state = AGENT_RUN_REFUSED;
+        TAILQ_INSERT_TAIL(&as->refused, r, in_queue);
+        timer_start(as->deferred, 0);
+        r->why = why;
+        snprintf(r->notice, sizeof(r->notice), "%s", notice);
 }
 
-/* The next agent of the list that can take it; NULL: none. */
-static struct agent_slot *next_choice(struct agents *as, struct agent_run *r)
+/* The next agent of the failover list that can take the turn; NULL: none. */
+static struct agent_slot *next_agent(struct agents *as, struct agent_run *r)
 {
         const struct agent_slot *first = map_get(&as->live, r->run->agent);
-        const struct setting_list *others = first ? &common_of(first)->failover : NULL;
+        const struct setting_list *others = first ? &first->conf->common.failover : NULL;
 
-        while (others && r->at < others->count) {
-                struct agent_slot *in = map_get(&as->live, others->items[r->at++]);
+        while (others && r->tried < others->count) {
+                struct agent_slot *s = map_get(&as->live, others->items[r->tried++]);
 
-                if (in && in != first && could_take(in, loop_now_ms(as->loop)))
-                        return in;
+                if (s && s != first && !breaker_blocks(&s->breaker, loop_now_ms(as->loop)) &&
+                    (has_place(s) || has_queue_room(s)))
+                        return s;
         }
         return NULL;
 }
@@ -129,143 +131,112 @@ static struct agent_slot *next_choice(struct agents *as, struct agent_run *r)
 /* Gives the turn to the next agent of the list. False: there is none. */
 static bool fail_over(struct agents *as, struct agent_run *r, const char *from, const char *why)
 {
-        struct agent_slot *in = next_choice(as, r);
+        struct agent_slot *s = next_agent(as, r);
 
-        if (!in)
+        if (!s)
                 return false;
-        log_warn("another agent takes over", LOG_S("turn", r->run->key), LOG_S("from", from),
-                 LOG_S("to", in->agent.name), LOG_S("why", why));
-        agent_event_failover(as, r->run, from, in->agent.name, why);
+        log_warn("failing over to another agent", LOG_S("turn", r->run->key), LOG_S("from", from),
+                 LOG_S("to", s->agent.name), LOG_S("why", why));
+        agent_event_failover(as, r->run, from, s->agent.name, why);
         add_record(r, from, why);
-        r->on = in;
-        r->state = AGENT_RUN_WAITING;
-        in->holds++;
-        /* never at once: we may be inside a callback of the one that failed */
-        queue_push(&in->queue, &r->entry);
+        /* started by the timer: this may be a callback of the agent that failed */
+        enqueue(r, s);
         timer_start(as->deferred, 0);
         return true;
 }
 
-static void give_away_or_refuse(struct agents *as, struct agent_run *r, const struct agent_slot *in,
+static void fail_over_or_refuse(struct agents *as, struct agent_run *r, const struct agent_slot *s,
                                 enum error_kind kind, const char *notice, const char *why)
 {
-        if (fail_over(as, r, in->agent.name, why))
+        if (fail_over(as, r, s->agent.name, why))
                 return;
-        add_record(r, in->agent.name, why);
+        add_record(r, s->agent.name, why);
         refuse(as, r, kind, notice);
 }
 
-static void on_blocked(struct agents *as, struct agent_run *r, const struct agent_slot *in)
+static void on_circuit_open(struct agents *as, struct agent_run *r, const struct agent_slot *s)
 {
         char why[300];
 
         snprintf(why, sizeof(why), "its circuit is open after %" PRId64 " failures, the last: %s",
-                 in->breaker.failures, in->last_failure);
-        give_away_or_refuse(as, r, in, ERR_LIMIT,
+                 s->breaker.failures, s->last_failure);
+        fail_over_or_refuse(as, r, s, ERR_LIMIT,
                             "The agent is not available right now. Please try again later.", why);
-}
-
-static void on_full(struct agents *as, struct agent_run *r, const struct agent_slot *in)
-{
-        char why[80];
-
-        snprintf(why, sizeof(why), "%zu turns wait for it already (queue)", in->queue.waiting);
-        give_away_or_refuse(as, r, in, ERR_LIMIT,
-                            "The agent is busy right now. Please try again later.", why);
 }
 
 /* ---- starting ---- */
 
-/*
- * What the road gathered for another of the list is shown only to those who want it; what was
- * recalled of the room, to everybody.
- */
-static bool is_shown_history(const struct agent_run *r)
+/* Starts waiting turns while there are places; an open circuit sends them elsewhere. */
+static void pump(struct agent_slot *s)
 {
-        return (agent_slot_abilities(r->on) & AGENT_HISTORY) != 0 || r->run->mode == MODE_AMBIENT;
-}
+        struct agents *as = s->all;
 
-/* False: the circuit is open. */
-static bool work(struct agent_run *r)
-{
-        r->pass = breaker_admit(&r->on->breaker, loop_now_ms(r->on->all->loop));
-        if (r->pass == BREAKER_REFUSED)
-                return false;
-        r->state = AGENT_RUN_WORKING;
-        r->on->queue.working++;
-        r->run->history_count = is_shown_history(r) ? r->history_count : 0;
-        r->on->agent.ops->start(&r->on->agent, r->run);
-        return true;
-}
+        while (s->waiting > 0 && has_place(s)) {
+                struct agent_run *r = TAILQ_FIRST(&s->queue);
 
-static void place(struct agents *as, struct agent_run *r, struct agent_slot *in)
-{
-        int64_t now_ms = loop_now_ms(as->loop);
-        bool at_once =
-                in->queue.waiting == 0 && queue_has_place(&in->queue, common_of(in)->concurrency);
-
-        if (breaker_blocks(&in->breaker, now_ms)) {
-                on_blocked(as, r, in);
-        } else if (!at_once && !queue_has_room(&in->queue, common_of(in)->queue)) {
-                on_full(as, r, in);
-        } else {
-                r->on = in;
-                r->state = AGENT_RUN_WAITING;
-                in->holds++;
-                if (!at_once || !work(r))
-                        queue_push(&in->queue, &r->entry);
+                r->pass = breaker_admit(&s->breaker, loop_now_ms(as->loop));
+                if (r->pass == BREAKER_REFUSED) {
+                        leave(r);
+                        on_circuit_open(as, r, s);
+                        continue;
+                }
+                TAILQ_REMOVE(&s->queue, r, in_queue);
+                s->waiting--;
+                s->working++;
+                r->state = AGENT_RUN_WORKING;
+                /* the road may have gathered history for another agent of the list */
+                r->run->history_count =
+                        (agent_abilities(&s->agent) & AGENT_HISTORY) || r->run->mode == MODE_AMBIENT
+                                ? r->history_count
+                                : 0;
+                s->agent.ops->start(&s->agent, r->run);
         }
 }
 
 void agents_start(struct agents *as, struct turn_run *run)
 {
         struct agent_run *r = mem_zalloc(sizeof(*r));
-        struct agent_slot *in = map_get(&as->live, run->agent);
+        struct agent_slot *s = map_get(&as->live, run->agent);
+        bool at_once = s && s->waiting == 0 && has_place(s);
+        char why[80];
 
         r->run = run;
         r->history_count = run->history_count;
         buf_init(&r->record, 0);
-        LIST_INSERT_HEAD(bucket(as, run->id), r, next);
-        if (in) {
-                place(as, r, in);
-                return;
-        }
-        buf_addf(&r->record, "there is no agent '%s'", run->agent);
-        refuse(as, r, ERR_MISSING, "Nobody is there to answer: the agent is not configured.");
-}
-
-/* Starts those for whom there is a place; who finds the circuit open goes elsewhere. */
-static void pump(struct agent_slot *in)
-{
-        struct agents *as = in->all;
-
-        while (in->queue.waiting > 0 && queue_has_place(&in->queue, common_of(in)->concurrency)) {
-                struct agent_run *r = (struct agent_run *)queue_pop(&in->queue);
-
-                if (work(r))
-                        continue;
-                leave(r);
-                on_blocked(as, r, in);
+        LIST_INSERT_HEAD(bucket(as, run), r, next);
+        if (!s) {
+                buf_addf(&r->record, "there is no agent '%s'", run->agent);
+                refuse(as, r, ERR_MISSING, NOT_CONFIGURED);
+        } else if (breaker_blocks(&s->breaker, loop_now_ms(as->loop))) {
+                on_circuit_open(as, r, s);
+        } else if (!at_once && !has_queue_room(s)) {
+                snprintf(why, sizeof(why), "%zu turns wait for it already (queue)", s->waiting);
+                fail_over_or_refuse(as, r, s, ERR_LIMIT,
+                                    "The agent is busy right now. Please try again later.", why);
+        } else {
+                enqueue(r, s);
+                if (at_once)
+                        pump(s);
         }
 }
 
-/* ---- chores ---- */
+/* ---- deferred work ---- */
 
-/* Looks anew each time: the road may start and cancel others when it hears of one. */
+/* Takes one refused turn at a time: turn_finish may start and cancel others. */
 static void end_refused(struct agents *as)
 {
         struct agent_run *r;
 
         while ((r = TAILQ_FIRST(&as->refused))) {
                 struct turn_run *run = r->run;
+                char *record = mem_strdup(r->record.data), *notice = mem_strdup(r->notice);
                 struct turn_reply reply = { .kind = r->why,
+                                            .text = notice,
+                                            .error = record,
                                             .tokens_in = r->tokens_in,
                                             .tokens_out = r->tokens_out,
                                             .cost_microusd = r->cost_microusd };
-                char *record = mem_strdup(r->record.data), *notice = mem_strdup(r->notice);
 
-                reply.text = notice;
-                reply.error = record;
                 run_free(as, r);
                 turn_finish(run, &reply);
                 free(record);
@@ -285,109 +256,103 @@ void agent_runs_pump(struct agents *as)
 void agent_runs_move(struct agent_slot *from, struct agent_slot *to)
 {
         struct agents *as = from->all;
-        struct queue_entry *e;
+        struct agent_run *r;
 
-        while ((e = queue_pop(&from->queue))) {
-                struct agent_run *r = (struct agent_run *)e;
-
+        while ((r = TAILQ_FIRST(&from->queue))) {
                 leave(r);
-                if (to) {
-                        r->on = to;
-                        to->holds++;
-                        queue_push(&to->queue, &r->entry);
-                } else {
-                        give_away_or_refuse(
-                                as, r, from, ERR_MISSING,
-                                "Nobody is there to answer: the agent is not configured.",
-                                "it is not configured any more");
-                }
+                if (to)
+                        enqueue(r, to);
+                else
+                        fail_over_or_refuse(as, r, from, ERR_MISSING, NOT_CONFIGURED,
+                                            "it is no longer configured");
                 timer_start(as->deferred, 0);
         }
 }
 
 /* ---- ends ---- */
 
-/* Counts the end and hears what it says about the agent's health. */
-static void note_end(struct agent_slot *in, const struct agent_run *r,
-                     const struct turn_reply *reply)
+static const char *reason(const struct turn_reply *reply)
 {
-        struct breaker_limits limits = { common_of(in)->breaker_failures,
-                                         common_of(in)->breaker_seconds * 1000 };
-        enum breaker_change change = breaker_record(&in->breaker, &limits, r->pass, reply->kind,
-                                                    loop_now_ms(in->all->loop));
-
-        in->health.turns++;
-        if (reply->kind != ERR_NONE) {
-                in->health.failures++;
-                snprintf(in->last_failure, sizeof(in->last_failure), "%s",
-                         reply->error ? reply->error : error_kind_name(reply->kind));
-        }
-        if (change == BREAKER_OPENED) {
-                log_warn("an agent failed too often and is left alone for a while",
-                         LOG_S("agent", in->agent.name), LOG_I("failures", in->breaker.failures),
-                         LOG_S("why", in->last_failure));
-                agent_event_circuit(in, "agent.circuit_opened");
-        } else if (change == BREAKER_RECOVERED) {
-                log_info("the agent works again", LOG_S("agent", in->agent.name));
-                agent_event_circuit(in, "agent.circuit_closed");
-        }
+        return reply->error ? reply->error : error_kind_name(reply->kind);
 }
 
-/* With what went wrong before it, and what that cost. */
-static void tell_road(struct agents *as, struct agent_run *r, const struct turn_reply *reply)
+/* Counts the end, records it with the breaker, and takes the turn from its agent. */
+static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
+                                  const struct turn_reply *reply)
 {
-        struct turn_reply told = *reply;
+        struct agent_run *r = find_run(s->all, run);
+        struct breaker_limits limits = { s->conf->common.breaker_failures,
+                                         s->conf->common.breaker_seconds * 1000 };
+        enum breaker_change change = breaker_record(&s->breaker, &limits, r->pass, reply->kind,
+                                                    loop_now_ms(s->all->loop));
+
+        s->health.turns++;
+        if (reply->kind != ERR_NONE) {
+                s->health.failures++;
+                snprintf(s->last_failure, sizeof(s->last_failure), "%s", reason(reply));
+        }
+        if (change == BREAKER_OPENED) {
+                log_warn("agent failed too often; circuit opened", LOG_S("agent", s->agent.name),
+                         LOG_I("failures", s->breaker.failures), LOG_S("why", s->last_failure));
+                agent_event_circuit(s, "agent.circuit_opened");
+        } else if (change == BREAKER_RECOVERED) {
+                log_info("agent works again; circuit closed", LOG_S("agent", s->agent.name));
+                agent_event_circuit(s, "agent.circuit_closed");
+        }
+        leave(r);
+        return r;
+}
+
+/* Adds the failures and the cost of the agents before this one. */
+static void finish_turn(struct agents *as, struct agent_run *r, const struct turn_reply *reply)
+{
+        struct turn_reply total = *reply;
         struct turn_run *run = r->run;
         char *record = NULL;
 
-        told.tokens_in += r->tokens_in;
-        told.tokens_out += r->tokens_out;
-        told.cost_microusd += r->cost_microusd;
+        total.tokens_in += r->tokens_in;
+        total.tokens_out += r->tokens_out;
+        total.cost_microusd += r->cost_microusd;
         if (reply->kind != ERR_NONE && r->record.len) {
                 record = mem_printf("%s; then %s", r->record.data,
                                     reply->error ? reply->error : "it failed");
-                told.error = record;
+                total.error = record;
         }
         run_free(as, r);
-        turn_finish(run, &told);
+        turn_finish(run, &total);
         free(record);
 }
 
 void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply)
 {
-        struct agent_slot *in = (struct agent_slot *)a;
-        struct agent_run *r = find_run(in->all, run);
+        struct agent_slot *s = (struct agent_slot *)a;
+        struct agents *as = s->all;
 
-        note_end(in, r, reply);
-        leave(r);
-        tell_road(in->all, r, reply);
+        finish_turn(as, end_work(s, run, reply), reply);
 }
 
 void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
                 enum agent_effect effect)
 {
-        struct agent_slot *in = (struct agent_slot *)a;
-        struct agent_run *r = find_run(in->all, run);
+        struct agent_slot *s = (struct agent_slot *)a;
+        struct agents *as = s->all;
+        struct agent_run *r = end_work(s, run, reply);
 
-        note_end(in, r, reply);
-        leave(r);
-        if (effect == EFFECT_NONE &&
-            fail_over(in->all, r, in->agent.name,
-                      reply->error ? reply->error : error_kind_name(reply->kind))) {
+        if (effect == EFFECT_NONE && fail_over(as, r, s->agent.name, reason(reply))) {
                 r->tokens_in += reply->tokens_in;
                 r->tokens_out += reply->tokens_out;
                 r->cost_microusd += reply->cost_microusd;
                 return;
         }
-        tell_road(in->all, r, reply);
+        finish_turn(as, r, reply);
 }
 
-void agent_runs_stop(struct agent_run *r)
+static void stop_work(struct agent_run *r)
 {
         if (r->state != AGENT_RUN_WORKING)
                 return;
-        r->on->agent.ops->cancel(&r->on->agent, r->run);
-        breaker_forget(&r->on->breaker, r->pass);
+        r->slot->agent.ops->cancel(&r->slot->agent, r->run);
+        breaker_forget(&r->slot->breaker, r->pass);
 }
 
 void agents_cancel(struct agents *as, struct turn_run *run)
@@ -396,9 +361,20 @@ void agents_cancel(struct agents *as, struct turn_run *run)
 
         if (!r)
                 return;
-        agent_runs_stop(r);
+        stop_work(r);
         leave(r);
         run_free(as, r);
+}
+
+bool agents_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply)
+{
+        struct agent_run *r = find_run(as, run);
+
+        if (!r || !r->slot)
+                return false;
+        stop_work(r);
+        agent_finish(&r->slot->agent, run, reply);
+        return true;
 }
 
 void agent_runs_drop(struct agents *as)
@@ -406,10 +382,10 @@ void agent_runs_drop(struct agents *as)
         struct agent_run *r;
 
         for (size_t i = 0; i < RUN_BUCKETS; i++) {
-                while ((r = LIST_FIRST(&as->running[i]))) {
+                while ((r = LIST_FIRST(&as->runs[i]))) {
                         LIST_REMOVE(r, next);
                         if (r->state == AGENT_RUN_WORKING)
-                                r->on->agent.ops->cancel(&r->on->agent, r->run);
+                                r->slot->agent.ops->cancel(&r->slot->agent, r->run);
                         buf_release(&r->record);
                         free(r);
                 }

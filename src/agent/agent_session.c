@@ -1,31 +1,11 @@
-/*
- * session: by which name an agent that remembers by itself finds what it remembers.
- */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agents_private.h"
-#include "base/crypto.h"
 #include "base/mem.h"
 
-/* No other conversation, and no other database, has this name. */
-static char *name_of_its_own(const struct answers *w, const struct turn_run *run)
-{
-        unsigned char mac[SHA256_SIZE];
-        char hex[SHA256_HEX_SIZE];
-        char *whose = mem_printf("session/%s\n%s\n%s\n%s\n%" PRId64, run->agent, run->adapter,
-                                 run->channel, run->thread ? run->thread : "", run->reset_turn);
-
-        crypto_hmac_sha256(w->secret, sizeof(w->secret), whose, strlen(whose), mac);
-        free(whose);
-        return mem_printf("conv-%.24s", crypto_hex(mac, sizeof(mac), hex));
-}
-
-/*
- * Who alone has spoken; NULL: several, or nobody in particular. Who reads along listens to
- * everybody.
- */
+/* The sender of all messages; NULL: several, unknown, or an ambient turn, which hears everybody. */
 static const char *only_sender(const struct turn_run *run)
 {
         const char *first = run->inputs[0]->sender_id;
@@ -41,7 +21,7 @@ static const char *only_sender(const struct turn_run *run)
         return first;
 }
 
-/* The ids of two never make the name of a third, whatever is in them. */
+/* Escapes what separates ids, so that two different lists never make the same name. */
 static void add_id(struct buf *b, const char *id, bool bare)
 {
         if (b->len > 0)
@@ -54,16 +34,13 @@ static void add_id(struct buf *b, const char *id, bool bare)
         }
 }
 
-/*
- * telegram:tg:7:-100, in a thread telegram:tg:7:-100:12, after /new with #42 behind it; a part that
- * does not count is left out.
- */
-static char *name_of_parts(const struct turn_run *run, const struct agent_common *conf)
+/* telegram:tg:7:-100, in a thread telegram:tg:7:-100:12, after /new telegram:tg:7:-100#42. */
+static char *join_ids(const struct turn_run *run, const struct agent_common *conf)
 {
         const char *platform = run->inputs[0]->platform, *sender = only_sender(run);
         bool per_user = strcmp(conf->session, "perChat") != 0, bare = conf->session_bare;
         bool per_chat = strcmp(conf->session, "perUser") != 0 || !sender;
-        int64_t anew;
+        int64_t reset;
         struct buf b;
 
         buf_init(&b, 0);
@@ -78,19 +55,27 @@ static char *name_of_parts(const struct turn_run *run, const struct agent_common
         if (per_chat && !bare && run->thread)
                 add_id(&b, run->thread, bare);
         if (per_user && sender)
-                anew = per_chat ? run->resets.person_in_chat : run->resets.person;
+                reset = per_chat ? run->resets.person_in_chat : run->resets.person;
         else
-                anew = run->resets.chat;
-        if (anew > 0)
-                buf_addf(&b, "#%" PRId64, anew);
+                reset = run->resets.chat;
+        if (reset > 0)
+                buf_addf(&b, "#%" PRId64, reset);
         return buf_take(&b);
 }
 
 char *agent_session(const struct agent *a, const struct turn_run *run)
 {
-        const struct agent_slot *i = (const struct agent_slot *)a;
+        const struct agent_slot *s = (const struct agent_slot *)a;
+        unsigned char mac[SHA256_SIZE];
+        char hex[SHA256_HEX_SIZE], *text;
 
-        if (strcmp(i->conf->common.session, "conversation") != 0)
-                return name_of_parts(run, &i->conf->common);
-        return run->session ? mem_strdup(run->session) : name_of_its_own(&i->all->answers, run);
+        if (strcmp(s->conf->common.session, "conversation") != 0)
+                return join_ids(run, &s->conf->common);
+        if (run->session)
+                return mem_strdup(run->session);
+        text = mem_printf("session/%s\n%s\n%s\n%s\n%" PRId64, run->agent, run->adapter,
+                          run->channel, run->thread ? run->thread : "", run->reset_turn);
+        crypto_hmac_sha256(s->all->secret, sizeof(s->all->secret), text, strlen(text), mac);
+        free(text);
+        return mem_printf("conv-%.24s", crypto_hex(mac, sizeof(mac), hex));
 }

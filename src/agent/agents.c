@@ -1,40 +1,45 @@
 /*
  * The registry of configured agents.
  *
- * An instance is one opened agent. A reload that changes it puts a new instance into the map and
- * retires the old one, which stays open while turns or health checks hold it. What must not happen
- * inside the caller's callback (closing an instance, refusing a turn, answering a check at once) is
- * done by one timer, so that freeing the registry forgets it. Turns are in agent_runs.c.
+ * A slot is one opened agent. A reload that changes an agent puts a new slot into the map and
+ * retires the old one, which stays open while turns or health checks hold it. One timer does what
+ * must not happen inside a caller's callback: closing a slot, refusing a turn, reporting a check at
+ * once. Freeing the registry forgets it.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agents_private.h"
+#include "agent/reply_token.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/mem.h"
+#include "road/late_reply.h"
+#include "rows/meta_row.h"
 
-/* ---- instances ---- */
+/* ---- slots ---- */
 
-static void slot_free(struct agent_slot *in)
+static void slot_free(struct agent_slot *s)
 {
-        if (!in)
+        if (!s)
                 return;
-        if (in->agent.ops->close)
-                in->agent.ops->close(&in->agent);
-        agent_conf_free(in->conf);
-        free(in);
+        if (s->agent.ops->close)
+                s->agent.ops->close(&s->agent);
+        agent_conf_free(s->conf);
+        free(s);
 }
 
-/* Takes the conf over in any case. */
+/* Takes over the conf in any case. */
 static struct agent_slot *slot_open(struct agents *as, struct agent_conf *conf, struct error *err)
 {
-        struct agent_slot *in = mem_zalloc(sizeof(*in));
+        struct agent_slot *s = mem_zalloc(sizeof(*s));
 
-        in->all = as;
-        in->conf = conf;
-        queue_init(&in->queue);
-        in->agent = (struct agent){
+        s->all = as;
+        s->conf = conf;
+        TAILQ_INIT(&s->queue);
+        s->agent = (struct agent){
                 .ops = conf->ops,
                 .name = conf->name,
                 .conf = conf->conf,
@@ -42,70 +47,53 @@ static struct agent_slot *slot_open(struct agents *as, struct agent_conf *conf, 
                 .http = as->http,
                 .dir = as->dir,
         };
-        if (!conf->ops->open || conf->ops->open(&in->agent, err) == 0)
-                return in;
+        if (!conf->ops->open || conf->ops->open(&s->agent, err) == 0)
+                return s;
         error_prefix(err, "agent '%s'", conf->name);
         agent_conf_free(conf);
-        free(in);
+        free(s);
         return NULL;
 }
 
-static void retire(struct agent_slot *in)
+void agent_slot_release(struct agent_slot *s)
 {
-        in->retired = true;
-        LIST_INSERT_HEAD(&in->all->retired, in, next);
-        timer_start(in->all->deferred, 0);
+        s->holds--;
+        if (s->retired && s->holds == 0)
+                timer_start(s->all->deferred, 0);
 }
 
-void agent_slot_release(struct agent_slot *in)
+void agent_hold(struct agent *a)
 {
-        in->holds--;
-        if (in->retired && in->holds == 0)
-                timer_start(in->all->deferred, 0);
+        ((struct agent_slot *)a)->holds++;
 }
 
-/* ---- chores: what waits for the loop ---- */
-
-static struct health_check *first_at_once(const struct agents *as)
+void agent_unhold(struct agent *a)
 {
-        struct health_check *c = LIST_FIRST(&as->checks);
-
-        while (c && !c->at_once)
-                c = LIST_NEXT(c, next);
-        return c;
+        agent_slot_release((struct agent_slot *)a);
 }
 
-/* One at a time: whoever hears of it may ask again. */
-static void answer_checks(struct agents *as)
-{
-        struct health_check *c = first_at_once(as);
-
-        if (!c)
-                return;
-        timer_start(as->deferred, 0);
-        agent_health_report(c, true, 0, "");
-}
-
-static void close_retired(struct agents *as)
-{
-        struct agent_slot *in, *following;
-
-        for (in = LIST_FIRST(&as->retired); in; in = following) {
-                following = LIST_NEXT(in, next);
-                if (in->holds)
-                        continue;
-                LIST_REMOVE(in, next);
-                slot_free(in);
-        }
-}
+/* ---- opening and closing ---- */
 
 static void on_deferred(void *arg)
 {
         struct agents *as = arg;
+        struct health_check *c = LIST_FIRST(&as->checks);
+        struct agent_slot *s, *following;
 
         agent_runs_pump(as);
-        answer_checks(as);
-        close_retired(as);
+        while (c && !c->immediate)
+                c = LIST_NEXT(c, next);
+        if (c) { /* one at a time, because its callback may ask again */
+                timer_start(as->deferred, 0);
+                agent_health_report(c, true, 0, "");
+        }
+        for (s = LIST_FIRST(&as->retired); s; s = following) {
+                following = LIST_NEXT(s, next);
+                if (s->holds == 0) {
+                        LIST_REMOVE(s, next);
+                        slot_free(s);
+                }
+        }
 }
 
 struct agents *agents_new(struct loop *l, struct http_client *http, const char *dir)
@@ -124,48 +112,83 @@ struct agents *agents_new(struct loop *l, struct http_client *http, const char *
         return as;
 }
 
-static void health_of(const struct agent_slot *in, struct agent_health *h);
-
-/* Whoever asked is told what was known before; nobody will find out more. */
-static void drop_checks(struct agents *as)
+static int load_secret(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct agent_health known;
-        struct health_check *c;
+        char *hex = arg, *kept;
 
-        while ((c = LIST_FIRST(&as->checks))) {
-                LIST_REMOVE(c, next);
-                health_of(c->on, &known);
-                c->fn(c->arg, &known);
-                free(c);
-        }
+        if (meta_row_put_new(tx, "reply.secret", hex, err) < 0 ||
+            meta_row_get(tx, "reply.secret", &kept, err) != 1)
+                return -1;
+        snprintf(hex, SHA256_HEX_SIZE, "%s", kept);
+        explicit_bzero(kept, strlen(kept));
+        free(kept);
+        return 0;
+}
+
+int agents_connect(struct agents *as, const struct agents_env *env, struct error *err)
+{
+        char hex[SHA256_HEX_SIZE];
+        unsigned char random[SHA256_SIZE];
+
+        id_random_bytes(random, sizeof(random));
+        crypto_hex(random, sizeof(random), hex);
+        if (store_write_now(env->store, load_secret, hex, err) < 0)
+                return error_prefix(err, "cannot store the secret of reply tokens");
+        crypto_sha256(hex, strlen(hex), as->secret);
+        explicit_bzero(hex, sizeof(hex));
+        as->env = *env;
+        return 0;
+}
+
+static void fill_health(const struct agent_slot *s, struct agent_health *h)
+{
+        int64_t left_ms = s->breaker.until_ms - loop_now_ms(s->all->loop);
+
+        *h = s->health;
+        h->running = s->working;
+        h->waiting = s->waiting;
+        h->circuit = breaker_name(s->breaker.state);
+        h->circuit_open = s->breaker.state != BREAKER_CLOSED;
+        h->in_a_row = s->breaker.failures;
+        h->opened = s->breaker.opened;
+        h->retry_ms = s->breaker.state == BREAKER_OPEN && left_ms > 0 ? left_ms : 0;
+        h->last_failure = s->last_failure;
 }
 
 void agents_free(struct agents *as)
 {
-        struct agent_slot *in;
+        struct health_check *c;
+        struct agent_health health;
+        struct agent_slot *s;
         void *value;
 
         if (!as)
                 return;
         timer_free(as->deferred);
-        drop_checks(as);
+        while ((c = LIST_FIRST(&as->checks))) {
+                LIST_REMOVE(c, next);
+                fill_health(c->slot, &health);
+                c->fn(c->arg, &health);
+                free(c);
+        }
         agent_runs_drop(as);
         agent_events_drop(as);
-        answers_release(&as->answers);
-        while ((in = LIST_FIRST(&as->retired))) {
-                LIST_REMOVE(in, next);
-                slot_free(in);
+        while ((s = LIST_FIRST(&as->retired))) {
+                LIST_REMOVE(s, next);
+                slot_free(s);
         }
         for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
                 slot_free(value);
         map_release(&as->live);
+        explicit_bzero(as->secret, sizeof(as->secret));
+        free(as->reply_base);
         free(as->dir);
         free(as);
 }
 
-/* ---- reconciling ---- */
+/* ---- applying a configuration ---- */
 
-/* A handle may stand for another secret than before although it reads the same. */
+/* A handle may resolve to another secret than before although it reads the same. */
 static bool same_secrets(const struct setting *table, const void *a, const void *b)
 {
         for (const struct setting *row = table; row->type != SETTING_NONE; row++) {
@@ -185,13 +208,7 @@ static bool same_secrets(const struct setting *table, const void *a, const void 
         return true;
 }
 
-static bool same_conf(const struct agent_conf *a, const struct agent_conf *b)
-{
-        return a->ops == b->ops && json_equal(a->raw, b->raw) &&
-               same_secrets(a->ops->settings, a->conf, b->conf);
-}
-
-/* Opens what is new or changed; opened[i] stays NULL where the running instance may stay. */
+/* Opens new and changed agents; opened[i] stays NULL where the running slot stays. */
 static int open_changed(struct agents *as, struct agent_conf **confs, size_t count,
                         struct agent_slot **opened, struct error *err)
 {
@@ -199,7 +216,8 @@ static int open_changed(struct agents *as, struct agent_conf **confs, size_t cou
                 struct agent_conf *conf = confs[i];
                 struct agent_slot *old = map_get(&as->live, conf->name);
 
-                if (old && same_conf(old->conf, conf))
+                if (old && old->conf->ops == conf->ops && json_equal(old->conf->raw, conf->raw) &&
+                    same_secrets(conf->ops->settings, old->conf->conf, conf->conf))
                         continue;
                 confs[i] = NULL;
                 opened[i] = slot_open(as, conf, err);
@@ -209,24 +227,21 @@ static int open_changed(struct agents *as, struct agent_conf **confs, size_t cou
         return 0;
 }
 
-/* Fills `next` with the instances that are to run from now on. */
-static void put_together(struct agents *as, struct agent_conf **confs, size_t count,
-                         struct agent_slot **opened, struct map *next)
-{
-        for (size_t i = 0; i < count; i++) {
-                struct agent_slot *in = opened[i] ? opened[i] : map_get(&as->live, confs[i]->name);
-
-                map_put(next, in->agent.name, in);
-        }
-}
-
-static void switch_to(struct agents *as, const struct map *next)
+/* Runs these agents from now on and retires the others. */
+static void switch_to(struct agents *as, struct agent_conf **confs, size_t count,
+                      struct agent_slot **opened)
 {
         struct map before = as->live;
         const char *name;
         void *value;
 
-        as->live = *next; /* first: who waited for one that is gone looks for another among these */
+        /* first of all: waiting turns look for another agent among the new ones */
+        map_init(&as->live);
+        for (size_t i = 0; i < count; i++) {
+                struct agent_slot *s = opened[i] ? opened[i] : map_get(&before, confs[i]->name);
+
+                map_put(&as->live, s->agent.name, s);
+        }
         for (size_t i = 0; map_each(&before, &i, &name, &value);) {
                 struct agent_slot *old = value, *new = map_get(&as->live, name);
 
@@ -237,7 +252,9 @@ static void switch_to(struct agents *as, const struct map *next)
                         new->health.failures = old->health.failures;
                 }
                 agent_runs_move(old, new);
-                retire(old);
+                old->retired = true;
+                LIST_INSERT_HEAD(&as->retired, old, next);
+                timer_start(as->deferred, 0);
         }
         map_release(&before);
 }
@@ -246,17 +263,12 @@ int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, str
 {
         struct agent_slot **opened = mem_array(count ? count : 1, sizeof(struct agent_slot *));
         int rc = open_changed(as, confs, count, opened, err);
-        struct map next;
 
-        if (rc == 0) {
-                map_init(&next);
-                put_together(as, confs, count, opened, &next);
-                switch_to(as, &next);
-        } else {
-                for (size_t i = 0; i < count; i++)
-                        slot_free(opened[i]);
-        }
+        if (rc == 0)
+                switch_to(as, confs, count, opened);
         for (size_t i = 0; i < count; i++) {
+                if (rc < 0)
+                        slot_free(opened[i]);
                 agent_conf_free(confs[i]);
                 confs[i] = NULL;
         }
@@ -264,32 +276,32 @@ int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, str
         return rc;
 }
 
-/* ---- turns ---- */
-
 bool agents_has(struct agents *as, const char *name)
 {
         return map_get(&as->live, name) != NULL;
 }
 
-unsigned agent_slot_abilities(const struct agent_slot *in)
+/* ---- abilities ---- */
+
+unsigned agent_abilities(const struct agent *a)
 {
-        return in->agent.ops->abilities ? in->agent.ops->abilities(&in->agent) : in->agent.ops->can;
+        return a->ops->abilities ? a->ops->abilities(a) : a->ops->can;
 }
 
 /*
- * Of whoever may get its turns. After a crash nobody knows who had one: it may be run again only
- * when that harms none of the list. And the conversation is gathered before anybody is asked, so
- * for any who wants it.
+ * Includes the failover list. The road gathers history before it is known who answers, so one agent
+ * that wants it is enough. After a crash it is not known who had the turn, so repeating it must be
+ * harmless for all.
  */
 unsigned agents_abilities(struct agents *as, const char *agent)
 {
-        const struct agent_slot *in = map_get(&as->live, agent);
-        unsigned can = in ? agent_slot_abilities(in) : 0;
+        const struct agent_slot *s = map_get(&as->live, agent);
+        unsigned can = s ? agent_abilities(&s->agent) : 0;
 
-        for (size_t i = 0; in && i < in->conf->common.failover.count; i++) {
+        for (size_t i = 0; s && i < s->conf->common.failover.count; i++) {
                 const struct agent_slot *other =
-                        map_get(&as->live, in->conf->common.failover.items[i]);
-                unsigned others = other ? agent_slot_abilities(other) : AGENT_REPEATABLE;
+                        map_get(&as->live, s->conf->common.failover.items[i]);
+                unsigned others = other ? agent_abilities(&other->agent) : AGENT_REPEATABLE;
 
                 can |= others & AGENT_HISTORY;
                 if (!(others & AGENT_REPEATABLE))
@@ -298,22 +310,7 @@ unsigned agents_abilities(struct agents *as, const char *agent)
         return can;
 }
 
-void agent_hold(struct agent *a)
-{
-        ((struct agent_slot *)a)->holds++;
-}
-
-void agent_unhold(struct agent *a)
-{
-        agent_slot_release((struct agent_slot *)a);
-}
-
-/* ---- reply URLs ---- */
-
-int agents_set_outlet(struct agents *as, const struct agents_outlet *outlet, struct error *err)
-{
-        return answers_open(&as->answers, outlet, err);
-}
+/* ---- reply URLs and late replies ---- */
 
 void agents_set_reply_base(struct agents *as, const char *url)
 {
@@ -321,13 +318,47 @@ void agents_set_reply_base(struct agents *as, const char *url)
 
         while (n > 0 && url[n - 1] == '/')
                 n--;
-        free(as->answers.base);
-        as->answers.base = mem_strndup(url, n);
+        free(as->reply_base);
+        as->reply_base = mem_strndup(url, n);
 }
 
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds)
 {
-        return answers_url(&((const struct agent_slot *)a)->all->answers, run->key, seconds);
+        const struct agents *as = ((const struct agent_slot *)a)->all;
+        char token[REPLY_TOKEN_SIZE];
+
+        if (!as->reply_base || !as->env.store)
+                return NULL;
+        reply_token_write(as->secret, run->key, clock_wall_ms() / 1000 + seconds, token);
+        return mem_printf("%s/api/v2/turns/%s/reply?token=%s", as->reply_base, run->key, token);
+}
+
+int agents_check_token(const struct agents *as, int64_t turn, const char *token, struct error *err)
+{
+        char key[32];
+
+        snprintf(key, sizeof(key), "trn-%" PRId64, turn);
+        if (!as->env.store)
+                return error_set(err, ERR_REFUSED, "there are no reply tokens yet");
+        return reply_token_check(as->secret, key, token, clock_wall_ms() / 1000, err);
+}
+
+bool agents_late_replies(struct agents *as, const char *agent, struct late_reply_policy *out)
+{
+        const struct agent_slot *s = map_get(&as->live, agent);
+
+        if (!s || !s->agent.ops->late_replies)
+                return false;
+        s->agent.ops->late_replies(&s->agent, out);
+        return true;
+}
+
+void agent_late_reply(struct agent *a, int64_t turn, const struct turn_reply *reply)
+{
+        const struct agents *as = ((struct agent_slot *)a)->all;
+
+        if (as->env.road)
+                late_reply_overdue(as->env.road, turn, reply);
 }
 
 /* ---- persons ---- */
@@ -349,74 +380,57 @@ int64_t agent_person(const struct agent *a, const struct incoming *in)
 
 /* ---- health ---- */
 
-static void health_of(const struct agent_slot *in, struct agent_health *h)
-{
-        int64_t rest_ms = in->breaker.until_ms - loop_now_ms(in->all->loop);
-
-        *h = in->health;
-        h->running = in->queue.working;
-        h->waiting = in->queue.waiting;
-        h->circuit = breaker_name(in->breaker.state);
-        h->circuit_open = in->breaker.state != BREAKER_CLOSED;
-        h->in_a_row = in->breaker.failures;
-        h->opened = in->breaker.opened;
-        h->retry_ms = in->breaker.state == BREAKER_OPEN && rest_ms > 0 ? rest_ms : 0;
-        h->last_failure = in->last_failure;
-}
-
 void agents_each(struct agents *as,
                  void (*fn)(void *arg, const struct agent *a, const struct agent_health *h),
                  void *arg)
 {
+        struct agent_health h;
         void *value;
 
         for (size_t i = 0; map_each(&as->live, &i, NULL, &value);) {
-                const struct agent_slot *in = value;
+                const struct agent_slot *s = value;
 
-                struct agent_health h;
-
-                health_of(in, &h);
-                fn(arg, &in->agent, &h);
+                fill_health(s, &h);
+                fn(arg, &s->agent, &h);
         }
 }
 
 int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg,
                  struct error *err)
 {
-        struct agent_slot *in = map_get(&as->live, name);
+        struct agent_slot *s = map_get(&as->live, name);
         struct health_check *c;
 
-        if (!in)
+        if (!s)
                 return error_set(err, ERR_MISSING, "there is no agent '%s'", name);
         c = mem_zalloc(sizeof(*c));
-        c->on = in;
+        c->slot = s;
         c->fn = fn;
         c->arg = arg;
-        c->at_once = in->agent.ops->check_health == NULL;
+        c->immediate = s->agent.ops->check_health == NULL;
         LIST_INSERT_HEAD(&as->checks, c, next);
-        in->holds++;
-        if (c->at_once)
+        s->holds++;
+        if (c->immediate)
                 timer_start(as->deferred, 0);
         else
-                in->agent.ops->check_health(&in->agent, c);
+                s->agent.ops->check_health(&s->agent, c);
         return 0;
 }
 
 void agent_health_report(void *token, bool healthy, int64_t latency_ms, const char *why)
 {
         struct health_check *c = token;
-        struct agent_slot *in = c->on;
-        struct agent_health *h = &in->health;
-        struct agent_health told;
+        struct agent_slot *s = c->slot;
+        struct agent_health *h = &s->health, reported;
 
         h->known = true;
         h->healthy = healthy;
         h->latency_ms = latency_ms;
         h->checked_ms = clock_wall_ms();
         snprintf(h->why, sizeof(h->why), "%s", why ? why : "");
-        health_of(in, &told);
+        fill_health(s, &reported);
         LIST_REMOVE(c, next);
-        agent_slot_release(in);
-        c->fn(c->arg, &told);
+        agent_slot_release(s);
+        c->fn(c->arg, &reported);
         free(c);
 }

@@ -2,7 +2,7 @@
 
 #include "base/id.h"
 
-#define LONGEST 3 /* doublings of the pause */
+#define DOUBLINGS_MAX 3 /* of the pause */
 
 bool breaker_blocks(const struct breaker *b, int64_t now_ms)
 {
@@ -27,10 +27,10 @@ enum breaker_pass breaker_admit(struct breaker *b, int64_t now_ms)
         return BREAKER_PROBES;
 }
 
-/* Jitter keeps many daemons from knocking at the same instant. */
+/* With jitter, so that many daemons do not probe at the same instant. */
 static void open_for(struct breaker *b, int64_t pause_ms, int64_t now_ms)
 {
-        int64_t pause = pause_ms << (b->reopened < LONGEST ? b->reopened : LONGEST);
+        int64_t pause = pause_ms << (b->reopened < DOUBLINGS_MAX ? b->reopened : DOUBLINGS_MAX);
 
         b->state = BREAKER_OPEN;
         b->probing = false;
@@ -38,7 +38,7 @@ static void open_for(struct breaker *b, int64_t pause_ms, int64_t now_ms)
         b->until_ms = now_ms + pause + (int64_t)id_random_below((uint64_t)pause / 4 + 1);
 }
 
-/* Mistakes of the request say nothing about the agent. */
+/* A bad request says nothing about the agent. */
 static bool is_neutral(enum error_kind kind)
 {
         return kind == ERR_CANCELLED || kind == ERR_INVALID || kind == ERR_CONFLICT;

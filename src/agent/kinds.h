@@ -1,5 +1,5 @@
 /*
- * kinds: the agents there are, one row each in kinds.c.
+ * kinds: the kinds of agents, one row each in kinds.c.
  */
 #ifndef AGENT_KINDS_H
 #define AGENT_KINDS_H

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "base/settings.h"
 #include "bus/bus.h"
 #include "dispatch/dispatch.h"

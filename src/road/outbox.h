@@ -28,6 +28,7 @@ struct outgoing {
         /* a person speaking in the bot's name: transcripts of the chat get the text; NULL: none */
         const char *author;
         const char *request_key; /* idempotency key: the same key gives the same delivery */
+        int64_t reply_of;        /* the turn this is a late reply to; 0: none */
         /* of the request: the same key with another hash is ERR_CONFLICT; NULL: not compared */
         const char *request_hash;
         enum pace_class class;

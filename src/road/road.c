@@ -174,6 +174,7 @@ struct road *road_open(const struct road_env *env, const struct road_limits *lim
         map_init(&r->places);
         map_init(&r->turns);
         map_init(&r->flights);
+        LIST_INIT(&r->late_replies);
         map_init(&r->inputs);
         map_init(&r->adapters);
         map_init(&r->outs);
@@ -259,6 +260,7 @@ void road_close(struct road *r)
         r->draining = r->closing = true;
         while (r->writes > 0 && loop_step(r->loop, true))
                 ;
+        late_reply_release(r);
         release_lanes(r);
         outbox_release(r);
         decide_forget(r);

@@ -217,6 +217,7 @@ struct road {
         /* the turn that is to answer a message, by adapter, channel and the platform's id */
         struct map inputs;
         struct map flights; /* sessions that have a running turn */
+        LIST_HEAD(, late_reply) late_replies;
         struct turn_list ready;
         size_t running_count, turn_count;
 
@@ -349,6 +350,11 @@ int recover_events(struct road *r, struct error *err);
 void turn_end(struct turn *t, const struct turn_reply *reply);
 /* the last piece of its draft is stored: now it may end */
 void turn_end_held(struct turn *t);
+
+/* late_reply.c */
+/* The end of a turn is stored; answered: as an answer, not as a failure. */
+void late_reply_turn_ended(struct road *r, int64_t turn, bool answered);
+void late_reply_release(struct road *r);
 
 /* note.c: lines of the transcript that belong to no turn; inside store functions */
 /*

@@ -80,12 +80,25 @@ struct turn_outcome {
         int64_t cost_microusd; /* of this run */
 };
 
+/* What becomes of answers that come from outside a turn's run, see late_reply.h. */
+struct late_reply_policy {
+        bool deliver_failed; /* deliver those to a failed turn; else discard them */
+        int64_t max_replies; /* answers one turn may have */
+};
+
 /* The contract with agents. */
 struct road_agents {
         struct agents *agents;
         unsigned (*abilities)(struct agents *as, const char *agent); /* 0: unknown agent */
         void (*start)(struct agents *as, struct turn_run *run);
         void (*cancel)(struct agents *as, struct turn_run *run); /* no callback follows */
+        /*
+         * Stops the run and finishes it with an answer from outside, as though the agent had given
+         * it. False: the agent does not have it. May be NULL.
+         */
+        bool (*answer)(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
+        /* False: the agent takes no late replies. May be NULL. */
+        bool (*late_replies)(struct agents *as, const char *agent, struct late_reply_policy *out);
 };
 
 #endif

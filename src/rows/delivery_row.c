@@ -162,6 +162,12 @@ int delivery_row_set_request_key(struct store_tx *tx, int64_t id, const char *ke
                         SQL_INT(id), SQL_TEXT(key));
 }
 
+int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, struct error *err)
+{
+        return sql_exec(tx, err, "UPDATE deliveries SET reply_of = ?2 WHERE id = ?1", SQL_INT(id),
+                        SQL_INT(turn));
+}
+
 /* ---- reading ---- */
 
 #define COLUMNS                                                                                \
@@ -300,6 +306,23 @@ static int find(struct store_stmt *s, int64_t *id, struct error *err)
 }
 
 /* Neither trace nor platform id has an index: old rows are not worth one. */
+int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late, bool *own,
+                               struct error *err)
+{
+        int64_t found = 0;
+
+        if (sql_number(tx, 0, late, err, "SELECT count(*) FROM deliveries WHERE reply_of = ?1",
+                       SQL_INT(turn)) < 0 ||
+            sql_number(tx, 0, &found, err,
+                       "SELECT 1 FROM deliveries"
+                       " WHERE turn = ?1 AND kind IN ('send', 'edit')"
+                       " LIMIT 1",
+                       SQL_INT(turn)) < 0)
+                return -1;
+        *own = found == 1;
+        return 0;
+}
+
 int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
                             struct error *err)
 {

@@ -86,6 +86,11 @@ int delivery_row_leave_thread(struct store_tx *tx, int64_t turn, const char *thr
 /* Gives it a request key, unless another delivery has it. */
 int delivery_row_set_request_key(struct store_tx *tx, int64_t id, const char *key,
                                  struct error *err);
+/* Marks it as the first message of a late reply to this turn. */
+int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, struct error *err);
+/* late: the late replies to a turn; own: does it have an answer of its own? */
+int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late, bool *own,
+                               struct error *err);
 /*
  * Queues a failed or expired delivery again; an unknown one only with force. 1: *out is a copy in
  * one block, free() it; 0: it is in another state; -1.

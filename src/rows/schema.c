@@ -177,6 +177,16 @@ const struct store_migration schema_steps[] = {
           "ALTER TABLE trigger_log RENAME COLUMN changed_by TO edited_by;"
           "ALTER TABLE deliveries RENAME COLUMN ref TO edits;"
           "UPDATE deliveries SET kind = 'cancel_deferred' WHERE kind = 'withdraw';" },
+        { 17, "late replies",
+          /* road: the turn that a late reply answers, on its first message; the keys of those
+           * stored before are reply:trn-TURN:late, :nNUMBER or :k and 32 digits */
+          "ALTER TABLE deliveries ADD COLUMN reply_of BIGINT;"
+          "UPDATE deliveries SET reply_of = CAST(substr(request_key, 11, length(request_key) - 10"
+          " - CASE WHEN request_key LIKE '%:late' THEN 5 WHEN request_key LIKE '%:n_' THEN 3"
+          " WHEN request_key LIKE '%:n__' THEN 4 WHEN request_key LIKE '%:n___' THEN 5"
+          " ELSE 34 END) AS BIGINT)"
+          " WHERE turn IS NULL AND request_key LIKE 'reply:trn-%';"
+          "CREATE INDEX deliveries_reply ON deliveries(reply_of) WHERE reply_of IS NOT NULL;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -278,7 +278,8 @@ static void a_mistake_in_the_configuration_is_told_with_its_line(void **state)
                   "config.json:2: agents.e.type: unknown type 'ehco' (did you mean 'echo'?)" },
                 { "{\"agents\": {\n\"e\": {\"type\": \"zzzzzz\"}}}", "one of echo, demo" },
                 { "{\"agents\": {\n\"e\": {}}}", "missing key 'type'" },
-                { "{\"agents\": {\n\"e\": 7}}", "expected an object such as { \"type\": \"echo\" }" },
+                { "{\"agents\": {\n\"e\": 7}}",
+                  "expected an object such as { \"type\": \"echo\" }" },
                 { "{\"agents\": {\n\"e\": {\"type\": \"echo\", \"delay\": 7}}}",
                   "unknown key 'delay'" },
         };

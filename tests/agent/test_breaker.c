@@ -5,7 +5,6 @@
 
 #include <cmocka.h>
 
-#include "agent/agent_queue.h"
 #include "agent/breaker.h"
 
 static const struct breaker_limits limits = { .failures = 3, .pause_ms = 1000 };
@@ -123,24 +122,6 @@ static void zero_failures_mean_never(void **state)
         assert_false(breaker_blocks(&b, 100));
 }
 
-static void a_queue_is_first_come_first_served_and_one_may_give_up(void **state)
-{
-        struct queue_entry e[3] = { 0 };
-        struct queue q;
-
-        (void)state;
-        queue_init(&q);
-        for (int i = 0; i < 3; i++)
-                queue_push(&q, &e[i]);
-        assert_false(queue_has_room(&q, 3));
-        queue_remove(&q, &e[1]);
-        queue_remove(&q, &e[1]);
-        assert_int_equal(q.waiting, 2);
-        assert_ptr_equal(queue_pop(&q), &e[0]);
-        assert_ptr_equal(queue_pop(&q), &e[2]);
-        assert_null(queue_pop(&q));
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -151,7 +132,6 @@ int main(void)
                 cmocka_unit_test(a_probe_that_was_cancelled_lets_the_next_one_through),
                 cmocka_unit_test(who_was_under_way_when_it_opened_does_not_speak_for_the_probe),
                 cmocka_unit_test(zero_failures_mean_never),
-                cmocka_unit_test(a_queue_is_first_come_first_served_and_one_may_give_up),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -381,6 +381,42 @@ static void only_so_many_work_at_once_and_the_others_wait_in_order(void **state)
                 fake_turn_release(&t[i]);
 }
 
+static void waiting_turns_keep_their_order_when_one_is_cancelled(void **state)
+{
+        static const char *const rows[] = { "a", "echo",
+                                            "{\"delayMs\": 2, \"concurrency\": 1, \"queue\": 3}",
+                                            NULL };
+        static const int expected[] = { 0, 1, 3, 4 };
+        struct bench *b = *state;
+        struct fake_turn t[5];
+        size_t ended = 0;
+
+        apply(b, rows);
+        for (int i = 0; i < 4; i++) {
+                fake_turn_init(&t[i], "a", "x");
+                fake_turn_start(&t[i], b->agents);
+        }
+        assert_int_equal(health(b).waiting, 3);
+        fake_turn_cancel(&t[2], b->agents);
+        assert_int_equal(health(b).waiting, 2);
+        fake_turn_init(&t[4], "a", "x"); /* there is room for it again */
+        fake_turn_start(&t[4], b->agents);
+        for (int n = 0; n < ROUNDS && ended < COUNT(expected); n++) {
+                loop_step(b->loop, true);
+                for (int i = 0; i < 5; i++) {
+                        if (t[i].finished == 1) {
+                                assert_int_equal(t[i].reply.kind, ERR_NONE);
+                                assert_int_equal(i, expected[ended++]);
+                                t[i].finished = 2;
+                        }
+                }
+        }
+        assert_int_equal(ended, COUNT(expected));
+        assert_int_equal(health(b).waiting, 0);
+        for (int i = 0; i < 5; i++)
+                fake_turn_release(&t[i]);
+}
+
 static void a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along(void **state)
 {
         static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}",
@@ -483,6 +519,7 @@ int main(void)
                 TEST(an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent),
                 TEST(only_so_many_work_at_once_and_the_others_wait_in_order),
                 TEST(a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along),
+                TEST(waiting_turns_keep_their_order_when_one_is_cancelled),
                 TEST(a_turn_that_waits_for_an_agent_that_is_removed_ends),
                 TEST(a_turn_that_waits_for_a_substitute_that_is_removed_goes_to_the_next),
         };

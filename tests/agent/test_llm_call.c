@@ -518,7 +518,8 @@ static void mistakes_of_the_configuration_are_told(void **state)
                 const char *type, *json, *told;
         } rows[] = {
                 { "openai", "{\"model\": \"x\"}", "apiKey" },
-                { "anthropic", "{\"model\": \"x\", \"apiKey\": \"has a\\nline end\"}", "control character" },
+                { "anthropic", "{\"model\": \"x\", \"apiKey\": \"has a\\nline end\"}",
+                  "control character" },
                 { "builtin", "{\"model\": \"gpt-5\", \"apiKey\": \"" KEY "\"}",
                   "names no service" },
                 { "openai", "{\"apiKey\": \"" KEY "\"}", "model" },

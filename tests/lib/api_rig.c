@@ -38,7 +38,7 @@ static void decide(struct dispatch *ctx, const struct incoming *in,
                 query->ask(query->arg, out);
 }
 
-static unsigned agent_abilities(struct agents *ctx, const char *agent)
+static unsigned abilities(struct agents *ctx, const char *agent)
 {
         struct api_rig *r = (struct api_rig *)ctx;
 
@@ -71,7 +71,7 @@ static void on_answer(void *arg)
         answer(run);
 }
 
-static void agent_start(struct agents *ctx, struct turn_run *run)
+static void start(struct agents *ctx, struct turn_run *run)
 {
         struct api_rig *r = (struct api_rig *)ctx;
 
@@ -84,7 +84,7 @@ static void agent_start(struct agents *ctx, struct turn_run *run)
                 loop_defer(r->loop, on_answer, run);
 }
 
-static void agent_cancel(struct agents *ctx, struct turn_run *run)
+static void cancel(struct agents *ctx, struct turn_run *run)
 {
         struct api_rig *r = (struct api_rig *)ctx;
 
@@ -93,6 +93,19 @@ static void agent_cancel(struct agents *ctx, struct turn_run *run)
         for (unsigned i = 0; i < API_RIG_HANGING; i++)
                 if (r->hanging[i] == run)
                         r->hanging[i] = NULL;
+}
+
+static bool answer_from_outside(struct agents *ctx, struct turn_run *run,
+                                const struct turn_reply *reply)
+{
+        struct api_rig *r = (struct api_rig *)ctx;
+
+        return r->agent && agents_answer(r->agents, run, reply);
+}
+
+static bool late_replies(struct agents *ctx, const char *agent, struct late_reply_policy *out)
+{
+        return agents_late_replies(((struct api_rig *)ctx)->agents, agent, out);
 }
 
 void api_rig_release(struct api_rig *r)
@@ -140,9 +153,11 @@ static void open_road(struct api_rig *r)
                 .bus = r->bus,
                 .dispatch = { .dispatch = (struct dispatch *)r, .decide = decide },
                 .agents = { .agents = (struct agents *)r,
-                            .abilities = agent_abilities,
-                            .start = agent_start,
-                            .cancel = agent_cancel },
+                            .abilities = abilities,
+                            .start = start,
+                            .cancel = cancel,
+                            .answer = answer_from_outside,
+                            .late_replies = late_replies },
                 .platforms = { .adapters = r->adapters,
                                .abilities = adapters_abilities,
                                .ready = adapters_ready,
@@ -159,9 +174,8 @@ static void open_road(struct api_rig *r)
         r->road = road_open(&env, &limits, &err);
         must(r->road != NULL, &err);
         adapters_set_road(r->adapters, r->road);
-        must(agents_set_outlet(r->agents,
-                               &(struct agents_outlet){ r->store, r->bus, r->road, outbox_submit },
-                               &err) == 0,
+        must(agents_connect(r->agents, &(struct agents_env){ r->store, r->bus, r->road }, &err) ==
+                     0,
              &err);
 }
 

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "../lib/http_raw_client.h"
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "api/api.h"
 #include "dispatch/dispatch.h"
 #include "net/http_client.h"

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "rows/schema.h"
 #include "store/migrate.h"
+#include "store/sql.h"
 
 static struct store *open_with(const char *dir, const struct store_migration *steps,
                                struct error *err)
@@ -120,6 +121,50 @@ static void migrating_twice_changes_nothing(void **state)
         scratch_free(dir);
 }
 
+static int insert_late_replies(struct store_tx *tx, void *arg, struct error *err)
+{
+        static const char *const keys[] = {
+                "reply:trn-123:late", "reply:trn-123:n7",
+                "reply:trn-123:n42",  "reply:trn-123:n100",
+                "part:trn-123:n7:1",  "another request",
+                "reply:trn-5:late",   "reply:trn-123:k0123456789abcdef0123456789abcdef",
+        };
+
+        (void)arg;
+        for (size_t i = 0; i < COUNT(keys); i++) {
+                if (sql_exec(tx, err,
+                             "INSERT INTO deliveries(id, adapter, channel, kind, class, payload,"
+                             " state, due_ms, created_ms, trace, request_key)"
+                             " VALUES(?1, 'a', 'c', 'send', 0, '{}', 'sent', 0, 0, 't', ?2)",
+                             SQL_INT((int64_t)i + 1), SQL_TEXT(keys[i])) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static int count_late_replies(struct store_tx *tx, void *arg, struct error *err)
+{
+        return sql_number(tx, -1, arg, err, "SELECT count(*) FROM deliveries WHERE reply_of = 123");
+}
+
+static void stored_late_replies_get_their_turn(void **state)
+{
+        struct store_migration *steps = steps_up_to(16);
+        char *dir = scratch_new();
+        struct store *s = must_open(dir, steps);
+        int64_t n = 0;
+
+        (void)state;
+        assert_int_equal(store_write_now(s, insert_late_replies, NULL, NULL), 0);
+        store_close(s);
+        s = must_open(dir, schema_steps);
+        assert_int_equal(store_read_now(s, count_late_replies, &n, NULL), 0);
+        assert_int_equal(n, 5);
+        store_close(s);
+        free(steps);
+        scratch_free(dir);
+}
+
 /* --- how steps are applied --- */
 
 static const struct store_migration one[] = {
@@ -216,6 +261,7 @@ int main(void)
                 cmocka_unit_test(versions_have_no_gaps_and_names),
                 cmocka_unit_test(every_version_leads_to_the_newest),
                 cmocka_unit_test(migrating_twice_changes_nothing),
+                cmocka_unit_test(stored_late_replies_get_their_turn),
                 cmocka_unit_test(a_step_is_applied_once),
                 cmocka_unit_test(a_step_that_fails_leaves_the_version_before_it),
                 cmocka_unit_test(looking_only_does_not_migrate),

@@ -10,7 +10,7 @@
 #include "base/id.h"
 #include "base/secret.h"
 #include "base/settings.h"
-#include "road/road.h"
+#include "road/turn_run.h"
 
 #define CALL_HEADERS_MAX 48
 

@@ -111,6 +111,6 @@ void http_agent_check_health(struct agent *a, void *token);
 int http_agent_check_conf(struct settings_source *src, const char *path, const void *settings,
                           struct error *err);
 unsigned http_agent_abilities(const struct agent *a);
-void http_agent_reply_terms(const struct agent *a, struct reply_terms *out);
+void http_agent_late_replies(const struct agent *a, struct late_reply_policy *out);
 
 #endif

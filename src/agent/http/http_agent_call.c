@@ -143,7 +143,7 @@ static void finish_late(struct http_agent_call *c, const struct http_agent_reply
                 reply.kind = kind != ERR_NONE ? kind : ERR_PROTOCOL;
                 reply.error = record.data;
         }
-        agent_late(a, c->turn, &reply);
+        agent_late_reply(a, c->turn, &reply);
         buf_release(&record);
         LIST_REMOVE(c, next);
         c->owner->late_count--;
@@ -512,10 +512,10 @@ unsigned http_agent_abilities(const struct agent *a)
                (conf->history ? AGENT_HISTORY : 0);
 }
 
-void http_agent_reply_terms(const struct agent *a, struct reply_terms *out)
+void http_agent_late_replies(const struct agent *a, struct late_reply_policy *out)
 {
         const struct http_agent *h = a->self;
 
-        out->deliver_late = h->deliver_late;
+        out->deliver_failed = h->deliver_late;
         out->max_replies = h->conf->max_replies;
 }

@@ -182,5 +182,5 @@ const struct agent_ops webhook_agent = {
         .cancel = http_agent_cancel,
         .check_health = http_agent_check_health,
         .abilities = http_agent_abilities,
-        .reply_terms = http_agent_reply_terms,
+        .late_replies = http_agent_late_replies,
 };

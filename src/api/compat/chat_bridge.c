@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "base/crypto.h"
 #include "base/id.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /* The agents as models, for clients of OpenAI's protocol. */
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "api/compat/chat_bridge.h"
 #include "base/jsonw.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "api/compat/chat_bridge.h"
 #include "api/core/page.h"
 #include "api/core/reply_waiters.h"
@@ -44,7 +44,7 @@ static void write_agent(void *arg, const struct agent *a, const struct agent_hea
                 { AGENT_HISTORY, "history" },       { AGENT_STREAMS, "streams" },
                 { AGENT_CANCELS, "cancels" },
         };
-        unsigned can = a->ops->abilities ? a->ops->abilities(a) : a->ops->can;
+        unsigned can = agent_abilities(a);
         const struct agent_list *l = arg;
         struct agent_health h = *known;
         struct buf *b = l->json;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "api/core/event_stream.h"
 #include "api/core/reply_waiters.h"
 #include "api/core/request.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "api/core/page.h"
 #include "api/core/write_job.h"
 #include "base/json.h"

@@ -1,7 +1,7 @@
 /* The status of the daemon as a whole. */
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "api/core/event_stream.h"
 #include "api/core/request.h"
 #include "base/clock.h"

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "agent/agent.h"
+#include "agent/agents.h"
 #include "agent/http/http_agent.h"
 #include "api/core/request.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "road/late_reply.h"
 
 #define MAX_BODY (1024 * 1024) /* as much as a webhook may answer */
 
@@ -75,7 +76,7 @@ struct turn_reply_job {
         char id[40];
 };
 
-static void on_replied(void *arg, const struct agents_replied *r)
+static void on_replied(void *arg, const struct late_reply_result *r)
 {
         struct turn_reply_job *j = arg;
         struct http_exchange *x = api_job_end(&j->job);
@@ -88,7 +89,7 @@ static void on_replied(void *arg, const struct agents_replied *r)
                 buf_init(&data, 0);
                 jsonw_open(&data, '{');
                 jsonw_str(&data, "turnId", j->id);
-                jsonw_str(&data, "status", agents_replied_name(r->outcome));
+                jsonw_str(&data, "status", late_reply_outcome_name(r->outcome));
                 if (r->delivery) {
                         snprintf(delivery, sizeof(delivery), "dlv-%lld", (long long)r->delivery);
                         jsonw_str(&data, "deliveryId", delivery);
@@ -100,20 +101,15 @@ static void on_replied(void *arg, const struct agents_replied *r)
         free(j);
 }
 
-static void submit(struct http_exchange *x, int64_t turn, const char *token,
-                   const struct http_agent_reply *answer)
+static void submit(struct http_exchange *x, int64_t turn, const struct http_agent_reply *answer)
 {
         struct turn_reply_job *j = mem_zalloc(sizeof(*j));
         struct turn_reply reply = http_agent_reply_for_turn(answer);
-        struct error err = { 0 };
 
         snprintf(j->id, sizeof(j->id), "trn-%lld", (long long)turn);
         api_job_begin(&j->job, x);
-        if (agents_reply(api_of(x)->env.agents, turn, token, http_header(x, "Idempotency-Key"),
-                         &reply, on_replied, j, &err) == 0)
-                return;
-        refuse(api_job_end(&j->job), &err);
-        free(j);
+        late_reply_submit(api_of(x)->env.road, turn, http_header(x, "Idempotency-Key"), &reply,
+                          on_replied, j);
 }
 
 static int read_answer(const struct http_exchange *x, struct http_agent_reply *answer,
@@ -140,12 +136,15 @@ static void receive(struct http_exchange *x)
 
         if (id < 0 || !(token = token_of(x, &b)))
                 return;
-        if (read_answer(x, &answer, &err) < 0) {
+        /* it may have expired while the body came in */
+        if (agents_check_token(api_of(x)->env.agents, id, token, &err) < 0) {
+                refuse(x, &err);
+        } else if (read_answer(x, &answer, &err) < 0) {
                 err.kind = ERR_INVALID;
                 reply_failed(x, &err);
         } else {
                 if (answer.given)
-                        submit(x, id, token, &answer);
+                        submit(x, id, &answer);
                 else
                         reply_error(x, 400, "VALIDATION_ERROR", NULL,
                                     "the body needs \"reply\", \"parts\" or \"text\"; an empty "

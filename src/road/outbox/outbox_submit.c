@@ -18,6 +18,7 @@ struct putting {
         struct out **outs;
         size_t count;
         char *request_key, *request_hash;
+        int64_t reply_of;    /* the turn this is a late reply to; 0: none */
         char *author, *text; /* what a person said in the bot's name; NULL: nobody did */
         bool journaled;
         int64_t replaces; /* an edit that waits takes the new text instead, if it still waits */
@@ -107,6 +108,8 @@ static int write_puts(struct store_tx *tx, void *arg, struct error *err)
                         return -1;
         }
         if (note_request(tx, p, err) < 0)
+                return -1;
+        if (p->reply_of && delivery_row_set_reply_of(tx, p->outs[0]->d.id, p->reply_of, err) < 0)
                 return -1;
         return p->author ? note_told(tx, p->outs[0], p->author, p->text, err) : 0;
 }
@@ -266,6 +269,7 @@ void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ac
         p->arg = arg;
         p->request_key = mem_strdup(out->request_key);
         p->request_hash = mem_strdup(out->request_hash);
+        p->reply_of = out->reply_of;
         p->author = out->text ? mem_strdup(out->author) : NULL;
         p->text = p->author ? mem_strdup(out->text) : NULL;
         if (out->trace && strlen(out->trace) == ID_TRACE_SIZE - 1)

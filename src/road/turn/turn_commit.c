@@ -260,6 +260,7 @@ static void on_ended(void *arg)
         else
                 count_end(r, e);
         bus_publish(r->bus, &e->batch);
+        late_reply_turn_ended(r, t->run.id, !e->stale && e->state == TURN_DONE);
         send_answer(r, e);
         if (e->extra.fn)
                 e->extra.done(e->extra.arg);
