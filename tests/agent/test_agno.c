@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "agent/llm/llm.h"
-#include "agent_bench.h"
+#include "agent_rig.h"
 #include "base/json.h"
 
 #define SSE      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "agent_bench.h"
+#include "agent_rig.h"
 #include "base/id.h"
 #include "base/json.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "agent/http/http_agent.h"
-#include "agent_bench.h"
+#include "agent_rig.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/json.h"

@@ -4,8 +4,8 @@
  * `setup` and `teardown` are cmocka's; the test makes the service with fake_server_new, and the
  * bench frees it.
  */
-#ifndef TESTS_AGENT_AGENT_BENCH_H
-#define TESTS_AGENT_AGENT_BENCH_H
+#ifndef TESTS_AGENT_AGENT_RIG_H
+#define TESTS_AGENT_AGENT_RIG_H
 
 #include "../lib/fake_server.h"
 #include "fake_turn.h"

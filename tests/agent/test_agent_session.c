@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "agent/agents_private.h"
-#include "agent_bench.h"
+#include "agent_rig.h"
 
 /* What an agent with these settings calls the turn; yours to free. */
 static char *name_with(const char *settings, const struct turn_run *run)
