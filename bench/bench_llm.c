@@ -1,11 +1,11 @@
 /*
- * bench_llm: a language model that has nothing to think about.
+ * bench_llm: a fake language model for benchmarks.
  *
  *     bench_llm [--port N] [--delay-ms N]
  *
- * Answers POST /v1/chat/completions as OpenAI does, streamed or whole, always with the same words:
- * at once, or after the delay (any number of calls wait side by side). POST /hook is a webhook
- * agent that says the same. The first line it prints is its address.
+ * Answers POST /v1/chat/completions as OpenAI does, streamed or whole, always with the same text:
+ * at once, or after the delay, for any number of calls at a time. POST /hook is a webhook agent
+ * with the same answer. Prints its address as the first line.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -39,14 +39,13 @@ static const char streamed[] =
               "data: [DONE]\n"
               "\n";
 
-struct llm {
+struct bench_llm {
         struct loop *loop;
         int64_t delay_ms;
         uv_signal_t term;
 };
 
-/* A call that is being thought about. */
-struct thought {
+struct delayed_answer {
         struct http_exchange *x;
         struct timer *timer;
 };
@@ -64,28 +63,28 @@ static void answer(struct http_exchange *x)
                 http_answer(x, 200, "application/json", whole, sizeof(whole) - 1);
 }
 
-static void on_thought(void *arg)
+static void on_delay(void *arg)
 {
-        struct thought *t = arg;
+        struct delayed_answer *d = arg;
 
-        answer(t->x);
-        timer_free(t->timer);
-        free(t);
+        answer(d->x);
+        timer_free(d->timer);
+        free(d);
 }
 
 static void run_completion(struct http_exchange *x)
 {
-        struct llm *m = http_server_arg(x);
-        struct thought *t;
+        struct bench_llm *m = http_server_arg(x);
+        struct delayed_answer *d;
 
         if (m->delay_ms == 0) {
                 answer(x);
                 return;
         }
-        t = mem_zalloc(sizeof(*t));
-        t->x = x;
-        t->timer = timer_new(m->loop, on_thought, t);
-        timer_start(t->timer, m->delay_ms);
+        d = mem_zalloc(sizeof(*d));
+        d->x = x;
+        d->timer = timer_new(m->loop, on_delay, d);
+        timer_start(d->timer, m->delay_ms);
 }
 
 static void run_models(struct http_exchange *x)
@@ -104,13 +103,13 @@ static const struct http_route routes[] = {
 
 static void on_term(uv_signal_t *handle, int number)
 {
-        struct llm *m = handle->data;
+        struct bench_llm *m = handle->data;
 
         (void)number;
         loop_stop(m->loop);
 }
 
-static void read_options(int argc, char **argv, struct llm *m, char *listen, size_t size)
+static void read_options(int argc, char **argv, struct bench_llm *m, char *listen, size_t size)
 {
         static const struct option longs[] = { { "port", required_argument, NULL, 'p' },
                                                { "delay-ms", required_argument, NULL, 'd' },
@@ -130,7 +129,7 @@ static void read_options(int argc, char **argv, struct llm *m, char *listen, siz
 
 int main(int argc, char **argv)
 {
-        struct llm m = { 0 };
+        struct bench_llm m = { 0 };
         struct error err = { 0 };
         struct http_server *server;
         char listen[64];
@@ -150,6 +149,5 @@ int main(int argc, char **argv)
         printf("http://%s/v1\n", http_server_address(server));
         fflush(stdout);
         loop_run(m.loop);
-        /* whoever is still waiting is not told; the process ends here */
         return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Arbitrary bytes as the stream, and as the whole answer, of each service. The first byte says how
- * the rest is cut.
+ * Arbitrary bytes as the stream, and as the whole answer, of each service. The first byte is the
+ * size of the pieces.
  */
 #include <stdint.h>
 #include <stdlib.h>

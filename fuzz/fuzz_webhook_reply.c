@@ -1,6 +1,6 @@
 /*
- * Arbitrary bytes as the answer of a webhook and of agent-chat, and as what is posted to a reply
- * URL. The first byte chooses the content type.
+ * Arbitrary bytes as the reply of a webhook, of agent-chat, and to a reply URL. The first byte
+ * chooses the content type.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         readers[1] = agent_chat_wire.read;
         if (size == 0)
                 return 0;
-        body = mem_dup(data + 1, size - 1); /* without a NUL behind it: nobody may look there */
+        body = mem_dup(data + 1, size - 1); /* no NUL after it, so reading on is found */
         for (size_t i = 0; i < COUNT(readers); i++) {
                 err = (struct error){ 0 };
                 if (http_agent_reply_read(&a, readers[i], types[data[0] % COUNT(types)], body,

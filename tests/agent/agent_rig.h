@@ -1,8 +1,8 @@
 /*
- * agent_bench: a registry of agents and the service one of them talks to, for one test.
+ * agent_rig: a registry of agents and the service that one of them calls.
  *
- * `setup` and `teardown` are cmocka's; the test makes the service with fake_server_new, and the
- * bench frees it.
+ * setup and teardown are for cmocka. A test makes the service with fake_server_new; teardown frees
+ * it.
  */
 #ifndef TESTS_AGENT_AGENT_RIG_H
 #define TESTS_AGENT_AGENT_RIG_H
@@ -10,7 +10,7 @@
 #include "../lib/fake_server.h"
 #include "fake_turn.h"
 
-struct bench {
+struct agent_rig {
         struct loop *loop;
         struct http_client *http;
         struct agents *agents;
@@ -19,7 +19,7 @@ struct bench {
 
 static inline int setup(void **state)
 {
-        struct bench *b = mem_zalloc(sizeof(*b));
+        struct agent_rig *b = mem_zalloc(sizeof(*b));
         struct error err = { 0 };
 
         b->loop = loop_new();
@@ -32,7 +32,7 @@ static inline int setup(void **state)
 
 static inline int teardown(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         agents_free(b->agents);
         http_client_free(b->http);

@@ -1,9 +1,9 @@
 /*
- * fake_turn: the road as an agent sees it, for one test program at a time.
+ * fake_turn: the road as an agent sees it.
  *
- * Defines the turn_* functions, so nothing else of the road's turns may be linked. Everything an
- * agent tells is noted down; telling anything about a turn that has ended or was cancelled fails
- * the test.
+ * Defines the turn_* functions, so a test program includes it once and links no turns of the road.
+ * Records what an agent reports; a report about a turn that has ended or was cancelled fails the
+ * test.
  */
 #ifndef TESTS_AGENT_FAKE_TURN_H
 #define TESTS_AGENT_FAKE_TURN_H
@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "road/late_reply.h"
 
-#define ROUNDS 200000 /* of the loop, before a test is given up */
+#define ROUNDS 200000 /* of the loop, before a test gives up */
 
 struct fake_turn {
         struct turn_run run; /* first */
@@ -79,7 +79,7 @@ static inline void fake_turn_cancel(struct fake_turn *t, struct agents *as)
         t->open = false;
 }
 
-/* Until the turn has ended; fails the test when it does not. */
+/* Runs the loop until the turn has ended; fails the test when it does not. */
 static inline void fake_turn_await(struct fake_turn *t, struct loop *l)
 {
         for (int i = 0; i < ROUNDS && !t->finished; i++)
@@ -87,7 +87,7 @@ static inline void fake_turn_await(struct fake_turn *t, struct loop *l)
         assert_int_equal(t->finished, 1);
 }
 
-static inline struct fake_turn *fake_turn_told(struct turn_run *run)
+static inline struct fake_turn *reported_turn(struct turn_run *run)
 {
         struct fake_turn *t = (struct fake_turn *)run;
 
@@ -98,7 +98,7 @@ static inline struct fake_turn *fake_turn_told(struct turn_run *run)
 
 void turn_delta(struct turn_run *run, const char *text, size_t n)
 {
-        struct fake_turn *t = fake_turn_told(run);
+        struct fake_turn *t = reported_turn(run);
 
         t->deltas++;
         buf_add(&t->streamed, text, n);
@@ -106,7 +106,7 @@ void turn_delta(struct turn_run *run, const char *text, size_t n)
 
 void turn_progress(struct turn_run *run, const char *label)
 {
-        struct fake_turn *t = fake_turn_told(run);
+        struct fake_turn *t = reported_turn(run);
 
         t->progresses++;
         buf_addf(&t->progress, "%s\n", label);
@@ -114,7 +114,7 @@ void turn_progress(struct turn_run *run, const char *label)
 
 void turn_finish(struct turn_run *run, const struct turn_reply *reply)
 {
-        struct fake_turn *t = fake_turn_told(run);
+        struct fake_turn *t = reported_turn(run);
 
         t->finished++;
         t->open = false;
@@ -128,10 +128,10 @@ void late_reply_overdue(struct road *r, int64_t turn, const struct turn_reply *r
         (void)r;
         (void)turn;
         (void)reply;
-        fail_msg("no test lets a call outlive its turn on a road");
+        fail_msg("unexpected late reply");
 }
 
-/* The registry is made equal to one agent; returns what agents_apply says. */
+/* Makes this the only agent of the registry. */
 static inline int fake_apply(struct agents *as, const char *name, const char *type,
                              const char *json, struct error *err)
 {

@@ -12,7 +12,8 @@
 #define JSON(body) \
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
 
-static void serve(struct bench *b, const char *more, const struct fake_answer *script, size_t count)
+static void serve(struct agent_rig *b, const char *more, const struct fake_answer *script,
+                  size_t count)
 {
         struct error err = { 0 };
         char *url, *json;
@@ -32,8 +33,8 @@ static void assert_has(const char *text, const char *part)
                 fail_msg("'%s' is not in '%s'", part, text);
 }
 
-/* The room as it was read from the platform: people by their id, our own words as the agent's. */
-static void the_room_is_shown_with_names_the_tools_understand(void **state)
+/* Channel history: people are named by id, our own messages are the agent's. */
+static void channel_history_names_people_by_platform_id(void **state)
 {
         static const struct fake_answer script[] = {
                 { JSON("{\"content\":\"Want to lock in a time?\"}"), .end = FAKE_CLOSE }
@@ -53,7 +54,7 @@ static void the_room_is_shown_with_names_the_tools_understand(void **state)
                 "{\"messages\":[{\"type\":\"system\",\"content\":\"Read the "
                 "room.\"},{\"type\":\"human\",\"content\":\"we should play "
                 "Catan\",\"name\":\"discord:80351110224678912\"},{\"type\":\"ai\",\"content\":\"nice\"},{\"type\":\"human\",\"content\":\"yes!\",\"name\":\"discord:7\"}],\"source\":\"discord\",\"conversationId\":\"discord-channel-5\"}";
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         const char *request;
 
@@ -76,7 +77,7 @@ static void the_room_is_shown_with_names_the_tools_understand(void **state)
         fake_turn_release(&t);
 }
 
-static void answers_are_understood_in_the_shapes_such_services_give(void **state)
+static void common_reply_shapes_are_read(void **state)
 {
         static const struct {
                 const char *answer, *text;
@@ -97,7 +98,7 @@ static void answers_are_understood_in_the_shapes_such_services_give(void **state
 
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct fake_answer script = { rows[i].answer, .end = FAKE_CLOSE };
-                struct bench *b = *state;
+                struct agent_rig *b = *state;
                 struct fake_turn t;
 
                 serve(b, "", &script, 1);
@@ -112,9 +113,9 @@ static void answers_are_understood_in_the_shapes_such_services_give(void **state
         }
 }
 
-static void it_wants_the_conversation_and_is_not_asked_again_after_a_crash(void **state)
+static void it_wants_history_and_is_not_repeatable(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         serve(b, "", NULL, 0);
         assert_true(agents_abilities(b->agents, "c") & AGENT_HISTORY);
@@ -126,9 +127,9 @@ static void it_wants_the_conversation_and_is_not_asked_again_after_a_crash(void 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(the_room_is_shown_with_names_the_tools_understand),
-                TEST(answers_are_understood_in_the_shapes_such_services_give),
-                TEST(it_wants_the_conversation_and_is_not_asked_again_after_a_crash),
+                TEST(channel_history_names_people_by_platform_id),
+                TEST(common_reply_shapes_are_read),
+                TEST(it_wants_history_and_is_not_repeatable),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

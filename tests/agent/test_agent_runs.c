@@ -1,4 +1,4 @@
-/* Several agents: who takes a turn when one cannot, who waits, and what is never done twice. */
+/* Several agents: failover, circuits, queues, and what is never done twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define DEAD "http://127.0.0.1:1/"
 
-struct bench {
+struct agent_rig {
         char *dir;
         struct loop *loop;
         struct http_client *http;
@@ -30,7 +30,7 @@ static void swallow(const char *line, void *arg)
 
 static int setup(void **state)
 {
-        struct bench *b = mem_zalloc(sizeof(*b));
+        struct agent_rig *b = mem_zalloc(sizeof(*b));
         struct error err = { 0 };
         char *path;
         FILE *f;
@@ -53,7 +53,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         agents_free(b->agents);
         http_client_free(b->http);
@@ -64,8 +64,8 @@ static int teardown(void **state)
         return 0;
 }
 
-/* name, type, json; ended by a NULL name. */
-static void apply(struct bench *b, const char *const *rows)
+/* name, type, JSON; ended by a NULL name */
+static void apply(struct agent_rig *b, const char *const *rows)
 {
         struct agent_conf *confs[8];
         struct error err = { 0 };
@@ -80,14 +80,14 @@ static void apply(struct bench *b, const char *const *rows)
                 fail_msg("%s", err.text);
 }
 
-static void run(struct bench *b, struct fake_turn *t, const char *agent, const char *text)
+static void run(struct agent_rig *b, struct fake_turn *t, const char *agent, const char *text)
 {
         fake_turn_init(t, agent, text);
         fake_turn_start(t, b->agents);
         fake_turn_await(t, b->loop);
 }
 
-static void note(void *arg, const struct agent *a, const struct agent_health *h)
+static void keep_health(void *arg, const struct agent *a, const struct agent_health *h)
 {
         struct agent_health *out = arg;
 
@@ -95,11 +95,11 @@ static void note(void *arg, const struct agent *a, const struct agent_health *h)
                 *out = *h;
 }
 
-static struct agent_health health(struct bench *b)
+static struct agent_health health(struct agent_rig *b)
 {
         struct agent_health h = { 0 };
 
-        agents_each(b->agents, note, &h);
+        agents_each(b->agents, keep_health, &h);
         return h;
 }
 
@@ -132,7 +132,7 @@ static void another_agent_answers_when_the_first_did_nothing(void **state)
         fake_turn_release(&t);
 }
 
-static void a_turn_that_may_have_been_worked_on_is_given_to_nobody_else(void **state)
+static void a_turn_that_may_have_had_effects_does_not_fail_over(void **state)
 {
         static const struct fake_answer broken[] = { { NULL, .end = FAKE_CLOSE } };
         static const struct fake_answer fails[] = {
@@ -141,7 +141,7 @@ static void a_turn_that_may_have_been_worked_on_is_given_to_nobody_else(void **s
         const struct fake_answer *const scripts[] = { broken, fails };
 
         for (size_t i = 0; i < COUNT(scripts); i++) {
-                struct bench *b = *state;
+                struct agent_rig *b = *state;
                 struct fake_server *server = fake_server_new(b->loop, scripts[i], 1);
                 char *url = fake_server_url(server, "/"),
                      *json = mem_printf("{\"url\": \"%s\", \"retries\": 0, \"failover\": [\"b\"]}",
@@ -161,7 +161,7 @@ static void a_turn_that_may_have_been_worked_on_is_given_to_nobody_else(void **s
         }
 }
 
-static void what_was_said_already_is_not_said_again_by_another(void **state)
+static void a_turn_with_streamed_text_does_not_fail_over(void **state)
 {
         static const char *const rows[] = {
                 "a",  "script", "{\"file\": \"bad.txt\", \"failover\": [\"b\"]}", "b", "echo",
@@ -176,15 +176,15 @@ static void what_was_said_already_is_not_said_again_by_another(void **state)
         fake_turn_release(&t);
 }
 
-/* After a crash nobody knows who of the list had the turn. */
-static void a_turn_is_run_again_after_a_crash_only_if_that_harms_nobody_of_the_list(void **state)
+/* After a crash it is not known which agent had the turn. */
+static void a_turn_is_repeatable_only_if_the_whole_failover_list_is(void **state)
 {
         static const char *const rows[] = { "a", "echo",    "{\"failover\": [\"gone\", \"b\"]}",
                                             "b", "echo",    "{\"failover\": [\"c\"]}",
                                             "c", "webhook", "{\"url\": \"" DEAD "\"}",
                                             "d", "echo",    "{\"failover\": [\"a\", \"c\"]}",
                                             NULL };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         apply(b, rows);
         assert_true(agents_abilities(b->agents, "a") & AGENT_REPEATABLE);
@@ -193,8 +193,8 @@ static void a_turn_is_run_again_after_a_crash_only_if_that_harms_nobody_of_the_l
         assert_false(agents_abilities(b->agents, "d") & AGENT_REPEATABLE);
 }
 
-/* A model that used its tokens up and said nothing has cost money all the same. */
-static void what_the_first_has_cost_is_counted_when_another_answers(void **state)
+/* A model that used up its tokens without an answer has cost money as well. */
+static void the_cost_of_failed_agents_is_counted(void **state)
 {
         static const struct fake_answer script[] = {
                 { "HTTP/1.1 200 OK\r\n"
@@ -204,7 +204,7 @@ static void what_the_first_has_cost_is_counted_when_another_answers(void **state
                   "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50}}",
                   .end = FAKE_CLOSE }
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_server *server = fake_server_new(b->loop, script, 1);
         char *url = fake_server_url(server, "/v1"),
              *first = mem_printf(
@@ -226,8 +226,8 @@ static void what_the_first_has_cost_is_counted_when_another_answers(void **state
         free(url);
 }
 
-/* The road gathers it before anybody is asked. */
-static void the_conversation_is_gathered_for_whoever_of_the_list_wants_it(void **state)
+/* The road gathers history before it is known which agent answers. */
+static void history_is_gathered_if_any_agent_of_the_list_wants_it(void **state)
 {
         static const char ok[] = "HTTP/1.1 200 OK\r\n"
                                  "Content-Type: application/json\r\n"
@@ -238,7 +238,7 @@ static void the_conversation_is_gathered_for_whoever_of_the_list_wants_it(void *
         static const struct fake_answer script[] = { { busy }, { ok } };
         static const struct transcript_line line = { .role = "user",
                                                      .text = "what was said before" };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_server *server = fake_server_new(b->loop, script, 2);
         char *url = fake_server_url(server, "/"),
              *first = mem_printf("{\"url\": \"%s\", \"failover\": [\"b\"]}", url),
@@ -264,7 +264,7 @@ static void the_conversation_is_gathered_for_whoever_of_the_list_wants_it(void *
         free(url);
 }
 
-static void when_all_fail_the_record_names_each(void **state)
+static void when_all_agents_fail_the_record_names_each(void **state)
 {
         static const char *const rows[] = {
                 "a", "webhook", "{\"url\": \"" DEAD "\", \"retries\": 0, \"failover\": [\"b\"]}",
@@ -282,13 +282,13 @@ static void when_all_fail_the_record_names_each(void **state)
         fake_turn_release(&t);
 }
 
-static void an_open_circuit_answers_at_once_and_a_probe_closes_it(void **state)
+static void an_open_circuit_refuses_at_once_and_a_probe_closes_it(void **state)
 {
         static const char *const bad[] = {
                 "a", "script",
                 "{\"file\": \"bad.txt\", \"breakerFailures\": 2, \"breakerSeconds\": 1}", NULL
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         char *path = scratch_path(b->dir, "bad.txt");
         FILE *f;
@@ -318,7 +318,7 @@ static void an_open_circuit_answers_at_once_and_a_probe_closes_it(void **state)
         fake_turn_release(&t);
 }
 
-static void an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent(void **state)
+static void an_open_circuit_fails_over(void **state)
 {
         static const char *const rows[] = {
                 "a",
@@ -329,7 +329,7 @@ static void an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent
                 "{}",
                 NULL
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         apply(b, rows);
@@ -338,15 +338,15 @@ static void an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent
                 assert_string_equal(t.text, "hello");
                 fake_turn_release(&t);
         }
-        assert_int_equal(health(b).turns, 1); /* the others did not even try it */
+        assert_int_equal(health(b).turns, 1); /* the others were not tried */
 }
 
-static void only_so_many_work_at_once_and_the_others_wait_in_order(void **state)
+static void turns_beyond_the_concurrency_wait_in_order(void **state)
 {
         static const char *const rows[] = { "a", "echo",
                                             "{\"delayMs\": 2, \"concurrency\": 2, \"queue\": 3}",
                                             NULL };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t[6];
         struct agent_health h;
         int order[6], ended = 0;
@@ -387,7 +387,7 @@ static void waiting_turns_keep_their_order_when_one_is_cancelled(void **state)
                                             "{\"delayMs\": 2, \"concurrency\": 1, \"queue\": 3}",
                                             NULL };
         static const int expected[] = { 0, 1, 3, 4 };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t[5];
         size_t ended = 0;
 
@@ -399,7 +399,7 @@ static void waiting_turns_keep_their_order_when_one_is_cancelled(void **state)
         assert_int_equal(health(b).waiting, 3);
         fake_turn_cancel(&t[2], b->agents);
         assert_int_equal(health(b).waiting, 2);
-        fake_turn_init(&t[4], "a", "x"); /* there is room for it again */
+        fake_turn_init(&t[4], "a", "x"); /* there is room again */
         fake_turn_start(&t[4], b->agents);
         for (int n = 0; n < ROUNDS && ended < COUNT(expected); n++) {
                 loop_step(b->loop, true);
@@ -417,12 +417,12 @@ static void waiting_turns_keep_their_order_when_one_is_cancelled(void **state)
                 fake_turn_release(&t[i]);
 }
 
-static void a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along(void **state)
+static void a_reload_takes_waiting_turns_along(void **state)
 {
         static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}",
                                             NULL };
         static const char *const quick[] = { "a", "echo", "{\"prefix\": \"new \"}", NULL };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t[4];
 
         apply(b, slow);
@@ -443,11 +443,11 @@ static void a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along(void **s
                 fake_turn_release(&t[i]);
 }
 
-static void a_turn_that_waits_for_an_agent_that_is_removed_ends(void **state)
+static void a_turn_waiting_for_a_removed_agent_fails(void **state)
 {
         static const char *const slow[] = { "a", "echo", "{\"delayMs\": 60000, \"concurrency\": 1}",
                                             NULL };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t[2];
 
         apply(b, slow);
@@ -471,7 +471,7 @@ static void waits_for(void *arg, const struct agent *a, const struct agent_healt
                 *(size_t *)arg = h->waiting;
 }
 
-static void a_turn_that_waits_for_a_substitute_that_is_removed_goes_to_the_next(void **state)
+static void a_turn_waiting_for_a_removed_substitute_fails_over(void **state)
 {
         static const char *const three[] = {
                 "a", "webhook", FAILS_OVER,
@@ -482,7 +482,7 @@ static void a_turn_that_waits_for_a_substitute_that_is_removed_goes_to_the_next(
         static const char *const two[] = { "a", "webhook", FAILS_OVER,
                                            "c", "echo",    "{\"prefix\": \"c \"}",
                                            NULL };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t[2];
         size_t waiting = 0;
 
@@ -509,19 +509,19 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(another_agent_answers_when_the_first_did_nothing),
-                TEST(a_turn_that_may_have_been_worked_on_is_given_to_nobody_else),
-                TEST(what_was_said_already_is_not_said_again_by_another),
-                TEST(a_turn_is_run_again_after_a_crash_only_if_that_harms_nobody_of_the_list),
-                TEST(the_conversation_is_gathered_for_whoever_of_the_list_wants_it),
-                TEST(what_the_first_has_cost_is_counted_when_another_answers),
-                TEST(when_all_fail_the_record_names_each),
-                TEST(an_open_circuit_answers_at_once_and_a_probe_closes_it),
-                TEST(an_open_circuit_is_no_reason_for_silence_when_there_is_another_agent),
-                TEST(only_so_many_work_at_once_and_the_others_wait_in_order),
-                TEST(a_waiting_turn_can_be_cancelled_and_a_reload_takes_it_along),
+                TEST(a_turn_that_may_have_had_effects_does_not_fail_over),
+                TEST(a_turn_with_streamed_text_does_not_fail_over),
+                TEST(a_turn_is_repeatable_only_if_the_whole_failover_list_is),
+                TEST(history_is_gathered_if_any_agent_of_the_list_wants_it),
+                TEST(the_cost_of_failed_agents_is_counted),
+                TEST(when_all_agents_fail_the_record_names_each),
+                TEST(an_open_circuit_refuses_at_once_and_a_probe_closes_it),
+                TEST(an_open_circuit_fails_over),
+                TEST(turns_beyond_the_concurrency_wait_in_order),
+                TEST(a_reload_takes_waiting_turns_along),
                 TEST(waiting_turns_keep_their_order_when_one_is_cancelled),
-                TEST(a_turn_that_waits_for_an_agent_that_is_removed_ends),
-                TEST(a_turn_that_waits_for_a_substitute_that_is_removed_goes_to_the_next),
+                TEST(a_turn_waiting_for_a_removed_agent_fails),
+                TEST(a_turn_waiting_for_a_removed_substitute_fails_over),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* By which name agents that remember by themselves find what they remember. */
+/* Session names for agents with a memory of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "agent/agents_private.h"
 #include "agent_rig.h"
 
-/* What an agent with these settings calls the turn; yours to free. */
+/* The session of a turn under these settings; yours to free. */
 static char *name_with(const char *settings, const struct turn_run *run)
 {
         struct agent_slot in = { 0 };
@@ -50,7 +50,7 @@ static void init(struct fake_turn *t)
         t->run.session = "telegram-channel-5";
 }
 
-static void a_session_is_named_as_the_setting_says(void **state)
+static void the_session_setting_chooses_the_name(void **state)
 {
         static const struct {
                 const char *settings, *plain, *in_thread;
@@ -78,7 +78,7 @@ static void a_session_is_named_as_the_setting_says(void **state)
         fake_turn_release(&t);
 }
 
-static void whoever_began_anew_has_another_session(void **state)
+static void a_reset_changes_the_session(void **state)
 {
         struct fake_turn t;
 
@@ -94,8 +94,7 @@ static void whoever_began_anew_has_another_session(void **state)
         fake_turn_release(&t);
 }
 
-/* Nobody's memory gets what another has said. */
-static void what_several_people_said_is_in_nobodys_own_session(void **state)
+static void a_turn_of_several_people_is_in_no_persons_session(void **state)
 {
         struct incoming other = {
                 .adapter = "tg", .platform = "telegram", .sender_id = "8", .text = "me too"
@@ -112,12 +111,12 @@ static void what_several_people_said_is_in_nobodys_own_session(void **state)
         assert_name(BARE_BOTH, &t.run, "*:-100#42");
         other.sender_id = "7";
         assert_name(PER_BOTH, &t.run, "telegram:tg:7:-100#43");
-        t.run.mode = MODE_AMBIENT; /* who reads along is shown what everybody says */
+        t.run.mode = MODE_AMBIENT; /* hears everybody */
         assert_name(PER_BOTH, &t.run, "telegram:tg:*:-100#42");
         fake_turn_release(&t);
 }
 
-static void no_ids_make_the_session_of_another(void **state)
+static void different_ids_never_make_the_same_session(void **state)
 {
         struct fake_turn t;
         char *one, *two;
@@ -143,10 +142,10 @@ static void no_ids_make_the_session_of_another(void **state)
 
 #define REFUSED "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-static void every_kind_of_agent_is_told_the_session_it_asked_for(void **state)
+static void every_kind_of_agent_sends_the_configured_session(void **state)
 {
         static const struct {
-                const char *type, *address, *more, *told;
+                const char *type, *address, *more, *expected;
         } rows[] = {
                 { "webhook", "url", "", "\"sessionId\":\"telegram:tg:7:-100\"" },
                 { "webhook", "url",
@@ -159,7 +158,7 @@ static void every_kind_of_agent_is_told_the_session_it_asked_for(void **state)
                   "\"user_id\":\"telegram:tg:7:-100\"" },
         };
         struct fake_answer script[COUNT(rows)];
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         for (size_t i = 0; i < COUNT(rows); i++)
                 script[i] = (struct fake_answer){ REFUSED, .end = FAKE_CLOSE };
@@ -177,8 +176,8 @@ static void every_kind_of_agent_is_told_the_session_it_asked_for(void **state)
                 init(&t);
                 fake_turn_start(&t, b->agents);
                 fake_turn_await(&t, b->loop);
-                if (!strstr(fake_server_request(b->server, (unsigned)i), rows[i].told))
-                        fail_msg("'%s' is not in '%s'", rows[i].told,
+                if (!strstr(fake_server_request(b->server, (unsigned)i), rows[i].expected))
+                        fail_msg("'%s' is not in '%s'", rows[i].expected,
                                  fake_server_request(b->server, (unsigned)i));
                 fake_turn_release(&t);
                 free(json);
@@ -186,7 +185,7 @@ static void every_kind_of_agent_is_told_the_session_it_asked_for(void **state)
         }
 }
 
-static void an_unknown_session_is_refused_with_those_there_are(void **state)
+static void an_unknown_session_setting_is_refused(void **state)
 {
         struct error err = { 0 };
 
@@ -202,13 +201,13 @@ static void an_unknown_session_is_refused_with_those_there_are(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_session_is_named_as_the_setting_says),
-                cmocka_unit_test(whoever_began_anew_has_another_session),
-                cmocka_unit_test(what_several_people_said_is_in_nobodys_own_session),
-                cmocka_unit_test(no_ids_make_the_session_of_another),
-                cmocka_unit_test_setup_teardown(
-                        every_kind_of_agent_is_told_the_session_it_asked_for, setup, teardown),
-                cmocka_unit_test(an_unknown_session_is_refused_with_those_there_are),
+                cmocka_unit_test(the_session_setting_chooses_the_name),
+                cmocka_unit_test(a_reset_changes_the_session),
+                cmocka_unit_test(a_turn_of_several_people_is_in_no_persons_session),
+                cmocka_unit_test(different_ids_never_make_the_same_session),
+                cmocka_unit_test_setup_teardown(every_kind_of_agent_sends_the_configured_session,
+                                                setup, teardown),
+                cmocka_unit_test(an_unknown_session_setting_is_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,14 +8,14 @@
 #include "base/json.h"
 #include "fake_turn.h"
 
-struct bench {
+struct agent_rig {
         struct loop *loop;
         struct agents *agents;
 };
 
 static int setup(void **state)
 {
-        struct bench *b = mem_zalloc(sizeof(*b));
+        struct agent_rig *b = mem_zalloc(sizeof(*b));
 
         b->loop = loop_new();
         b->agents = agents_new(b->loop, NULL, "/nonexistent");
@@ -25,7 +25,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         agents_free(b->agents);
         loop_free(b->loop);
@@ -33,7 +33,7 @@ static int teardown(void **state)
         return 0;
 }
 
-static void apply(struct bench *b, const char *name, const char *type, const char *json)
+static void apply(struct agent_rig *b, const char *name, const char *type, const char *json)
 {
         struct error err = { 0 };
 
@@ -41,9 +41,9 @@ static void apply(struct bench *b, const char *name, const char *type, const cha
                 fail_msg("%s", err.text);
 }
 
-static void echo_answers_with_the_text_of_the_message(void **state)
+static void echo_repeats_the_message(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         apply(b, "e", "echo", "{\"prefix\": \"> \"}");
@@ -56,9 +56,9 @@ static void echo_answers_with_the_text_of_the_message(void **state)
         fake_turn_release(&t);
 }
 
-static void a_streaming_echo_says_the_same_word_by_word(void **state)
+static void a_streaming_echo_repeats_it_word_by_word(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         apply(b, "e", "echo", "{\"stream\": true}");
@@ -71,9 +71,9 @@ static void a_streaming_echo_says_the_same_word_by_word(void **state)
         fake_turn_release(&t);
 }
 
-static void the_demo_agent_says_that_it_is_one_and_what_to_do(void **state)
+static void the_demo_agent_introduces_itself_and_explains_setup(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct transcript_line before = {
                 .role = "user", .name = "Ann", .text = "hi", .time_ms = 0
         };
@@ -104,9 +104,9 @@ static void the_demo_agent_says_that_it_is_one_and_what_to_do(void **state)
         fake_turn_release(&t);
 }
 
-static void the_demo_agent_shows_progress_when_asked(void **state)
+static void the_demo_agent_shows_progress_on_request(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         apply(b, "d", "demo", "{\"wordMs\": 0, \"toolMs\": 1}");
@@ -118,9 +118,9 @@ static void the_demo_agent_shows_progress_when_asked(void **state)
         fake_turn_release(&t);
 }
 
-static void a_cancelled_turn_is_heard_of_no_more(void **state)
+static void a_cancelled_turn_reports_nothing(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         apply(b, "e", "echo", "{\"delayMs\": 5}");
@@ -133,28 +133,28 @@ static void a_cancelled_turn_is_heard_of_no_more(void **state)
         fake_turn_release(&t);
 }
 
-static void a_turn_for_an_unknown_agent_fails_later(void **state)
+static void a_turn_for_an_unknown_agent_fails_from_the_loop(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t, gone;
 
-        assert_int_equal(agents_abilities(b->agents, "nobody"), 0);
-        fake_turn_init(&gone, "nobody", "hello");
-        fake_turn_init(&t, "nobody", "hello");
+        assert_int_equal(agents_abilities(b->agents, "missing"), 0);
+        fake_turn_init(&gone, "missing", "hello");
+        fake_turn_init(&t, "missing", "hello");
         fake_turn_start(&gone, b->agents);
         fake_turn_start(&t, b->agents);
         fake_turn_cancel(&gone, b->agents);
         fake_turn_await(&t, b->loop);
         assert_int_equal(t.reply.kind, ERR_MISSING);
-        assert_non_null(strstr(t.error, "nobody"));
+        assert_non_null(strstr(t.error, "missing"));
         assert_int_equal(gone.finished, 0);
         fake_turn_release(&t);
         fake_turn_release(&gone);
 }
 
-static void a_reload_replaces_the_agent_while_its_turn_finishes_on_the_old_one(void **state)
+static void a_turn_finishes_on_the_agent_a_reload_replaced(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn old, new;
 
         apply(b, "e", "echo", "{\"prefix\": \"old \", \"delayMs\": 30}");
@@ -173,7 +173,7 @@ static void a_reload_replaces_the_agent_while_its_turn_finishes_on_the_old_one(v
 
 static void a_turn_on_a_replaced_agent_can_be_cancelled(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         apply(b, "e", "echo", "{\"delayMs\": 60000}");
@@ -188,15 +188,15 @@ static void a_turn_on_a_replaced_agent_can_be_cancelled(void **state)
         fake_turn_release(&t);
 }
 
-static void a_running_turn_is_dropped_with_the_registry(void **state)
+static void freeing_the_registry_drops_running_turns(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t, unknown;
 
         apply(b, "e", "echo", "{\"delayMs\": 60000}");
         fake_turn_init(&t, "e", "a");
         fake_turn_start(&t, b->agents);
-        fake_turn_init(&unknown, "nobody", "a");
+        fake_turn_init(&unknown, "missing", "a");
         fake_turn_start(&unknown, b->agents);
         agents_free(b->agents);
         b->agents = NULL;
@@ -205,7 +205,7 @@ static void a_running_turn_is_dropped_with_the_registry(void **state)
         fake_turn_release(&unknown);
 }
 
-static void note_agent(void *arg, const struct agent *a, const struct agent_health *h)
+static void keep_agent(void *arg, const struct agent *a, const struct agent_health *h)
 {
         struct agent_health *out = arg;
 
@@ -213,9 +213,9 @@ static void note_agent(void *arg, const struct agent *a, const struct agent_heal
         *out = *h;
 }
 
-static void counters_survive_a_reload_and_an_unchanged_agent_stays(void **state)
+static void a_reload_keeps_counters_and_unchanged_agents(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct agent_health h = { 0 };
         struct fake_turn t;
 
@@ -226,27 +226,27 @@ static void counters_survive_a_reload_and_an_unchanged_agent_stays(void **state)
         fake_turn_release(&t);
         apply(b, "e", "echo", "{}");
         apply(b, "e", "echo", "{\"prefix\": \"x\"}");
-        agents_each(b->agents, note_agent, &h);
+        agents_each(b->agents, keep_agent, &h);
         assert_int_equal(h.turns, 1);
         assert_int_equal(h.failures, 0);
         assert_false(h.known);
 }
 
-static void note_health(void *arg, const struct agent_health *h)
+static void keep_health(void *arg, const struct agent_health *h)
 {
         *(struct agent_health *)arg = *h;
 }
 
-static void an_agent_with_nothing_to_ask_is_healthy(void **state)
+static void an_agent_without_a_health_check_is_healthy(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct agent_health h = { 0 };
         struct error err = { 0 };
 
         apply(b, "e", "echo", "{}");
-        assert_int_equal(agents_check(b->agents, "nobody", note_health, &h, &err), -1);
+        assert_int_equal(agents_check(b->agents, "missing", keep_health, &h, &err), -1);
         assert_int_equal(err.kind, ERR_MISSING);
-        assert_int_equal(agents_check(b->agents, "e", note_health, &h, &err), 0);
+        assert_int_equal(agents_check(b->agents, "e", keep_health, &h, &err), 0);
         assert_false(h.known);
         for (int i = 0; i < ROUNDS && !h.known; i++)
                 loop_step(b->loop, true);
@@ -269,10 +269,10 @@ static struct agent_conf *read_conf(const char *json, struct error *err)
         return conf;
 }
 
-static void a_mistake_in_the_configuration_is_told_with_its_line(void **state)
+static void configuration_errors_name_the_line(void **state)
 {
         static const struct {
-                const char *json, *told;
+                const char *json, *expected;
         } rows[] = {
                 { "{\"agents\": {\n\"e\": {\"type\": \"ehco\"}}}",
                   "config.json:2: agents.e.type: unknown type 'ehco' (did you mean 'echo'?)" },
@@ -289,12 +289,12 @@ static void a_mistake_in_the_configuration_is_told_with_its_line(void **state)
                 struct error err = { 0 };
 
                 assert_null(read_conf(rows[i].json, &err));
-                if (!strstr(err.text, rows[i].told))
-                        fail_msg("got '%s', expected '%s'", err.text, rows[i].told);
+                if (!strstr(err.text, rows[i].expected))
+                        fail_msg("got '%s', expected '%s'", err.text, rows[i].expected);
         }
 }
 
-static void a_correct_configuration_is_read(void **state)
+static void a_valid_configuration_is_read(void **state)
 {
         struct error err = { 0 };
         struct agent_conf *conf =
@@ -310,31 +310,28 @@ static void a_correct_configuration_is_read(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(echo_answers_with_the_text_of_the_message, setup,
+                cmocka_unit_test_setup_teardown(echo_repeats_the_message, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_streaming_echo_repeats_it_word_by_word, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(a_streaming_echo_says_the_same_word_by_word, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(the_demo_agent_says_that_it_is_one_and_what_to_do,
+                cmocka_unit_test_setup_teardown(the_demo_agent_introduces_itself_and_explains_setup,
                                                 setup, teardown),
-                cmocka_unit_test_setup_teardown(the_demo_agent_shows_progress_when_asked, setup,
+                cmocka_unit_test_setup_teardown(the_demo_agent_shows_progress_on_request, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(a_cancelled_turn_is_heard_of_no_more, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(a_turn_for_an_unknown_agent_fails_later, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(
-                        a_reload_replaces_the_agent_while_its_turn_finishes_on_the_old_one, setup,
-                        teardown),
+                cmocka_unit_test_setup_teardown(a_cancelled_turn_reports_nothing, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_turn_for_an_unknown_agent_fails_from_the_loop,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(a_turn_finishes_on_the_agent_a_reload_replaced,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(a_turn_on_a_replaced_agent_can_be_cancelled, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(a_running_turn_is_dropped_with_the_registry, setup,
+                cmocka_unit_test_setup_teardown(freeing_the_registry_drops_running_turns, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(
-                        counters_survive_a_reload_and_an_unchanged_agent_stays, setup, teardown),
-                cmocka_unit_test_setup_teardown(an_agent_with_nothing_to_ask_is_healthy, setup,
+                cmocka_unit_test_setup_teardown(a_reload_keeps_counters_and_unchanged_agents, setup,
                                                 teardown),
-                cmocka_unit_test(a_mistake_in_the_configuration_is_told_with_its_line),
-                cmocka_unit_test(a_correct_configuration_is_read),
+                cmocka_unit_test_setup_teardown(an_agent_without_a_health_check_is_healthy, setup,
+                                                teardown),
+                cmocka_unit_test(configuration_errors_name_the_line),
+                cmocka_unit_test(a_valid_configuration_is_read),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

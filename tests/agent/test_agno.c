@@ -37,7 +37,8 @@
 #define FAILS(s, b) \
         "HTTP/1.1 " s "\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" b
 
-static void serve(struct bench *b, const char *more, const struct fake_answer *script, size_t count)
+static void serve(struct agent_rig *b, const char *more, const struct fake_answer *script,
+                  size_t count)
 {
         struct error err = { 0 };
         char *url, *json;
@@ -52,7 +53,7 @@ static void serve(struct bench *b, const char *more, const struct fake_answer *s
         free(url);
 }
 
-static void talk(struct bench *b, struct fake_turn *t, const char *more, const char *answer,
+static void talk(struct agent_rig *b, struct fake_turn *t, const char *more, const char *answer,
                  size_t piece)
 {
         struct fake_answer script = { answer, .end = FAKE_CLOSE, .piece = piece };
@@ -69,7 +70,7 @@ static void assert_has(const char *text, const char *part)
                 fail_msg("'%s' is not in '%s'", part, text);
 }
 
-static void a_run_streams_its_increments_and_tells_its_cost(void **state)
+static void a_run_streams_increments_and_reports_its_cost(void **state)
 {
         struct fake_turn t;
 
@@ -83,7 +84,7 @@ static void a_run_streams_its_increments_and_tells_its_cost(void **state)
         fake_turn_release(&t);
 }
 
-/* Cut in two at every byte, and fed byte by byte: always the same. */
+/* Split in two at every byte, and fed byte by byte. */
 static void read_cut(const struct llm_wire *wire, const char *stream, size_t n, size_t cut,
                      const char *text)
 {
@@ -97,7 +98,7 @@ static void read_cut(const struct llm_wire *wire, const char *stream, size_t n, 
         llm_reader_release(&r);
 }
 
-static void a_stream_reads_the_same_wherever_it_is_cut(void **state)
+static void an_agno_stream_reads_the_same_however_it_is_split(void **state)
 {
         static const struct {
                 const struct llm_wire *wire;
@@ -126,7 +127,7 @@ static void a_stream_reads_the_same_wherever_it_is_cut(void **state)
 static void the_request_is_a_form_with_session_and_user(void **state)
 {
         static const struct fake_answer script[] = { { SSE RUN, .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         const char *request;
 
@@ -154,8 +155,8 @@ struct where {
         int64_t begun;
 };
 
-/* The session AgentOS is told there; yours to free. */
-static char *session_at(struct bench *b, const struct where *w, unsigned request)
+/* The session_id of the request; yours to free. */
+static char *session_at(struct agent_rig *b, const struct where *w, unsigned request)
 {
         struct fake_turn t;
         const char *at;
@@ -173,8 +174,8 @@ static char *session_at(struct bench *b, const struct where *w, unsigned request
         return mem_strndup(at + 11, strcspn(at + 11, "&"));
 }
 
-/* AgentOS remembers what was said by it: nobody must be given the memory of another. */
-static void a_conversation_without_a_session_has_a_name_that_no_other_has(void **state)
+/* AgentOS remembers by this name, so no conversation may get the memory of another. */
+static void a_conversation_without_a_session_has_a_unique_name(void **state)
 {
         static const struct where places[] = {
                 { "g", "tg", "1234567", NULL, 0 },  { "g", "tg", "1234567", NULL, 0 },
@@ -182,7 +183,7 @@ static void a_conversation_without_a_session_has_a_name_that_no_other_has(void *
                 { "g", "tg", "1234567", "9", 0 },   { "g", "tg", "1234567", NULL, 12 },
         };
         struct fake_answer script[COUNT(places)];
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         char *names[COUNT(places)];
 
         for (size_t i = 0; i < COUNT(places); i++)
@@ -200,11 +201,11 @@ static void a_conversation_without_a_session_has_a_name_that_no_other_has(void *
 }
 
 /* AgentOS refuses a run without a message. */
-static void a_picture_without_a_word_is_a_message(void **state)
+static void a_picture_without_text_is_a_message(void **state)
 {
         static const struct attachment picture = { .kind = "image", .name = "cat.jpg" };
         static const struct fake_answer script[] = { { SSE RUN, .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         serve(b, "", script, 1);
@@ -218,7 +219,7 @@ static void a_picture_without_a_word_is_a_message(void **state)
         fake_turn_release(&t);
 }
 
-static void a_whole_answer_and_structured_content_are_understood(void **state)
+static void whole_answers_and_structured_content_are_read(void **state)
 {
         static const struct {
                 const char *answer, *text;
@@ -247,7 +248,7 @@ static void a_whole_answer_and_structured_content_are_understood(void **state)
         }
 }
 
-static void failures_are_told_and_a_failed_runs_text_is_no_answer(void **state)
+static void failures_are_reported_and_a_failed_runs_text_is_not_posted(void **state)
 {
         static const struct {
                 const char *answer;
@@ -285,13 +286,13 @@ static void failures_are_told_and_a_failed_runs_text_is_no_answer(void **state)
         }
 }
 
-static void a_run_that_may_have_begun_is_not_begun_again(void **state)
+static void a_run_that_may_have_started_is_not_retried(void **state)
 {
         static const struct fake_answer script[] = {
                 { FAILS("503 Unavailable", "{\"detail\":\"went away\"}"), .end = FAKE_CLOSE },
                 { SSE RUN, .end = FAKE_CLOSE },
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         serve(b, ", \"retries\": 2", script, 2);
@@ -303,11 +304,11 @@ static void a_run_that_may_have_begun_is_not_begun_again(void **state)
         fake_turn_release(&t);
 }
 
-static void a_cancelled_run_is_cancelled_over_there_too(void **state)
+static void a_cancelled_run_is_cancelled_at_the_agentos_too(void **state)
 {
         static const struct fake_answer script[] = { { SSE STARTED PIECE("working") },
                                                      { JSON("{}") } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         serve(b, "", script, 2);
@@ -324,21 +325,21 @@ static void a_cancelled_run_is_cancelled_over_there_too(void **state)
         fake_turn_release(&t);
 }
 
-static void note_health(void *arg, const struct agent_health *h)
+static void keep_health(void *arg, const struct agent_health *h)
 {
         *(struct agent_health *)arg = *h;
 }
 
-static void health_is_what_the_agentos_says(void **state)
+static void the_agentos_health_endpoint_is_checked(void **state)
 {
         static const struct fake_answer script[] = { { JSON("{\"status\":\"ok\"}"),
                                                        .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct agent_health h = { 0 };
         struct error err;
 
         serve(b, ", \"kind\": \"team\"", script, 1);
-        assert_int_equal(agents_check(b->agents, "g", note_health, &h, &err), 0);
+        assert_int_equal(agents_check(b->agents, "g", keep_health, &h, &err), 0);
         for (int i = 0; i < ROUNDS && !h.known; i++)
                 loop_step(b->loop, true);
         assert_true(h.healthy);
@@ -350,16 +351,16 @@ static void health_is_what_the_agentos_says(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(a_run_streams_its_increments_and_tells_its_cost),
-                TEST(a_stream_reads_the_same_wherever_it_is_cut),
+                TEST(a_run_streams_increments_and_reports_its_cost),
+                TEST(an_agno_stream_reads_the_same_however_it_is_split),
                 TEST(the_request_is_a_form_with_session_and_user),
-                TEST(a_conversation_without_a_session_has_a_name_that_no_other_has),
-                TEST(a_picture_without_a_word_is_a_message),
-                TEST(a_whole_answer_and_structured_content_are_understood),
-                TEST(failures_are_told_and_a_failed_runs_text_is_no_answer),
-                TEST(a_run_that_may_have_begun_is_not_begun_again),
-                TEST(a_cancelled_run_is_cancelled_over_there_too),
-                TEST(health_is_what_the_agentos_says),
+                TEST(a_conversation_without_a_session_has_a_unique_name),
+                TEST(a_picture_without_text_is_a_message),
+                TEST(whole_answers_and_structured_content_are_read),
+                TEST(failures_are_reported_and_a_failed_runs_text_is_not_posted),
+                TEST(a_run_that_may_have_started_is_not_retried),
+                TEST(a_cancelled_run_is_cancelled_at_the_agentos_too),
+                TEST(the_agentos_health_endpoint_is_checked),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static enum breaker_change tell(struct breaker *b, enum error_kind kind, int64_t
         return breaker_record(b, &limits, pass, kind, now_ms);
 }
 
-static void it_opens_after_failures_in_a_row_and_not_before(void **state)
+static void the_circuit_opens_after_failures_in_a_row(void **state)
 {
         struct breaker b = { 0 };
 
@@ -33,7 +33,7 @@ static void it_opens_after_failures_in_a_row_and_not_before(void **state)
         assert_int_equal(breaker_admit(&b, 999), BREAKER_REFUSED);
 }
 
-static void mistakes_of_the_request_do_not_count(void **state)
+static void bad_requests_do_not_count_as_failures(void **state)
 {
         struct breaker b = { 0 };
 
@@ -43,7 +43,7 @@ static void mistakes_of_the_request_do_not_count(void **state)
         assert_false(breaker_blocks(&b, 0));
 }
 
-static void after_the_pause_one_probe_is_let_through(void **state)
+static void one_probe_is_admitted_after_the_pause(void **state)
 {
         struct breaker b = { 0 };
 
@@ -59,7 +59,7 @@ static void after_the_pause_one_probe_is_let_through(void **state)
         assert_int_equal(breaker_admit(&b, 1300), BREAKER_PASSED);
 }
 
-static void a_probe_that_fails_makes_the_pause_longer_up_to_eight_times(void **state)
+static void failed_probes_double_the_pause_up_to_eight_times(void **state)
 {
         struct breaker b = { 0 };
         int64_t now_ms = 0;
@@ -77,7 +77,7 @@ static void a_probe_that_fails_makes_the_pause_longer_up_to_eight_times(void **s
         }
 }
 
-static void a_probe_that_was_cancelled_lets_the_next_one_through(void **state)
+static void a_cancelled_probe_admits_the_next_one(void **state)
 {
         struct breaker b = { 0 };
 
@@ -89,7 +89,7 @@ static void a_probe_that_was_cancelled_lets_the_next_one_through(void **state)
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
 }
 
-static void who_was_under_way_when_it_opened_does_not_speak_for_the_probe(void **state)
+static void turns_admitted_before_it_opened_do_not_settle_the_probe(void **state)
 {
         struct breaker b = { 0 };
         int64_t until_ms;
@@ -103,7 +103,7 @@ static void who_was_under_way_when_it_opened_does_not_speak_for_the_probe(void *
         assert_int_equal(breaker_record(&b, &limits, BREAKER_PASSED, ERR_CANCELLED, 2000),
                          BREAKER_SAME);
         assert_int_equal(breaker_record(&b, &limits, BREAKER_PASSED, ERR_NET, 2000), BREAKER_SAME);
-        /* the probe is still on its way */
+        /* the probe is still under way */
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_REFUSED);
         assert_int_equal(b.until_ms, until_ms);
         assert_int_equal(breaker_record(&b, &limits, BREAKER_PASSED, ERR_NONE, 2000),
@@ -111,7 +111,7 @@ static void who_was_under_way_when_it_opened_does_not_speak_for_the_probe(void *
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PASSED);
 }
 
-static void zero_failures_mean_never(void **state)
+static void a_limit_of_zero_never_opens_the_circuit(void **state)
 {
         static const struct breaker_limits never = { 0 };
         struct breaker b = { 0 };
@@ -125,13 +125,13 @@ static void zero_failures_mean_never(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(it_opens_after_failures_in_a_row_and_not_before),
-                cmocka_unit_test(mistakes_of_the_request_do_not_count),
-                cmocka_unit_test(after_the_pause_one_probe_is_let_through),
-                cmocka_unit_test(a_probe_that_fails_makes_the_pause_longer_up_to_eight_times),
-                cmocka_unit_test(a_probe_that_was_cancelled_lets_the_next_one_through),
-                cmocka_unit_test(who_was_under_way_when_it_opened_does_not_speak_for_the_probe),
-                cmocka_unit_test(zero_failures_mean_never),
+                cmocka_unit_test(the_circuit_opens_after_failures_in_a_row),
+                cmocka_unit_test(bad_requests_do_not_count_as_failures),
+                cmocka_unit_test(one_probe_is_admitted_after_the_pause),
+                cmocka_unit_test(failed_probes_double_the_pause_up_to_eight_times),
+                cmocka_unit_test(a_cancelled_probe_admits_the_next_one),
+                cmocka_unit_test(turns_admitted_before_it_opened_do_not_settle_the_probe),
+                cmocka_unit_test(a_limit_of_zero_never_opens_the_circuit),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@
 #define NO_BODY  "Content-Length: 0\r\n\r\n"
 #define EVENT(j) "event: x\ndata: " j "\n\n"
 
-static void apply(struct bench *b, const char *type, const char *base, const char *more)
+static void apply(struct agent_rig *b, const char *type, const char *base, const char *more)
 {
         char *json =
                 mem_printf("{\"model\": \"%sm-1\", \"apiKey\": \"" KEY "\", \"baseUrl\": \"%s\"%s}",
@@ -36,7 +36,7 @@ static void apply(struct bench *b, const char *type, const char *base, const cha
         free(json);
 }
 
-static void serve(struct bench *b, const char *type, const char *more,
+static void serve(struct agent_rig *b, const char *type, const char *more,
                   const struct fake_answer *script, size_t count)
 {
         char *base;
@@ -47,7 +47,7 @@ static void serve(struct bench *b, const char *type, const char *more,
         free(base);
 }
 
-static void run(struct bench *b, struct fake_turn *t, const char *text)
+static void run(struct agent_rig *b, struct fake_turn *t, const char *text)
 {
         fake_turn_init(t, "m", text);
         fake_turn_start(t, b->agents);
@@ -57,7 +57,7 @@ static void run(struct bench *b, struct fake_turn *t, const char *text)
 }
 
 /* One turn against one script. */
-static void talk(struct bench *b, struct fake_turn *t, const char *type, const char *more,
+static void talk(struct agent_rig *b, struct fake_turn *t, const char *type, const char *more,
                  const struct fake_answer *script, size_t count)
 {
         serve(b, type, more, script, count);
@@ -72,7 +72,7 @@ static void assert_has(const char *text, const char *part)
 
 /* ---- answers ---- */
 
-static void a_streamed_answer_arrives_piece_by_piece_with_its_cost(void **state)
+static void a_streamed_answer_arrives_in_pieces_with_its_cost(void **state)
 {
         static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE, .piece = 7 } };
         struct fake_turn t;
@@ -88,10 +88,10 @@ static void a_streamed_answer_arrives_piece_by_piece_with_its_cost(void **state)
         fake_turn_release(&t);
 }
 
-static void the_request_carries_key_trace_and_idempotency(void **state)
+static void the_request_carries_key_trace_and_idempotency_key(void **state)
 {
         static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         const char *request;
 
@@ -106,7 +106,7 @@ static void the_request_carries_key_trace_and_idempotency(void **state)
         fake_turn_release(&t);
 }
 
-static void a_whole_answer_is_understood_although_a_stream_was_asked_for(void **state)
+static void a_whole_answer_to_a_streaming_request_is_read(void **state)
 {
         static const char body[] =
                 "HTTP/1.1 200 OK\r\n"
@@ -122,7 +122,7 @@ static void a_whole_answer_is_understood_although_a_stream_was_asked_for(void **
         fake_turn_release(&t);
 }
 
-static void without_streaming_nothing_is_told_before_the_end(void **state)
+static void without_streaming_there_are_no_deltas(void **state)
 {
         static const char body[] =
                 "HTTP/1.1 200 OK\r\n"
@@ -131,7 +131,7 @@ static void without_streaming_nothing_is_told_before_the_end(void **state)
                 "\r\n"
                 "{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"length\"}]}";
         static const struct fake_answer script[] = { { body } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         assert_int_equal(strlen(strstr(body, "\r\n\r\n") + 4), 67);
@@ -143,7 +143,7 @@ static void without_streaming_nothing_is_told_before_the_end(void **state)
         fake_turn_release(&t);
 }
 
-static void an_anthropic_stream_is_answered(void **state)
+static void an_anthropic_stream_is_read(void **state)
 {
         static const char body[] = SSE_HEAD EVENT(
                 "{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5}}}")
@@ -151,7 +151,7 @@ static void an_anthropic_stream_is_answered(void **state)
                         EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}")
                                 EVENT("{\"type\":\"message_stop\"}");
         static const struct fake_answer script[] = { { body, .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         const char *request;
 
@@ -169,7 +169,7 @@ static void an_anthropic_stream_is_answered(void **state)
         fake_turn_release(&t);
 }
 
-static void a_stream_that_stays_open_after_its_last_word_is_left(void **state)
+static void a_connection_that_stays_open_after_the_stream_is_closed(void **state)
 {
         static const struct fake_answer script[] = { { GOOD, .end = FAKE_KEEP } };
         struct fake_turn t;
@@ -180,7 +180,7 @@ static void a_stream_that_stays_open_after_its_last_word_is_left(void **state)
         fake_turn_release(&t);
 }
 
-static void history_and_names_of_a_group_are_in_the_prompt(void **state)
+static void the_prompt_has_history_and_names_of_a_group(void **state)
 {
         static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE } };
         static const struct transcript_line history[] = {
@@ -190,7 +190,7 @@ static void history_and_names_of_a_group_are_in_the_prompt(void **state)
                 { .role = "assistant", .name = NULL, .text = "three", .time_ms = 4 },
         };
         static const struct attachment photo = { .kind = "image", .name = "cat.jpg" };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         serve(b, "openai", "", script, 1);
@@ -219,8 +219,8 @@ struct failing {
         const char *type;
         struct fake_answer answer;
         enum error_kind kind;
-        const char *text;   /* what the user gets has this */
-        const char *record; /* what the operator gets has this */
+        const char *text;   /* part of the notice */
+        const char *record; /* part of the record */
 };
 
 #define OVERLOADED \
@@ -279,7 +279,7 @@ static const struct failing failing[] = {
 
 static void every_failure_ends_once_with_a_notice_and_a_record(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         for (size_t i = 0; i < COUNT(failing); i++) {
                 const struct failing *f = &failing[i];
@@ -299,9 +299,9 @@ static void every_failure_ends_once_with_a_notice_and_a_record(void **state)
         }
 }
 
-static void an_answer_that_is_too_large_is_cut_with_a_note(void **state)
+static void an_oversized_answer_is_cut_with_a_note(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_answer script = { .end = FAKE_KEEP };
         struct buf body;
         struct fake_turn t;
@@ -322,16 +322,16 @@ static void an_answer_that_is_too_large_is_cut_with_a_note(void **state)
         buf_release(&body);
 }
 
-/* ---- trying again ---- */
+/* ---- retries ---- */
 
-static void a_rate_limited_request_is_tried_again_and_the_user_is_told(void **state)
+static void a_rate_limited_request_is_retried_with_progress(void **state)
 {
         static const struct fake_answer script[] = {
                 { "HTTP/1.1 429 No\r\nRetry-After: 0\r\n" NO_BODY, .end = FAKE_KEEP },
                 { "HTTP/1.1 529 No\r\nRetry-After: 0\r\n" NO_BODY, .end = FAKE_KEEP },
                 { GOOD, .end = FAKE_CLOSE }
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         talk(b, &t, "openai", "", script, 3);
@@ -343,7 +343,7 @@ static void a_rate_limited_request_is_tried_again_and_the_user_is_told(void **st
         fake_turn_release(&t);
 }
 
-static void patience_ends_after_two_retries(void **state)
+static void a_call_gives_up_after_its_retries(void **state)
 {
         static const struct fake_answer script[] = {
                 { "HTTP/1.1 503 No\r\nRetry-After: 0\r\n" NO_BODY, .end = FAKE_KEEP },
@@ -351,7 +351,7 @@ static void patience_ends_after_two_retries(void **state)
                 { "HTTP/1.1 503 No\r\nRetry-After: 7\r\n" NO_BODY, .end = FAKE_KEEP },
                 { GOOD, .end = FAKE_CLOSE }
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         talk(b, &t, "openai", "", script, 4);
@@ -362,9 +362,9 @@ static void patience_ends_after_two_retries(void **state)
         fake_turn_release(&t);
 }
 
-static void an_unreachable_service_is_tried_again_then_given_up(void **state)
+static void an_unreachable_service_is_retried_then_given_up(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         char *base;
 
@@ -386,19 +386,19 @@ static void an_unreachable_service_is_tried_again_then_given_up(void **state)
 
 /* ---- cancel and reload ---- */
 
-static void await_delta(struct bench *b, struct fake_turn *t)
+static void await_delta(struct agent_rig *b, struct fake_turn *t)
 {
         for (int i = 0; i < ROUNDS && !t->deltas; i++)
                 loop_step(b->loop, true);
         assert_true(t->deltas > 0);
 }
 
-static void a_turn_cancelled_in_the_middle_is_heard_of_no_more(void **state)
+static void a_turn_cancelled_while_streaming_reports_nothing(void **state)
 {
         static const struct fake_answer script[] = {
                 { SSE_HEAD CHUNK("a") CHUNK("b") CHUNK("c") DONE, .piece = 20 }
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         serve(b, "openai", "", script, 1);
@@ -413,12 +413,12 @@ static void a_turn_cancelled_in_the_middle_is_heard_of_no_more(void **state)
         fake_turn_release(&t);
 }
 
-static void a_turn_can_be_cancelled_before_it_asks_and_while_it_waits(void **state)
+static void a_turn_can_be_cancelled_at_once_and_while_it_waits(void **state)
 {
         static const struct fake_answer script[] = {
                 { "HTTP/1.1 429 No\r\nRetry-After: 20\r\n" NO_BODY, .end = FAKE_KEEP }
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         serve(b, "openai", "", script, 1);
@@ -438,10 +438,10 @@ static void a_turn_can_be_cancelled_before_it_asks_and_while_it_waits(void **sta
         fake_turn_release(&t);
 }
 
-static void a_reload_while_a_turn_runs_lets_it_finish_on_the_old_agent(void **state)
+static void a_running_call_survives_a_reload(void **state)
 {
         static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE, .piece = 10 } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct error err = { 0 };
         struct fake_turn t, after;
 
@@ -450,11 +450,11 @@ static void a_reload_while_a_turn_runs_lets_it_finish_on_the_old_agent(void **st
         fake_turn_start(&t, b->agents);
         await_delta(b, &t);
         assert_int_equal(fake_apply(b->agents, "m", "echo", "{}", &err), 0);
-        fake_turn_init(&after, "m", "anew");
+        fake_turn_init(&after, "m", "after");
         fake_turn_start(&after, b->agents);
         fake_turn_await(&after, b->loop);
         fake_turn_await(&t, b->loop);
-        assert_string_equal(after.text, "anew");
+        assert_string_equal(after.text, "after");
         assert_string_equal(t.text, "Hello, you");
         fake_turn_release(&t);
         fake_turn_release(&after);
@@ -462,30 +462,30 @@ static void a_reload_while_a_turn_runs_lets_it_finish_on_the_old_agent(void **st
 
 /* ---- health and configuration ---- */
 
-static void note_health(void *arg, const struct agent_health *h)
+static void keep_health(void *arg, const struct agent_health *h)
 {
         *(struct agent_health *)arg = *h;
 }
 
-static void check(struct bench *b, struct agent_health *h)
+static void check(struct agent_rig *b, struct agent_health *h)
 {
         struct error err = { 0 };
 
         *h = (struct agent_health){ 0 };
-        assert_int_equal(agents_check(b->agents, "m", note_health, h, &err), 0);
+        assert_int_equal(agents_check(b->agents, "m", keep_health, h, &err), 0);
         for (int i = 0; i < ROUNDS && !h->known; i++)
                 loop_step(b->loop, true);
         assert_true(h->known);
 }
 
-static void health_is_what_the_list_of_models_says(void **state)
+static void the_list_of_models_is_the_health_check(void **state)
 {
         static const struct fake_answer script[] = {
                 { "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", .end = FAKE_KEEP },
                 { "HTTP/1.1 404 OK\r\n" NO_BODY, .end = FAKE_KEEP },
                 { "HTTP/1.1 401 OK\r\nContent-Length: 24\r\n\r\n" KEY, .end = FAKE_KEEP },
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct agent_health h;
 
         serve(b, "openai", "", script, 3);
@@ -499,23 +499,23 @@ static void health_is_what_the_list_of_models_says(void **state)
         assert_string_equal(h.why, "HTTP 401: the key is refused");
 }
 
-static void an_open_health_check_is_dropped_with_the_registry(void **state)
+static void freeing_the_registry_drops_health_checks(void **state)
 {
         static const struct fake_answer script[] = { { NULL } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct agent_health h = { 0 };
 
         serve(b, "openai", "", script, 1);
-        assert_int_equal(agents_check(b->agents, "m", note_health, &h, NULL), 0);
+        assert_int_equal(agents_check(b->agents, "m", keep_health, &h, NULL), 0);
         agents_free(b->agents);
         b->agents = NULL;
         assert_false(h.known);
 }
 
-static void mistakes_of_the_configuration_are_told(void **state)
+static void configuration_errors_are_reported(void **state)
 {
         static const struct {
-                const char *type, *json, *told;
+                const char *type, *json, *expected;
         } rows[] = {
                 { "openai", "{\"model\": \"x\"}", "apiKey" },
                 { "anthropic", "{\"model\": \"x\", \"apiKey\": \"has a\\nline end\"}",
@@ -530,7 +530,7 @@ static void mistakes_of_the_configuration_are_told(void **state)
                 struct error err = { 0 };
 
                 assert_null(agent_conf_make("m", rows[i].type, rows[i].json, &err));
-                assert_has(err.text, rows[i].told);
+                assert_has(err.text, rows[i].expected);
         }
 }
 
@@ -539,24 +539,24 @@ static void mistakes_of_the_configuration_are_told(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                T(a_streamed_answer_arrives_piece_by_piece_with_its_cost),
-                T(the_request_carries_key_trace_and_idempotency),
-                T(a_whole_answer_is_understood_although_a_stream_was_asked_for),
-                T(without_streaming_nothing_is_told_before_the_end),
-                T(an_anthropic_stream_is_answered),
-                T(a_stream_that_stays_open_after_its_last_word_is_left),
-                T(history_and_names_of_a_group_are_in_the_prompt),
+                T(a_streamed_answer_arrives_in_pieces_with_its_cost),
+                T(the_request_carries_key_trace_and_idempotency_key),
+                T(a_whole_answer_to_a_streaming_request_is_read),
+                T(without_streaming_there_are_no_deltas),
+                T(an_anthropic_stream_is_read),
+                T(a_connection_that_stays_open_after_the_stream_is_closed),
+                T(the_prompt_has_history_and_names_of_a_group),
                 T(every_failure_ends_once_with_a_notice_and_a_record),
-                T(an_answer_that_is_too_large_is_cut_with_a_note),
-                T(a_rate_limited_request_is_tried_again_and_the_user_is_told),
-                T(patience_ends_after_two_retries),
-                T(an_unreachable_service_is_tried_again_then_given_up),
-                T(a_turn_cancelled_in_the_middle_is_heard_of_no_more),
-                T(a_turn_can_be_cancelled_before_it_asks_and_while_it_waits),
-                T(a_reload_while_a_turn_runs_lets_it_finish_on_the_old_agent),
-                T(health_is_what_the_list_of_models_says),
-                T(an_open_health_check_is_dropped_with_the_registry),
-                T(mistakes_of_the_configuration_are_told),
+                T(an_oversized_answer_is_cut_with_a_note),
+                T(a_rate_limited_request_is_retried_with_progress),
+                T(a_call_gives_up_after_its_retries),
+                T(an_unreachable_service_is_retried_then_given_up),
+                T(a_turn_cancelled_while_streaming_reports_nothing),
+                T(a_turn_can_be_cancelled_at_once_and_while_it_waits),
+                T(a_running_call_survives_a_reload),
+                T(the_list_of_models_is_the_health_check),
+                T(freeing_the_registry_drops_health_checks),
+                T(configuration_errors_are_reported),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static void assert_whole(struct llm_reader *r, struct buf *streamed)
         assert_int_equal(r->tokens_out, 4);
 }
 
-static void a_stream_split_at_any_byte_reads_the_same(void **state)
+static void a_stream_reads_the_same_however_it_is_split(void **state)
 {
         (void)state;
         for (size_t s = 0; s < COUNT(streams); s++) {
@@ -107,7 +107,7 @@ static void a_stream_split_at_any_byte_reads_the_same(void **state)
         }
 }
 
-static void a_stream_fed_byte_by_byte_reads_the_same(void **state)
+static void a_stream_reads_the_same_byte_by_byte(void **state)
 {
         (void)state;
         for (size_t s = 0; s < COUNT(streams); s++) {
@@ -124,7 +124,7 @@ static void a_stream_fed_byte_by_byte_reads_the_same(void **state)
         }
 }
 
-static void whole_answers_are_understood(void **state)
+static void whole_answers_are_read(void **state)
 {
         static const struct {
                 const struct llm_wire *wire;
@@ -157,13 +157,13 @@ static void whole_answers_are_understood(void **state)
         }
 }
 
-static void nonsense_is_a_protocol_failure(void **state)
+static void garbage_is_a_protocol_failure(void **state)
 {
         static const struct {
                 const struct llm_wire *wire;
                 const char *bytes;
                 enum error_kind kind;
-                const char *told;
+                const char *expected;
         } rows[] = {
                 { &openai_wire, "data: {\"choices\n\n", ERR_PROTOCOL, "" },
                 { &openai_wire, "data: [1]\n\n", ERR_PROTOCOL, "not a JSON object" },
@@ -186,12 +186,12 @@ static void nonsense_is_a_protocol_failure(void **state)
                 llm_reader_init(&r, rows[i].wire, NULL, NULL);
                 assert_int_equal(llm_reader_stream(&r, rows[i].bytes, strlen(rows[i].bytes)), -1);
                 assert_int_equal(r.failure.kind, rows[i].kind);
-                assert_non_null(strstr(r.failure.text, rows[i].told));
+                assert_non_null(strstr(r.failure.text, rows[i].expected));
                 llm_reader_release(&r);
         }
 }
 
-static void strange_but_valid_answers_do_no_harm(void **state)
+static void unusual_valid_answers_do_no_harm(void **state)
 {
         static const char huge_counts[] =
                 "{\"content\":[],\"usage\":{\"input_tokens\":9223372036854775807,\"cache_read_input_tokens\":9223372036854775807}}";
@@ -256,7 +256,7 @@ static void a_refused_key_is_not_quoted(void **state)
         assert_string_equal(f.text, "");
 }
 
-static void what_a_service_says_about_a_failure_is_clipped(void **state)
+static void failure_texts_of_services_are_clipped(void **state)
 {
         struct llm_failure f = { 0 };
         char body[4000];
@@ -272,14 +272,14 @@ static void what_a_service_says_about_a_failure_is_clipped(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_stream_split_at_any_byte_reads_the_same),
-                cmocka_unit_test(a_stream_fed_byte_by_byte_reads_the_same),
-                cmocka_unit_test(whole_answers_are_understood),
-                cmocka_unit_test(nonsense_is_a_protocol_failure),
-                cmocka_unit_test(strange_but_valid_answers_do_no_harm),
+                cmocka_unit_test(a_stream_reads_the_same_however_it_is_split),
+                cmocka_unit_test(a_stream_reads_the_same_byte_by_byte),
+                cmocka_unit_test(whole_answers_are_read),
+                cmocka_unit_test(garbage_is_a_protocol_failure),
+                cmocka_unit_test(unusual_valid_answers_do_no_harm),
                 cmocka_unit_test(an_answer_is_cut_at_its_limit_between_characters),
                 cmocka_unit_test(a_refused_key_is_not_quoted),
-                cmocka_unit_test(what_a_service_says_about_a_failure_is_clipped),
+                cmocka_unit_test(failure_texts_of_services_are_clipped),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

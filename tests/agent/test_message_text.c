@@ -1,4 +1,4 @@
-/* Messages as agents read them that take nothing but text. */
+/* Messages as plain text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "agent/message_text.h"
 #include "base/mem.h"
 
-static void everything_that_happens_says_something(void **state)
+static void every_event_becomes_text(void **state)
 {
         static const struct attachment files[] = { { .kind = "image", .name = "cat.jpg" },
                                                    { .kind = "voice" } };
@@ -53,7 +53,7 @@ static void everything_that_happens_says_something(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(everything_that_happens_says_something),
+                cmocka_unit_test(every_event_becomes_text),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Our requests against the published description of the service. */
+/* Checks our requests against the published schema of the service. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-#define SPEC "tests/data/openai_chat_request.json" /* tests run in the project's folder */
+#define SPEC "tests/data/openai_chat_request.json" /* from the project's root */
 
 static json_t *spec;
 
@@ -39,7 +39,7 @@ static const json_t *resolve(const json_t *schema)
         return ref ? resolve(json_object_get(schemas, strrchr(ref, '/') + 1)) : schema;
 }
 
-/* The schema of a property, also from the parts of an allOf; NULL when it is not known. */
+/* The schema of a property, also inside an allOf; NULL: unknown. */
 static const json_t *property(const json_t *schema, const char *key)
 {
         const json_t *found = json_object_get(json_object_get(resolve(schema), "properties"), key);
@@ -213,7 +213,7 @@ static void our_requests_use_only_known_properties_of_the_right_type(void **stat
         }
 }
 
-static void a_wrong_request_would_be_noticed(void **state)
+static void the_schema_check_finds_a_wrong_request(void **state)
 {
         static const char *const wrong[] = {
                 "{\"model\": \"m\"}",
@@ -240,7 +240,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(our_requests_use_only_known_properties_of_the_right_type),
-                cmocka_unit_test(a_wrong_request_would_be_noticed),
+                cmocka_unit_test(the_schema_check_finds_a_wrong_request),
         };
 
         return cmocka_run_group_tests(tests, load_spec, drop_spec);

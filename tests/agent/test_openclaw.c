@@ -1,6 +1,6 @@
 /*
- * OpenClaw's two doors, against a fake that is as strict as the real one: /hooks/agent, which never
- * gives an answer back, and /v1/chat/completions, which does.
+ * OpenClaw's two endpoints, against a fake as strict as the real one: /hooks/agent, which never
+ * returns an answer, and /v1/chat/completions, which does.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 #define LAST \
         "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
 
-static void talk(struct bench *b, struct fake_turn *t, const char *type, const char *key,
+static void talk(struct agent_rig *b, struct fake_turn *t, const char *type, const char *key,
                  const char *path, const char *more, const struct fake_answer *script, size_t count)
 {
         struct error err = { 0 };
@@ -52,8 +52,8 @@ static void assert_has(const char *text, const char *part)
 }
 
 /*
- * What the gateway checks before it admits a hook: method, bearer, JSON, a message, only fields it
- * knows, and keys with a prefix.
+ * The gateway's checks: method, bearer, JSON, a message, only known fields, and session keys with a
+ * prefix.
  */
 static json_t *admit(const char *request)
 {
@@ -81,10 +81,10 @@ static json_t *admit(const char *request)
         return body;
 }
 
-static void a_hook_is_admitted_and_its_receipt_is_no_answer(void **state)
+static void a_hook_is_accepted_and_its_receipt_is_not_an_answer(void **state)
 {
         static const struct fake_answer script[] = { { OK, .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         json_t *body;
 
@@ -103,10 +103,10 @@ static void a_hook_is_admitted_and_its_receipt_is_no_answer(void **state)
         fake_turn_release(&t);
 }
 
-static void a_session_is_named_only_when_the_operator_says_so(void **state)
+static void a_session_is_named_only_when_configured(void **state)
 {
         static const struct fake_answer script[] = { { OK, .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         json_t *body;
 
@@ -118,7 +118,7 @@ static void a_session_is_named_only_when_the_operator_says_so(void **state)
         fake_turn_release(&t);
 }
 
-static void its_refusals_are_told_and_only_a_busy_gateway_is_asked_again(void **state)
+static void refusals_are_reported_and_only_a_busy_gateway_is_retried(void **state)
 {
         static const struct {
                 const char *answer;
@@ -135,7 +135,7 @@ static void its_refusals_are_told_and_only_a_busy_gateway_is_asked_again(void **
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct fake_answer script[] = { { rows[i].answer, .end = FAKE_CLOSE },
                                                 { rows[i].answer, .end = FAKE_CLOSE } };
-                struct bench *b = *state;
+                struct agent_rig *b = *state;
                 struct fake_turn t;
 
                 talk(b, &t, "webhook", "url", "/hooks/agent", FORGET, script, 2);
@@ -148,11 +148,11 @@ static void its_refusals_are_told_and_only_a_busy_gateway_is_asked_again(void **
         }
 }
 
-static void the_round_trip_is_its_chat_completions_with_the_session_as_user(void **state)
+static void chat_completions_get_the_session_as_user(void **state)
 {
         static const struct fake_answer script[] = { { SSE CHUNK("The light ") CHUNK("is on.") LAST,
                                                        .end = FAKE_CLOSE, .piece = 11 } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         const char *request;
 
@@ -174,10 +174,10 @@ static void the_round_trip_is_its_chat_completions_with_the_session_as_user(void
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(a_hook_is_admitted_and_its_receipt_is_no_answer),
-                TEST(a_session_is_named_only_when_the_operator_says_so),
-                TEST(its_refusals_are_told_and_only_a_busy_gateway_is_asked_again),
-                TEST(the_round_trip_is_its_chat_completions_with_the_session_as_user),
+                TEST(a_hook_is_accepted_and_its_receipt_is_not_an_answer),
+                TEST(a_session_is_named_only_when_configured),
+                TEST(refusals_are_reported_and_only_a_busy_gateway_is_retried),
+                TEST(chat_completions_get_the_session_as_user),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

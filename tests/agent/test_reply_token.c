@@ -20,7 +20,7 @@ static enum error_kind check(const unsigned char *key, const char *turn, const c
         return reply_token_check(key, turn, token, now, &err) == 0 ? ERR_NONE : err.kind;
 }
 
-static void a_token_opens_its_own_turn_until_it_expires(void **state)
+static void a_token_is_valid_for_its_turn_until_it_expires(void **state)
 {
         char token[REPLY_TOKEN_SIZE];
 
@@ -33,7 +33,7 @@ static void a_token_opens_its_own_turn_until_it_expires(void **state)
         assert_int_equal(check(other, "trn-12", token, 0), ERR_REFUSED);
 }
 
-static void no_change_of_a_token_is_accepted(void **state)
+static void a_changed_token_is_refused(void **state)
 {
         char token[REPLY_TOKEN_SIZE], changed[REPLY_TOKEN_SIZE + 1];
         size_t n;
@@ -59,8 +59,8 @@ static void no_change_of_a_token_is_accepted(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_token_opens_its_own_turn_until_it_expires),
-                cmocka_unit_test(no_change_of_a_token_is_accepted),
+                cmocka_unit_test(a_token_is_valid_for_its_turn_until_it_expires),
+                cmocka_unit_test(a_changed_token_is_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include "../lib/scratch.h"
 #include "fake_turn.h"
 
-struct bench {
+struct agent_rig {
         struct loop *loop;
         struct agents *agents;
         char *dir;
@@ -17,7 +17,7 @@ struct bench {
 
 static int setup(void **state)
 {
-        struct bench *b = mem_zalloc(sizeof(*b));
+        struct agent_rig *b = mem_zalloc(sizeof(*b));
 
         b->loop = loop_new();
         b->dir = scratch_new();
@@ -28,7 +28,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         agents_free(b->agents);
         loop_free(b->loop);
@@ -37,7 +37,7 @@ static int teardown(void **state)
         return 0;
 }
 
-static int apply(struct bench *b, const char *script, struct error *err)
+static int apply(struct agent_rig *b, const char *script, struct error *err)
 {
         char *path = scratch_path(b->dir, "script");
         FILE *f = fopen(path, "w");
@@ -49,14 +49,14 @@ static int apply(struct bench *b, const char *script, struct error *err)
         return fake_apply(b->agents, "s", "script", "{\"file\": \"script\"}", err);
 }
 
-static void ask(struct bench *b, struct fake_turn *t, const char *text)
+static void ask(struct agent_rig *b, struct fake_turn *t, const char *text)
 {
         fake_turn_init(t, "s", text);
         fake_turn_start(t, b->agents);
         fake_turn_await(t, b->loop);
 }
 
-static void the_first_rule_that_fits_answers(void **state)
+static void the_first_matching_rule_answers(void **state)
 {
         static const char script[] = "# greetings\n"
                                      "when hello*\n"
@@ -66,7 +66,7 @@ static void the_first_rule_that_fits_answers(void **state)
                                      "\n"
                                      "when *\r\n"
                                      "    say You said: {text}.\n";
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct error err = { 0 };
         struct fake_turn t;
 
@@ -82,7 +82,7 @@ static void the_first_rule_that_fits_answers(void **state)
 
 static void pieces_and_progress_come_one_by_one(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         assert_int_equal(apply(b, "when *\nprogress looking\npiece \"la \\n\"\npiece la", NULL), 0);
@@ -93,9 +93,9 @@ static void pieces_and_progress_come_one_by_one(void **state)
         fake_turn_release(&t);
 }
 
-static void a_failure_may_happen_once(void **state)
+static void a_rule_may_match_only_once(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         assert_int_equal(
@@ -110,9 +110,9 @@ static void a_failure_may_happen_once(void **state)
         fake_turn_release(&t);
 }
 
-static void no_rule_is_a_failure_and_a_hanging_one_can_be_cancelled(void **state)
+static void no_matching_rule_is_a_failure_and_a_hanging_one_can_be_cancelled(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         assert_int_equal(apply(b, "when stuck\nhang\n", NULL), 0);
@@ -128,10 +128,10 @@ static void no_rule_is_a_failure_and_a_hanging_one_can_be_cancelled(void **state
         fake_turn_release(&t);
 }
 
-static void a_mistake_in_the_script_is_told_with_its_line(void **state)
+static void script_errors_name_the_line(void **state)
 {
         static const struct {
-                const char *script, *told;
+                const char *script, *expected;
         } rows[] = {
                 { "when a\nsing b", "line 2: unknown verb 'sing'" },
                 { "\nsay a", "line 2: 'say' stands before the first 'when'" },
@@ -139,20 +139,20 @@ static void a_mistake_in_the_script_is_told_with_its_line(void **state)
                 { "when a\nfail badly", "line 2: 'fail' needs a kind" },
                 { "when a\npiece \"x", "line 2: the quoted text" },
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct error err = { 0 };
 
                 assert_int_equal(apply(b, rows[i].script, &err), -1);
-                if (!strstr(err.text, rows[i].told))
-                        fail_msg("got '%s', expected '%s'", err.text, rows[i].told);
+                if (!strstr(err.text, rows[i].expected))
+                        fail_msg("got '%s', expected '%s'", err.text, rows[i].expected);
         }
 }
 
 static void a_broken_script_leaves_the_old_one_running(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct error err = { 0 };
         struct fake_turn t;
 
@@ -168,14 +168,14 @@ static void a_broken_script_leaves_the_old_one_running(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(the_first_rule_that_fits_answers, setup, teardown),
+                cmocka_unit_test_setup_teardown(the_first_matching_rule_answers, setup, teardown),
                 cmocka_unit_test_setup_teardown(pieces_and_progress_come_one_by_one, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(a_failure_may_happen_once, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_rule_may_match_only_once, setup, teardown),
                 cmocka_unit_test_setup_teardown(
-                        no_rule_is_a_failure_and_a_hanging_one_can_be_cancelled, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_mistake_in_the_script_is_told_with_its_line,
-                                                setup, teardown),
+                        no_matching_rule_is_a_failure_and_a_hanging_one_can_be_cancelled, setup,
+                        teardown),
+                cmocka_unit_test_setup_teardown(script_errors_name_the_line, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_broken_script_leaves_the_old_one_running, setup,
                                                 teardown),
         };

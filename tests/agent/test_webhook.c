@@ -24,7 +24,7 @@
 #define STATUS(s) "HTTP/1.1 " s "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 #define QUICK     ", \"retryMs\": 1"
 
-static void apply(struct bench *b, const char *url, const char *more)
+static void apply(struct agent_rig *b, const char *url, const char *more)
 {
         char *json = mem_printf("{\"url\": \"%s\"%s}", url, more);
         struct error err = { 0 };
@@ -34,7 +34,8 @@ static void apply(struct bench *b, const char *url, const char *more)
         free(json);
 }
 
-static void serve(struct bench *b, const char *more, const struct fake_answer *script, size_t count)
+static void serve(struct agent_rig *b, const char *more, const struct fake_answer *script,
+                  size_t count)
 {
         char *url;
 
@@ -44,7 +45,7 @@ static void serve(struct bench *b, const char *more, const struct fake_answer *s
         free(url);
 }
 
-static void run(struct bench *b, struct fake_turn *t)
+static void run(struct agent_rig *b, struct fake_turn *t)
 {
         fake_turn_init(t, "w", "hi");
         fake_turn_start(t, b->agents);
@@ -52,7 +53,7 @@ static void run(struct bench *b, struct fake_turn *t)
         assert_null(strstr(t->error, "hidden"));
 }
 
-static void talk(struct bench *b, struct fake_turn *t, const char *more,
+static void talk(struct agent_rig *b, struct fake_turn *t, const char *more,
                  const struct fake_answer *script, size_t count)
 {
         serve(b, more, script, count);
@@ -67,7 +68,7 @@ static void assert_has(const char *text, const char *part)
 
 /* ---- the request ---- */
 
-static json_t *body_of(const struct bench *b, unsigned i)
+static json_t *body_of(const struct agent_rig *b, unsigned i)
 {
         const char *body = strstr(fake_server_request(b->server, i), "\r\n\r\n");
         json_t *json;
@@ -98,7 +99,7 @@ static int64_t known_person(void *ctx, const char *platform, const char *user)
         return strcmp(platform, "telegram") == 0 && strcmp(user, "7") == 0 ? 3 : 0;
 }
 
-static void the_request_says_who_said_what_where_and_in_which_session(void **state)
+static void the_request_describes_message_sender_chat_and_session(void **state)
 {
         static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"),
                                                        .end = FAKE_CLOSE } };
@@ -132,7 +133,7 @@ static void the_request_says_who_said_what_where_and_in_which_session(void **sta
         struct attachment file = {
                 .kind = "image", .name = "a.png", .mime = "image/png", .size = 12
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         json_t *body;
 
@@ -166,7 +167,7 @@ static void the_request_is_signed_and_carries_key_and_trace(void **state)
 {
         static const struct fake_answer script[] = { { JSON("{\"reply\":\"ok\"}"),
                                                        .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
         const char *request, *body, *signature;
         unsigned char mac[SHA256_SIZE];
@@ -202,9 +203,9 @@ static void the_request_is_signed_and_carries_key_and_trace(void **state)
         fake_turn_release(&t);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
-static void answers_come_as_json_or_text_and_parts_before_reply(void **state)
+static void replies_are_json_or_text_and_parts_come_first(void **state)
 {
         static const struct {
                 const char *answer, *text;
@@ -227,7 +228,7 @@ static void answers_come_as_json_or_text_and_parts_before_reply(void **state)
 
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct fake_answer script = { rows[i].answer, .end = FAKE_CLOSE };
-                struct bench *b = *state;
+                struct agent_rig *b = *state;
                 struct fake_turn t;
 
                 talk(b, &t, "", &script, 1);
@@ -240,7 +241,7 @@ static void answers_come_as_json_or_text_and_parts_before_reply(void **state)
         }
 }
 
-static void parts_beyond_the_limit_stand_in_the_last(void **state)
+static void parts_beyond_the_limit_join_the_last(void **state)
 {
         enum { PARTS = 50000 };
         struct http_agent_reply a;
@@ -267,7 +268,7 @@ static void parts_beyond_the_limit_stand_in_the_last(void **state)
         buf_release(&body);
 }
 
-/* `json` in 300 KB of blanks, which is read on a pool thread; yours to free. */
+/* `json` and 300 KB of blanks, which is parsed on a pool thread; yours to free. */
 static char *large(const char *json)
 {
         return mem_printf(
@@ -275,7 +276,7 @@ static char *large(const char *json)
                 strlen(json) + 300 * 1024, json, 300 * 1024, "");
 }
 
-static void large_answers_are_understood_like_small_ones(void **state)
+static void large_replies_are_read_like_small_ones(void **state)
 {
         static const struct {
                 const char *json;
@@ -316,22 +317,20 @@ static void on_open(void *arg)
         *(bool *)arg = true;
 }
 
-/*
- * The pool is busy, so that the answer waits there while its turn ends, by being cancelled or with
- * everything else.
+/* Keeps the pool busy, so that the parse waits while its turn is cancelled or the registry freed.
  */
-static void a_turn_may_end_while_its_answer_is_being_read(void **state)
+static void a_turn_may_end_while_its_reply_is_being_parsed(void **state)
 {
         char *answer = large("{\"reply\":\"one\"}");
         struct fake_answer script = { answer };
 
         for (int cancelled = 0; cancelled < 2; cancelled++) {
-                struct bench *b = *state;
+                struct agent_rig *b = *state;
                 bool open = false;
                 struct fake_turn t;
 
                 serve(b, "", &script, 1);
-                for (int i = 0; i < 4; i++) /* as many threads as there may be */
+                for (int i = 0; i < 4; i++) /* no fewer than the pool has threads */
                         loop_work(b->loop, wait_at_gate, on_open, &open);
                 fake_turn_init(&t, "w", "hi");
                 fake_turn_start(&t, b->agents);
@@ -371,7 +370,7 @@ static void tokens_and_cost_of_the_metadata_are_recorded(void **state)
 
 /* ---- failures ---- */
 
-static void strange_answers_are_told_apart_from_answers(void **state)
+static void unreadable_responses_are_failures(void **state)
 {
         static const struct {
                 const char *answer;
@@ -403,7 +402,7 @@ static void strange_answers_are_told_apart_from_answers(void **state)
                 struct fake_answer script[] = { { rows[i].answer, .end = FAKE_CLOSE },
                                                 { JSON("{\"reply\":\"a second time\"}"),
                                                   .end = FAKE_CLOSE } };
-                struct bench *b = *state;
+                struct agent_rig *b = *state;
                 struct fake_turn t;
 
                 talk(b, &t, QUICK, script, 2);
@@ -439,7 +438,7 @@ static void ten_megabytes_are_not_read(void **state)
         free(big);
 }
 
-static void one_retry_after_a_5xx_with_the_same_key_and_no_more(void **state)
+static void a_5xx_is_retried_once_with_the_same_key(void **state)
 {
         static const struct fake_answer once[] = { { STATUS("500 Oops"), .end = FAKE_CLOSE },
                                                    { JSON("{\"reply\":\"ok\"}"),
@@ -448,7 +447,7 @@ static void one_retry_after_a_5xx_with_the_same_key_and_no_more(void **state)
                                                     { STATUS("502 Oops"), .end = FAKE_CLOSE },
                                                     { JSON("{\"reply\":\"ok\"}"),
                                                       .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         talk(b, &t, QUICK, once, 2);
@@ -469,7 +468,7 @@ static void one_retry_after_a_5xx_with_the_same_key_and_no_more(void **state)
         fake_turn_release(&t);
 }
 
-static void a_connection_that_never_stood_is_tried_once_more(void **state)
+static void a_failed_connection_is_retried_once(void **state)
 {
         struct fake_turn t;
 
@@ -481,12 +480,12 @@ static void a_connection_that_never_stood_is_tried_once_more(void **state)
         fake_turn_release(&t);
 }
 
-static void a_connection_that_broke_after_the_request_is_not_tried_again(void **state)
+static void a_connection_lost_after_the_request_is_not_retried(void **state)
 {
         static const struct fake_answer script[] = {
                 { NULL, .end = FAKE_CLOSE }, { JSON("{\"reply\":\"twice\"}"), .end = FAKE_CLOSE }
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         talk(b, &t, QUICK, script, 2);
@@ -498,7 +497,7 @@ static void a_connection_that_broke_after_the_request_is_not_tried_again(void **
 
 static void a_slow_webhook_is_not_asked_twice(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         talk(b, &t, QUICK ", \"timeoutMs\": 50, \"late\": \"discard\"", NULL, 0);
@@ -509,9 +508,9 @@ static void a_slow_webhook_is_not_asked_twice(void **state)
         fake_turn_release(&t);
 }
 
-static void a_slow_webhook_whose_answer_may_be_late_is_left_to_work(void **state)
+static void a_slow_webhook_may_reply_late(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         talk(b, &t, ", \"timeoutMs\": 50", NULL, 0);
@@ -521,11 +520,11 @@ static void a_slow_webhook_whose_answer_may_be_late_is_left_to_work(void **state
         fake_turn_release(&t);
 }
 
-static void nothing_is_awaited_for_a_rule_that_posts_nothing(void **state)
+static void a_silent_turn_waits_for_no_late_reply(void **state)
 {
         static const struct fake_answer script[] = { { STATUS("202 Accepted"),
                                                        .end = FAKE_CLOSE } };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct fake_turn t;
 
         for (size_t i = 0; i < 2; i++) {
@@ -545,7 +544,7 @@ static void nothing_is_awaited_for_a_rule_that_posts_nothing(void **state)
 
 /* ---- modes ---- */
 
-static void fire_and_forget_ends_when_the_request_is_taken(void **state)
+static void fire_and_forget_ends_when_the_request_is_accepted(void **state)
 {
         static const struct fake_answer script[] = { { JSON("{\"reply\":\"not shown\"}"),
                                                        .end = FAKE_CLOSE } };
@@ -557,7 +556,7 @@ static void fire_and_forget_ends_when_the_request_is_taken(void **state)
         fake_turn_release(&t);
 }
 
-static void a_202_keeps_the_turn_open_until_its_time_is_up(void **state)
+static void a_202_keeps_the_turn_open_until_the_reply_deadline(void **state)
 {
         static const struct fake_answer script[] = { { STATUS("202 Accepted"),
                                                        .end = FAKE_CLOSE } };
@@ -581,7 +580,7 @@ static void a_turn_can_be_cancelled_in_every_state(void **state)
         } rows[] = { { NULL, 0, 0 }, { busy, 1, 1 }, { accepted, 1, 1 } };
 
         for (size_t i = 0; i < COUNT(rows); i++) {
-                struct bench *b = *state;
+                struct agent_rig *b = *state;
                 struct fake_turn t;
 
                 serve(b, "", rows[i].script, rows[i].count);
@@ -601,10 +600,10 @@ static void a_turn_can_be_cancelled_in_every_state(void **state)
 
 /* ---- configuration and health ---- */
 
-static void mistakes_of_the_configuration_are_told(void **state)
+static void configuration_errors_are_reported(void **state)
 {
         static const struct {
-                const char *json, *told;
+                const char *json, *expected;
         } rows[] = {
                 { "{}", "url" },
                 { "{\"url\": \"ftp://x\"}", "url" },
@@ -622,34 +621,34 @@ static void mistakes_of_the_configuration_are_told(void **state)
                 struct error err = { 0 };
 
                 assert_null(agent_conf_make("w", "webhook", rows[i].json, &err));
-                assert_has(err.text, rows[i].told);
+                assert_has(err.text, rows[i].expected);
         }
 }
 
-static void note_health(void *arg, const struct agent_health *h)
+static void keep_health(void *arg, const struct agent_health *h)
 {
         *(struct agent_health *)arg = *h;
 }
 
-static void check(struct bench *b, struct agent_health *h)
+static void check(struct agent_rig *b, struct agent_health *h)
 {
         struct error err = { 0 };
 
         *h = (struct agent_health){ 0 };
-        assert_int_equal(agents_check(b->agents, "w", note_health, h, &err), 0);
+        assert_int_equal(agents_check(b->agents, "w", keep_health, h, &err), 0);
         for (int i = 0; i < ROUNDS && !h->known; i++)
                 loop_step(b->loop, true);
         assert_true(h->known);
 }
 
-static void health_is_a_head_of_the_url_or_a_place_of_its_own(void **state)
+static void health_is_checked_by_head_or_at_a_health_url(void **state)
 {
         static const struct fake_answer script[] = {
                 { STATUS("405 No"), .end = FAKE_CLOSE },
                 { STATUS("404 Not Found"), .end = FAKE_CLOSE },
                 { JSON("{\"status\":\"ok\"}"), .end = FAKE_CLOSE },
         };
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
         struct agent_health h;
         char *more, *url;
 
@@ -672,9 +671,9 @@ static void health_is_a_head_of_the_url_or_a_place_of_its_own(void **state)
         free(url);
 }
 
-static void only_a_webhook_that_knows_the_key_is_asked_again_after_a_crash(void **state)
+static void only_a_repeatable_webhook_is_asked_again_after_a_crash(void **state)
 {
-        struct bench *b = *state;
+        struct agent_rig *b = *state;
 
         apply(b, "http://127.0.0.1:1/", "");
         assert_int_equal(agents_abilities(b->agents, "w") & (AGENT_REPEATABLE | AGENT_HISTORY), 0);
@@ -688,27 +687,27 @@ static void only_a_webhook_that_knows_the_key_is_asked_again_after_a_crash(void 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(the_request_says_who_said_what_where_and_in_which_session),
+                TEST(the_request_describes_message_sender_chat_and_session),
                 TEST(the_request_is_signed_and_carries_key_and_trace),
-                TEST(answers_come_as_json_or_text_and_parts_before_reply),
-                TEST(parts_beyond_the_limit_stand_in_the_last),
-                TEST(large_answers_are_understood_like_small_ones),
-                TEST(a_turn_may_end_while_its_answer_is_being_read),
+                TEST(replies_are_json_or_text_and_parts_come_first),
+                TEST(parts_beyond_the_limit_join_the_last),
+                TEST(large_replies_are_read_like_small_ones),
+                TEST(a_turn_may_end_while_its_reply_is_being_parsed),
                 TEST(tokens_and_cost_of_the_metadata_are_recorded),
-                TEST(strange_answers_are_told_apart_from_answers),
+                TEST(unreadable_responses_are_failures),
                 TEST(ten_megabytes_are_not_read),
-                TEST(one_retry_after_a_5xx_with_the_same_key_and_no_more),
-                TEST(a_connection_that_never_stood_is_tried_once_more),
-                TEST(a_connection_that_broke_after_the_request_is_not_tried_again),
+                TEST(a_5xx_is_retried_once_with_the_same_key),
+                TEST(a_failed_connection_is_retried_once),
+                TEST(a_connection_lost_after_the_request_is_not_retried),
                 TEST(a_slow_webhook_is_not_asked_twice),
-                TEST(a_slow_webhook_whose_answer_may_be_late_is_left_to_work),
-                TEST(nothing_is_awaited_for_a_rule_that_posts_nothing),
-                TEST(fire_and_forget_ends_when_the_request_is_taken),
-                TEST(a_202_keeps_the_turn_open_until_its_time_is_up),
+                TEST(a_slow_webhook_may_reply_late),
+                TEST(a_silent_turn_waits_for_no_late_reply),
+                TEST(fire_and_forget_ends_when_the_request_is_accepted),
+                TEST(a_202_keeps_the_turn_open_until_the_reply_deadline),
                 TEST(a_turn_can_be_cancelled_in_every_state),
-                TEST(mistakes_of_the_configuration_are_told),
-                TEST(health_is_a_head_of_the_url_or_a_place_of_its_own),
-                TEST(only_a_webhook_that_knows_the_key_is_asked_again_after_a_crash),
+                TEST(configuration_errors_are_reported),
+                TEST(health_is_checked_by_head_or_at_a_health_url),
+                TEST(only_a_repeatable_webhook_is_asked_again_after_a_crash),
         };
 
         sem_init(&gate, 0, 0);
