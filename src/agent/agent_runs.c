@@ -21,13 +21,6 @@
 
 #define NOT_CONFIGURED "Nobody is there to answer: the agent is not configured."
 
-void agent_runs_init(struct agents *as)
-{
-        for (size_t i = 0; i < RUN_BUCKETS; i++)
-                LIST_INIT(&as->runs[i]);
-        TAILQ_INIT(&as->refused);
-}
-
 static struct agent_run_list *bucket(struct agents *as, const struct turn_run *run)
 {
         return &as->runs[(uint64_t)run->id % RUN_BUCKETS];
@@ -222,11 +215,14 @@ void agents_start(struct agents *as, struct turn_run *run)
 
 /* ---- deferred work ---- */
 
-/* Takes one refused turn at a time: turn_finish may start and cancel others. */
-static void end_refused(struct agents *as)
+void agent_runs_pump(struct agents *as)
 {
         struct agent_run *r;
+        void *value;
 
+        for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
+                pump(value);
+        /* one refused turn at a time: turn_finish may start and cancel others */
         while ((r = TAILQ_FIRST(&as->refused))) {
                 struct turn_run *run = r->run;
                 char *record = mem_strdup(r->record.data), *notice = mem_strdup(r->notice);
@@ -242,15 +238,6 @@ static void end_refused(struct agents *as)
                 free(record);
                 free(notice);
         }
-}
-
-void agent_runs_pump(struct agents *as)
-{
-        void *value;
-
-        for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
-                pump(value);
-        end_refused(as);
 }
 
 void agent_runs_move(struct agent_slot *from, struct agent_slot *to)

@@ -105,7 +105,9 @@ struct agents *agents_new(struct loop *l, struct http_client *http, const char *
         as->dir = mem_strdup(dir);
         map_init(&as->live);
         LIST_INIT(&as->retired);
-        agent_runs_init(as);
+        for (size_t i = 0; i < RUN_BUCKETS; i++)
+                LIST_INIT(&as->runs[i]);
+        TAILQ_INIT(&as->refused);
         LIST_INIT(&as->checks);
         LIST_INIT(&as->event_writes);
         as->deferred = timer_new(l, on_deferred, as);

@@ -89,7 +89,6 @@ struct agents {
 void agent_slot_release(struct agent_slot *s);
 
 /* agent_runs.c */
-void agent_runs_init(struct agents *as);
 /* Moves waiting turns of a slot that goes away to its replacement, or refuses them (to NULL). */
 void agent_runs_move(struct agent_slot *from, struct agent_slot *to);
 /* Starts waiting turns and ends refused ones; by the timer. */

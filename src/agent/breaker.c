@@ -38,18 +38,13 @@ static void open_for(struct breaker *b, int64_t pause_ms, int64_t now_ms)
         b->until_ms = now_ms + pause + (int64_t)id_random_below((uint64_t)pause / 4 + 1);
 }
 
-/* A bad request says nothing about the agent. */
-static bool is_neutral(enum error_kind kind)
-{
-        return kind == ERR_CANCELLED || kind == ERR_INVALID || kind == ERR_CONFLICT;
-}
-
 enum breaker_change breaker_record(struct breaker *b, const struct breaker_limits *limits,
                                    enum breaker_pass pass, enum error_kind kind, int64_t now_ms)
 {
         bool was_closed = b->state == BREAKER_CLOSED;
 
-        if (is_neutral(kind)) {
+        /* a bad request says nothing about the agent */
+        if (kind == ERR_CANCELLED || kind == ERR_INVALID || kind == ERR_CONFLICT) {
                 breaker_forget(b, pass);
                 return BREAKER_SAME;
         }

@@ -32,7 +32,7 @@ void call_headers_secret(struct call_headers *h, const char *prefix, const struc
 void call_headers_list(struct call_headers *h, const struct setting_list *lines);
 /*
  * The idempotency key of a turn: "trn-7-" and the trace id. Another database counts turns from 1
- * again, so the number alone could match somebody else's turn in an agent's memory.
+ * again, so the number alone could match another turn in an agent's memory.
  */
 #define CALL_HEADERS_KEY_SIZE (24 + ID_TRACE_SIZE)
 const char *call_headers_key(const struct turn_run *run, char out[CALL_HEADERS_KEY_SIZE]);

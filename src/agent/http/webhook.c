@@ -3,7 +3,7 @@
  * http_agent_reply.c reads the reply; docs/AGENTS-HOWTO.md has an example in ten lines.
  *
  * With "format": "openclaw" the request is that of OpenClaw's /hooks/agent. This endpoint never
- * returns the answer, so it requires fire-and-forget: the prompt tells the agent where to post its
+ * returns the answer, so it requires fire-and-forget, and the prompt names the URL that takes an
  * answer. https://docs.openclaw.ai/automation/webhook
  */
 #include <stdio.h>
@@ -83,7 +83,7 @@ static void write_prompt(const struct turn_run *run, const char *reply_url, stru
         buf_addf(out, "\n\n(From %s on %s, chat %s.",
                  in->sender_name ? in->sender_name
                  : in->sender_id ? in->sender_id
-                                 : "somebody",
+                                 : "an unknown sender",
                  in->platform ? in->platform : run->adapter, run->channel);
         if (reply_url)
                 buf_addf(out, " To answer, POST the JSON {\"reply\": \"...\"} to %s", reply_url);
