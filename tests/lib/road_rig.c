@@ -114,6 +114,20 @@ static void agent_cancel(struct agents *ctx, struct turn_run *run)
         r->cancelled = true;
 }
 
+static bool agent_answer(struct agents *ctx, struct turn_run *run, const struct turn_reply *reply)
+{
+        agent_cancel(ctx, run);
+        turn_finish(run, reply);
+        return true;
+}
+
+static bool agent_late_replies(struct agents *ctx, const char *agent, struct late_reply_policy *out)
+{
+        (void)agent;
+        *out = ((struct rig *)ctx)->late_replies;
+        return out->max_replies > 0;
+}
+
 static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
 {
         (void)ctx;
@@ -321,7 +335,9 @@ static void open_all(struct rig *g)
                 .agents = { .agents = (struct agents *)g,
                             .abilities = agent_abilities,
                             .start = agent_start,
-                            .cancel = agent_cancel },
+                            .cancel = agent_cancel,
+                            .answer = agent_answer,
+                            .late_replies = agent_late_replies },
                 .platforms = { .adapters = (struct adapters *)g,
                                .abilities = adapter_abilities,
                                .ready = adapter_is_ready,

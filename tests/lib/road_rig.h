@@ -75,7 +75,8 @@ struct rig {
         channel_history_fn *recall_done;
         void *recall_arg;
         unsigned endings, ended;
-        struct turn_outcome outcome; /* of the last turn that ended */
+        struct turn_outcome outcome;           /* of the last turn that ended */
+        struct late_reply_policy late_replies; /* of every agent; max_replies 0: none are taken */
         char outcome_thread[32];
 };
 
