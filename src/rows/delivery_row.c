@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "rows/row_filter.h"
 #include "store/sql.h"
 
 static const char *const kind_names[] = {
@@ -217,6 +218,42 @@ struct store_stmt *delivery_row_list_turn(struct store_tx *tx, int64_t turn)
                          SQL_INT(turn));
 }
 
+/* clang-format off */
+#define FILTERED                                                             \
+        " AND id < ?1 AND " ROW_FILTER_TEXT("state", "?2")                   \
+        " AND " ROW_FILTER_TEXT("adapter", "?3")                             \
+        " AND " ROW_FILTER_TEXT("channel", "?4")                             \
+        " AND " ROW_FILTER_ADAPTERS("adapter", "?5")                         \
+        " ORDER BY id DESC LIMIT ?6"
+/* clang-format on */
+#define FILTER_VALUES(f)                                                                 \
+        SQL_INT((f)->before > 0 ? (f)->before : INT64_MAX),                              \
+                SQL_TEXT((f)->state ? delivery_state_name(*(f)->state) : NULL),          \
+                SQL_TEXT((f)->adapter), SQL_TEXT((f)->channel), SQL_TEXT((f)->adapters), \
+                SQL_INT((f)->limit)
+
+struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_filter *f)
+{
+        enum delivery_state state = f->state ? *f->state : DELIVERY_SENT;
+
+        /* one text for each index that can serve */
+        if (f->turn > 0)
+                return sql_query(tx, "SELECT " COLUMNS " FROM deliveries WHERE turn = ?7" FILTERED,
+                                 FILTER_VALUES(f), SQL_INT(f->turn));
+        if (state == DELIVERY_QUEUED || state == DELIVERY_SENDING)
+                return sql_query(tx,
+                                 "SELECT " COLUMNS " FROM deliveries"
+                                 " WHERE state IN ('queued', 'sending')" FILTERED,
+                                 FILTER_VALUES(f));
+        if (f->dead || state == DELIVERY_FAILED || state == DELIVERY_UNKNOWN)
+                return sql_query(tx,
+                                 "SELECT " COLUMNS " FROM deliveries"
+                                 " WHERE state IN ('failed', 'unknown')" FILTERED,
+                                 FILTER_VALUES(f));
+        return sql_query(tx, "SELECT " COLUMNS " FROM deliveries WHERE 1 = 1" FILTERED,
+                         FILTER_VALUES(f));
+}
+
 /* The row the query finds, as a copy. */
 static int get(struct store_stmt *s, struct delivery_row **out, struct error *err)
 {
@@ -330,6 +367,18 @@ int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newe
                               "SELECT id FROM"
                               " (SELECT id, trace FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
                               " WHERE trace = ?1 ORDER BY id LIMIT 1",
+                              SQL_TEXT(trace), SQL_INT(newest)),
+                    id, err);
+}
+
+int delivery_row_find_notice(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
+                             struct error *err)
+{
+        return find(sql_query(tx,
+                              "SELECT id FROM (SELECT id, trace, turn FROM deliveries"
+                              " ORDER BY id DESC LIMIT ?2) AS d"
+                              " WHERE trace = ?1 AND coalesce(turn, 0) = 0"
+                              " ORDER BY id DESC LIMIT 1",
                               SQL_TEXT(trace), SQL_INT(newest)),
                     id, err);
 }

@@ -110,12 +110,27 @@ int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_
 /* The first with this trace, the last with this platform id, among the newest. 1, 0 or -1. */
 int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
                             struct error *err);
+/* As delivery_row_find_trace, without those of a turn. */
+int delivery_row_find_notice(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
+                             struct error *err);
 int delivery_row_find_platform_id(struct store_tx *tx, const char *platform_id, int64_t newest,
                                   int64_t *id, struct error *err);
 
 /* Queued and sending ones; those of a turn; by id. */
 struct store_stmt *delivery_row_list_open(struct store_tx *tx);
 struct store_stmt *delivery_row_list_turn(struct store_tx *tx, int64_t turn);
+/* NULL, 0 and false do not filter. */
+struct delivery_filter {
+        const enum delivery_state *state;
+        bool dead; /* failed or unknown */
+        int64_t turn;
+        const char *adapter, *channel;
+        const char *adapters; /* ",api,tg," */
+        int64_t before;       /* deliveries below this number */
+        int64_t limit;
+};
+/* Newest first. */
+struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_filter *f);
 /* 1: *row, borrowed until the next step; 0: the end; -1. */
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err);
 /* Leaves a list before its end. */

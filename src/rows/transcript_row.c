@@ -88,6 +88,16 @@ struct store_stmt *transcript_row_list_before(struct store_tx *tx, int64_t conve
                          SQL_INT(line), SQL_INT(since_ms), SQL_INT(limit));
 }
 
+struct store_stmt *transcript_row_list_answer(struct store_tx *tx, int64_t turn)
+{
+        /* the index is by conversation */
+        return sql_query(tx,
+                         "SELECT " COLUMNS " FROM transcript"
+                         " WHERE conversation = (SELECT conversation FROM turns WHERE id = ?1)"
+                         " AND turn = ?1 AND role = 'assistant' ORDER BY id",
+                         SQL_INT(turn));
+}
+
 int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct error *err)
 {
         int64_t id;

@@ -30,7 +30,7 @@ int transcript_row_insert_in_chat(struct store_tx *tx, const struct chat_key *ch
 int transcript_row_session_start(struct store_tx *tx, const char *session,
                                  const struct history_start *from, int64_t *line, int64_t *time_ms,
                                  struct error *err);
-/* All lists: lines that count, newest first, at most `limit`. */
+/* The next three: lines that count, newest first, at most `limit`. */
 struct store_stmt *transcript_row_list_conversation(struct store_tx *tx, int64_t conversation,
                                                     const struct history_start *from,
                                                     int64_t limit);
@@ -43,6 +43,8 @@ struct store_stmt *transcript_row_list_session(struct store_tx *tx, const char *
 struct store_stmt *transcript_row_list_before(struct store_tx *tx, int64_t conversation,
                                               const struct history_start *from, int64_t line,
                                               int64_t since_ms, int64_t limit);
+/* The agent's lines of a turn, in order. */
+struct store_stmt *transcript_row_list_answer(struct store_tx *tx, int64_t turn);
 /* 1: *row has role, name, text and time_ms, borrowed until the next step; 0: the end; -1. */
 int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct error *err);
 /* Leaves a list before its end. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "rows/row_filter.h"
 #include "store/sql.h"
 
 static const char *const status_names[] = {
@@ -118,6 +119,29 @@ int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, stru
 void trigger_log_row_end(struct store_stmt *s)
 {
         sql_end(s);
+}
+
+/* clang-format off */
+#define FILTERED                                                     \
+        " AND l.event < ?1 AND " ROW_FILTER_TEXT("l.status", "?2")   \
+        " AND " ROW_FILTER_TEXT("l.adapter", "?3")                   \
+        " AND " ROW_FILTER_TEXT("l.channel", "?4")                   \
+        " AND " ROW_FILTER_TEXT("l.agent", "?5")                     \
+        " AND " ROW_FILTER_ADAPTERS("l.adapter", "?6")               \
+        " ORDER BY l.event DESC LIMIT ?7"
+/* clang-format on */
+#define FILTER_VALUES(f)                                                              \
+        SQL_INT((f)->before > 0 ? (f)->before : INT64_MAX),                           \
+                SQL_TEXT((f)->status ? trigger_status_name(*(f)->status) : NULL),     \
+                SQL_TEXT((f)->adapter), SQL_TEXT((f)->channel), SQL_TEXT((f)->agent), \
+                SQL_TEXT((f)->adapters), SQL_INT((f)->limit)
+
+struct store_stmt *trigger_log_row_list(struct store_tx *tx, const struct trigger_log_filter *f)
+{
+        if (f->trace) /* by its index */
+                return sql_query(tx, SELECT_LOG " WHERE l.trace = ?8" FILTERED, FILTER_VALUES(f),
+                                 SQL_TEXT(f->trace));
+        return sql_query(tx, SELECT_LOG " WHERE 1 = 1" FILTERED, FILTER_VALUES(f));
 }
 
 int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_row **out,

@@ -73,6 +73,16 @@ int trigger_log_row_find_trace(struct store_tx *tx, const char *trace, int64_t *
 int trigger_log_row_find_last(struct store_tx *tx, const struct chat_key *chat, const char *sender,
                               const char *event_type, int64_t before, int64_t newest,
                               int64_t *event, struct error *err);
+/* NULL and 0 do not filter. */
+struct trigger_log_filter {
+        const enum trigger_status *status;
+        const char *adapter, *channel, *agent, *trace;
+        const char *adapters; /* ",api,tg," */
+        int64_t before;       /* events below this number */
+        int64_t limit;
+};
+/* Newest first. */
+struct store_stmt *trigger_log_row_list(struct store_tx *tx, const struct trigger_log_filter *f);
 /* 1: *row, borrowed until the next step; 0: the end; -1. */
 int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, struct error *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "rows/row_filter.h"
 #include "store/sql.h"
 
 static const char *const state_names[] = {
@@ -194,6 +195,32 @@ struct store_stmt *turn_row_list_open(struct store_tx *tx)
         return sql_query(tx, SELECT_TURNS " WHERE t.state IN ('queued', 'running')"
                                           " AND c.id IS NOT NULL"
                                           " ORDER BY t.id");
+}
+
+/* clang-format off */
+#define FILTERED                                                     \
+        " AND t.id < ?1 AND " ROW_FILTER_TEXT("t.state", "?2")       \
+        " AND " ROW_FILTER_TEXT("t.agent", "?3")                     \
+        " AND (CAST(?4 AS BIGINT) = 0 OR t.conversation = ?4)"       \
+        " AND " ROW_FILTER_ADAPTERS("coalesce(c.adapter, '')", "?5") \
+        " ORDER BY t.id DESC LIMIT ?6"
+/* clang-format on */
+#define FILTER_VALUES(f)                                                                          \
+        SQL_INT((f)->before > 0 ? (f)->before : INT64_MAX),                                       \
+                SQL_TEXT((f)->state ? turn_state_name(*(f)->state) : NULL), SQL_TEXT((f)->agent), \
+                SQL_INT((f)->conversation), SQL_TEXT((f)->adapters), SQL_INT((f)->limit)
+
+struct store_stmt *turn_row_list(struct store_tx *tx, const struct turn_filter *f)
+{
+        /* one text for each partial index that can serve */
+        if (f->state && (*f->state == TURN_QUEUED || *f->state == TURN_RUNNING))
+                return sql_query(tx,
+                                 SELECT_TURNS " WHERE t.state IN ('queued', 'running')" FILTERED,
+                                 FILTER_VALUES(f));
+        if (f->state && *f->state == TURN_FAILED)
+                return sql_query(tx, SELECT_TURNS " WHERE t.state = 'failed'" FILTERED,
+                                 FILTER_VALUES(f));
+        return sql_query(tx, SELECT_TURNS " WHERE 1 = 1" FILTERED, FILTER_VALUES(f));
 }
 
 int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct error *err)

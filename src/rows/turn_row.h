@@ -72,6 +72,17 @@ int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct erro
 int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct error *err);
 /* Queued and running turns whose conversation is there, by id. */
 struct store_stmt *turn_row_list_open(struct store_tx *tx);
+/* NULL and 0 do not filter. */
+struct turn_filter {
+        const enum turn_state *state;
+        const char *agent;
+        int64_t conversation;
+        const char *adapters; /* ",api,tg," */
+        int64_t before;       /* turns below this number */
+        int64_t limit;
+};
+/* Newest first. */
+struct store_stmt *turn_row_list(struct store_tx *tx, const struct turn_filter *f);
 /* 1: *row, borrowed until the next step; 0: the end; -1. */
 int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err);
 /* Leaves a list before its end. */

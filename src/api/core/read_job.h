@@ -36,12 +36,4 @@ struct read_job *read_job_new(struct http_exchange *x, const void *defaults, siz
 /* Takes j over; it is answered with 200 or the error. */
 void read_job_run(struct read_job *j, read_job_fn *fn);
 
-/*
- * For the WHERE of a list: the row's adapter is one the caller reaches. Bind j->caller->adapters to
- * the parameter, which the text names like "?7".
- */
-#define ONLY_REACHED(column, parameter)                                                      \
-        " AND (CAST(" parameter " AS TEXT) IS NULL OR replace(" parameter ", ',' || " column \
-        " || ',', '') <> " parameter ")"
-
 #endif

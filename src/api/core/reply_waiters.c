@@ -1,6 +1,5 @@
 #include "api/core/reply_waiters.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -9,11 +8,15 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "bus/bus.h"
+#include "rows/delivery_row.h"
+#include "rows/transcript_row.h"
+#include "rows/trigger_log_row.h"
 #include "store/store.h"
 
 #define WAITERS_MAX   1000
 #define FIRST_READ_MS 100
 #define LATER_READ_MS 1000
+#define NEWEST        1000 /* deliveries among which a notice is */
 
 struct reply_waiter {
         reply_waiter_fn *fn;
@@ -41,10 +44,9 @@ struct reply_read {
         LIST_ENTRY(reply_read) next;
         int64_t event;
         bool ended;
-        struct awaited_reply reply; /* its strings are the three below */
+        struct awaited_reply reply; /* its text and reason are below */
         struct buf text;
         char *reason;
-        char status[32];
 };
 
 bool reply_waiters_check(struct http_exchange *x)
@@ -97,101 +99,78 @@ static void add_text(struct buf *text, const char *line)
         buf_addstr(text, line);
 }
 
-static void add_payload(struct buf *text, const char *json)
+static void add_delivery(struct buf *text, const struct delivery_row *d)
 {
-        json_t *payload = json_loads(json, 0, NULL);
+        json_t *payload = json_loads(d->payload, 0, NULL);
 
         add_text(text, json_str(payload, "text", ""));
         json_decref(payload);
 }
 
-static int read_answer(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
+/* The answer; of a failed turn, which has no line in the transcript, the notice to the user. */
+static int read_turn(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT x.text FROM turns t JOIN transcript x ON x.conversation = t.conversation"
-                " WHERE t.id = ?1 AND x.turn = ?1 AND x.role = 'assistant' ORDER BY x.id");
+        struct store_stmt *s = transcript_row_list_answer(tx, turn);
+        struct transcript_row line;
+        struct delivery_row d;
         int rc;
 
-        store_bind_int(s, 1, turn);
-        while ((rc = store_step(s, err)) == 1)
-                add_text(text, store_col_text(s, 0));
-        return rc;
-}
-
-/* A failed turn is not in the transcript; the notice to the user is among its deliveries. */
-static int read_notices(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT payload FROM deliveries WHERE turn = ?1 AND kind = 'send' ORDER BY id");
-        int rc;
-
-        store_bind_int(s, 1, turn);
-        while ((rc = store_step(s, err)) == 1)
-                add_payload(text, store_col_text(s, 0));
-        return rc;
-}
-
-/*
- * The delivery to a message without a turn: the answer to a command, a rate limit notice. It is
- * among the newest.
- */
-static int read_without_turn(struct store_tx *tx, int64_t event, struct buf *text,
-                             struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT payload FROM (SELECT payload, trace, turn FROM deliveries ORDER BY "
-                    "id DESC LIMIT 1000)"
-                    " AS d WHERE coalesce(d.turn, 0) = 0"
-                    " AND d.trace = (SELECT trace FROM trigger_log WHERE event = ?1) LIMIT 1");
-        int rc;
-
-        store_bind_int(s, 1, event);
-        rc = store_step(s, err);
-        if (rc != 1)
+        while ((rc = transcript_row_next(s, &line, err)) == 1)
+                add_text(text, line.text);
+        if (rc < 0 || text->len > 0)
                 return rc;
-        add_payload(text, store_col_text(s, 0));
-        store_reset(s);
-        return 0;
+        s = delivery_row_list_turn(tx, turn);
+        while ((rc = delivery_row_next(s, &d, err)) == 1)
+                if (d.kind == DELIVER_SEND)
+                        add_delivery(text, &d);
+        return rc;
+}
+
+/* The reply to a message without a turn: the answer to a command, a rate limit notice. */
+static int read_notice(struct store_tx *tx, const char *trace, struct buf *text, struct error *err)
+{
+        struct delivery_row *d = NULL;
+        int64_t id;
+        int rc = delivery_row_find_notice(tx, trace, NEWEST, &id, err);
+
+        if (rc == 1)
+                rc = delivery_row_get(tx, id, &d, err);
+        if (d)
+                add_delivery(text, d);
+        free(d);
+        return rc;
 }
 
 static int on_reader(struct store_tx *tx, void *arg, struct error *err)
 {
         struct reply_read *u = arg;
-        struct awaited_reply *o = &u->reply;
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT turn, status, coalesce(reason, error), tokens_in, "
-                                  "tokens_out FROM trigger_log WHERE event = ?1");
+        struct trigger_log_row *row;
         int rc;
 
         buf_clear(&u->text);
         free(u->reason);
         u->reason = NULL;
-        *o = (struct awaited_reply){ 0 };
+        u->reply = (struct awaited_reply){ 0 };
         u->ended = false;
-        store_bind_int(s, 1, u->event);
-        rc = store_step(s, err);
-        if (rc != 1)
-                return rc;
-        snprintf(u->status, sizeof(u->status), "%s", store_col_text(s, 1));
-        u->reason = mem_strdup(store_col_text(s, 2));
-        o->turn = store_col_int(s, 0);
-        o->tokens_in = store_col_int(s, 3);
-        o->tokens_out = store_col_int(s, 4);
-        store_reset(s);
-        if (strcmp(u->status, "queued") == 0 || strcmp(u->status, "running") == 0)
-                return 0;
-        if (o->turn == 0)
-                rc = read_without_turn(tx, u->event, &u->text, err);
-        else if ((rc = read_answer(tx, o->turn, &u->text, err)) >= 0 && u->text.len == 0)
-                rc = read_notices(tx, o->turn, &u->text, err);
-        if (rc < 0)
-                return -1;
-        o->status = u->status;
-        o->reason = u->reason;
-        o->text = u->text.len > 0 ? u->text.data : NULL;
+        rc = trigger_log_row_get(tx, u->event, &row, err);
+        if (rc != 1 || row->status == TRIGGER_QUEUED) {
+                free(row);
+                return rc < 0 ? -1 : 0;
+        }
+        rc = row->turn > 0 ? read_turn(tx, row->turn, &u->text, err)
+                           : read_notice(tx, row->trace, &u->text, err);
+        u->reason = mem_strdup(row->reason ? row->reason : row->error);
+        u->reply = (struct awaited_reply){
+                .status = trigger_status_name(row->status),
+                .text = u->text.len > 0 ? u->text.data : NULL,
+                .reason = u->reason,
+                .turn = row->turn,
+                .tokens_in = row->tokens_in > 0 ? row->tokens_in : 0,
+                .tokens_out = row->tokens_out > 0 ? row->tokens_out : 0,
+        };
         u->ended = true;
-        return 0;
+        free(row);
+        return rc < 0 ? -1 : 0;
 }
 
 static void read_reply(struct reply_waiter *w);

@@ -7,7 +7,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "road/report/trace_report.h"
+#include "rows/delivery_row.h"
 #include "rows/journal_row.h"
+#include "rows/turn_row.h"
 #include "store/store.h"
 
 struct row_scope_job {
@@ -80,40 +82,30 @@ void row_scope_run(struct http_exchange *x)
 
 /* ---- by the kind of row ---- */
 
-/* The first column of the row with this number. */
-static int by_number(struct store_tx *tx, const char *sql, const char *prefix, const char *id,
-                     struct buf *adapter, struct error *err)
-{
-        int64_t n = field_id(prefix, id);
-        struct store_stmt *s;
-        int rc;
-
-        if (n < 0)
-                return 0;
-        s = store_prepare(tx, sql);
-        store_bind_int(s, 1, n);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                const char *name = store_col_text(s, 0);
-
-                buf_addstr(adapter, name ? name : "");
-                store_reset(s);
-        }
-        return rc;
-}
-
 int row_scope_turn(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
-        return by_number(
-                tx,
-                "SELECT c.adapter FROM turns t JOIN conversations c ON c.id = t.conversation WHERE t.id = ?1",
-                "trn-", id, adapter, err);
+        int64_t n = field_id("trn-", id);
+        struct turn_row *row = NULL;
+        int rc = n < 0 ? 0 : turn_row_get(tx, n, &row, err);
+
+        if (rc == 1 && !row->adapter)
+                rc = 0; /* its conversation is gone */
+        if (rc == 1)
+                buf_addstr(adapter, row->adapter);
+        free(row);
+        return rc;
 }
 
 int row_scope_delivery(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
-        return by_number(tx, "SELECT adapter FROM deliveries WHERE id = ?1", "dlv-", id, adapter,
-                         err);
+        int64_t n = field_id("dlv-", id);
+        struct delivery_row *row = NULL;
+        int rc = n < 0 ? 0 : delivery_row_get(tx, n, &row, err);
+
+        if (rc == 1)
+                buf_addstr(adapter, row->adapter);
+        free(row);
+        return rc;
 }
 
 int row_scope_event(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)

@@ -6,6 +6,8 @@
 #include "api/resources/retry.h"
 #include "base/jsonw.h"
 #include "road/report/row_json.h"
+#include "rows/delivery_row.h"
+#include "rows/turn_row.h"
 
 struct dead_letters_ask {
         int64_t limit;
@@ -23,37 +25,52 @@ static const struct field dead_letters_query[] = {
         FIELD_END,
 };
 
-/* clang-format off */
-#define DEAD_DELIVERIES                                                                    \
-        SHOW_DELIVERY "WHERE d.state IN ('failed', 'unknown') AND d.id < ?1"               \
-        ONLY_REACHED("d.adapter", "?3") " ORDER BY d.id DESC LIMIT ?2"
-#define DEAD_TURNS                                                                         \
-        SHOW_TURN "WHERE t.state = 'failed' AND t.id < ?1"                                 \
-        ONLY_REACHED("coalesce(c.adapter, '')", "?3") " ORDER BY t.id DESC LIMIT ?2"
-/* clang-format on */
-
-/* Adds the rows of one kind before this number. */
-static int add_rows(struct store_stmt *s, const struct read_job *j, int64_t before, bool turns,
-                    struct page *p, struct error *err)
+static void write_head(struct page *p, const char *prefix, const char *kind)
 {
-        const char *kind = turns ? "turn" : "delivery";
+        jsonw_open(p->json, '{');
+        row_json_id(p->json, "id", prefix, p->last);
+        jsonw_str(p->json, "kind", kind);
+}
+
+static int add_deliveries(struct store_tx *tx, const struct read_job *j, int64_t before,
+                          struct page *p, struct error *err)
+{
+        struct store_stmt *s =
+                delivery_row_list(tx, &(struct delivery_filter){ .dead = true,
+                                                                 .adapters = j->caller->adapters,
+                                                                 .before = before,
+                                                                 .limit = p->limit + 1 });
+        struct delivery_row row;
         int rc;
 
-        store_bind_int(s, 1, before);
-        store_bind_int(s, 2, p->limit - p->count + 1);
-        store_bind_text(s, 3, j->caller->adapters);
-        while ((rc = store_step(s, err)) == 1) {
-                if (!page_add(p, store_col_int(s, 0)))
+        while ((rc = delivery_row_next(s, &row, err)) == 1) {
+                if (!page_add(p, row.id))
                         continue;
-                jsonw_open(p->json, '{');
-                row_json_id(p->json, "id", turns ? "trn-" : "dlv-", p->last);
-                jsonw_str(p->json, "kind", kind);
-                if (turns) {
-                        show_turn(p->json, kind, s);
-                } else {
-                        show_delivery_begin(p->json, kind, s);
-                        show_delivery_end(p->json);
-                }
+                write_head(p, "dlv-", "delivery");
+                row_json_delivery_begin(p->json, "delivery", &row);
+                row_json_delivery_end(p->json);
+                jsonw_close(p->json, '}');
+        }
+        return rc;
+}
+
+static int add_turns(struct store_tx *tx, const struct read_job *j, int64_t before, struct page *p,
+                     struct error *err)
+{
+        static const enum turn_state failed = TURN_FAILED;
+        struct store_stmt *s =
+                turn_row_list(tx, &(struct turn_filter){ .state = &failed,
+                                                         .adapters = j->caller->adapters,
+                                                         .before = before,
+                                                         .limit = p->limit - p->count + 1 });
+        struct turn_row row;
+        int rc;
+
+        while ((rc = turn_row_next(s, &row, err)) == 1) {
+                if (!page_add(p, row.id))
+                        continue;
+                write_head(p, "trn-", "turn");
+                row_json_turn(p->json, "turn", &row);
                 jsonw_close(p->json, '}');
         }
         return rc;
@@ -63,10 +80,8 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct dead_letters_ask *ask = j->query;
         bool in_turns = ask->cursor && strncmp(ask->cursor, "trn-", 4) == 0;
-        int64_t before =
-                ask->cursor ? field_id(in_turns ? "trn-" : "dlv-", ask->cursor) : INT64_MAX;
-        bool wants_turns = !ask->kind || strcmp(ask->kind, "turn") == 0;
         const char *prefix = in_turns ? "trn-" : "dlv-";
+        int64_t before = ask->cursor ? field_id(prefix, ask->cursor) : 0, count;
         struct page p;
 
         if (before < 0)
@@ -74,18 +89,13 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
                                  ask->cursor);
         page_begin(&p, &j->json, ask->limit);
         if (!in_turns && (!ask->kind || strcmp(ask->kind, "delivery") == 0) &&
-            add_rows(store_prepare(tx, DEAD_DELIVERIES), j, before, false, &p, err) < 0)
+            add_deliveries(tx, j, before, &p, err) < 0)
                 return -1;
-        if (wants_turns && !p.more) {
-                int64_t count = p.count;
-
-                if (add_rows(store_prepare(tx, DEAD_TURNS), j, in_turns ? before : INT64_MAX, true,
-                             &p, err) < 0)
-                        return -1;
-                if (p.count > count)
-                        prefix = "trn-";
-        }
-        page_end(&p, prefix);
+        count = p.count;
+        if (!p.more && (!ask->kind || strcmp(ask->kind, "turn") == 0) &&
+            add_turns(tx, j, in_turns ? before : 0, &p, err) < 0)
+                return -1;
+        page_end(&p, p.count > count ? "trn-" : prefix);
         return 0;
 }
 

@@ -1,11 +1,12 @@
 /* Deliveries: what is being sent, and its outcome. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "api/core/read_job.h"
 #include "api/core/row_scope.h"
 #include "api/resources/retry.h"
 #include "base/jsonw.h"
 #include "road/report/row_json.h"
+#include "rows/delivery_row.h"
 
 struct deliveries_ask {
         int64_t before, limit, turn;
@@ -30,52 +31,31 @@ static const struct field deliveries_query[] = {
         FIELD_END,
 };
 
-/* clang-format off */
-#define FILTERED                                                                                             \
-        " AND d.id < ?1 AND (CAST(?2 AS TEXT) IS NULL OR d.state = ?2)"                                      \
-        " AND (CAST(?3 AS TEXT) IS NULL OR d.adapter = ?3) AND (CAST(?4 AS TEXT) IS NULL OR d.channel = ?4)" \
-        ONLY_REACHED("d.adapter", "?6") " ORDER BY d.id DESC LIMIT ?5"
-/* clang-format on */
-
-/* One text for each index that can serve. */
-static struct store_stmt *choose(struct store_tx *tx, const struct deliveries_ask *ask)
-{
-        const char *state = ask->state ? ask->state : "";
-        struct store_stmt *s;
-
-        if (ask->turn > 0) {
-                s = store_prepare(tx, SHOW_DELIVERY "WHERE d.turn = ?7" FILTERED);
-                store_bind_int(s, 7, ask->turn);
-                return s;
-        }
-        if (strcmp(state, "queued") == 0 || strcmp(state, "sending") == 0)
-                return store_prepare(tx, SHOW_DELIVERY
-                                     "WHERE d.state IN ('queued', 'sending')" FILTERED);
-        if (strcmp(state, "failed") == 0 || strcmp(state, "unknown") == 0)
-                return store_prepare(tx, SHOW_DELIVERY
-                                     "WHERE d.state IN ('failed', 'unknown')" FILTERED);
-        return store_prepare(tx, SHOW_DELIVERY "WHERE 1 = 1" FILTERED);
-}
-
 static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct deliveries_ask *ask = j->query;
-        struct store_stmt *s = choose(tx, ask);
+        enum delivery_state state;
+        struct delivery_filter filter = { .turn = ask->turn,
+                                          .adapter = ask->instance,
+                                          .channel = ask->channel,
+                                          .adapters = j->caller->adapters,
+                                          .before = ask->before,
+                                          .limit = ask->limit + 1 };
+        struct delivery_row row;
+        struct store_stmt *s;
         struct page p;
         int rc;
 
-        store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
-        store_bind_text(s, 2, ask->state);
-        store_bind_text(s, 3, ask->instance);
-        store_bind_text(s, 4, ask->channel);
-        store_bind_int(s, 5, ask->limit + 1);
-        store_bind_text(s, 6, j->caller->adapters);
+        if (ask->state && delivery_state_parse(ask->state, &state))
+                filter.state = &state;
+        s = delivery_row_list(tx, &filter);
         page_begin(&p, &j->json, ask->limit);
-        while ((rc = store_step(s, err)) == 1)
-                if (page_add(&p, store_col_int(s, 0))) {
-                        show_delivery_begin(p.json, NULL, s);
-                        show_delivery_end(p.json);
+        while ((rc = delivery_row_next(s, &row, err)) == 1) {
+                if (page_add(&p, row.id)) {
+                        row_json_delivery_begin(p.json, NULL, &row);
+                        row_json_delivery_end(p.json);
                 }
+        }
         page_end(&p, "dlv-");
         return rc;
 }
@@ -89,22 +69,20 @@ static void list(struct http_exchange *x)
 
 static int read_one(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, SHOW_DELIVERY "WHERE d.id = ?1");
-        int rc;
+        struct delivery_row *row;
+        int rc = delivery_row_get(tx, j->id, &row, err);
 
-        store_bind_int(s, 1, j->id);
-        rc = store_step(s, err);
         if (rc < 0)
                 return -1;
         if (rc == 0)
                 return error_set(err, ERR_MISSING, "there is no delivery 'dlv-%lld'",
                                  (long long)j->id);
         jsonw_open(&j->json, '{');
-        show_delivery_begin(&j->json, "data", s);
-        store_reset(s);
-        if (show_attempts(tx, &j->json, j->id, err) < 0)
+        row_json_delivery_begin(&j->json, "data", row);
+        free(row);
+        if (row_json_attempts(tx, &j->json, j->id, err) < 0)
                 return -1;
-        show_delivery_end(&j->json);
+        row_json_delivery_end(&j->json);
         jsonw_close(&j->json, '}');
         return 0;
 }

@@ -7,6 +7,8 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/road.h"
+#include "rows/delivery_row.h"
+#include "rows/turn_row.h"
 #include "store/store.h"
 
 struct retry_ask {
@@ -33,8 +35,7 @@ int retry_read(struct http_exchange *x, bool *force)
 
 struct retry_job {
         struct api_job job;
-        const char *type; /* "turn", "delivery" */
-        const char *find; /* finds a row by number */
+        bool is_turn;
         int64_t number;
         char id[40];
         const char *status; /* when it worked */
@@ -45,14 +46,14 @@ struct retry_job {
 static int find(struct store_tx *tx, void *arg, struct error *err)
 {
         struct retry_job *j = arg;
-        struct store_stmt *s = store_prepare(tx, j->find);
-        int rc;
+        struct delivery_row *delivery = NULL;
+        struct turn_row *turn = NULL;
+        int rc = j->is_turn ? turn_row_get(tx, j->number, &turn, err)
+                            : delivery_row_get(tx, j->number, &delivery, err);
 
-        store_bind_int(s, 1, j->number);
-        rc = store_step(s, err);
         j->known = rc == 1;
-        if (j->known)
-                store_reset(s);
+        free(turn);
+        free(delivery);
         return rc < 0 ? -1 : 0;
 }
 
@@ -64,7 +65,7 @@ static void on_found(void *arg, const struct error *err)
         if (x && err)
                 reply_failed(x, err);
         else if (x && !j->known)
-                reply_missing(x, j->type, j->id);
+                reply_missing(x, j->is_turn ? "turn" : "delivery", j->id);
         else if (x)
                 reply_error(x, 409, "CONFLICT", NULL, "%s", j->refusal.text);
         free(j);
@@ -96,43 +97,30 @@ static void on_changed(void *arg, const struct error *err)
         free(j);
 }
 
-static struct retry_job *delivery_job(struct http_exchange *x, int64_t number)
+static struct retry_job *job_new(struct http_exchange *x, bool is_turn, int64_t number,
+                                 const char *status)
 {
         struct retry_job *j = mem_zalloc(sizeof(*j));
 
         api_job_begin(&j->job, x);
-        j->type = "delivery";
-        j->find = "SELECT 1 FROM deliveries WHERE id = ?1";
+        j->is_turn = is_turn;
         j->number = number;
-        snprintf(j->id, sizeof(j->id), "dlv-%lld", (long long)number);
-        j->status = "queued";
-        return j;
-}
-
-static struct retry_job *turn_job(struct http_exchange *x, int64_t number, const char *status)
-{
-        struct retry_job *j = mem_zalloc(sizeof(*j));
-
-        api_job_begin(&j->job, x);
-        j->type = "turn";
-        j->find = "SELECT 1 FROM turns WHERE id = ?1";
-        j->number = number;
-        snprintf(j->id, sizeof(j->id), "trn-%lld", (long long)number);
+        snprintf(j->id, sizeof(j->id), "%s%lld", is_turn ? "trn-" : "dlv-", (long long)number);
         j->status = status;
         return j;
 }
 
 void retry_delivery(struct http_exchange *x, int64_t id, bool force)
 {
-        outbox_retry(api_of(x)->env.road, id, force, on_changed, delivery_job(x, id));
+        outbox_retry(api_of(x)->env.road, id, force, on_changed, job_new(x, false, id, "queued"));
 }
 
 void retry_turn(struct http_exchange *x, int64_t id)
 {
-        turn_retry(api_of(x)->env.road, id, on_changed, turn_job(x, id, "queued"));
+        turn_retry(api_of(x)->env.road, id, on_changed, job_new(x, true, id, "queued"));
 }
 
 void retry_cancel_turn(struct http_exchange *x, int64_t id, const char *why)
 {
-        turn_cancel(api_of(x)->env.road, id, why, on_changed, turn_job(x, id, "cancelled"));
+        turn_cancel(api_of(x)->env.road, id, why, on_changed, job_new(x, true, id, "cancelled"));
 }

@@ -1,6 +1,7 @@
 /* What was decided about each inbound event, and why. */
 #include "api/core/read_job.h"
 #include "road/report/row_json.h"
+#include "rows/trigger_log_row.h"
 
 struct logs_ask {
         int64_t before, limit;
@@ -27,36 +28,29 @@ static const struct field logs_query[] = {
         FIELD_END,
 };
 
-/* clang-format off */
-#define FILTERED                                                                                             \
-        " AND l.event < ?1 AND (CAST(?2 AS TEXT) IS NULL OR l.status = ?2)"                                  \
-        " AND (CAST(?3 AS TEXT) IS NULL OR l.adapter = ?3) AND (CAST(?4 AS TEXT) IS NULL OR l.channel = ?4)" \
-        " AND (CAST(?5 AS TEXT) IS NULL OR l.agent = ?5)" ONLY_REACHED("l.adapter", "?7")                    \
-        " ORDER BY l.event DESC LIMIT ?6"
-/* clang-format on */
-
 static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct logs_ask *ask = j->query;
-        struct store_stmt *s =
-                ask->trace ? store_prepare(tx, SHOW_DECISION "WHERE l.trace = ?8" FILTERED)
-                           : store_prepare(tx, SHOW_DECISION "WHERE 1 = 1" FILTERED);
+        enum trigger_status status;
+        struct trigger_log_filter filter = { .adapter = ask->instance,
+                                             .channel = ask->channel,
+                                             .agent = ask->agent,
+                                             .trace = ask->trace,
+                                             .adapters = j->caller->adapters,
+                                             .before = ask->before,
+                                             .limit = ask->limit + 1 };
+        struct trigger_log_row row;
+        struct store_stmt *s;
         struct page p;
         int rc;
 
-        store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
-        store_bind_text(s, 2, ask->status);
-        store_bind_text(s, 3, ask->instance);
-        store_bind_text(s, 4, ask->channel);
-        store_bind_text(s, 5, ask->agent);
-        store_bind_int(s, 6, ask->limit + 1);
-        store_bind_text(s, 7, j->caller->adapters);
-        if (ask->trace)
-                store_bind_text(s, 8, ask->trace);
+        if (ask->status && trigger_status_parse(ask->status, &status))
+                filter.status = &status;
+        s = trigger_log_row_list(tx, &filter);
         page_begin(&p, &j->json, ask->limit);
-        while ((rc = store_step(s, err)) == 1)
-                if (page_add(&p, store_col_int(s, 0)))
-                        show_decision(p.json, NULL, s);
+        while ((rc = trigger_log_row_next(s, &row, err)) == 1)
+                if (page_add(&p, row.event))
+                        row_json_trigger_log(p.json, NULL, &row);
         page_end(&p, "evt-");
         return rc;
 }

@@ -1,11 +1,12 @@
 /* Turns: what agents did, and stopping them. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "api/core/read_job.h"
 #include "api/core/row_scope.h"
 #include "api/resources/retry.h"
 #include "base/jsonw.h"
 #include "road/report/row_json.h"
+#include "rows/turn_row.h"
 
 struct turns_ask {
         int64_t before, limit, conversation;
@@ -28,41 +29,27 @@ static const struct field turns_query[] = {
         FIELD_END,
 };
 
-/* clang-format off */
-#define FILTERED                                                                              \
-        " AND t.id < ?1 AND (CAST(?2 AS TEXT) IS NULL OR t.state = ?2)"                       \
-        " AND (CAST(?3 AS TEXT) IS NULL OR t.agent = ?3) AND (?4 = 0 OR t.conversation = ?4)" \
-        ONLY_REACHED("coalesce(c.adapter, '')", "?6") " ORDER BY t.id DESC LIMIT ?5"
-/* clang-format on */
-
-/* One text for each index that can serve. */
-static struct store_stmt *choose(struct store_tx *tx, const char *state)
-{
-        if (state && (strcmp(state, "queued") == 0 || strcmp(state, "running") == 0))
-                return store_prepare(tx,
-                                     SHOW_TURN "WHERE t.state IN ('queued', 'running')" FILTERED);
-        if (state && strcmp(state, "failed") == 0)
-                return store_prepare(tx, SHOW_TURN "WHERE t.state = 'failed'" FILTERED);
-        return store_prepare(tx, SHOW_TURN "WHERE 1 = 1" FILTERED);
-}
-
 static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct turns_ask *ask = j->query;
-        struct store_stmt *s = choose(tx, ask->state);
+        enum turn_state state;
+        struct turn_filter filter = { .agent = ask->agent,
+                                      .conversation = ask->conversation,
+                                      .adapters = j->caller->adapters,
+                                      .before = ask->before,
+                                      .limit = ask->limit + 1 };
+        struct store_stmt *s;
+        struct turn_row row;
         struct page p;
         int rc;
 
-        store_bind_int(s, 1, ask->before > 0 ? ask->before : INT64_MAX);
-        store_bind_text(s, 2, ask->state);
-        store_bind_text(s, 3, ask->agent);
-        store_bind_int(s, 4, ask->conversation);
-        store_bind_int(s, 5, ask->limit + 1);
-        store_bind_text(s, 6, j->caller->adapters);
+        if (ask->state && turn_state_parse(ask->state, &state))
+                filter.state = &state;
+        s = turn_row_list(tx, &filter);
         page_begin(&p, &j->json, ask->limit);
-        while ((rc = store_step(s, err)) == 1)
-                if (page_add(&p, store_col_int(s, 0)))
-                        show_turn(p.json, NULL, s);
+        while ((rc = turn_row_next(s, &row, err)) == 1)
+                if (page_add(&p, row.id))
+                        row_json_turn(p.json, NULL, &row);
         page_end(&p, "trn-");
         return rc;
 }
@@ -76,19 +63,17 @@ static void list(struct http_exchange *x)
 
 static int read_one(struct store_tx *tx, struct read_job *j, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, SHOW_TURN "WHERE t.id = ?1");
-        int rc;
+        struct turn_row *row;
+        int rc = turn_row_get(tx, j->id, &row, err);
 
-        store_bind_int(s, 1, j->id);
-        rc = store_step(s, err);
         if (rc < 0)
                 return -1;
         if (rc == 0)
                 return error_set(err, ERR_MISSING, "there is no turn 'trn-%lld'", (long long)j->id);
         jsonw_open(&j->json, '{');
-        show_turn(&j->json, "data", s);
+        row_json_turn(&j->json, "data", row);
         jsonw_close(&j->json, '}');
-        store_reset(s);
+        free(row);
         return 0;
 }
 
