@@ -1,8 +1,7 @@
 /*
- * fake_road: the four functions of the road that platforms call, written down for the test instead
- * of acted upon.
+ * fake_road: the functions of the road that platforms call; they only record the call.
  *
- * Include it in one file of a test program; it takes the place of the real ones.
+ * Include it in one file of a test program, where it replaces the real ones.
  */
 #ifndef TESTS_FAKE_ROAD_H
 #define TESTS_FAKE_ROAD_H
@@ -41,7 +40,7 @@ static struct {
                         emoji[30], name[60];
                 outbox_ack_fn *ack;
                 void *arg;
-        } put; /* the last delivery somebody asked for */
+        } put; /* the last delivery submitted */
 } fake_road;
 
 static void fake_road_reset(void)

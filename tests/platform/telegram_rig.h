@@ -1,5 +1,5 @@
 /*
- * telegram_rig: a Telegram adapter against a scripted server and a road that only writes down.
+ * telegram_rig: a Telegram adapter against a scripted server and a recording road.
  *
  * Include it in one file of a test program.
  */
@@ -62,7 +62,7 @@ static inline struct rig *rig_new(void)
 static inline void rig_free(struct rig *g)
 {
         adapters_free(g->adapters);
-        /* late acknowledgements find nobody */
+        /* late receipts are ignored */
         for (unsigned i = 0; i < COUNT(fake_road.arrivals); i++)
                 if (fake_road.arrivals[i].ack)
                         fake_road_ack(i, ERR_NONE);
@@ -121,7 +121,7 @@ static inline void rig_connect(struct rig *g)
         assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
 }
 
-/* Turns the loop until the server has had n requests. */
+/* Runs the loop until the server has had n requests. */
 static inline void rig_requests(struct rig *g, unsigned n)
 {
         for (int i = 0; i < 100000 && fake_server_requests(g->server) < n; i++)
@@ -154,6 +154,66 @@ static inline const char *rig_method(struct rig *g, unsigned i)
 static inline const char *rig_params(struct rig *g, unsigned i)
 {
         return strstr(fake_server_request(g->server, i), "\r\n\r\n") + 4;
+}
+
+/* ---- for tests of the link and the intake ---- */
+
+#define NO_HOOK        "{\"ok\":true,\"result\":{\"url\":\"\"}}"
+#define TRUE           "{\"ok\":true,\"result\":true}"
+#define NONE           "{\"ok\":true,\"result\":[]}"
+#define GOT(list)      "{\"ok\":true,\"result\":[" list "]}"
+#define NO(code, text) "{\"ok\":false,\"error_code\":" code ",\"description\":\"" text "\"}"
+#define CHAT(id)                                                             \
+        "\"chat\":{\"id\":" id ",\"type\":\"private\"},\"from\":{\"id\":" id \
+        ",\"first_name\":\"A\"},\"date\":9"
+#define TEXT(update, chat, message)                                      \
+        "{\"update_id\":" update ",\"message\":{\"message_id\":" message \
+        "," CHAT(chat) ",\"text\":\"t" message "\"}}"
+#define PHOTO(update, chat, message, more)                                                   \
+        "{\"update_id\":" update ",\"message\":{\"message_id\":" message "," CHAT(chat) more \
+                ",\"photo\":[{\"file_id\":\"F" message                                       \
+                "\",\"file_unique_id\":\"u\",\"width\":1,\"height\":1}]}}"
+
+/* The script begins with getMe and no webhook. */
+static inline int rig_begin_greeted(void **state)
+{
+        struct rig *g = rig_new();
+
+        says(g, 200, ME);
+        says(g, 200, NO_HOOK);
+        *state = g;
+        return 0;
+}
+
+static inline int rig_begin(void **state)
+{
+        *state = rig_new();
+        return 0;
+}
+
+static inline int rig_end(void **state)
+{
+        rig_free(*state);
+        return 0;
+}
+
+static inline void await_arrivals(struct rig *g, unsigned n)
+{
+        for (int i = 0; i < 100000 && fake_road.received_count < n; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_road.received_count, n);
+}
+
+static inline json_int_t offset_of(struct rig *g, unsigned request)
+{
+        const char *params = rig_params(g, request);
+        json_t *j = json_read(params, strlen(params), NULL);
+        json_int_t offset = json_integer_value(json_object_get(j, "offset"));
+
+        assert_string_equal(rig_method(g, request), "getUpdates");
+        assert_int_equal(json_array_size(json_object_get(j, "allowed_updates")), 7);
+        json_decref(j);
+        return offset;
 }
 
 #endif

@@ -147,7 +147,7 @@ static void own_certificates_need_an_own_http_client(void **state)
         assert_true(adapters_ready(f->adapters, "api"));
         assert_non_null(a->http);
         apply(f, conf("api", "api", NULL), NULL);
-        assert_null(a->http); /* the shared one, which this test does not have */
+        assert_null(a->http); /* the shared client, which this test lacks */
 }
 
 static void a_duplicate_name_changes_nothing(void **state)
@@ -291,7 +291,7 @@ static void changes_of_state_are_journaled(void **state)
                 "adapter.stopped terminal "
                 "{\"platform\":\"cli\",\"state\":\"stopped\",\"why\":\"removed from the "
                 "configuration\"}\n");
-        apply(f, conf("terminal", "cli", NULL), NULL); /* written but told to nobody */
+        apply(f, conf("terminal", "cli", NULL), NULL); /* written, not published */
         adapters_set_journal(f->adapters, NULL, NULL);
         bus_unlisten(b, listener);
         bus_close(b);

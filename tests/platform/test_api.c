@@ -89,7 +89,7 @@ static void deliver(struct fixture *f)
 
 static const struct fake_sent *await(struct fixture *f)
 {
-        assert_int_equal(fake_road.count, 0); /* never before the hook has returned */
+        assert_int_equal(fake_road.count, 0); /* never before send has returned */
         for (int i = 0; i < 10000 && fake_road.count == 0; i++)
                 loop_step(f->loop, true);
         assert_int_equal(fake_road.count, 1);
@@ -156,7 +156,7 @@ static void the_receiver_can_check_the_signature(void **state)
         server_says(f, &ok, ", \"callbackSecret\": \"" SECRET "\"");
         deliver(f);
         assert_int_equal(await(f)->result.outcome, SEND_DONE);
-        /* nobody said anything better */
+        /* the receiver gave no id */
         assert_string_equal(fake_road.sent[0].platform_id, "dlv-42");
         request = fake_server_request(f->server, 0);
         header = strstr(request, "X-Dragoman-Signature: ");

@@ -94,7 +94,7 @@ static const struct row rows[] = {
         { "![cat](https://x.y/c.png)",
           { "cat (https://x.y/c.png)", "[cat](https://x.y/c.png)", "<https://x.y/c.png|cat>",
             "<a href=\"https://x.y/c.png\">cat</a>" } },
-        /* mentions: real ones are real, the loud ones are silent */
+        /* mentions: real ones ping, @everyone does not */
         { "hi @ann, @bob_x. @nobody a@ann `@ann`",
           { "hi 1!, 2!. @nobody a@ann @ann", "hi <@1>, <@2>. @nobody a@ann `@ann`",
             "hi <@U1>, <@U2>. @nobody a@ann `@ann`",
@@ -301,9 +301,10 @@ static void a_caption_takes_what_fits_and_the_rest_follows(void **state)
                 { 1024, "", "&lt;", 1024, "", 1, 1024 }, /* nor are escapes */
                 { 1024, "", "&lt;", 1025, "", 2, 1024 },
                 { 1024, "`", "x", 6000, "`", 3, 1024 },
-                { 1024, "", "four ", 300, "", 2, 1024 },       /* blanks are */
-                { 1024, "", "seven, ", 300, "", 2, 1021 },     /* between words */
-                { 1024, "Look:\n\n", "x", 1020, "", 2, 1024 }, /* a line of five would be a waste */
+                { 1024, "", "four ", 300, "", 2, 1024 },   /* blanks are */
+                { 1024, "", "seven, ", 300, "", 2, 1021 }, /* between words */
+                { 1024, "Look:\n\n", "x", 1020, "", 2,
+                  1024 }, /* a caption of five would waste room */
                 { 1024, "", "x", 700,
                   "\n"
                   "\n"
@@ -314,7 +315,7 @@ static void a_caption_takes_what_fits_and_the_rest_follows(void **state)
                   "one, as it should. That is why the first part ends where the paragraph of "
                   "many x ends.",
                   2, 700 },
-                { 1, "", "😀", 1, "", 2, 0 }, /* nothing fits: the file goes without */
+                { 1, "", "😀", 1, "", 2, 0 }, /* nothing fits: no caption */
         };
 
         (void)state;

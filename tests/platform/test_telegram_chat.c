@@ -45,18 +45,6 @@ static void on_user(void *arg, const struct user_info *info, const struct error 
                          info->is_bot ? " bot" : "");
 }
 
-static int begin(void **state)
-{
-        *state = rig_new();
-        return 0;
-}
-
-static int end(void **state)
-{
-        rig_free(*state);
-        return 0;
-}
-
 static void wait_for(struct rig *g, const struct report *r)
 {
         for (int i = 0; i < 100000 && !r->done; i++)
@@ -145,7 +133,7 @@ static void a_lookup_is_cancelled_when_the_adapter_closes(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(a_group_is_looked_up_with_its_members),
                 TEST(a_user_is_the_private_chat_with_them),

@@ -11,19 +11,6 @@
 
 #define SENT \
         "{\"ok\":true,\"result\":{\"message_id\":501,\"date\":1,\"chat\":{\"id\":7,\"type\":\"private\"}}}"
-#define TRUE "{\"ok\":true,\"result\":true}"
-
-static int begin(void **state)
-{
-        *state = rig_new();
-        return 0;
-}
-
-static int end(void **state)
-{
-        rig_free(*state);
-        return 0;
-}
 
 static void deliver(struct rig *g, struct delivery d)
 {
@@ -36,7 +23,7 @@ static void deliver(struct rig *g, struct delivery d)
 
 static const struct fake_sent *await(struct rig *g)
 {
-        assert_int_equal(fake_road.count, 0); /* never before the hook has returned */
+        assert_int_equal(fake_road.count, 0); /* never before send has returned */
         for (int i = 0; i < 100000 && fake_road.count == 0; i++)
                 loop_step(g->loop, true);
         assert_int_equal(fake_road.count, 1);
@@ -45,7 +32,7 @@ static const struct fake_sent *await(struct rig *g)
         return &fake_road.sent[0];
 }
 
-/* ---- what is asked of Telegram ---- */
+/* ---- calls ---- */
 
 /* clang-format off */
 static const struct {
@@ -56,7 +43,7 @@ static const struct {
 } calls[] = {
         { DELIVER_SEND, "7", NULL, "{\"text\":\"<b>hi</b>\",\"replyTo\":\"5\"}", 9,
           "sendMessage", "{\"chat_id\":7,\"text\":\"<b>hi</b>\",\"parse_mode\":\"HTML\"}", "501" },
-        /* outside a turn somebody asked for the reply */
+        /* outside a turn the reply was asked for */
         { DELIVER_SEND, "7", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "sendMessage",
           "{\"chat_id\":7,\"reply_parameters\":{\"message_id\":5,\"allow_sending_without_reply\":true},\"text\":\"hi\",\"parse_mode\":\"HTML\"}",
           "501" },
@@ -209,7 +196,7 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
         assert_non_null(strstr(request, "picture bytes"));
 }
 
-/* ---- what the answers mean ---- */
+/* ---- answers ---- */
 
 static void each_answer_has_its_outcome(void **state)
 {
@@ -224,11 +211,11 @@ static void each_answer_has_its_outcome(void **state)
                 int64_t retry_after_ms;
         } rows[] = {
                 { DELIVER_SEND, 200, SENT, SEND_DONE, ERR_NONE, -1 },
-                { DELIVER_SEND, 200, "<html>Log in</html>", SEND_UNSURE, ERR_NET, -1 }, /* whoever says this */
+                { DELIVER_SEND, 200, "<html>Log in</html>", SEND_UNSURE, ERR_NET, -1 }, /* not from Telegram */
                 { DELIVER_EDIT, 200, "", SEND_RETRY, ERR_NET, -1 },
-                { DELIVER_SEND, 403, "<html>Forbidden</html>", SEND_RETRY, ERR_NET, -1 }, /* by a proxy */
+                { DELIVER_SEND, 403, "<html>Forbidden</html>", SEND_RETRY, ERR_NET, -1 }, /* from a proxy */
                 { DELIVER_SEND, 302, "", SEND_RETRY, ERR_NET, -1 },
-                { DELIVER_UPLOAD, 413, "<html>too large</html>", SEND_REJECTED, ERR_NET, -1 }, /* it never will be smaller */
+                { DELIVER_UPLOAD, 413, "<html>too large</html>", SEND_REJECTED, ERR_NET, -1 }, /* it will not get smaller */
                 { DELIVER_SEND, 401, "", SEND_RETRY, ERR_NET, 60000 },
                 { DELIVER_SEND, 429, "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 7\",\"parameters\":{\"retry_after\":7}}",
                   SEND_RETRY, ERR_LIMIT, 7000 },
@@ -244,7 +231,7 @@ static void each_answer_has_its_outcome(void **state)
                 { DELIVER_EDIT, 400, NO("400", "Bad Request: message is not modified: specified new message content ..."), SEND_DONE, ERR_NONE, -1 },
                 { DELIVER_SEND, 400, NO("400", "Bad Request: message is not modified"), SEND_REJECTED, ERR_REFUSED, -1 },
                 { DELIVER_DELETE, 400, NO("400", "Bad Request: message to delete not found"), SEND_DONE, ERR_NONE, -1 },
-                /* the road sends the answer anew */
+                /* the road sends a new message */
                 { DELIVER_EDIT, 400, NO("400", "Bad Request: message to edit not found"), SEND_REJECTED, ERR_MISSING, -1 },
                 { DELIVER_EDIT, 400, NO("400", "Bad Request: message can't be edited"), SEND_REJECTED, ERR_MISSING, -1 },
                 { DELIVER_EDIT, 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED, ERR_MISSING, -1 },
@@ -305,7 +292,7 @@ static void error_texts_never_contain_the_token(void **state)
         char said[300];
         json_t *body;
 
-        rig_connect(g); /* from now on it is known as a secret */
+        rig_connect(g); /* registers the token as a secret */
         tg_call_read(&r, &body, &answer, said, sizeof(said));
         assert_non_null(
                 strstr(answer.why, "Telegram could not be reached: cannot reach http://x/bot"));
@@ -390,7 +377,7 @@ static void a_second_refusal_is_final(void **state)
 static void a_group_that_moved_is_followed_and_remembered(void **state)
 {
         struct rig *g = *state;
-        json_t *memory;
+        json_t *saved;
 
         says(g, 400,
              "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: group chat was "
@@ -404,15 +391,16 @@ static void a_group_that_moved_is_followed_and_remembered(void **state)
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_non_null(strstr(rig_params(g, 4), "\"reply_parameters\""));
         assert_non_null(strstr(rig_params(g, 5), "\"chat_id\":-100500"));
-        assert_null(strstr(rig_params(g, 5), "\"reply_parameters\"")); /* message 3 is not there */
+        assert_null(strstr(rig_params(g, 5),
+                           "\"reply_parameters\"")); /* message 3 is in the old chat */
         fake_road.count = 0;
         deliver(g, (struct delivery){
                            .kind = DELIVER_SEND, .channel = "-5", .payload = "{\"text\":\"b\"}" });
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
         assert_non_null(strstr(rig_params(g, 6), "\"chat_id\":-100500"));
-        memory = adapter_file_read(rig_adapter(g)); /* as the next start will */
-        assert_string_equal(json_str(json_object_get(memory, "moved"), "-5", ""), "-100500");
-        json_decref(memory);
+        saved = adapter_file_read(rig_adapter(g)); /* as the next start does */
+        assert_string_equal(json_str(json_object_get(saved, "moved"), "-5", ""), "-100500");
+        json_decref(saved);
 }
 
 static void repeated_rate_limits_freeze_the_whole_bot(void **state)
@@ -468,22 +456,27 @@ int main(void)
                 cmocka_unit_test(each_kind_of_delivery_is_a_call),
                 cmocka_unit_test(invalid_deliveries_are_rejected_without_a_call),
                 cmocka_unit_test_setup_teardown(
-                        a_file_of_the_workspace_is_uploaded_with_its_caption, begin, end),
-                cmocka_unit_test_setup_teardown(a_refused_photo_is_sent_as_a_document, begin, end),
+                        a_file_of_the_workspace_is_uploaded_with_its_caption, rig_begin, rig_end),
+                cmocka_unit_test_setup_teardown(a_refused_photo_is_sent_as_a_document, rig_begin,
+                                                rig_end),
                 cmocka_unit_test(each_answer_has_its_outcome),
                 cmocka_unit_test(a_status_line_alone_is_an_answer),
-                cmocka_unit_test_setup_teardown(error_texts_never_contain_the_token, begin, end),
+                cmocka_unit_test_setup_teardown(error_texts_never_contain_the_token, rig_begin,
+                                                rig_end),
                 cmocka_unit_test(a_call_without_answer_says_how_far_it_got),
-                cmocka_unit_test_setup_teardown(refused_markup_is_resent_as_plain_text, begin, end),
+                cmocka_unit_test_setup_teardown(refused_markup_is_resent_as_plain_text, rig_begin,
+                                                rig_end),
                 cmocka_unit_test_setup_teardown(refused_caption_markup_is_resent_as_plain_text,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(a_second_refusal_is_final, begin, end),
+                                                rig_begin, rig_end),
+                cmocka_unit_test_setup_teardown(a_second_refusal_is_final, rig_begin, rig_end),
                 cmocka_unit_test_setup_teardown(a_group_that_moved_is_followed_and_remembered,
-                                                begin, end),
-                cmocka_unit_test_setup_teardown(repeated_rate_limits_freeze_the_whole_bot, begin,
-                                                end),
-                cmocka_unit_test_setup_teardown(a_refused_token_stops_the_adapter, begin, end),
-                cmocka_unit_test_setup_teardown(sends_in_flight_end_with_the_adapter, begin, end),
+                                                rig_begin, rig_end),
+                cmocka_unit_test_setup_teardown(repeated_rate_limits_freeze_the_whole_bot,
+                                                rig_begin, rig_end),
+                cmocka_unit_test_setup_teardown(a_refused_token_stops_the_adapter, rig_begin,
+                                                rig_end),
+                cmocka_unit_test_setup_teardown(sends_in_flight_end_with_the_adapter, rig_begin,
+                                                rig_end),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

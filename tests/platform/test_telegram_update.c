@@ -1,4 +1,4 @@
-/* An update of the Bot API on the left, the events it becomes on the right. */
+/* Rows of an update of the Bot API and the events it becomes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void show_update(struct buf *b, const struct tg_update *u)
                 buf_addf(b, "nothing: %s", c->ignored);
 }
 
-/* What an update becomes, as one line; yours to free. */
+/* The events of an update as one line; yours to free. */
 static char *read_update(const char *update)
 {
         const struct tg_self self = { .id = 42, .username = "TestBot" };
@@ -130,7 +130,7 @@ static void messages_of_every_kind_of_chat_are_read(void **state)
                   "message.received key=-100300:5 channel=-100300 name=News id=5 from=-100300 as=News user=news at=1000 text=hi" },
                 { U("channel_post", HEAD CHANNEL ",\"text\":\"hi\""),
                   "message.received key=-100300:5 channel=-100300 name=News id=5 from=-100300 as=News user=news at=1000 text=hi" },
-                /* an anonymous administrator speaks as the group, not as the bot that stands in for them */
+                /* an anonymous administrator is the group, not the placeholder bot */
                 { U("message", HEAD "\"from\":{\"id\":1087968824,\"is_bot\":true,\"first_name\":\"Group\"},"
                     "\"sender_chat\":{\"id\":-100200,\"title\":\"Lab\"}," GROUP ",\"text\":\"hi\""),
                   "message.received key=-100200:5 group=-100200 name=Lab id=5 from=-100200 as=Lab at=1000 text=hi" },
@@ -203,7 +203,7 @@ static void an_answer_to_the_bot_is_a_reply(void **state)
                   HEARD " reply to=4 at=1000 text=yes" },
                 { U("message", HEAD ANN "," GROUP ",\"text\":\"yes\",\"reply_to_message\":{\"message_id\":4,\"from\":{\"id\":8}}"),
                   HEARD " to=4 at=1000 text=yes" },
-                /* in a topic that the bot has opened everything looks like a reply to the bot */
+                /* in a topic opened by the bot every message looks like a reply to the bot */
                 { U("message", HEAD ANN "," GROUP ",\"text\":\"yes\",\"is_topic_message\":true,\"message_thread_id\":4,"
                     "\"reply_to_message\":{\"message_id\":4,\"from\":{\"id\":42},\"forum_topic_created\":{\"name\":\"x\"}}"),
                   "message.received key=-100200:5 group=-100200 name=Lab id=5 thread=4" FROM_ANN " at=1000 text=yes" },
