@@ -105,7 +105,7 @@ static void ask_access(char *entry, const char *text)
 static void ask_command(const char *text)
 {
         const char *rest = NULL;
-        const struct chat_command *c = command_read(text, &rest), *meant = command_meant(text);
+        const struct chat_command *c = command_parse(text, &rest), *meant = command_suggest(text);
 
         if (c && (!rest || rest < text || rest > text + strlen(text) || meant))
                 abort();

@@ -111,7 +111,7 @@ static int explain(const struct args *a, struct config *c, const struct incoming
         buf_init(&text, 0);
         config_to_dispatch(c, d);
         dispatch_set_policy(d, policy);
-        dispatch_explain(d, in, &text);
+        dry_run_explain(d, in, &text);
         dispatch_set_policy(d, NULL);
         store_close(s);
         runtime_policy_free(policy);

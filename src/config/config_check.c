@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/secret.h"
 #include "config/config_private.h"
-#include "dispatch/rules/rules.h"
+#include "dispatch/rules/pattern.h"
 
 /* ---- names ---- */
 
@@ -246,7 +246,7 @@ int config_check_bots(const struct config *c, const struct settings_source *src,
 static bool is_adapter_pattern(const struct config *c, const char *pattern)
 {
         for (size_t i = 0; i < c->adapter_count; i++) {
-                if (glob_match(pattern, c->adapters[i]->name))
+                if (pattern_glob(pattern, c->adapters[i]->name))
                         return true;
         }
         return false;

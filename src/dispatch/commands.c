@@ -1,7 +1,6 @@
 #include "dispatch/commands.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,28 +8,23 @@
 #include "base/settings.h"
 #include "dispatch/access/access_check.h"
 #include "dispatch/dispatch_private.h"
-#include "dispatch/guards.h"
-#include "dispatch/tx_extra.h"
 
-#define WORD_MAX        20
-#define COMMANDS        20 /* of one person in one channel */
-#define COMMAND_SECONDS 60
-#define PAUSE_MINUTES   ((int64_t)60 * 24 * 366)
+#define WORD_MAX          20
+#define COMMANDS_MAX      20 /* of one sender in one channel */
+#define COMMANDS_SECONDS  60
+#define PAUSE_MINUTES_MAX ((int64_t)60 * 24 * 366)
 
-/* clang-format off */
-const struct chat_command chat_commands[] = {
-        { "new", "begin a new conversation: what was said before no longer counts", COMMAND_NEW, false },
-        { "stop", "stop the answer that is being made", COMMAND_STOP, false },
-        { "status", "what is going on here", COMMAND_STATUS, false },
-        { "why", "why the last message was answered, or was not", COMMAND_WHY, false },
-        { "pause", "the agent is silent here; `/pause 30` for thirty minutes", COMMAND_HANDLED, true },
-        { "resume", "the agent answers again", COMMAND_HANDLED, true },
-        { "help", "this list", COMMAND_HANDLED, false },
-        { NULL, NULL, COMMAND_NONE, false },
+static const struct chat_command commands[] = {
+        { "new", "start a new conversation and forget this one", COMMAND_NEW, false },
+        { "stop", "stop the current answer", COMMAND_STOP, false },
+        { "status", "show what is running here", COMMAND_STATUS, false },
+        { "why", "explain why the last message was or was not answered", COMMAND_WHY, false },
+        { "pause", "pause the agent here; `/pause 30` for thirty minutes", COMMAND_HANDLED, true },
+        { "resume", "let the agent answer again", COMMAND_HANDLED, true },
+        { "help", "show this list", COMMAND_HANDLED, false },
 };
-/* clang-format on */
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static const char *skip_space(const char *p)
 {
@@ -39,24 +33,17 @@ static const char *skip_space(const char *p)
         return p;
 }
 
-/* Mentions before the command: "@mybot /stop", "<@42> /stop". */
-static const char *skip_mentions(const char *p)
-{
-        p = skip_space(p);
-        while (*p == '@' || strncmp(p, "<@", 2) == 0)
-                p = skip_space(p + strcspn(p, " \t\r\n"));
-        return p;
-}
-
 /*
- * The word behind the slash, in lower case; returns what follows it, NULL when there is no such
- * word.
+ * Reads the word after the slash, in lower case, behind any mentions ("@mybot /stop",
+ * "<@42> /stop"). Returns what follows it; NULL when there is no such word.
  */
 static const char *read_word(const char *text, char word[WORD_MAX])
 {
-        const char *p = skip_mentions(text ? text : "");
+        const char *p = skip_space(text ? text : "");
         size_t n = 0;
 
+        while (*p == '@' || strncmp(p, "<@", 2) == 0)
+                p = skip_space(p + strcspn(p, " \t\r\n"));
         if (*p++ != '/')
                 return NULL;
         for (; isalpha((unsigned char)*p) && n + 1 < WORD_MAX; p++)
@@ -69,209 +56,187 @@ static const char *read_word(const char *text, char word[WORD_MAX])
 
 static const struct chat_command *find(const char *word)
 {
-        for (const struct chat_command *c = chat_commands; c->name; c++) {
-                if (strcmp(c->name, word) == 0)
-                        return c;
+        for (size_t i = 0; i < COUNT(commands); i++) {
+                if (strcmp(commands[i].name, word) == 0)
+                        return &commands[i];
         }
         return NULL;
 }
 
-const struct chat_command *command_read(const char *text, const char **rest)
+const struct chat_command *command_parse(const char *text, const char **args)
 {
         char word[WORD_MAX];
         const struct chat_command *c;
 
-        *rest = read_word(text, word);
-        c = *rest ? find(word) : NULL;
-        /* "/new ideas for the party" is something to answer */
-        return c && (**rest == '\0' || strcmp(c->name, "pause") == 0) ? c : NULL;
+        *args = read_word(text, word);
+        c = *args ? find(word) : NULL;
+        /* "/new ideas for the party" goes to the agent */
+        return c && (**args == '\0' || strcmp(c->name, "pause") == 0) ? c : NULL;
 }
 
-const struct chat_command *command_meant(const char *text)
+const struct chat_command *command_suggest(const char *text)
 {
-        const char *names[COUNT(chat_commands)] = { NULL }, *near, *rest;
+        const char *names[COUNT(commands) + 1] = { NULL }, *near, *rest;
         char word[WORD_MAX];
 
         rest = read_word(text, word);
         if (!rest || *rest != '\0' || find(word) || strlen(word) < 3)
                 return NULL;
-        for (size_t i = 0; chat_commands[i].name; i++)
-                names[i] = chat_commands[i].name;
+        for (size_t i = 0; i < COUNT(commands); i++)
+                names[i] = commands[i].name;
         near = settings_nearest(word, names);
         return near && near[0] == word[0] ? find(near) : NULL;
 }
 
 /* ---- the guard ---- */
 
-/* Is it said to the bot, as far as one can tell without rules? */
-static bool is_addressed(const struct matter *m)
-{
-        return m->adapter->trusted || m->in->chat == CHAT_DM || m->in->is_mention ||
-               m->in->is_reply || m->live;
-}
+static const struct turn_rate command_rate = { COMMANDS_MAX, COMMANDS_SECONDS };
 
-/*
- * Whose conversation it is about is found as for a message. Where a rule says off the bot is not
- * there at all.
- */
-static bool is_meant(struct matter *m)
+static struct rate_key command_rate_key(const struct evaluation *e)
 {
-        bool answered = rule_select_passes(m), off = m->rule && m->rule->off;
-
-        buf_clear(&m->d->reason);
-        m->out->agent = rule_select_agent(m);
-        if (!off && m->out->agent && (answered || is_addressed(m))) {
-                conversation_name(m);
-                return true;
-        }
-        /* what earlier guards want stored stays */
-        *m->out = (struct decision){ .extra = m->out->extra };
-        return false;
-}
-
-static bool is_admin(const struct matter *m)
-{
-        return access_check_is_admin(m->d->policy, m->adapter, m->in);
-}
-
-static void add_help(const struct matter *m, struct buf *out)
-{
-        buf_addstr(out, "What I understand besides your questions:");
-        for (const struct chat_command *c = chat_commands; c->name; c++) {
-                if (!c->admins || is_admin(m))
-                        buf_addf(out, "\n- `/%s`: %s", c->name, c->help);
-        }
-        if (m->d->policy && !m->adapter->trusted && m->in->chat == CHAT_DM) /* link.h */
-                buf_addstr(out, "\n- `/link`: an account of yours elsewhere is you as well");
+        return (struct rate_key){ e->in->adapter, e->in->channel, e->in->sender_id, "command" };
 }
 
 /* Commands cost nothing, but their answers are messages. */
-bool command_is_heard(struct matter *m)
+bool command_is_within_rate(struct evaluation *e)
 {
-        static const struct turn_rate rate = { COMMANDS, COMMAND_SECONDS };
-        struct rate_key who = { m->in->adapter, m->in->channel, m->in->sender_id, "command" };
+        struct rate_key key = command_rate_key(e);
 
-        if (rate_limit_wait_ms(m->d->rates, &who, rate, m->now_ms) > 0)
-                return matter_refuse(
-                        m, "the sender gave %d commands within %d seconds here, more are not heard",
-                        COMMANDS, COMMAND_SECONDS);
-        if (!m->dry)
-                rate_limit_count(m->d->rates, &who, rate, m->now_ms);
-        return true;
+        if (rate_limit_wait_ms(e->d->rates, &key, command_rate, e->now_ms) == 0)
+                return true;
+        return evaluation_refuse(
+                e, "the sender gave %d commands within %d seconds here, more are ignored",
+                COMMANDS_MAX, COMMANDS_SECONDS);
 }
 
-static bool is_permitted(struct matter *m, const struct chat_command *c)
+void command_count(struct evaluation *e)
 {
-        if (!c->admins || is_admin(m))
-                return true;
-        matter_notice(m, "Only admins may use `/%s`.", c->name);
-        return matter_refuse(m, "the command /%s is for admins", c->name);
+        struct rate_key key = command_rate_key(e);
+
+        rate_limit_count(e->d->rates, &key, command_rate, e->now_ms);
 }
 
-static bool refuse_slip(struct matter *m, const struct chat_command *meant)
+/*
+ * Finds the conversation that the command is about, as for a message. Where a rule says off the bot
+ * ignores commands, too.
+ */
+static bool find_conversation(struct evaluation *e)
 {
-        matter_notice(m, "Did you mean `/%s`? `/help` lists what I understand.", meant->name);
-        return matter_refuse(m, "it is almost the command /%s", meant->name);
+        const struct incoming *in = e->in;
+        bool meant = rule_select_guard(e) || e->adapter->trusted || in->chat == CHAT_DM ||
+                     in->is_mention || in->is_reply || e->live_session;
+
+        buf_clear(&e->d->reason);
+        e->out->agent = rule_select_agent(e);
+        if (meant && e->out->agent && !(e->rule && e->rule->off)) {
+                decision_session_assign(e);
+                return true;
+        }
+        *e->out = (struct decision){ 0 };
+        return false;
 }
 
-bool is_no_command(struct matter *m)
+static bool is_admin(const struct evaluation *e)
 {
-        const struct incoming *in = m->in;
-        const struct chat_command *c, *meant;
+        return access_check_is_admin(e->d->policy, e->adapter, e->in);
+}
 
-        if (!m->adapter->commands || in->sender_is_bot ||
-            strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) != 0)
+bool command_guard(struct evaluation *e)
+{
+        const struct chat_command *c, *near;
+
+        if (!e->adapter->commands || e->in->sender_is_bot ||
+            strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0)
                 return true;
-        c = command_read(in->text, &m->command_rest);
-        meant = c ? NULL : command_meant(in->text);
-        if ((!c && !meant) || !is_meant(m))
+        c = command_parse(e->in->text, &e->command_args);
+        near = c ? NULL : command_suggest(e->in->text);
+        if ((!c && !near) || !find_conversation(e))
                 return true;
-        if (!age_passes(m) || !command_is_heard(m))
+        if (!guard_age(e) || !command_is_within_rate(e))
                 return false;
-        if (meant)
-                return refuse_slip(m, meant);
-        if (!is_permitted(m, c))
-                return false;
-        m->command = c;
-        return matter_refuse(m, "the command /%s was carried out", c->name);
+        e->counts_command = true;
+        if (near) {
+                evaluation_notify(e, "Did you mean `/%s`? `/help` lists what I understand.",
+                                  near->name);
+                return evaluation_refuse(e, "it is almost the command /%s", near->name);
+        }
+        if (c->admins_only && !is_admin(e)) {
+                evaluation_notify(e, "Only admins may use `/%s`.", c->name);
+                return evaluation_refuse(e, "the command /%s is for admins", c->name);
+        }
+        e->command = c;
+        return evaluation_refuse(e, "the command /%s was carried out", c->name);
 }
 
 /* ---- carrying out ---- */
 
-/* The next message goes on with a session that has no past. */
-static void begin_session(struct matter *m)
+static struct handovers *handovers_of(const struct evaluation *e)
 {
-        if (m->window_seconds <= 0)
-                return;
-        buf_clear(&m->d->session);
-        chat_session_name(m->adapter->platform, m->in, &m->d->session);
-        chat_session_touch(m->d->sessions, m->d->place.data, m->d->session.data, false, m->now_ms);
-        tx_extra_add(m->out,
-                     chat_session_touch_extra(m->d->place.data, m->d->session.data, m->now_ms));
-}
-
-static struct handovers *handover_of(const struct matter *m)
-{
-        return m->d->policy ? m->d->policy->handovers : NULL;
-}
-
-static struct chat_key chat_of(const struct matter *m)
-{
-        return (struct chat_key){ m->in->adapter, m->in->channel, m->in->thread };
-}
-
-static const char *name_of(const struct incoming *in)
-{
-        if (in->sender_name)
-                return in->sender_name;
-        return in->sender_username ? in->sender_username : in->sender_id;
+        return e->d->policy ? e->d->policy->handovers : NULL;
 }
 
 /* "30 back after lunch": minutes, if it begins with a number, and a reason. */
-static void pause_here(struct matter *m)
+static void pause_agent(struct evaluation *e)
 {
+        const struct incoming *in = e->in;
+        struct handovers *all = handovers_of(e);
         char *reason;
-        long long minutes = strtoll(m->command_rest, &reason, 10);
-        struct handover p = { .chat = chat_of(m), .by = name_of(m->in), .since_ms = m->now_ms };
+        long long minutes = strtoll(e->command_args, &reason, 10);
+        struct handover h = { .chat = { in->adapter, in->channel, in->thread },
+                              .by = in->sender_name       ? in->sender_name
+                                    : in->sender_username ? in->sender_username
+                                                          : in->sender_id,
+                              .since_ms = e->now_ms };
 
         reason += strspn(reason, " \t\r\n");
-        if (minutes > 0 && minutes <= PAUSE_MINUTES)
-                p.until_ms = m->now_ms + minutes * 60000;
-        p.reason = *reason ? reason : NULL;
-        if (!handover_of(m) || !handover_pause_with(handover_of(m), &p, m->out))
-                matter_notice(m, "It could not be paused: too many chats are.");
-        else if (p.until_ms > 0)
-                matter_notice(
-                        m, "The agent is silent here for %lld minutes; `/resume` ends it before.",
+        if (minutes > 0 && minutes <= PAUSE_MINUTES_MAX)
+                h.until_ms = e->now_ms + minutes * 60000;
+        h.reason = *reason ? reason : NULL;
+        if (!all || !handover_pause_with(all, &h, e->out))
+                evaluation_notify(e, "I could not pause the agent: too many chats are paused.");
+        else if (h.until_ms > 0)
+                evaluation_notify(
+                        e, "The agent is silent here for %lld minutes; `/resume` ends it earlier.",
                         minutes);
         else
-                matter_notice(m, "The agent is silent here until somebody says `/resume`.");
+                evaluation_notify(e, "The agent is silent here until someone writes `/resume`.");
 }
 
-static void resume_here(struct matter *m)
+static void resume_agent(struct evaluation *e)
 {
-        struct chat_key here = chat_of(m);
+        struct chat_key chat = { e->in->adapter, e->in->channel, e->in->thread };
+        struct handovers *all = handovers_of(e);
 
-        if (handover_of(m) && handover_resume_with(handover_of(m), &here, m->out))
-                matter_notice(m, "The agent answers again.");
-        else if (handover_of(m) && handover_find(handover_of(m), &here))
-                matter_notice(m, "The whole channel is paused: say `/resume` there.");
+        if (all && handover_resume_with(all, &chat, e->out))
+                evaluation_notify(e, "The agent answers again.");
+        else if (all && handover_find(all, &chat))
+                evaluation_notify(e, "The whole channel is paused: write `/resume` there.");
         else
-                matter_notice(m, "The agent was not paused here.");
+                evaluation_notify(e, "The agent was not paused here.");
 }
 
-void command_carry_out(struct matter *m)
+static void show_help(struct evaluation *e)
 {
-        const char *name = m->command->name;
+        evaluation_notify(e, "What I understand besides your questions:");
+        for (size_t i = 0; i < COUNT(commands); i++) {
+                if (!commands[i].admins_only || is_admin(e))
+                        evaluation_notify(e, "\n- `/%s`: %s", commands[i].name, commands[i].help);
+        }
+        if (e->d->policy && !e->adapter->trusted && e->in->chat == CHAT_DM)
+                evaluation_notify(e, "\n- `/link`: connect another account to this one");
+}
 
-        m->out->command = m->command->does;
-        if (m->command->does == COMMAND_NEW)
-                begin_session(m);
+void command_run(struct evaluation *e)
+{
+        const char *name = e->command->name;
+
+        e->out->command = e->command->does;
+        if (e->command->does == COMMAND_NEW)
+                decision_session_restart(e);
         else if (strcmp(name, "pause") == 0)
-                pause_here(m);
+                pause_agent(e);
         else if (strcmp(name, "resume") == 0)
-                resume_here(m);
+                resume_agent(e);
         else if (strcmp(name, "help") == 0)
-                add_help(m, &m->d->notice);
-        m->out->notice = m->d->notice.len > 0 ? m->d->notice.data : NULL;
+                show_help(e);
 }

@@ -4,74 +4,181 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/jsonw.h"
+#include "dispatch/access/access_check.h"
+#include "dispatch/dispatch_private.h"
 
-static int check(const json_t *event, struct error *err)
-{
-        const char *type = json_str(event, "type", EVENT_MESSAGE_RECEIVED);
-        const json_t *payload = json_object_get(event, "payload");
-
-        if (!json_is_object(event))
-                return error_set(err, ERR_INVALID, "an event is an object");
-        if (!json_str(event, "instanceId", NULL) || !json_str(event, "channel", NULL))
-                return error_set(err, ERR_INVALID,
-                                 "an event has an 'instanceId' (the adapter) and a 'channel'");
-        if (payload && !json_is_object(payload))
-                return error_set(err, ERR_INVALID, "'payload' is not an object");
-        if (!event_is_inbound(type))
-                return error_set(err, ERR_INVALID, "rules do not look at events of type '%.60s'",
-                                 type);
-        return 0;
-}
+/* ---- events ---- */
 
 struct incoming *dry_run_event(const json_t *event, struct error *err)
 {
+        const char *type = json_str(event, "type", EVENT_MESSAGE_RECEIVED);
+        const char *adapter = json_str(event, "instanceId", NULL);
+        const char *channel = json_str(event, "channel", NULL);
         const json_t *payload = json_object_get(event, "payload");
         struct incoming *in;
         char *text;
 
-        if (check(event, err) < 0)
+        if (!json_is_object(event)) {
+                error_set(err, ERR_INVALID, "an event is an object");
                 return NULL;
+        }
+        if (!adapter || !channel) {
+                error_set(err, ERR_INVALID,
+                          "an event has an 'instanceId' (the adapter) and a 'channel'");
+                return NULL;
+        }
+        if (payload && !json_is_object(payload)) {
+                error_set(err, ERR_INVALID, "'payload' is not an object");
+                return NULL;
+        }
+        if (!event_is_inbound(type)) {
+                error_set(err, ERR_INVALID, "rules do not apply to events of type '%.60s'", type);
+                return NULL;
+        }
         text = payload ? json_text(payload) : NULL;
-        in = incoming_parse(
-                &(struct bus_event){ .type = json_str(event, "type", EVENT_MESSAGE_RECEIVED),
-                                     .time_ms = json_int(event, "timestamp", 0),
-                                     .adapter = json_str(event, "instanceId", NULL),
-                                     .channel = json_str(event, "channel", NULL),
-                                     .thread = json_str(event, "threadId", NULL),
-                                     .trace = json_str(event, "traceId", NULL),
-                                     .payload = text ? text : "{}" },
-                err);
+        in = incoming_parse(&(struct bus_event){ .type = type,
+                                                 .time_ms = json_int(event, "timestamp", 0),
+                                                 .adapter = adapter,
+                                                 .channel = channel,
+                                                 .thread = json_str(event, "threadId", NULL),
+                                                 .trace = json_str(event, "traceId", NULL),
+                                                 .payload = text ? text : "{}" },
+                            err);
         free(text);
         return in;
 }
 
-struct finding {
-        int64_t seq;
-        struct incoming *in;
-        struct error *err;
-};
-
-static void on_event(void *arg, const struct bus_event *e)
-{
-        struct finding *f = arg;
-
-        if (e->seq != f->seq || strcmp(e->payload, "{}") == 0) /* only its key is kept, see bus.h */
-                return;
-        if (event_is_inbound(e->type))
-                f->in = incoming_parse(e, f->err);
-        else
-                error_set(f->err, ERR_INVALID, "rules do not look at events of type '%s'", e->type);
-}
-
 struct incoming *dry_run_find(struct store_tx *tx, int64_t seq, struct error *err)
 {
-        struct bus_filter filter = { .after = seq - 1 };
-        struct finding f = { .seq = seq, .err = err };
+        struct incoming *in = NULL;
+        struct journal_row *row;
 
-        error_set(err, ERR_MISSING,
-                  "there is no event 'evt-%lld'; it may be older than what is kept",
-                  (long long)seq);
-        if (bus_read(tx, &filter, 1, on_event, &f, NULL, err) < 0)
+        if (journal_row_get(tx, seq, &row, err) < 0)
                 return NULL;
-        return f.in;
+        if (!row || strcmp(row->payload, "{}") == 0) /* only its key is kept */
+                error_set(err, ERR_MISSING,
+                          "there is no event 'evt-%lld'; it may be older than what is kept",
+                          (long long)seq);
+        else if (!event_is_inbound(row->type))
+                error_set(err, ERR_INVALID, "rules do not apply to events of type '%s'", row->type);
+        else
+                in = incoming_from_row(row, err);
+        free(row);
+        return in;
+}
+
+/* ---- explanations ---- */
+
+static void explain_decision(const struct evaluation *e, struct buf *json)
+{
+        const struct decision *out = e->out;
+
+        jsonw_open_member(json, "decision", '{');
+        jsonw_bool(json, "trigger", out->trigger);
+        jsonw_bool(json, "expired", out->expired);
+        jsonw_str(json, "guard", e->guard);
+        jsonw_str(json, "agent", out->agent);
+        jsonw_str(json, "rule", out->rule);
+        jsonw_str(json, "reason", out->reason);
+        jsonw_int(json, "debounceMs", out->debounce_ms);
+        jsonw_str(json, "mode", out->trigger ? reply_mode_name(out->policy.mode) : NULL);
+        jsonw_bool(json, "conversation", e->live_session != NULL);
+        jsonw_str(json, "command", e->command ? e->command->name : NULL);
+        jsonw_close(json, '}');
+}
+
+static void explain_access(const struct evaluation *e, struct buf *json)
+{
+        const struct dispatch_adapter *a = e->adapter;
+        struct access_verdict v;
+        struct buf why;
+        bool known;
+
+        buf_init(&why, 0);
+        known = access_check_event(e->d, e->in, &v, &why);
+        if (known && a->trusted)
+                buf_addstr(&why, "the platform is trusted");
+        jsonw_open_member(json, "access", '{');
+        jsonw_bool(json, "allowed", known && v.outcome == ACCESS_ALLOWED);
+        jsonw_str(json, "why", why.len > 0 ? why.data : NULL);
+        jsonw_close(json, '}');
+        buf_release(&why);
+}
+
+static void explain_rate(const struct evaluation *e, struct buf *json)
+{
+        struct turn_rate rate = { e->out->turns, e->out->turns_seconds };
+        struct rate_key key = guard_rate_key(e->in);
+
+        if (rate.turns <= 0) {
+                jsonw_null(json, "rateLimit");
+                return;
+        }
+        jsonw_open_member(json, "rateLimit", '{');
+        jsonw_int(json, "turns", rate.turns);
+        jsonw_int(json, "seconds", rate.seconds);
+        jsonw_int(json, "waitMs", rate_limit_wait_ms(e->d->rates, &key, rate, e->now_ms));
+        jsonw_close(json, '}');
+}
+
+static void explain_rules(struct evaluation *e, bool all_rules, struct buf *json)
+{
+        const struct dispatch_adapter *a = e->adapter;
+        size_t count = all_rules ? e->d->rule_count : a ? a->rule_count : 0;
+        bool decided = false;
+        struct buf why;
+
+        buf_init(&why, 0);
+        jsonw_open_member(json, "rules", '[');
+        for (size_t i = 0; i < count; i++) {
+                const struct rule *r = all_rules ? &e->d->rules[i] : a->rules[i];
+                bool matched = rule_matches(r, &e->context, &why);
+
+                if (matched)
+                        buf_addstr(&why,
+                                   decided ? "all conditions hold, but an earlier rule came first"
+                                           : "all conditions hold");
+                decided = decided || matched;
+                jsonw_open(json, '{');
+                jsonw_str(json, "name", r->name);
+                jsonw_bool(json, "matched", matched);
+                jsonw_str(json, "why", why.data);
+                jsonw_close(json, '}');
+                buf_clear(&why);
+        }
+        jsonw_close(json, ']');
+        buf_release(&why);
+}
+
+static void explain(struct dispatch *d, const struct incoming *in, bool all_rules, struct buf *json)
+{
+        const struct dispatch_adapter *a = dispatch_adapter_of(d, in);
+        struct incoming event = *in;
+        struct decision decision = { 0 };
+        struct evaluation e;
+
+        if (!event.platform && a)
+                event.platform = a->platform; /* a made-up event may omit it */
+        evaluation_init(&e, d, &event, &decision);
+        e.dry = true;
+        decision.trigger = evaluation_decide(&e) && evaluation_admit(&e);
+        evaluation_finish(&e);
+        jsonw_open(json, '{');
+        explain_decision(&e, json);
+        explain_access(&e, json);
+        explain_rate(&e, json);
+        explain_rules(&e, all_rules, json);
+        jsonw_close(json, '}');
+        evaluation_release(&e);
+}
+
+void dry_run_explain(struct dispatch *d, const struct incoming *in, struct buf *json)
+{
+        explain(d, in, true, json);
+}
+
+void dry_run_explain_own(struct dispatch *d, const struct incoming *in, struct buf *json)
+{
+        explain(d, in, false, json);
 }

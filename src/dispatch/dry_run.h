@@ -1,26 +1,34 @@
 /*
- * dry_run: an event that never happened, or happened long ago, for trying rules.
+ * dry_run: explains what would be decided about an event, changing nothing.
  */
 #ifndef DISPATCH_DRY_RUN_H
 #define DISPATCH_DRY_RUN_H
 
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "base/error.h"
-#include "road/incoming.h"
+#include "dispatch/dispatch.h"
 
 /*
- * The event, written as the API shows events:
+ * An event as the API shows events:
  *     {"type": "message.received", "instanceId": "tg", "channel": "7", "payload": {"chatType":
  *     "dm", "sender": {"id": "7"}, "text": "hi"}}
  * type may be absent; instanceId and channel are required. Yours to incoming_free; NULL with
  * ERR_INVALID.
  */
 struct incoming *dry_run_event(const json_t *event, struct error *err);
-/*
- * The event with this number, inside a store function. NULL with ERR_MISSING, or ERR_INVALID when
- * it is none that rules look at.
- */
+/* An event of the journal, inside a store function. NULL with ERR_MISSING or ERR_INVALID. */
 struct incoming *dry_run_find(struct store_tx *tx, int64_t seq, struct error *err);
+
+/*
+ * {"decision": {"trigger", "expired", "guard", "agent", "rule", "reason", "debounceMs", "mode",
+ * "conversation", "command"}, "access": {"allowed", "why"}, "rateLimit": {"turns", "seconds",
+ * "waitMs"}, "rules": [{"name", "matched", "why"}]}. guard: the one that refused; conversation: the
+ * event continues one.
+ */
+void dry_run_explain(struct dispatch *d, const struct incoming *in, struct buf *json);
+/* The same without rules that concern other adapters only, for clients that must not see them. */
+void dry_run_explain_own(struct dispatch *d, const struct incoming *in, struct buf *json);
 
 #endif

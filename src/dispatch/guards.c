@@ -1,136 +1,99 @@
-#include "dispatch/guards.h"
-
+/*
+ * Guards that need no file of their own; the table is in dispatch.c.
+ */
 #include <string.h>
 
 #include "base/clock.h"
 #include "dispatch/access/access_check.h"
 #include "dispatch/dispatch_private.h"
 
-#define BLOCK_NOTICE_SECONDS 3600 /* how often somebody is told that he is kept out */
+#define DENY_NOTICE_SECONDS 3600 /* how often a denied sender gets the rule's message */
 
-bool is_configured(struct matter *m)
+bool guard_adapter(struct evaluation *e)
 {
-        if (m->adapter)
-                return true;
-        return matter_refuse(m, "adapter '%s' is not configured",
-                             m->in->adapter ? m->in->adapter : "");
+        return e->adapter || evaluation_refuse(e, "adapter '%s' is not configured",
+                                               e->in->adapter ? e->in->adapter : "");
 }
 
-bool is_not_own(struct matter *m)
+bool guard_own(struct evaluation *e)
 {
-        return !m->in->is_own || matter_refuse(m, "it is the bot's own message");
+        return !e->in->is_own || evaluation_refuse(e, "it is the bot's own message");
 }
 
-static bool has_text(const struct incoming *in)
+/* Joins, pins and other service messages are events without anything to answer. */
+bool guard_content(struct evaluation *e)
 {
-        return (in->text && *in->text) || (in->raw_text && *in->raw_text);
-}
+        const struct incoming *in = e->in;
+        bool something = (in->text && *in->text) || (in->raw_text && *in->raw_text) ||
+                         in->attachment_count > 0;
 
-/* Joins, pins and other service messages are events, but there is nothing in them to answer. */
-bool has_content(struct matter *m)
-{
-        const char *type = event_type(m->in);
-        bool something = has_text(m->in) || m->in->attachment_count > 0;
-
-        if (strncmp(type, "reaction.", 9) == 0)
-                something = m->in->emoji != NULL;
-        else if (strcmp(type, EVENT_MESSAGE_DELETED) == 0)
+        if (strncmp(e->type, "reaction.", 9) == 0)
+                something = in->emoji != NULL;
+        else if (strcmp(e->type, EVENT_MESSAGE_DELETED) == 0)
                 something = true;
-        return something ||
-               matter_refuse(m,
-                             "there is nothing to answer: neither text nor attachments nor emoji");
+        return something || evaluation_refuse(e, "there is nothing to answer: neither text nor "
+                                                 "attachments nor emoji");
 }
 
-/*
- * Only whoever writes to the bot alone is told a code: a group would hear it, and a bot would
- * answer it.
- */
-static bool may_pair(const struct matter *m)
+bool guard_access(struct evaluation *e)
 {
-        return m->d->policy && !m->dry && m->adapter->access && access_pairs(m->adapter->access) &&
-               m->in->chat == CHAT_DM && !m->in->sender_is_bot && m->in->sender_id &&
-               strcmp(event_type(m->in), EVENT_MESSAGE_RECEIVED) == 0;
+        const struct incoming *in = e->in;
+        struct access_verdict v =
+                access_check_sender(e->d->policy, e->adapter, in, e->now_ms, &e->d->reason);
+        const char *message = v.outcome == ACCESS_DENIED && v.rule ? v.rule->message : NULL;
+        struct rate_key key = guard_rate_key(in);
+
+        e->is_allowed = v.outcome == ACCESS_ALLOWED;
+        e->is_stranger = v.outcome == ACCESS_STRANGER;
+        if (message && !e->dry && in->chat == CHAT_DM && !in->sender_is_bot &&
+            rate_limit_claim_notice(e->d->rates, &key, (struct turn_rate){ 1, DENY_NOTICE_SECONDS },
+                                    e->now_ms))
+                evaluation_notify(e, "%s", message);
+        return e->is_allowed;
 }
 
-bool may_talk(struct matter *m)
+bool guard_age(struct evaluation *e)
 {
-        struct access_verdict j =
-                access_check_sender(m->d->policy, m->adapter, m->in, m->now_ms, &m->d->reason);
-        struct rate_key who = guard_rate_key(m->in);
+        bool by_rule = e->rule && e->rule->max_age_seconds >= 0;
+        int64_t most = by_rule ? e->rule->max_age_seconds : e->adapter->max_age_seconds;
 
-        if (j.outcome == ACCESS_ALLOWED)
+        if (most <= 0 || e->in->time_ms <= 0 || e->now_ms - e->in->time_ms <= most * 1000)
                 return true;
-        if (j.message && !m->dry && m->in->chat == CHAT_DM && !m->in->sender_is_bot &&
-            rate_limit_claim_notice(m->d->rates, &who,
-                                    (struct turn_rate){ 1, BLOCK_NOTICE_SECONDS }, m->now_ms))
-                matter_notice(m, "%s", j.message);
-        if (j.outcome == ACCESS_STRANGER && may_pair(m))
-                pairing_offer(m->d->policy->pairings, m->adapter->platform, m->in, m->out,
-                              (struct pairing_words){ &m->d->notice, &m->d->reason });
-        return false;
+        e->out->expired = true;
+        return evaluation_refuse(e, "it is older than the %lld seconds %s '%s' allows",
+                                 (long long)most, by_rule ? "rule" : "adapter",
+                                 by_rule ? e->rule->name : e->adapter->name);
 }
 
-/*
- * Whoever is let in is noted; nobody is refused here. Software that writes with a key has no face
- * to remember.
- */
-bool is_noted(struct matter *m)
+/* A person has taken over: no agent runs, but the text goes into the transcript. */
+bool guard_handover(struct evaluation *e)
 {
-        if (m->d->policy && !m->dry && !m->adapter->trusted && !m->in->sender_is_bot &&
-            m->in->sender_id)
-                persons_record(m->d->policy->persons, m->adapter->platform, m->in, m->now_ms,
-                               m->out);
-        return true;
-}
-
-/* A person has taken over: the agent is not asked, but it remembers what was said. */
-bool is_not_paused(struct matter *m)
-{
-        const struct handovers *handover = m->d->policy ? m->d->policy->handovers : NULL;
-        struct chat_key here = { m->in->adapter, m->in->channel, m->in->thread };
-        const struct handover *p = handover ? handover_find(handover, &here) : NULL;
+        const struct handovers *all = e->d->policy ? e->d->policy->handovers : NULL;
+        struct chat_key chat = { e->in->adapter, e->in->channel, e->in->thread };
+        const struct handover *h = all ? handover_find(all, &chat) : NULL;
         char since[CLOCK_ISO_SIZE];
 
-        if (!p)
+        if (!h)
                 return true;
-        m->out->remember = true;
-        return matter_refuse(m, "the agent is paused here since %s by %s%s%s",
-                             clock_iso(p->since_ms, since), p->by ? p->by : "somebody",
-                             p->reason ? ": " : "", p->reason ? p->reason : "");
+        e->out->remember = true;
+        return evaluation_refuse(e, "the agent is paused here since %s by %s%s%s",
+                                 clock_iso(h->since_ms, since), h->by ? h->by : "someone",
+                                 h->reason ? ": " : "", h->reason ? h->reason : "");
 }
 
-/* Hops are counted by the message, or by who spoke here. */
-bool is_no_loop(struct matter *m)
-{
-        int in_a_row = m->in->sender_is_bot ? bot_loop_length(m->d->loops, m->in, m->now_ms) : 0;
-
-        if (m->in->hops > m->adapter->max_hops)
-                return matter_refuse(
-                        m, "it has passed through %d bots, adapter '%s' allows %lld (maxHops)",
-                        m->in->hops, m->adapter->name, (long long)m->adapter->max_hops);
-        if (in_a_row >= m->adapter->max_hops && in_a_row > 0)
-                return matter_refuse(
-                        m,
-                        "%d messages of bots in a row were answered here and nobody else spoke, "
-                        "adapter '%s' allows no more (maxHops)",
-                        in_a_row, m->adapter->name);
-        return true;
-}
+/* ---- turns ---- */
 
 /*
- * Two bots that tell each other to slow down would be the loop that is to be ended; and who only
- * reads along tells nobody anything.
+ * Never notify bots, which would continue the loop that is to be ended, nor in modes that do not
+ * answer in the chat.
  */
-static bool may_tell(const struct matter *m)
+static bool may_notify(const struct evaluation *e)
 {
-        enum reply_mode mode = m->rule ? m->rule->mode : MODE_REPLY;
-
-        return !m->in->sender_is_bot && !m->dry && reply_mode_answers(mode);
+        return !e->in->sender_is_bot && !e->dry &&
+               reply_mode_answers(e->rule ? e->rule->mode : MODE_REPLY);
 }
 
-/* ---- the rate of turns ---- */
-
-struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule *r)
+struct turn_rate guard_turn_rate(const struct dispatch_adapter *a, const struct rule *r)
 {
         struct turn_rate rate = a->rate;
 
@@ -143,104 +106,108 @@ struct turn_rate guard_rate(const struct dispatch_adapter *a, const struct rule 
 
 struct rate_key guard_rate_key(const struct incoming *in)
 {
-        return (struct rate_key){ .adapter = in->adapter,
-                                  .channel = in->channel,
-                                  .sender = in->sender_id };
+        return (struct rate_key){ in->adapter, in->channel, in->sender_id };
 }
 
-/* Turns are counted, not messages: who adds to a turn that waits is never too fast. */
-bool is_not_too_fast(struct matter *m)
+/* Counts turns, not messages: a message that joins a queued turn is never too fast. */
+bool guard_rate(struct evaluation *e)
 {
-        struct turn_rate rate = guard_rate(m->adapter, m->rule);
-        struct rate_key who = guard_rate_key(m->in);
+        struct turn_rate rate = guard_turn_rate(e->adapter, e->rule);
+        struct rate_key key = guard_rate_key(e->in);
         int64_t wait_ms =
-                m->joins_turn ? 0 : rate_limit_wait_ms(m->d->rates, &who, rate, m->now_ms);
+                e->joins_turn ? 0 : rate_limit_wait_ms(e->d->rates, &key, rate, e->now_ms);
         long long turns = rate.turns, seconds = rate.seconds, wait = (wait_ms + 999) / 1000;
 
-        if (wait_ms == 0 || m->dry) /* a dry run tells the rate apart */
+        if (wait_ms == 0 || e->dry) /* a dry run reports the rate separately */
                 return true;
-        if (may_tell(m) && rate_limit_claim_notice(m->d->rates, &who, rate, m->now_ms))
-                matter_notice(
-                        m,
-                        "Too many messages: %lld answers within %lld seconds are what I can give "
-                        "one person here. Please try again in %lld seconds.",
-                        turns, seconds, wait);
-        return matter_refuse(
-                m,
-                "the sender caused %lld turns within %lld seconds here, more are not allowed "
-                "(rateLimit); the next one in %lld seconds",
-                turns, seconds, wait);
+        if (may_notify(e) && rate_limit_claim_notice(e->d->rates, &key, rate, e->now_ms))
+                evaluation_notify(e,
+                                  "Too many messages: I can give one person %lld answers within "
+                                  "%lld seconds here. Please try again in %lld seconds.",
+                                  turns, seconds, wait);
+        return evaluation_refuse(e,
+                                 "the sender caused %lld turns within %lld seconds here, more are "
+                                 "not allowed (rateLimit); the next one in %lld seconds",
+                                 turns, seconds, wait);
 }
 
-/* ---- reactions ---- */
-
-bool is_no_repetition(struct matter *m)
+bool guard_reaction(struct evaluation *e)
 {
-        if (!reaction_limit_applies(m->in))
+        if (!reaction_limit_applies(e->in))
                 return true;
-        switch (reaction_limit_check(m->d->reactions, m->in, m->now_ms)) {
+        switch (reaction_limit_check(e->d->reactions, e->in, e->now_ms)) {
         case REACTION_NEW:
                 return true;
         case REACTION_REPEATED:
-                return matter_refuse(
-                        m, "the same reaction of the sender on this message has triggered already");
+                return evaluation_refuse(
+                        e, "the same reaction of the sender on this message has triggered already");
         case REACTION_ONE_TOO_MANY:
-                return matter_refuse(
-                        m,
+                return evaluation_refuse(
+                        e,
                         "reactions on this message have triggered %d times, more are not allowed",
                         REACTION_LIMIT_PER_MESSAGE);
         }
         return true;
 }
 
+/* Hops are counted by the message itself, or by who wrote here. */
+bool guard_loop(struct evaluation *e)
+{
+        const struct dispatch_adapter *a = e->adapter;
+        int in_a_row = e->in->sender_is_bot ? bot_loop_length(e->d->loops, e->in, e->now_ms) : 0;
+
+        if (e->in->hops > a->max_hops)
+                return evaluation_refuse(
+                        e, "it has passed through %d bots, adapter '%s' allows %lld (maxHops)",
+                        e->in->hops, a->name, (long long)a->max_hops);
+        if (in_a_row > 0 && in_a_row >= a->max_hops)
+                return evaluation_refuse(e,
+                                         "%d messages of bots in a row were answered here, adapter "
+                                         "'%s' allows no more until a person writes (maxHops)",
+                                         in_a_row, a->name);
+        return true;
+}
+
 /* ---- money ---- */
 
-/*
- * It is all spent; or it will be when those have ended that are under way, which is known better in
- * a while.
- */
-static bool refuse_cost(struct matter *m, const char *what, const char *name, struct budget_sum sum,
-                        int64_t limit)
+/* The budget is spent, or will be when the unfinished turns have ended. */
+static bool refuse_cost(struct evaluation *e, const char *what, const char *name,
+                        struct budget_sum sum, int64_t limit)
 {
         bool spent = sum.spent >= limit;
-        struct rate_key here = { m->in->adapter, m->in->channel, NULL,
-                                 spent ? "budget" : "expected" };
+        struct rate_key key = { e->in->adapter, e->in->channel, NULL,
+                                spent ? "budget" : "expected" };
         struct turn_rate often = { 1, spent ? 86400 : 300 };
 
-        if (may_tell(m) && rate_limit_claim_notice(m->d->rates, &here, often, m->now_ms))
-                matter_notice(
-                        m,
-                        spent ? "I have used up what I may spend today. Please come back after midnight "
-                                "(UTC)."
-                              : "I am busy with as much as I may spend today. Please try again "
-                                "in a few minutes.");
-        matter_refuse(m, "the turns of %s '%s' have cost $%.2f today", what, name,
-                      (double)sum.spent / 1e6);
+        if (may_notify(e) && rate_limit_claim_notice(e->d->rates, &key, often, e->now_ms))
+                evaluation_notify(e, "%s",
+                                  spent ? "I have used up what I may spend today. Please come back "
+                                          "after midnight (UTC)."
+                                        : "I am busy with as much as I may spend today. Please try "
+                                          "again in a few minutes.");
+        evaluation_refuse(e, "the turns of %s '%s' have cost $%.2f today", what, name,
+                          (double)sum.spent / 1e6);
         if (!spent)
-                matter_refuse(m, " and %u that have not ended are expected to cost $%.2f", sum.open,
-                              (double)sum.expected / 1e6);
-        return matter_refuse(m, ", its budget is $%.2f (budget.usdPerDay)", (double)limit / 1e6);
+                evaluation_refuse(e, ", $%.2f more is expected of %u unfinished",
+                                  (double)sum.expected / 1e6, sum.open);
+        return evaluation_refuse(e, ", its budget is $%.2f (budget.usdPerDay)",
+                                 (double)limit / 1e6);
 }
 
-static bool fits(struct budget_sum sum, int64_t limit)
+bool guard_budget(struct evaluation *e)
 {
-        return sum.spent + sum.expected < limit;
-}
+        const struct dispatch_adapter *a = e->adapter;
+        const struct rule *r = e->rule;
+        int64_t limit = a->budget_microusd;
+        struct budget_sum sum = budget_of_adapter(e->d->budget, a->name, e->now_ms);
 
-/* Who adds to a turn that waits begins none. */
-bool is_affordable(struct matter *m)
-{
-        const struct dispatch_adapter *a = m->adapter;
-        const struct rule *r = m->rule;
-        int64_t limit = r ? (int64_t)(r->budget.usd_per_day * 1e6) : 0;
-        struct budget_sum sum = budget_of_adapter(m->d->budget, a->name, m->now_ms);
-
-        if (m->joins_turn)
+        if (e->joins_turn)
                 return true;
-        if (a->budget_microusd > 0 && !fits(sum, a->budget_microusd))
-                return refuse_cost(m, "adapter", a->name, sum, a->budget_microusd);
+        if (limit > 0 && sum.spent + sum.expected >= limit)
+                return refuse_cost(e, "adapter", a->name, sum, limit);
+        limit = r ? (int64_t)(r->budget.usd_per_day * 1e6) : 0;
         if (limit <= 0)
                 return true;
-        sum = budget_of_rule(m->d->budget, r->name, m->now_ms);
-        return fits(sum, limit) || refuse_cost(m, "rule", r->name, sum, limit);
+        sum = budget_of_rule(e->d->budget, r->name, e->now_ms);
+        return sum.spent + sum.expected < limit || refuse_cost(e, "rule", r->name, sum, limit);
 }

@@ -1,20 +1,19 @@
 /*
- * replay: what another configuration would have decided about events that have happened.
+ * replay: what another configuration would have decided about past events.
  *
  * The events of the journal are decided again, in their order and at their time, by the same
- * evaluator; nothing is sent, nothing is stored. Counters and conversations are built up on the way
- * as they would have been: turns end when they ended, cost what they cost and began the threads
- * they began. Some time before the first event is replayed without being told, so that what was
- * going on then is known.
+ * evaluator; nothing is sent or stored. Counters and sessions build up on the way: turns end when
+ * they ended, cost what they cost and begin the threads they began. Some time before the first
+ * reported event is replayed silently, so that they start from a realistic state.
  */
 #ifndef DISPATCH_REPLAY_H
 #define DISPATCH_REPLAY_H
 
 #include "dispatch/dispatch.h"
 
-/* What was decided, or would be. NULL: nothing is known. */
+/* What was decided, or would be. NULL: unknown. */
 struct replay_decision {
-        bool answers;      /* an agent is asked */
+        bool answers;      /* an agent runs */
         const char *agent; /* when it answers */
         const char *rule;
         const char *reason; /* when it does not */
@@ -34,8 +33,8 @@ struct replay_sum {
 };
 
 /*
- * Inside a store function. Events from since_ms on (after_event > 0: behind that one), oldest
- * first; fn is called for each. The dispatch's clock is that of the last event afterwards.
+ * Inside a store function. Calls fn for events from since_ms on (after_event > 0: after that one),
+ * oldest first. Leaves the dispatch's clock at the last event.
  */
 int replay_run(struct dispatch *d, struct store_tx *tx, int64_t since_ms, int64_t after_event,
                replay_fn *fn, void *arg, struct replay_sum *sum, struct error *err);

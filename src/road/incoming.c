@@ -204,6 +204,20 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         return in;
 }
 
+struct incoming *incoming_from_row(const struct journal_row *row, struct error *err)
+{
+        return incoming_parse(&(struct bus_event){ .seq = row->seq,
+                                                   .type = row->type,
+                                                   .time_ms = row->time_ms,
+                                                   .adapter = row->adapter,
+                                                   .channel = row->channel,
+                                                   .thread = row->thread,
+                                                   .trace = row->trace,
+                                                   .key = row->key,
+                                                   .payload = row->payload },
+                              err);
+}
+
 /* A copy that is valid UTF-8; the common case costs one look and one copy. */
 static const char *copy(struct box *b, const char *text)
 {

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "bus/bus.h"
+#include "rows/journal_row.h"
 
 #define EVENT_MESSAGE_RECEIVED  "message.received"
 #define EVENT_MESSAGE_SENT      "message.sent"
@@ -107,6 +108,7 @@ void incoming_payload(const struct incoming *in, struct buf *out);
  * sense.
  */
 struct incoming *incoming_parse(const struct bus_event *e, struct error *err);
+struct incoming *incoming_from_row(const struct journal_row *row, struct error *err);
 /* A deep copy; valid UTF-8 whatever the original was. */
 struct incoming *incoming_dup(const struct incoming *in);
 /* The message as it reads after an edit, as a copy. */

@@ -51,7 +51,7 @@ static void an_access_change_takes_effect_at_once(void **state)
         api_rig_expect(r, "POST", RULES,
                        "{\"ruleType\":\"deny\",\"platformUserId\":\"7\",\"instanceId\":\"api\"}",
                        201, "\"by\":\"the operator\"");
-        say(r, "7", "access rule 'acr-2' keeps '7' out");
+        say(r, "7", "access rule 'acr-2' denies '7'");
         api_rig_expect(r, "PATCH", RULES "/acr-2", "{\"enabled\":false}", 200, "\"enabled\":false");
         say(r, "7", "re: hi");
         api_rig_expect(r, "PATCH", RULES "/acr-1", "{\"expiresAt\":\"2001-01-01T00:00:00Z\"}", 200,
@@ -132,7 +132,7 @@ static void a_stranger_is_let_in_by_their_code(void **state)
         code = waiting_code(r);
         body = mem_printf("{\"code\":\"%s\"}", code);
         api_rig_expect(r, "POST", "/api/v2/pairing/deny", body, 200, "\"state\":\"denied\"");
-        say(r, "7", "keeps 'api:7' out: pairing of Bob");
+        say(r, "7", "denies 'api:7': pairing of Bob");
         free(body);
         free(code);
 }

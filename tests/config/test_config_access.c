@@ -73,7 +73,7 @@ static void without_access_settings_all_are_refused_with_a_warning(void **state)
         dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
         assert_true(dispatch_describe(d, "tg", &line));
-        assert_string_equal(line.data, "telegram tg: DMs from nobody; groups: none");
+        assert_string_equal(line.data, "telegram tg: DMs: none; groups: none");
         assert_false(dispatch_describe(d, "terminal", &line));
         assert_int_equal(load(*state, "", &c, &err), 0);
         assert_non_null(strstr(config_warnings(c), "adapters.tg: answers no one"));
@@ -152,9 +152,9 @@ static void access_mistakes_are_reported_with_their_line(void **state)
                 { "\"block\": [\"rle:7\"]",
                   "config.json:3: adapters.tg.block: 'rle:7' begins with neither 'user:'" },
                 { "\"admins\": \"*\"",
-                  "config.json:3: adapters.tg.admins: '*' would let everybody in; name each" },
+                  "config.json:3: adapters.tg.admins: '*' would allow everyone; name each" },
                 { "\"dm\": [\"none\", \"7\"]",
-                  "adapters.tg.dm: 'none' does not go together with other entries" },
+                  "adapters.tg.dm: 'none' cannot be combined with other entries" },
                 { "\"dm\": [7]", "adapters.tg.dm[0]: expected a string, not a number" },
                 { "\"rateLimit\": { \"turns\": 5000 }", "5000 is too large (-1 to 1000)" },
                 { "\"allowed\": []", "unknown key 'allowed' (did you mean 'allow'?)" },

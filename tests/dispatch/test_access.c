@@ -238,7 +238,7 @@ static void a_refusal_has_a_sentence(void **state)
                 bool dm;
                 const char *why;
         } rows[] = {
-                { { .dm = NULL }, true, "'dm' lets nobody but admins write here, and 'allow' does not name the sender '7'" },
+                { { .dm = NULL }, true, "'dm' allows only admins, and 'allow' does not name the sender '7'" },
                 { { .dm = "6" }, true, "the sender '7' is neither in 'dm' nor in 'allow'" },
                 { { .dm = "6" }, false, "channel 'c1' is not in 'channels', and 'allow' names neither it nor the sender '7'" },
                 { { .dm = "7", .block = "user:7" }, true, "'block' names 'user:7'" },
@@ -267,15 +267,15 @@ static void what_is_in_force_can_be_told(void **state)
                 struct written w;
                 const char *text;
         } rows[] = {
-                { { 0 }, "DMs from nobody; groups: none" },
-                { { .admins = "42", .dm = "none" }, "DMs from nobody but 1 admin; groups: none" },
+                { { 0 }, "DMs: none; groups: none" },
+                { { .admins = "42", .dm = "none" }, "DMs: 1 admin; groups: none" },
                 { { .admins = "1,2", .dm = "everyone", .channels = "a" },
-                  "DMs from everyone; groups: 1 entry of 'channels' and 'allow'" },
+                  "DMs: everyone; groups: 1 entry of 'channels' and 'allow'" },
                 { { .admins = "1", .dm = "5,6", .allow = "7" },
-                  "DMs from 3 entries of 'dm' and 'allow' and 1 admin; groups: 1 entry of 'channels' and 'allow'" },
-                { { .dm = "none", .allow = "*", .block = "9" }, "DMs from nobody; groups: all; 1 blocked" },
-                { { .allow = "*" }, "DMs from everyone; groups: all" },
-                { { .dm = "pairing", .admins = "1" }, "DMs from nobody but 1 admin, others by pairing; groups: none" },
+                  "DMs: 3 entries of 'dm' and 'allow', 1 admin; groups: 1 entry of 'channels' and 'allow'" },
+                { { .dm = "none", .allow = "*", .block = "9" }, "DMs: none; groups: all; 1 blocked" },
+                { { .allow = "*" }, "DMs: everyone; groups: all" },
+                { { .dm = "pairing", .admins = "1" }, "DMs: 1 admin, others by pairing; groups: none" },
         };
         /* clang-format on */
 
@@ -301,15 +301,15 @@ static void entries_that_would_never_match_are_refused(void **state)
                 const char *key, *why;
         } rows[] = {
                 { { .block = "rle:7" }, "block", "'rle:7' begins with neither 'user:', 'person:', 'role:', 'channel:' nor 'guild:'" },
-                { { .admins = "*" }, "admins", "'*' would let everybody in; name each" },
-                { { .admins = "role:1" }, "admins", "'role:1' has no meaning here: a role is not looked at" },
-                { { .dm = "guild:1" }, "dm", "'guild:1' has no meaning here: a guild is not looked at" },
-                { { .dm = "none,7" }, "dm", "'none' does not go together with other entries" },
-                { { .channels = "user:1" }, "channels", "'user:1' has no meaning here: a user is not looked at" },
+                { { .admins = "*" }, "admins", "'*' would allow everyone; name each" },
+                { { .admins = "role:1" }, "admins", "'role:1' has no effect here: roles are not checked" },
+                { { .dm = "guild:1" }, "dm", "'guild:1' has no effect here: guilds are not checked" },
+                { { .dm = "none,7" }, "dm", "'none' cannot be combined with other entries" },
+                { { .channels = "user:1" }, "channels", "'user:1' has no effect here: users are not checked" },
                 { { .allow = "7, 8" }, "allow", "an entry is empty or begins with a space" },
                 { { .allow = "user:" }, "allow", "an entry is empty or begins with a space" },
-                { { .allow = "person:ann" }, "allow", "'person:ann' is no person; expected one such as 'person:per-3'" },
-                { { .channels = "person:3" }, "channels", "'person:3' has no meaning here: a person is not looked at" },
+                { { .allow = "person:ann" }, "allow", "'person:ann' is not a person; expected one such as 'person:per-3'" },
+                { { .channels = "person:3" }, "channels", "'person:3' has no effect here: persons are not checked" },
                 { { .dm = "pairing,7", .block = "person:per-3", .admins = "person:4" }, NULL, NULL },
                 { { .allow = "@ann:example.org", .dm = "everyone", .admins = "user:1" }, NULL, NULL },
         };

@@ -119,7 +119,7 @@ static void a_deny_wins_over_every_allow(void **state)
                      .id;
         out = policy_rig_dm(g, "tg", "7", "hello");
         assert_false(out.trigger);
-        assert_string_equal(out.reason, "access rule 'acr-2' keeps 'telegram:*' out: spam");
+        assert_string_equal(out.reason, "access rule 'acr-2' denies 'telegram:*': spam");
         assert_null(out.notice);
         assert_true(let_in(g, "dc", "7"));
         forget(g, id);

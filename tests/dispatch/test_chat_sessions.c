@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "../lib/placement_stub.h"
+#include "dispatch/dry_run.h"
 #include "dispatch/sessions/chat_sessions.h"
 #include "dispatch_rig.h"
 
@@ -131,17 +132,17 @@ static void an_explanation_tells_the_conversation_and_the_mode(void **state)
 
         (void)state;
         buf_init(&json, 0);
-        dispatch_explain(d, &in, &json);
+        dry_run_explain(d, &in, &json);
         assert_non_null(strstr(json.data, "\"mode\":null,\"conversation\":false,\"command\":null"));
         in.is_mention = true;
         assert_true(placed(d, &in, &out));
         buf_clear(&json);
-        dispatch_explain(d, &in, &json);
+        dry_run_explain(d, &in, &json);
         assert_non_null(
                 strstr(json.data, "\"mode\":\"reply\",\"conversation\":true,\"command\":null"));
         in.text = "/why";
         buf_clear(&json);
-        dispatch_explain(d, &in, &json);
+        dry_run_explain(d, &in, &json);
         assert_non_null(
                 strstr(json.data, "\"mode\":null,\"conversation\":true,\"command\":\"why\""));
         buf_release(&json);

@@ -11,6 +11,7 @@
 #include "../lib/placement_stub.h"
 #include "base/clock.h"
 #include "dispatch/commands.h"
+#include "dispatch/dry_run.h"
 #include "dispatch_rig.h"
 
 static void a_command_is_a_message_that_is_nothing_else(void **state)
@@ -32,7 +33,7 @@ static void a_command_is_a_message_that_is_nothing_else(void **state)
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
                 const char *rest;
-                const struct chat_command *c = command_read(rows[i].text, &rest);
+                const struct chat_command *c = command_parse(rows[i].text, &rest);
 
                 if (!c != !rows[i].name ||
                     (c && (strcmp(c->name, rows[i].name) != 0 || strcmp(rest, rows[i].rest) != 0)))
@@ -52,7 +53,7 @@ static void a_word_that_is_almost_a_command_is_recognised(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                const struct chat_command *c = command_meant(rows[i].text);
+                const struct chat_command *c = command_suggest(rows[i].text);
 
                 if (!c != !rows[i].name || (c && strcmp(c->name, rows[i].name) != 0))
                         fail_msg("'%s' is taken for %s", rows[i].text, c ? c->name : "nothing");
@@ -202,6 +203,25 @@ static void help_tells_everybody_what_he_may_do(void **state)
         dispatch_free(d);
 }
 
+/* Discord shows a placeholder until the command is answered. */
+static void an_awaited_command_is_answered_by_its_result_alone(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "/help");
+        struct decision out;
+
+        (void)state;
+        in.chat = CHAT_DM;
+        in.is_command = in.is_awaited = true;
+        out = decided(d, &in);
+        assert_int_equal(strncmp(out.notice, "What I understand", 17), 0);
+        in.text = "/status";
+        out = decided(d, &in);
+        assert_int_equal(out.command, COMMAND_STATUS);
+        assert_null(out.notice);
+        dispatch_free(d);
+}
+
 static void too_many_commands_are_not_heard(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -212,7 +232,7 @@ static void too_many_commands_are_not_heard(void **state)
         in.chat = CHAT_DM;
         buf_init(&json, 0);
         for (int i = 0; i < 20; i++) {
-                dispatch_explain(d, &in, &json); /* costs nothing */
+                dry_run_explain(d, &in, &json); /* costs nothing */
                 assert_non_null(decided(d, &in).notice);
         }
         assert_null(decided(d, &in).notice);
@@ -347,6 +367,7 @@ int main(void)
                 cmocka_unit_test(an_old_command_is_over_and_where_a_rule_says_off_nobody_listens),
                 cmocka_unit_test(new_begins_a_session_without_a_past),
                 cmocka_unit_test(help_tells_everybody_what_he_may_do),
+                cmocka_unit_test(an_awaited_command_is_answered_by_its_result_alone),
                 cmocka_unit_test(too_many_commands_are_not_heard),
                 cmocka_unit_test(an_admin_pauses_and_resumes_and_nobody_else),
                 cmocka_unit_test(a_command_that_is_not_meant_takes_nothing_from_others),

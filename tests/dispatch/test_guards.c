@@ -119,7 +119,7 @@ static void who_is_not_let_in_is_refused_before_rules_are_asked(void **state)
         dispatch_set(d, a, 1, NULL, 0, "echo");
         in.chat = CHAT_DM;
         dispatch_decide(d, &in, NULL, &out);
-        assert_string_equal(out.reason, "adapter 'chat' lets nobody in");
+        assert_string_equal(out.reason, "adapter 'chat' allows no one");
         assert_int_equal(out.command, COMMAND_NONE); /* commands are not for strangers */
         assert_null(out.notice);
         dispatch_free(d);
@@ -143,8 +143,8 @@ static void bots_that_answer_each_other_are_stopped_until_a_person_speaks(void *
         assert_int_equal(f.rig->run_count, 3);
         assert_string_equal(
                 last_row(&f),
-                "skipped: 3 messages of bots in a row were answered here and nobody else spoke, "
-                "adapter 'chat' allows no more (maxHops)");
+                "skipped: 3 messages of bots in a row were answered here, adapter 'chat' allows no "
+                "more until a person writes (maxHops)");
         hear(&f, &gone); /* whoever deletes or edits does not speak; who it was is often not told */
         hear(&f, &bot);
         assert_non_null(strstr(last_row(&f), "in a row"));
@@ -384,8 +384,8 @@ static void turns_under_way_count_as_much_as_their_agent_cost_lately(void **stat
         ask(&f, "c");
         assert_string_equal(
                 last_row(&f),
-                "skipped: the turns of rule 'dear' have cost $0.30 today and 2 that have not "
-                "ended are expected to cost $0.80, its budget is $1.00 (budget.usdPerDay)");
+                "skipped: the turns of rule 'dear' have cost $0.30 today, $0.80 more is expected of "
+                "2 unfinished, its budget is $1.00 (budget.usdPerDay)");
         assert_non_null(
                 strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
                        "Please try again in a few minutes"));
@@ -418,8 +418,7 @@ static void turns_under_way_count_after_a_restart(void **state)
         rig_decided_by(f.rig, f.dispatch);
         ask(&f, "c");
         assert_non_null(strstr(last_row(&f),
-                               "have cost $0.70 today and 1 that have not ended are expected to "
-                               "cost $0.70"));
+                               "have cost $0.70 today, $0.70 more is expected of 1 unfinished"));
         assert_int_equal(f.rig->run_count, 2);
         close_all(&f);
 }

@@ -12,6 +12,7 @@
 #include "../lib/policy_rig.h"
 #include "base/clock.h"
 #include "base/human_code.h"
+#include "dispatch/dry_run.h"
 
 static int setup(void **state)
 {
@@ -179,7 +180,7 @@ static void whoever_is_denied_stays_out_and_hears_nothing_more(void **state)
         assert_string_equal(o.state, "denied");
         out = policy_rig_dm(g, "tg", "7", "hello");
         assert_null(out.notice);
-        assert_non_null(strstr(out.reason, "keeps 'telegram:7' out"));
+        assert_non_null(strstr(out.reason, "denies 'telegram:7'"));
         take_back(g, o.id);
         knock(g, "7", code);
 }
@@ -197,7 +198,7 @@ static void nobody_is_told_a_code_where_pairing_is_not_wanted_or_in_a_dry_run(vo
         g->dm = "pairing";
         policy_rig_reload(g, NULL);
         buf_init(&json, 0);
-        dispatch_explain(g->dispatch, &in, &json);
+        dry_run_explain(g->dispatch, &in, &json);
         buf_release(&json);
         knock(g, "7", code);
 }

@@ -11,6 +11,7 @@
 
 #include "../lib/policy_rig.h"
 #include "base/clock.h"
+#include "dispatch/dry_run.h"
 
 static int setup(void **state)
 {
@@ -128,7 +129,7 @@ static void strangers_bots_and_dry_runs_leave_no_trace(void **state)
         g->dm = "everyone";
         policy_rig_reload(g, NULL);
         buf_init(&json, 0);
-        dispatch_explain(g->dispatch, &in, &json);
+        dry_run_explain(g->dispatch, &in, &json);
         buf_release(&json);
         assert_int_equal(persons_identity_count(g->policy->persons), 0);
         assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM identities"), 0);
@@ -352,12 +353,12 @@ static void two_accounts_become_one_person_by_a_code_typed_in_each(void **state)
         assert_true(person(g, "telegram", "7") > 0);
         assert_int_equal(person(g, "discord", "9"), person(g, "telegram", "7"));
         /* used up */
-        assert_non_null(strstr(policy_rig_dm(g, "dc", "10", line).notice, "This is no code"));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "10", line).notice, "This is not a code"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
         assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "I know already"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
         /* his own */
-        assert_non_null(strstr(policy_rig_dm(g, "tg", "7", line).notice, "This is no code"));
+        assert_non_null(strstr(policy_rig_dm(g, "tg", "7", line).notice, "This is not a code"));
         assert_true(policy_rig_dm(g, "tg", "7", "/linked list?").trigger);
         assert_true(policy_rig_group(g, "tg", "8", "/link").trigger ==
                     policy_rig_group(g, "tg", "8", "hello").trigger);
@@ -388,18 +389,18 @@ static void codes_cannot_be_guessed(void **state)
         add_rule(g, (struct access_rule){ .user = "discord:9" });
         for (int i = 0; i < LINK_TRIES; i++) {
                 out = policy_rig_dm(g, "dc", "9", "/link ABCD-2345");
-                assert_non_null(strstr(out.notice, "This is no code"));
+                assert_non_null(strstr(out.notice, "This is not a code"));
         }
         out = policy_rig_dm(g, "dc", "9", "/link ABCD-2345");
         assert_null(out.notice);
         assert_string_equal(out.reason, "the sender has typed too many codes (/link)");
         out = policy_rig_dm(g, "dc", "stranger", "/link ABCD-2345");
         assert_null(out.notice);
-        assert_string_equal(out.reason, "the code is nobody's (/link)");
+        assert_string_equal(out.reason, "no such code is waiting (/link)");
         add_rule(g, (struct access_rule){ .user = "discord:8", .deny = true });
         out = policy_rig_dm(g, "dc", "8", "/link ABCD-2345");
         assert_null(out.notice);
-        assert_non_null(strstr(out.reason, "keeps 'discord:8' out"));
+        assert_non_null(strstr(out.reason, "denies 'discord:8'"));
 }
 
 static void a_link_that_is_one_too_many_is_not_confirmed(void **state)

@@ -59,7 +59,7 @@ says 43 'hello again'
 next '"text":"hello again"'
 do_it access deny telegram:42
 says 43 'me too?'
-decided "keeps 'telegram:42' out"
+decided "denies 'telegram:42'"
 do_it persons unlink telegram:43
 do_it send tg/per-1 'You are out.'
 next 'You are out.'

@@ -1,23 +1,22 @@
 /*
- * access: who may talk to the bot of an adapter, and where.
+ * access: who may talk to the bot of an adapter, and where, as configured.
  *
- * Closed by default: what no list opens is shut. Five lists, as the settings write them:
+ * Closed by default. Five lists, as the settings write them:
  *
  *     block     beats everything, admins too
- *     admins    are let in everywhere
- *     dm        opens direct messages: "everyone", "none" or people; "pairing" gives strangers a
- *               code (pairing.h)
- *     channels  opens groups: channels where everybody may talk to the bot
- *     allow     opens both: people, roles, channels, guilds; "*" is everybody
+ *     admins    are allowed everywhere
+ *     dm        direct messages: "everyone", "none" or people; "pairing" gives strangers a code
+ *               (pairing.h)
+ *     channels  groups: channels in which everyone may talk to the bot
+ *     allow     both: people, roles, channels, guilds; "*" is everyone
  *
  * An entry is "user:ID", "person:ID" (persons.h), "role:ID", "channel:ID" or "guild:ID"; a plain id
- * is a user or a channel; "*" is any. A list that is not written and an empty one let nobody in.
- * There is one difference: where "dm" is not written, an allow of "*" opens direct messages too;
- * where it is, only people and roles that allow names are let in besides.
+ * is a user or a channel; "*" is any. A missing list and an empty one allow no one, with one
+ * difference: when "dm" is missing, an allow of "*" includes direct messages; when it is written,
+ * only the people and roles that allow names are allowed besides.
  *
- * Roles are the member "roles", a list of ids, of the event's metadata. Where that has
- * "rolesUnknown" instead, the platform could not tell them: then allow of a role lets nobody in,
- * and block of one keeps everybody out.
+ * Roles are the list "roles" of the event's metadata. "rolesUnknown" there means that the platform
+ * did not provide them: then allowing a role allows no one, and blocking a role blocks everyone.
  */
 #ifndef DISPATCH_ACCESS_ACCESS_H
 #define DISPATCH_ACCESS_ACCESS_H
@@ -37,32 +36,26 @@ struct access_lists {
         const struct setting_list *admins, *dm, *allow, *block, *channels;
 };
 
-/*
- * Is everything in the lists understood? When not: false, the key in *key, and what is wrong with
- * which entry in `why`.
- */
+/* False: the list in *key has an entry that makes no sense, explained in `why`. */
 bool access_validate(const struct access_lists *lists, const char **key, struct buf *why);
 
-/* Copies what it needs. Lists that access_check refuses open nothing. */
+/* Copies what it needs. Lists that access_validate refuses allow no one. */
 struct access *access_new(const struct access_lists *lists);
 void access_free(struct access *a);
-
-/* May the sender of this event be answered there? When not, `why` (may be NULL) gets a sentence. */
-bool access_allows(const struct access *a, const struct incoming *in, struct buf *why);
 /* Persons named in the lists follow merges; call it again after each. a may be NULL. */
 void access_resolve(struct access *a, const struct persons *persons);
-/* Is the sender, or the place, in "block"? `why` as above. */
+
+/* May the sender of this event be answered there? If not, `why` (may be NULL) gets a sentence. */
+bool access_allows(const struct access *a, const struct incoming *in, struct buf *why);
+/* Is the sender, or the chat, in "block"? `why` as above. */
 bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why);
+/* Admins are people: a channel with the id of an admin is none. */
+bool access_is_admin(const struct access *a, const struct incoming *in);
 /* Do strangers who write a direct message get a code? */
 bool access_pairs(const struct access *a);
-/*
- * Is the sender one of the admins? Admins are people: a channel that happens to have an admin's id
- * is not one.
- */
-bool access_is_admin(const struct access *a, const struct incoming *in);
-/* Is anybody let in at all? */
+/* Can anyone be allowed at all? */
 bool access_is_open(const struct access *a);
-/* "DMs from nobody but 1 admin; groups: none". */
+/* "DMs: 1 admin; groups: none". */
 void access_describe(const struct access *a, struct buf *out);
 
 #endif

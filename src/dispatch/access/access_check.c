@@ -4,68 +4,34 @@
 
 #include "dispatch/dispatch_private.h"
 
-/* In the words of the rule: "a rule keeps 'telegram:7' out (acr-3): spam". */
-static void say_denied(const struct access_rule *r, struct buf *why)
-{
-        if (r->user)
-                buf_addf(why, "access rule 'acr-%lld' keeps '%s' out", (long long)r->id, r->user);
-        else
-                buf_addf(why, "access rule 'acr-%lld' keeps person 'per-%lld' out",
-                         (long long)r->id, (long long)r->person);
-        if (r->reason)
-                buf_addf(why, ": %s", r->reason);
-}
-
 /*
- * "block" names ids of the adapter's own platform: another account there that is the same person is
- * kept out, too.
+ * "block" names ids of the adapter's own platform: another account there of the same person is
+ * blocked, too.
  */
 static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *in,
-                       const struct access_request *who, struct buf *why)
+                       const struct access_request *q, struct buf *why)
 {
         struct incoming as = *in;
 
-        for (size_t i = 0; i < who->identity_count; i++) {
-                as.sender_id = who->identities[i].user;
-                if (strcmp(who->identities[i].platform, a->platform) == 0 &&
+        for (size_t i = 0; a->access && i < q->identity_count; i++) {
+                as.sender_id = q->identities[i].user;
+                if (strcmp(q->identities[i].platform, a->platform) == 0 &&
                     access_blocks(a->access, &as, why))
                         return true;
         }
         return false;
 }
 
-static struct access_verdict judge_known(const struct runtime_policy *policy,
-                                         const struct dispatch_adapter *a,
-                                         const struct incoming *in,
-                                         const struct access_request *who, struct buf *why)
+/* "access rule 'acr-3' denies 'telegram:7': spam" */
+static void explain_deny(const struct access_rule *r, struct buf *why)
 {
-        const struct access_rule *r = NULL;
-        size_t before = why->len;
-
-        if (a->access && is_blocked(a, in, who, why))
-                return (struct access_verdict){ .outcome = ACCESS_DENIED };
-        if (policy)
-                r = access_rules_match(policy->access, who);
-        if (r && r->deny) {
-                say_denied(r, why);
-                return (struct access_verdict){ ACCESS_DENIED, r, r->message };
-        }
-        if (a->access && access_allows(a->access, in, why))
-                return (struct access_verdict){ .outcome = ACCESS_ALLOWED };
-        if (r) {
-                buf_truncate(why, before);
-                return (struct access_verdict){ .outcome = ACCESS_ALLOWED, .rule = r };
-        }
-        if (!a->access)
-                buf_addf(why, "adapter '%s' lets nobody in", a->name);
-        return (struct access_verdict){ .outcome = ACCESS_STRANGER };
-}
-
-static int64_t person_of(const struct runtime_policy *policy, const struct dispatch_adapter *a,
-                         const struct incoming *in)
-{
-        return policy && in->sender_id ? persons_lookup(policy->persons, a->platform, in->sender_id)
-                                       : 0;
+        buf_addf(why, "access rule 'acr-%lld' denies ", (long long)r->id);
+        if (r->user)
+                buf_addf(why, "'%s'", r->user);
+        else
+                buf_addf(why, "person 'per-%lld'", (long long)r->person);
+        if (r->reason)
+                buf_addf(why, ": %s", r->reason);
 }
 
 struct access_verdict access_check_sender(const struct runtime_policy *policy,
@@ -74,22 +40,40 @@ struct access_verdict access_check_sender(const struct runtime_policy *policy,
                                           struct buf *why)
 {
         struct identity all[PERSON_MAX_IDENTITIES + 1] = { { a->platform, in->sender_id } };
-        struct access_request who = { .adapter = a->name,
-                                      .dm = in->chat == CHAT_DM,
-                                      .identities = all,
-                                      .identity_count = 1,
-                                      .now_ms = now_ms };
+        struct access_request q = { .adapter = a->name,
+                                    .dm = in->chat == CHAT_DM,
+                                    .identities = all,
+                                    .identity_count = 1,
+                                    .now_ms = now_ms };
+        const struct access_rule *r;
         struct incoming known = *in;
+        size_t before = why->len;
 
         if (a->trusted)
-                return (struct access_verdict){ .outcome = ACCESS_ALLOWED };
+                return (struct access_verdict){ ACCESS_ALLOWED, NULL };
         if (policy && in->sender_id) {
-                who.person = known.person = person_of(policy, a, in);
-                who.identity_count +=
+                q.person = known.person =
+                        persons_lookup(policy->persons, a->platform, in->sender_id);
+                q.identity_count +=
                         persons_other_identities(policy->persons, a->platform, in->sender_id,
                                                  all + 1, PERSON_MAX_IDENTITIES);
         }
-        return judge_known(policy, a, &known, &who, why);
+        if (is_blocked(a, &known, &q, why))
+                return (struct access_verdict){ ACCESS_DENIED, NULL };
+        r = policy ? access_rules_match(policy->access, &q) : NULL;
+        if (r && r->deny) {
+                explain_deny(r, why);
+                return (struct access_verdict){ ACCESS_DENIED, r };
+        }
+        if (a->access && access_allows(a->access, &known, why))
+                return (struct access_verdict){ ACCESS_ALLOWED, NULL };
+        if (r) {
+                buf_truncate(why, before);
+                return (struct access_verdict){ ACCESS_ALLOWED, r };
+        }
+        if (!a->access)
+                buf_addf(why, "adapter '%s' allows no one", a->name);
+        return (struct access_verdict){ ACCESS_STRANGER, NULL };
 }
 
 bool access_check_event(const struct dispatch *d, const struct incoming *in,
@@ -107,6 +91,6 @@ bool access_check_is_admin(const struct runtime_policy *policy, const struct dis
 {
         struct incoming known = *in;
 
-        known.person = person_of(policy, a, in);
+        known.person = policy ? persons_lookup(policy->persons, a->platform, in->sender_id) : 0;
         return a->trusted || (a->access && access_is_admin(a->access, &known));
 }

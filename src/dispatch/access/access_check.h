@@ -1,12 +1,12 @@
 /*
- * judge: whether the sender of an event is let in. What keeps out comes first, whoever would let
- * in; nobody is let in whom nothing names.
+ * access_check: whether the sender of an event is allowed. Deny beats allow; a sender that nothing
+ * matches is a stranger. In this order:
  *
- *     block             of the adapter names him, or the place
- *     a deny rule       names him, his person, or another of his identities
- *     the adapter       admins, dm, channels, allow (access.h)
- *     an allow rule     names him or his person (access_rules.h)
- *     a stranger        everybody else
+ *     block          of the adapter names them, or the chat
+ *     a deny rule    names them, their person, or another identity of it (access_rules.h)
+ *     the adapter    allows them: admins, dm, channels, allow (access.h)
+ *     an allow rule  names them or their person
+ *     stranger
  */
 #ifndef DISPATCH_ACCESS_ACCESS_CHECK_H
 #define DISPATCH_ACCESS_ACCESS_CHECK_H
@@ -16,29 +16,20 @@
 #include "base/buf.h"
 #include "dispatch/dispatch.h"
 
-enum access_outcome { ACCESS_ALLOWED, ACCESS_STRANGER, ACCESS_DENIED };
-
 struct access_verdict {
-        enum access_outcome outcome;
-        const struct access_rule *rule; /* that decided; borrowed; NULL: none did */
-        /* of a deny rule: what he may be told; borrowed; may be NULL */
-        const char *message;
+        enum { ACCESS_ALLOWED, ACCESS_STRANGER, ACCESS_DENIED } outcome;
+        const struct access_rule *rule; /* that decided; borrowed; NULL: none */
 };
 
-/* policy may be NULL. Unless he is let in, `why` gets a sentence. Changes nothing. */
+/* policy may be NULL. Unless the sender is allowed, `why` gets a sentence. */
 struct access_verdict access_check_sender(const struct runtime_policy *policy,
                                           const struct dispatch_adapter *a,
                                           const struct incoming *in, int64_t now_ms,
                                           struct buf *why);
-
-/*
- * The same for an event, by what dispatch knows of its adapter. False when it knows no such
- * adapter.
- */
+/* The same on the event's adapter. False: dispatch knows no such adapter. */
 bool access_check_event(const struct dispatch *d, const struct incoming *in,
                         struct access_verdict *out, struct buf *why);
-
-/* May he change how the bot behaves? Where keys are shown everybody may. */
+/* May the sender change how the bot behaves? Everyone may on a trusted adapter. */
 bool access_check_is_admin(const struct runtime_policy *policy, const struct dispatch_adapter *a,
                            const struct incoming *in);
 

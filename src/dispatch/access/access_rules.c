@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "dispatch/people/persons.h"
+#include "dispatch/rules/pattern.h"
 #include "dispatch/rules/rules.h"
 #include "store/write_through.h"
 
@@ -156,7 +157,7 @@ static bool names(const struct access_entry *e, const struct identity *identity)
         if (e->platform_n > 0 && (strncmp(e->rule.user, platform, e->platform_n) != 0 ||
                                   platform[e->platform_n] != '\0'))
                 return false;
-        return identity->user && glob_match(e->pattern, identity->user);
+        return identity->user && pattern_glob(e->pattern, identity->user);
 }
 
 /* A deny beats an allow; else the first match stays. */

@@ -140,20 +140,14 @@ int reaction_limit_restore(struct reaction_limits *l, struct store_tx *tx, int64
         int rc;
 
         while ((rc = trigger_log_row_next_reaction(s, &row, err)) == 1) {
-                struct bus_event e = { .seq = row.seq,
-                                       .type = row.type,
-                                       .time_ms = row.time_ms,
-                                       .adapter = row.adapter,
-                                       .channel = row.channel,
-                                       .payload = row.payload };
                 struct error why;
-                struct incoming *in = incoming_parse(&e, &why);
+                struct incoming *in = incoming_from_row(&row, &why);
 
                 if (in)
-                        reaction_limit_count(l, in, e.time_ms);
+                        reaction_limit_count(l, in, row.time_ms);
                 else
                         log_warn("cannot read a reaction of the journal; it is not counted",
-                                 LOG_I("event", e.seq), LOG_S("why", why.text));
+                                 LOG_I("event", row.seq), LOG_S("why", why.text));
                 incoming_free(in);
         }
         return rc;

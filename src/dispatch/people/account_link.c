@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/human_code.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "dispatch/access/access_check.h"
@@ -11,18 +12,15 @@
 
 #define TRIERS_MAX 10000
 
-/* A code that waits for the other account. */
-struct offer {
+struct link_offer {
         char code[HUMAN_CODE_SIZE];
-        char *platform, *user;
+        struct identity owner; /* its strings are owned */
         int64_t until_ms;
 };
 
 struct account_links {
-        struct map by_code;        /* → struct offer */
-        struct offer *used;        /* the one that was redeemed last, for whoever borrowed it */
-        struct rate_limits *tries; /* how often an account has typed a code */
-        char shown[HUMAN_CODE_TEXT_SIZE];
+        struct map by_code;        /* → struct link_offer */
+        struct rate_limits *tries; /* codes typed by an account */
 };
 
 struct account_links *account_links_new(void)
@@ -34,12 +32,12 @@ struct account_links *account_links_new(void)
         return l;
 }
 
-static void offer_free(struct offer *o)
+static void offer_free(struct link_offer *o)
 {
         if (!o)
                 return;
-        free(o->platform);
-        free(o->user);
+        free((char *)o->owner.platform);
+        free((char *)o->owner.user);
         free(o);
 }
 
@@ -52,66 +50,8 @@ void account_links_free(struct account_links *l)
         for (size_t i = 0; map_each(&l->by_code, &i, NULL, &value);)
                 offer_free(value);
         map_release(&l->by_code);
-        offer_free(l->used);
         rate_limits_free(l->tries);
         free(l);
-}
-
-/* Drops what is over, and what this account had. At most LINK_CODES_MAX are looked at. */
-static void sweep(struct account_links *l, const struct identity *who, int64_t now_ms)
-{
-        const char *key;
-        void *value;
-
-        for (size_t i = 0; map_each(&l->by_code, &i, &key, &value);) {
-                const struct offer *o = value;
-
-                if (o->until_ms <= now_ms ||
-                    (strcmp(o->platform, who->platform) == 0 && strcmp(o->user, who->user) == 0))
-                        offer_free(map_remove(&l->by_code, key));
-        }
-}
-
-const char *account_link_offer(struct account_links *l, const struct identity *who, int64_t now_ms)
-{
-        struct offer *o;
-
-        sweep(l, who, now_ms);
-        if (l->by_code.count >= LINK_CODES_MAX)
-                return NULL;
-        o = mem_zalloc(sizeof(*o));
-        *o = (struct offer){ .platform = mem_strdup(who->platform),
-                             .user = mem_strdup(who->user),
-                             .until_ms = now_ms + LINK_VALID_MS };
-        human_code_new(o->code);
-        offer_free(map_put(&l->by_code, o->code, o));
-        return human_code_format(o->code, l->shown);
-}
-
-bool account_link_redeem(struct account_links *l, const char *text, int64_t now_ms,
-                         struct identity *owner)
-{
-        char code[HUMAN_CODE_SIZE];
-        struct offer *o = human_code_parse(text, code) ? map_remove(&l->by_code, code) : NULL;
-
-        if (!o)
-                return false;
-        offer_free(l->used);
-        l->used = o;
-        *owner = (struct identity){ o->platform, o->user };
-        return o->until_ms > now_ms;
-}
-
-bool account_link_count_try(struct account_links *l, const char *adapter, const char *user,
-                            int64_t now_ms)
-{
-        struct rate_key who = { .adapter = adapter, .channel = "", .sender = user };
-        struct turn_rate rate = { LINK_TRIES, LINK_VALID_MS / 1000 };
-
-        if (rate_limit_wait_ms(l->tries, &who, rate, now_ms) > 0)
-                return false;
-        rate_limit_count(l->tries, &who, rate, now_ms);
-        return true;
 }
 
 bool account_link_parse(const char *text, const char **code)
@@ -133,44 +73,98 @@ bool account_link_parse(const char *text, const char **code)
 
 /* ---- the guard ---- */
 
-static bool tell_code(struct matter *m, const struct identity *self)
+bool account_link_guard(struct evaluation *e)
 {
+        const struct incoming *in = e->in;
+        struct access_verdict v;
         const char *code;
+        struct buf why;
 
-        if (!command_is_heard(m))
-                return false;
-        code = account_link_offer(m->d->policy->links, self, m->now_ms);
-        if (code)
-                matter_notice(
-                        m,
-                        "Your code is %s. Within ten minutes, write \"/link %s\" to me from your "
-                        "other account, and I will know that both are you.",
-                        code, code);
-        persons_record(m->d->policy->persons, self->platform, m->in, m->now_ms, m->out);
-        return matter_refuse(m, code ? "a code for another account was told (/link)"
-                                     : "too many codes are under way (/link)");
+        if (!e->d->policy || e->adapter->trusted || in->sender_is_bot || !in->sender_id ||
+            in->chat != CHAT_DM || strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0 ||
+            !account_link_parse(in->text, &code))
+                return true;
+        buf_init(&why, 0);
+        v = access_check_sender(e->d->policy, e->adapter, in, e->now_ms, &why);
+        buf_release(&why);
+        /* the access guard refuses these */
+        if (v.outcome == ACCESS_DENIED || (v.outcome == ACCESS_STRANGER && *code == '\0'))
+                return true;
+        e->link_code = code;
+        e->is_stranger = v.outcome == ACCESS_STRANGER;
+        return evaluation_refuse(e, "it is the command /link");
 }
 
-static bool is_self(const struct identity *a, const struct identity *b)
+/* ---- carrying out ---- */
+
+static bool same_identity(const struct identity *a, const struct identity *b)
 {
         return strcmp(a->platform, b->platform) == 0 && strcmp(a->user, b->user) == 0;
 }
 
-static bool is_one_too_many(const struct persons *p, const struct identity *a,
-                            const struct identity *b)
+/* A new code, which replaces the account's previous one; NULL: too many wait. */
+static const struct link_offer *offer_new(struct account_links *l, const struct identity *owner,
+                                          int64_t now_ms)
 {
-        struct identity others[PERSON_MAX_IDENTITIES];
-        size_t n = persons_other_identities(p, a->platform, a->user, others, COUNT(others));
+        struct link_offer *o;
+        const char *key;
+        void *value;
 
-        n += persons_other_identities(p, b->platform, b->user, others, COUNT(others));
-        return n + 2 > PERSON_MAX_IDENTITIES;
+        for (size_t i = 0; map_each(&l->by_code, &i, &key, &value);) {
+                o = value;
+                if (o->until_ms <= now_ms || same_identity(&o->owner, owner))
+                        offer_free(map_remove(&l->by_code, key));
+        }
+        if (l->by_code.count >= LINK_CODES_MAX)
+                return NULL;
+        o = mem_zalloc(sizeof(*o));
+        o->owner = (struct identity){ mem_strdup(owner->platform), mem_strdup(owner->user) };
+        o->until_ms = now_ms + LINK_VALID_MS;
+        human_code_new(o->code);
+        offer_free(map_put(&l->by_code, o->code, o));
+        return o;
+}
+
+static void send_code(struct evaluation *e, const struct identity *self)
+{
+        struct runtime_policy *policy = e->d->policy;
+        const struct link_offer *o;
+        char text[HUMAN_CODE_TEXT_SIZE];
+
+        if (!command_is_within_rate(e))
+                return;
+        command_count(e);
+        persons_record(policy->persons, self->platform, e->in, e->now_ms, e->out);
+        o = offer_new(policy->links, self, e->now_ms);
+        if (!o) {
+                evaluation_refuse(e, "too many codes are waiting (/link)");
+                return;
+        }
+        human_code_format(o->code, text);
+        evaluation_notify(e,
+                          "Your code is %s. Within ten minutes, write \"/link %s\" to me from your "
+                          "other account, and I will know that both are you.",
+                          text, text);
+        evaluation_refuse(e, "a code for another account was sent (/link)");
+}
+
+static bool count_try(struct evaluation *e)
+{
+        struct account_links *l = e->d->policy->links;
+        struct rate_key key = { e->in->adapter, "", e->in->sender_id };
+        struct turn_rate rate = { LINK_TRIES, LINK_VALID_MS / 1000 };
+
+        if (rate_limit_wait_ms(l->tries, &key, rate, e->now_ms) > 0)
+                return false;
+        rate_limit_count(l->tries, &key, rate, e->now_ms);
+        return true;
 }
 
 /*
- * Whoever has an admin type his code would be an admin himself: admins begin a link, others finish
- * it.
+ * An admin who is made to type someone's code would make them an admin: admins begin a link, others
+ * finish it.
  */
-static bool is_admin_as_person(const struct dispatch *d, const struct identity *self)
+static bool is_admin_anywhere(const struct dispatch *d, const struct identity *self)
 {
         struct incoming in = { .person = persons_lookup(d->policy->persons, self->platform,
                                                         self->user) };
@@ -182,64 +176,76 @@ static bool is_admin_as_person(const struct dispatch *d, const struct identity *
         return false;
 }
 
-/* A stranger is told only that it worked: he cannot make us talk by guessing. */
-static bool use_code(struct matter *m, const struct identity *self, const char *code, bool stranger)
+static size_t count_identities(const struct persons *p, const struct identity *i)
 {
-        struct runtime_policy *policy = m->d->policy;
-        struct identity owner;
-        int64_t person;
+        struct identity others[PERSON_MAX_IDENTITIES];
 
-        if (!account_link_count_try(policy->links, m->in->adapter, self->user, m->now_ms))
-                return matter_refuse(m, "the sender has typed too many codes (/link)");
-        if (is_admin_as_person(m->d, self)) {
-                matter_notice(m,
-                              "This is an admin's account, and whoever gave you the code would "
-                              "become an admin. If it is your own, write /link here and type the "
-                              "new code there.");
-                return matter_refuse(m, "an admin takes no codes of others (/link)");
-        }
-        if (!account_link_redeem(policy->links, code, m->now_ms, &owner) || is_self(&owner, self)) {
-                if (!stranger)
-                        matter_notice(m,
-                                      "This is no code that waits for another account. Write /link "
-                                      "to me there, and type the code here within ten minutes.");
-                return matter_refuse(m, "the code is nobody's (/link)");
-        }
-        person = persons_lookup(policy->persons, self->platform, self->user);
-        if (person > 0 && person == persons_lookup(policy->persons, owner.platform, owner.user)) {
-                matter_notice(m, "I know already that both accounts are you.");
-                return matter_refuse(m, "both accounts are one person already (/link)");
-        }
-        if (is_one_too_many(policy->persons, self, &owner)) {
-                matter_notice(m, "I can remember at most %d accounts of one person.",
-                              PERSON_MAX_IDENTITIES);
-                return matter_refuse(m, "the two have more than %d accounts (/link)",
-                                     PERSON_MAX_IDENTITIES);
-        }
-        persons_link_sender(policy->persons, self->platform, m->in, &owner, m->now_ms, m->out);
-        matter_notice(m, "Done: I know now that this account and the one on %s are both you.",
-                      owner.platform);
-        return matter_refuse(m, "two accounts became one person (/link)");
+        return 1 + persons_other_identities(p, i->platform, i->user, others, COUNT(others));
 }
 
-bool is_no_link(struct matter *m)
+/* The code is valid and used up: merges the sender's person into the owner's. */
+static void link_accounts(struct evaluation *e, const struct identity *self,
+                          const struct identity *owner)
 {
-        struct identity self = { m->adapter->platform, m->in->sender_id };
-        const char *code;
-        struct access_verdict j;
-        struct buf why;
+        struct persons *persons = e->d->policy->persons;
+        int64_t person = persons_lookup(persons, self->platform, self->user);
 
-        if (!m->d->policy || m->adapter->trusted || m->in->sender_is_bot || !self.user ||
-            m->in->chat != CHAT_DM || strcmp(event_type(m->in), EVENT_MESSAGE_RECEIVED) != 0 ||
-            !account_link_parse(m->in->text, &code))
-                return true;
-        buf_init(&why, 0);
-        j = access_check_sender(m->d->policy, m->adapter, m->in, m->now_ms, &why);
-        buf_release(&why);
-        /* whoever may not speak is refused by the next guard */
-        if (j.outcome == ACCESS_DENIED || (j.outcome == ACCESS_STRANGER && *code == '\0'))
-                return true;
-        if (m->dry)
-                return matter_refuse(m, "it is the command /link");
-        return *code ? use_code(m, &self, code, j.outcome == ACCESS_STRANGER) : tell_code(m, &self);
+        if (person > 0 && person == persons_lookup(persons, owner->platform, owner->user)) {
+                evaluation_notify(e, "I know already that both accounts are you.");
+                evaluation_refuse(e, "both accounts are one person already (/link)");
+        } else if (count_identities(persons, self) + count_identities(persons, owner) >
+                   PERSON_MAX_IDENTITIES) {
+                evaluation_notify(e, "I can remember at most %d accounts of one person.",
+                                  PERSON_MAX_IDENTITIES);
+                evaluation_refuse(e, "the two have more than %d accounts (/link)",
+                                  PERSON_MAX_IDENTITIES);
+        } else {
+                persons_link_sender(persons, self->platform, e->in, owner, e->now_ms, e->out);
+                evaluation_notify(
+                        e, "Done: I know now that this account and the one on %s are both you.",
+                        owner->platform);
+                evaluation_refuse(e, "two accounts became one person (/link)");
+        }
+}
+
+static void redeem_code(struct evaluation *e, const struct identity *self)
+{
+        struct link_offer *o;
+        char code[HUMAN_CODE_SIZE];
+
+        if (!count_try(e)) {
+                evaluation_refuse(e, "the sender has typed too many codes (/link)");
+                return;
+        }
+        if (is_admin_anywhere(e->d, self)) {
+                evaluation_notify(e, "This is an admin's account, and the person who gave you the "
+                                     "code would become an admin. If the other account is your "
+                                     "own, write /link here and type the new code there.");
+                evaluation_refuse(e, "an admin redeems no codes of others (/link)");
+                return;
+        }
+        o = human_code_parse(e->link_code, code) ? map_remove(&e->d->policy->links->by_code, code)
+                                                 : NULL;
+        if (o && o->until_ms > e->now_ms && !same_identity(&o->owner, self)) {
+                link_accounts(e, self, &o->owner);
+        } else {
+                /* strangers get no answer, so that they cannot make the bot talk by guessing */
+                if (!e->is_stranger)
+                        evaluation_notify(
+                                e, "This is not a code that waits for another account. Write /link "
+                                   "to me there, and type the code here within ten minutes.");
+                evaluation_refuse(e, "no such code is waiting (/link)");
+        }
+        offer_free(o);
+}
+
+void account_link_run(struct evaluation *e)
+{
+        struct identity self = { e->adapter->platform, e->in->sender_id };
+
+        buf_clear(&e->d->reason);
+        if (*e->link_code)
+                redeem_code(e, &self);
+        else
+                send_code(e, &self);
 }

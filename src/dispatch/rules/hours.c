@@ -12,7 +12,7 @@
 
 static const char *const day_names[] = { "sun", "mon", "tue", "wed", "thu", "fri", "sat" };
 
-/* Reads "mon"; -1 when there is no day. */
+/* Reads "mon"; -1 when there is none. */
 static int parse_day(const char **text)
 {
         for (int i = 0; i < (int)COUNT(day_names); i++) {
@@ -24,16 +24,7 @@ static int parse_day(const char **text)
         return -1;
 }
 
-static void add_days(unsigned *days, int from, int to)
-{
-        for (int day = from;; day = (day + 1) % 7) {
-                *days |= 1u << day;
-                if (day == to)
-                        return;
-        }
-}
-
-/* "mon-fri,sun " up to the time. */
+/* Reads "mon-fri,sun " up to the time. */
 static int parse_days(const char **text, unsigned *days)
 {
         int from, to;
@@ -47,7 +38,8 @@ static int parse_days(const char **text, unsigned *days)
                 }
                 if (from < 0 || to < 0)
                         return -1;
-                add_days(days, from, to);
+                for (*days |= 1u << to; from != to; from = (from + 1) % 7)
+                        *days |= 1u << from;
         } while (**text == ',');
         if (**text != ' ')
                 return -1;
@@ -62,7 +54,7 @@ static int two_digits(const char *text)
         return (text[0] - '0') * 10 + (text[1] - '0');
 }
 
-/* "09:30" → 570. */
+/* Reads "09:30" as 570; -1 for a syntax error. */
 static int parse_minute(const char **text)
 {
         int hour = two_digits(*text),
@@ -88,16 +80,11 @@ int hours_parse(const char *text, struct hours *out)
         return out->to < 0 || *text || out->from == out->to ? -1 : 0;
 }
 
-static bool on_day(const struct hours *h, int day)
-{
-        return (h->days >> day & 1u) != 0;
-}
-
 bool hours_hold(const struct hours *h, struct moment m)
 {
+        bool today = h->days >> m.day & 1u, yesterday = h->days >> (m.day + 6) % 7 & 1u;
+
         if (h->from < h->to)
-                return on_day(h, m.day) && m.minute >= h->from && m.minute < h->to;
-        if (m.minute >= h->from)
-                return on_day(h, m.day);
-        return m.minute < h->to && on_day(h, (m.day + 6) % 7);
+                return today && m.minute >= h->from && m.minute < h->to;
+        return (today && m.minute >= h->from) || (yesterday && m.minute < h->to);
 }

@@ -1,10 +1,10 @@
 /*
- * hours: times of the day and the week at which a rule holds.
+ * hours: times of the day and the week at which a rule applies.
  *
  *     "09:00-17:00"   "mon-fri 09:00-17:00"   "sat,sun 10:00-14:00"   "22:00-06:00"
  *
- * The end is not part of it. A time that ends before it begins goes on after midnight and belongs
- * to the day on which it began. 24:00 is the end of a day.
+ * The end is exclusive. A range that ends before it begins continues after midnight and belongs to
+ * the day on which it began. 24:00 is the end of a day.
  */
 #ifndef DISPATCH_RULES_HOURS_H
 #define DISPATCH_RULES_HOURS_H
@@ -16,13 +16,13 @@ struct hours {
         int from, to;  /* minutes of the day */
 };
 
-/* A moment where the rule's clock is. */
+/* A time by the rule's clock. */
 struct moment {
         int day;    /* 0 is Sunday */
         int minute; /* of the day */
 };
 
-/* 0, or -1 when it is not understood. */
+/* 0, or -1 for a syntax error. */
 int hours_parse(const char *text, struct hours *out);
 bool hours_hold(const struct hours *h, struct moment m);
 

@@ -19,27 +19,16 @@ struct pattern {
         pcre2_match_context *context;
 };
 
-/*
- * No \C: it could cut a character in two. Invalid bytes never match, instead of making the match
- * fail.
- */
+/* No \C, which could cut a character in two. Invalid bytes never match instead of being errors. */
 #define OPTIONS \
         (PCRE2_UTF | PCRE2_UCP | PCRE2_CASELESS | PCRE2_NEVER_BACKSLASH_C | PCRE2_MATCH_INVALID_UTF)
-
-static int say(struct error *err, int code, size_t offset)
-{
-        PCRE2_UCHAR sentence[160];
-
-        if (pcre2_get_error_message(code, sentence, sizeof(sentence)) < 0)
-                sentence[0] = '\0';
-        return error_set(err, ERR_INVALID, "%s at offset %zu", (const char *)sentence, offset);
-}
 
 struct pattern *pattern_new(const char *text, struct error *err)
 {
         struct pattern *p;
         PCRE2_SIZE offset;
         pcre2_code *code;
+        PCRE2_UCHAR sentence[160] = "";
         int problem;
 
         if (strlen(text) > PATTERN_MAX_BYTES) {
@@ -49,7 +38,8 @@ struct pattern *pattern_new(const char *text, struct error *err)
         code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED, OPTIONS, &problem, &offset,
                              NULL);
         if (!code) {
-                say(err, problem, offset);
+                pcre2_get_error_message(problem, sentence, sizeof(sentence));
+                error_set(err, ERR_INVALID, "%s at offset %zu", (const char *)sentence, offset);
                 return NULL;
         }
         p = mem_zalloc(sizeof(*p));
@@ -80,4 +70,27 @@ int pattern_find(const struct pattern *p, const char *text)
         if (rc >= 0)
                 return 1;
         return rc == PCRE2_ERROR_NOMATCH ? 0 : -1;
+}
+
+bool pattern_glob(const char *glob, const char *text)
+{
+        const char *star = NULL, *resume = NULL; /* the last star, and where its run may grow */
+
+        while (*text) {
+                if (*glob == '*') {
+                        star = glob++;
+                        resume = text;
+                } else if (*glob == *text) {
+                        glob++;
+                        text++;
+                } else if (star) {
+                        glob = star + 1;
+                        text = ++resume;
+                } else {
+                        return false;
+                }
+        }
+        while (*glob == '*')
+                glob++;
+        return *glob == '\0';
 }

@@ -1,13 +1,15 @@
 /*
- * A rule as the configuration writes it: its settings, and what its texts are compiled to.
+ * A rule as written in the configuration: its settings, and how they are compiled.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "dispatch/rules/rule_compiled.h"
 #include "dispatch/rules/rules.h"
 
 #define LIST_MAX 100 /* patterns or hours of one condition */
+#define TOO_LONG "the list is longer than 100"
 
 static const char *const rule_modes[] = { "reply", "thread", "ambient", "silent", "off", NULL };
 static const char *const reply_places[] = { "thread", NULL };
@@ -17,46 +19,60 @@ static const char *const bot_policies[] = { "none", "mentions", "all", NULL };
 
 /* clang-format off */
 const struct setting rule_when_settings[] = {
-        { "adapter", SETTING_STRINGS, "[]", .at = AT(adapter), .help = "Names of adapters; `*` globs." },
-        { "platform", SETTING_STRINGS, "[]", .at = AT(platform), .help = "Kinds of platform, such as `telegram`." },
-        { "guild", SETTING_STRINGS, "[]", .at = AT(guild), .help = "Ids of guilds or workspaces; `*` globs." },
-        { "channel", SETTING_STRINGS, "[]", .at = AT(channel), .help = "Ids of channels or chats; `*` globs." },
-        { "thread", SETTING_STRINGS, "[]", .at = AT(thread), .help = "Ids of threads; `*` means any thread." },
+        { "adapter", SETTING_STRINGS, "[]", .at = AT(adapter),
+          .help = "Names of adapters; `*` globs." },
+        { "platform", SETTING_STRINGS, "[]", .at = AT(platform),
+          .help = "Kinds of platform, such as `telegram`." },
+        { "guild", SETTING_STRINGS, "[]", .at = AT(guild),
+          .help = "Ids of guilds or workspaces; `*` globs." },
+        { "channel", SETTING_STRINGS, "[]", .at = AT(channel),
+          .help = "Ids of channels or chats; `*` globs." },
+        { "thread", SETTING_STRINGS, "[]", .at = AT(thread),
+          .help = "Ids of threads; `*` means any thread." },
         { "event", SETTING_STRINGS, "[]", .at = AT(event),
-          .help = "Event types; without it only `message.received`, or `reaction.received` with `reaction`." },
+          .help = "Event types; without it only `message.received`, or `reaction.received` with "
+                  "`reaction`." },
         { "reaction", SETTING_STRINGS, "[]", .at = AT(reaction),
-          .help = "Emoji, or names of emoji, that a reaction may have; skin tones do not count; `*` is any." },
+          .help = "Emoji, or names of emoji, of a reaction; skin tones are ignored; `*` is any." },
         { "sender", SETTING_STRINGS, "[]", .at = AT(sender),
-          .help = "Ids of people, `*` globs; or `person:ID`, by any account. A bot whose id is written here in full is heard whatever `bots` says." },
+          .help = "Ids of people, `*` globs; or `person:ID`, by any account. A bot whose full id "
+                  "is listed is accepted whatever `bots` says." },
         { "role", SETTING_STRINGS, "[]", .at = AT(role),
-          .help = "Ids of roles, one of which the sender must have, on platforms that tell them; `*` globs." },
+          .help = "Ids of roles, one of which the sender must have, on platforms that have them; "
+                  "`*` globs." },
         { "bots", SETTING_CHOICE, "\"none\"", .choices = bot_policies, .at = AT(bots),
-          .help = "Which other bots are heard: `none`, those whose message addresses this one (`mentions`), or `all`." },
+          .help = "Which other bots are accepted: `none`, those whose message addresses this one "
+                  "(`mentions`), or `all`." },
         { "dm", SETTING_BOOL, "false", .at = AT(dm),
-          .help = "A direct message. `dm`, `mention`, `reply`, `conversation` and `mentionPattern` are alternatives: any of "
-                  "them is enough." },
-        { "mention", SETTING_BOOL, "false", .at = AT(mention), .help = "The message addresses the bot." },
+          .help = "A direct message. `dm`, `mention`, `reply`, `conversation` and "
+                  "`mentionPattern` are alternatives: one of them suffices." },
+        { "mention", SETTING_BOOL, "false", .at = AT(mention),
+          .help = "The message addresses the bot." },
         { "reply", SETTING_BOOL, "false", .at = AT(reply),
           .help = "The message answers one of the bot's messages." },
         { "conversation", SETTING_BOOL, "false", .at = AT(conversation),
-          .help = "The message goes on with a conversation: its sender has just talked with the bot there, or it is in a "
-                  "thread where somebody has (see `conversationSeconds` of the adapter)." },
+          .help = "The message continues a conversation: its sender has just talked with the bot "
+                  "there, or it is in a thread where someone has (see `conversationSeconds` of "
+                  "the adapter)." },
         { "mentionPattern", SETTING_STRINGS, "[]", .at = AT(mention_pattern),
-          .help = "Regular expressions (PCRE2, case does not count); a text with one of them counts as a mention." },
+          .help = "Regular expressions (PCRE2, ignoring case); a text that matches one counts as "
+                  "a mention." },
         { "text", SETTING_STRINGS, "[]", .at = AT(text),
-          .help = "Regular expressions (PCRE2, case does not count), one of which the text must have." },
+          .help = "Regular expressions (PCRE2, ignoring case), one of which the text must match." },
         { "hours", SETTING_STRINGS, "[]", .at = AT(hours),
-          .help = "When it holds: `09:00-17:00`, `mon-fri 09:00-17:00`, `sat,sun 22:00-06:00`." },
+          .help = "When the rule applies: `09:00-17:00`, `mon-fri 09:00-17:00`, "
+                  "`sat,sun 22:00-06:00`." },
         { "timezone", SETTING_STRING, "null", 1, 100, .at = AT(timezone),
-          .help = "Whose clock `hours` means, such as `Europe/Berlin`; without it the system's." },
+          .help = "The time zone of `hours`, such as `Europe/Berlin`; without it the system's." },
         SETTING_END,
 };
 
 static const struct setting rate_settings[] = {
         { "turns", SETTING_INT, "-1", -1, 1000, .at = offsetof(struct turn_rate, turns),
-          .help = "Turns one person may cause in one channel within the time; 0: no limit, -1: as the adapter says." },
+          .help = "Turns one person may cause in one channel within the time; 0: no limit, -1: "
+                  "the adapter's." },
         { "seconds", SETTING_INT, "-1", -1, 86400, .at = offsetof(struct turn_rate, seconds),
-          .help = "The time in which they are counted; -1: as the adapter says." },
+          .help = "The time in which they are counted; -1: the adapter's." },
         SETTING_END,
 };
 
@@ -71,30 +87,36 @@ const struct setting rule_settings[] = {
         { "name", SETTING_STRING, "null", 1, 200, .at = AT(name),
           .help = "Shown in logs and explanations; without it the rule's number." },
         { "when", SETTING_GROUP, "{}", .group = rule_when_settings, .at = 0,
-          .help = "Conditions that must hold together; a list means any of its members." },
+          .help = "Conditions that must all hold; a list means any of its members." },
         { "agent", SETTING_STRING, "null", 1, 100, .at = AT(agent),
-          .help = "Who answers; without it the adapter's agent." },
+          .help = "The agent that answers; without it the adapter's." },
         { "mode", SETTING_CHOICE, "\"reply\"", .choices = rule_modes, .at = AT(mode_text),
-          .help = "`reply` answers; `thread` answers in a thread begun at the message; `ambient` reads along in the channels it "
-                  "names and answers only when there is something to say; `silent` asks the agent and posts nothing; `off` "
-                  "stays silent and ends the search." },
+          .help = "`reply` answers; `thread` answers in a thread begun at the message; `ambient` "
+                  "reads along in the channels it names and answers only when there is something "
+                  "to say; `silent` runs the agent and posts nothing; `off` answers nothing and "
+                  "ends the search for a rule." },
         { "reply", SETTING_CHOICE, "null", .choices = reply_places, .at = AT(reply_in),
-          .help = "`thread`: another way to write `\"mode\": \"thread\"`." },
+          .help = "`thread`: the same as `\"mode\": \"thread\"`." },
         { "history", SETTING_INT, "25", 1, 100, .at = AT(history),
-          .help = "`ambient`: how many messages of the channel the agent reads, fresh from the platform." },
+          .help = "`ambient`: how many messages of the channel the agent sees, fetched from the "
+                  "platform." },
         { "prompt", SETTING_STRING, "null", 1, 20000, .at = AT(prompt),
-          .help = "Said to the agent before the conversation; `ambient` has one that reads the room when none is written." },
+          .help = "Goes to the agent before the conversation; without it `ambient` has one that "
+                  "reads the room." },
         { "silence", SETTING_STRINGS, "[]", .at = AT(silence),
-          .help = "Answers that mean there is nothing to say and are not posted, besides an empty one, `[SILENT]` and "
-                  "`no action needed`; `ambient` has a longer list of its own when none is written." },
+          .help = "Answers that mean there is nothing to say and are not posted, besides an empty "
+                  "one, `[SILENT]` and `no action needed`; without it `ambient` has a longer "
+                  "list." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
-          .help = "Wait this long for further messages of the same person before answering; -1: as the adapter says." },
+          .help = "Wait this long for further messages of the same person before answering; -1: "
+                  "the adapter's." },
         { "debounceMaxMs", SETTING_INT, "-1", -1, 3600000, .at = AT(debounce_max_ms),
-          .help = "However many messages follow, the answer is not put off longer than this; -1: as the adapter says." },
+          .help = "The longest wait, however many messages follow; -1: the adapter's." },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),
           .help = "How many turns one person may cause." },
         { "maxAgeSeconds", SETTING_INT, "-1", -1, 31536000, .at = AT(max_age_seconds),
-          .help = "Older messages are marked expired, not answered; 0: no limit, -1: as the adapter says." },
+          .help = "Older messages are marked expired and not answered; 0: no limit, -1: the "
+                  "adapter's." },
         { "budget", SETTING_GROUP, "{}", .group = budget_settings, .at = AT(budget),
           .help = "What the turns of this rule may cost." },
         SETTING_END,
@@ -105,23 +127,28 @@ static const struct setting *const rule_tables[] = { rule_settings, NULL };
 
 /* ---- reading ---- */
 
-static int mistake(const struct settings_source *src, const char *path, const char *key,
-                   struct error *err, const char *what)
-{
-        char *at = mem_printf("%s.%s", path, key);
+/* Where a rule is read from; path is that of the rule. */
+struct rule_source {
+        const struct settings_source *src;
+        const char *path;
+};
 
-        settings_error(src, at, err, "%s", what);
+static int mistake(const struct rule_source *s, const char *key, struct error *err,
+                   const char *what)
+{
+        char *at = mem_printf("%s.%s", s->path, key);
+
+        settings_error(s->src, at, err, "%s", what);
         free(at);
         return -1;
 }
 
-/* "reply": "thread" is a mode in other words; and who reads along says where. */
-static int settle_mode(const struct settings_source *src, const char *path, struct rule *r,
-                       struct error *err)
+/* "reply": "thread" is another way to write the mode; ambient rules must name their channels. */
+static int read_mode(const struct rule_source *s, struct rule *r, struct error *err)
 {
         r->off = !reply_mode_parse(r->mode_text, &r->mode); /* the only other choice */
         if (r->reply_in && (r->off || !reply_mode_answers(r->mode)))
-                return mistake(src, path, "reply", err,
+                return mistake(s, "reply", err,
                                "goes together with mode 'reply' and 'thread' only");
         if (r->reply_in) {
                 free(r->mode_text);
@@ -129,115 +156,83 @@ static int settle_mode(const struct settings_source *src, const char *path, stru
                 r->mode = MODE_THREAD;
         }
         if (r->mode == MODE_AMBIENT && !r->channel.set && !r->thread.set && !r->guild.set)
-                return mistake(
-                        src, path, "mode", err,
-                        "'ambient' reads along where 'when' says: name its 'channel' ('*' is every one)");
+                return mistake(s, "mode", err,
+                               "'ambient' reads along where 'when' says: name its 'channel' "
+                               "('*' is every one)");
         return 0;
 }
 
-/* A list of texts whose elements have to be understood one by one. */
-struct list_place {
-        const struct settings_source *src;
-        const char *path; /* of the rule */
-        const char *key;
-        const struct setting_list *list;
-};
-
-static int bad_element(const struct list_place *p, size_t i, struct error *err, const char *why)
+static int bad_element(const struct rule_source *s, const char *key,
+                       const struct setting_list *list, size_t i, struct error *err,
+                       const char *why)
 {
-        char *one = mem_printf("%s.when.%s", p->path, p->key),
+        char *one = mem_printf("%s.when.%s", s->path, key),
              *element = mem_printf("%s[%zu]", one, i);
-        /* a single value may stand without brackets */
-        bool listed = settings_source_line(p->src, element) > 0;
+        /* a single value may be written without brackets */
+        bool listed = settings_source_line(s->src, element) > 0;
 
-        settings_error(p->src, listed ? element : one, err, "'%.100s': %s", p->list->items[i], why);
+        settings_error(s->src, listed ? element : one, err, "'%.100s': %s", list->items[i], why);
         free(one);
         free(element);
         return -1;
 }
 
-static int check_length(const struct list_place *p, struct error *err)
-{
-        return p->list->count <= LIST_MAX
-                       ? 0
-                       : bad_element(p, LIST_MAX, err, "the list is longer than 100");
-}
-
-static int compile_patterns(const struct list_place *p, struct pattern ***out, struct error *err)
+static int compile_patterns(const struct rule_source *s, const char *key,
+                            const struct setting_list *list, struct pattern ***out,
+                            struct error *err)
 {
         struct error why;
 
-        if (check_length(p, err) < 0)
-                return -1;
-        *out = mem_array(p->list->count, sizeof(struct pattern *));
-        for (size_t i = 0; i < p->list->count; i++) {
-                (*out)[i] = pattern_new(p->list->items[i], &why);
+        if (list->count > LIST_MAX)
+                return bad_element(s, key, list, LIST_MAX, err, TOO_LONG);
+        *out = mem_array(list->count, sizeof(**out));
+        for (size_t i = 0; i < list->count; i++) {
+                (*out)[i] = pattern_new(list->items[i], &why);
                 if (!(*out)[i])
-                        return bad_element(p, i, err, why.text);
+                        return bad_element(s, key, list, i, err, why.text);
         }
         return 0;
 }
 
-static int compile_hours(const struct list_place *p, struct hours **out, struct error *err)
+static int compile_hours(const struct rule_source *s, struct rule *r, struct error *err)
 {
-        if (check_length(p, err) < 0)
-                return -1;
-        *out = mem_array(p->list->count, sizeof(**out));
-        for (size_t i = 0; i < p->list->count; i++) {
-                if (hours_parse(p->list->items[i], &(*out)[i]) < 0)
+        const struct setting_list *list = &r->hours;
+        struct error why;
+
+        if (list->count > LIST_MAX)
+                return bad_element(s, "hours", list, LIST_MAX, err, TOO_LONG);
+        r->compiled->hours = mem_array(list->count, sizeof(*r->compiled->hours));
+        for (size_t i = 0; i < list->count; i++) {
+                if (hours_parse(list->items[i], &r->compiled->hours[i]) < 0)
                         return bad_element(
-                                p, i, err,
+                                s, "hours", list, i, err,
                                 "expected hours such as '09:00-17:00' or 'mon-fri 09:00-17:00'");
         }
+        r->compiled->zone = r->timezone ? timezone_new(r->timezone, &why) : NULL;
+        if (r->timezone && !r->compiled->zone)
+                return mistake(s, "when.timezone", err, why.text);
         return 0;
-}
-
-static int find_zone(const struct settings_source *src, const char *path, struct rule *r,
-                     struct error *err)
-{
-        struct error why;
-        char *at;
-
-        if (!r->timezone)
-                return 0;
-        r->compiled->zone = timezone_new(r->timezone, &why);
-        if (r->compiled->zone)
-                return 0;
-        at = mem_printf("%s.when.timezone", path);
-        settings_error(src, at, err, "%s", why.text);
-        free(at);
-        return -1;
-}
-
-static int compile(const struct settings_source *src, const char *path, struct rule *r,
-                   struct error *err)
-{
-        r->compiled = mem_zalloc(sizeof(*r->compiled));
-        if (compile_patterns(&(struct list_place){ src, path, "text", &r->text },
-                             &r->compiled->text, err) < 0 ||
-            compile_patterns(
-                    &(struct list_place){ src, path, "mentionPattern", &r->mention_pattern },
-                    &r->compiled->mention, err) < 0 ||
-            compile_hours(&(struct list_place){ src, path, "hours", &r->hours },
-                          &r->compiled->hours, err) < 0)
-                return -1;
-        return find_zone(src, path, r, err);
 }
 
 int rule_read_at(struct settings_source *src, const char *path, const json_t *object,
                  struct rule *out, struct error *err)
 {
+        struct rule_source s = { src, path };
+        struct rule_compiled *compiled = mem_zalloc(sizeof(*compiled));
         int rc;
 
         memset(out, 0, sizeof(*out));
         rc = settings_read(src, path, object, rule_tables, NULL, out, err);
-        if (rc == 0)
-                rc = settle_mode(src, path, out, err);
-        if (rc == 0)
-                rc = compile(src, path, out, err);
-        if (rc < 0)
+        out->compiled = compiled;
+        if (rc < 0 || read_mode(&s, out, err) < 0 ||
+            compile_patterns(&s, "text", &out->text, &compiled->text, err) < 0 ||
+            compile_patterns(&s, "mentionPattern", &out->mention_pattern, &compiled->mention, err) <
+                    0 ||
+            compile_hours(&s, out, err) < 0) {
                 rule_release(out);
-        return rc;
+                return -1;
+        }
+        return 0;
 }
 
 int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
@@ -263,7 +258,7 @@ void rule_rename_aliases(json_t *rule)
                 json_t *value = json_object_get(when, names[i][0]);
 
                 if (!value || json_object_get(when, names[i][1]))
-                        continue; /* both: a mistake, and told as one */
+                        continue; /* both: left to be reported as a mistake */
                 if (!json_is_null(value))
                         json_object_set(when, names[i][1], value);
                 json_object_del(when, names[i][0]);

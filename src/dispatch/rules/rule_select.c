@@ -1,6 +1,6 @@
 /*
- * Which rule decides about an event, and which agent answers; and what holds where no rule speaks
- * about the adapter.
+ * Which rule decides about an event, and which agent answers; and what happens where no rule
+ * concerns the adapter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,23 +8,19 @@
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
 
-/* ---- which rules can concern an adapter ---- */
-
-static void index_adapter(struct dispatch *d, struct dispatch_adapter *a)
-{
-        free(a->rules);
-        a->rules = mem_array(d->rule_count, sizeof(*a->rules));
-        a->rule_count = 0;
-        for (size_t i = 0; i < d->rule_count; i++) {
-                if (rule_concerns(&d->rules[i], a->name, a->platform))
-                        a->rules[a->rule_count++] = &d->rules[i];
-        }
-}
-
 void rule_select_index(struct dispatch *d)
 {
-        for (size_t i = 0; i < d->adapter_count; i++)
-                index_adapter(d, &d->adapters[i]);
+        for (size_t i = 0; i < d->adapter_count; i++) {
+                struct dispatch_adapter *a = &d->adapters[i];
+
+                free(a->rules);
+                a->rules = mem_array(d->rule_count, sizeof(*a->rules));
+                a->rule_count = 0;
+                for (size_t k = 0; k < d->rule_count; k++) {
+                        if (rule_concerns(&d->rules[k], a->name, a->platform))
+                                a->rules[a->rule_count++] = &d->rules[k];
+                }
+        }
         map_release(&d->rules_by_name);
         for (size_t i = 0; i < d->rule_count; i++) {
                 if (!map_get(&d->rules_by_name, d->rules[i].name))
@@ -32,124 +28,91 @@ void rule_select_index(struct dispatch *d)
         }
 }
 
-static const struct rule *first_match(const struct dispatch_adapter *a, struct situation *s)
+/* Software that has shown a key may name the agent; then no rule is tried. */
+static bool names_agent(const struct evaluation *e)
 {
-        for (size_t i = 0; i < a->rule_count; i++) {
-                if (rule_matches(a->rules[i], s, NULL))
-                        return a->rules[i];
-        }
-        return NULL;
+        return e->in->agent && e->adapter->trusted;
 }
 
-/* ---- who answers ---- */
-
-/* Software that has shown a key may name the agent it wants; rules then have nothing to choose. */
-static bool is_asked_by_name(const struct matter *m)
+const char *rule_select_agent(const struct evaluation *e)
 {
-        return m->in->agent && m->adapter->trusted;
+        if (names_agent(e))
+                return e->in->agent;
+        if (e->rule && e->rule->agent)
+                return e->rule->agent;
+        return e->adapter->agent ? e->adapter->agent : e->d->only_agent;
 }
 
-const char *rule_select_agent(const struct matter *m)
+/* Fills the decision of an event that triggers. */
+static bool trigger(struct evaluation *e)
 {
-        if (is_asked_by_name(m))
-                return m->in->agent;
-        if (m->rule && m->rule->agent)
-                return m->rule->agent;
-        return m->adapter->agent ? m->adapter->agent : m->d->only_agent;
-}
+        const struct dispatch_adapter *a = e->adapter;
+        const struct rule *r = e->rule;
+        struct turn_rate rate = guard_turn_rate(a, r);
+        struct decision *out = e->out;
 
-/* People write in bursts; they do not react in bursts, nor fill in commands. */
-static int64_t debounce_of(const struct matter *m)
-{
-        if (m->in->is_command)
-                return 0;
-        if (m->rule && m->rule->debounce_ms >= 0)
-                return m->rule->debounce_ms;
-        return reaction_limit_applies(m->in) ? 0 : m->adapter->debounce_ms;
-}
-
-static bool say_trigger(struct matter *m)
-{
-        const struct dispatch_adapter *a = m->adapter;
-        const struct rule *r = m->rule;
-        struct decision *out = m->out;
-
-        out->agent = rule_select_agent(m);
+        out->agent = rule_select_agent(e);
         if (!out->agent)
-                return matter_refuse(
-                        m,
+                return evaluation_refuse(
+                        e,
                         "several agents are configured and neither %s nor adapter '%s' names one",
                         r ? "the rule" : "a rule", a->name);
-        out->turns = guard_rate(a, r).turns;
-        out->turns_seconds = guard_rate(a, r).seconds;
-        out->debounce_ms = debounce_of(m);
+        out->turns = rate.turns;
+        out->turns_seconds = rate.seconds;
+        /* people write in bursts, but they do not react or fill in commands in bursts */
+        if (e->in->is_command)
+                out->debounce_ms = 0;
+        else if (r && r->debounce_ms >= 0)
+                out->debounce_ms = r->debounce_ms;
+        else
+                out->debounce_ms = reaction_limit_applies(e->in) ? 0 : a->debounce_ms;
         out->debounce_max_ms =
                 r && r->debounce_max_ms >= 0 ? r->debounce_max_ms : a->debounce_max_ms;
-        rule_policy_fill(m);
-        conversation_name(m);
+        rule_policy_fill(e);
+        decision_session_assign(e);
         return true;
 }
 
-/* ---- what decides ---- */
-
-static bool decide_by_rule(struct matter *m)
+static bool decide_without_rules(struct evaluation *e)
 {
-        m->out->rule = m->rule->name;
-        if (m->rule->off)
-                return matter_refuse(m, "rule '%s' says off", m->rule->name);
-        return say_trigger(m);
-}
+        const struct incoming *in = e->in;
 
-/* What holds where no rule speaks about the adapter. */
-static bool decide_by_default(struct matter *m)
-{
-        const struct incoming *in = m->in;
-
-        if (strcmp(event_type(in), EVENT_MESSAGE_RECEIVED) != 0)
-                return matter_refuse(m, "event '%s' triggers only by a rule that names it",
-                                     event_type(in));
+        if (strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0)
+                return evaluation_refuse(e, "event '%s' triggers only by a rule that names it",
+                                         e->type);
         if (in->sender_is_bot)
-                return matter_refuse(m, "the sender is a bot");
-        if (!m->adapter->trusted && in->chat != CHAT_DM && !in->is_mention && !in->is_reply &&
-            !m->live)
-                return matter_refuse(m, "not addressed to the bot: neither DM, mention%s",
-                                     m->window_seconds > 0 ? ", reply nor part of a conversation"
-                                                           : " nor reply");
-        return say_trigger(m);
+                return evaluation_refuse(e, "the sender is a bot");
+        if (!e->adapter->trusted && in->chat != CHAT_DM && !in->is_mention && !in->is_reply &&
+            !e->live_session)
+                return evaluation_refuse(e, "not addressed to the bot: neither DM, mention%s",
+                                         e->session_seconds > 0
+                                                 ? ", reply nor part of a conversation"
+                                                 : " nor reply");
+        return trigger(e);
 }
 
-/*
- * With rules, what they do not match is not answered. A trusted adapter that no rule is about keeps
- * answering all the same: rules for a group chat should not silence the terminal.
- */
-static bool default_applies(const struct matter *m)
+bool rule_select_guard(struct evaluation *e)
 {
-        return m->d->rule_count == 0 || (m->adapter->trusted && m->adapter->rule_count == 0);
-}
+        const struct dispatch_adapter *a = e->adapter;
 
-bool rule_select_passes(struct matter *m)
-{
-        if (is_asked_by_name(m))
-                return say_trigger(m);
-        m->rule = first_match(m->adapter, &m->situation);
-        if (m->rule)
-                return decide_by_rule(m);
-        if (default_applies(m))
-                return decide_by_default(m);
-        return matter_refuse(m, "no rule matched: %zu tried", m->d->rule_count);
-}
-
-/* ---- backlog ---- */
-
-bool age_passes(struct matter *m)
-{
-        bool by_rule = m->rule && m->rule->max_age_seconds >= 0;
-        int64_t most = by_rule ? m->rule->max_age_seconds : m->adapter->max_age_seconds;
-
-        if (most <= 0 || m->in->time_ms <= 0 || m->now_ms - m->in->time_ms <= most * 1000)
-                return true;
-        m->out->expired = true;
-        return matter_refuse(m, "it is older than the %lld seconds %s '%s' allows", (long long)most,
-                             by_rule ? "rule" : "adapter",
-                             by_rule ? m->rule->name : m->adapter->name);
+        if (names_agent(e))
+                return trigger(e);
+        e->rule = NULL;
+        for (size_t i = 0; i < a->rule_count && !e->rule; i++) {
+                if (rule_matches(a->rules[i], &e->context, NULL))
+                        e->rule = a->rules[i];
+        }
+        if (e->rule) {
+                e->out->rule = e->rule->name;
+                if (e->rule->off)
+                        return evaluation_refuse(e, "rule '%s' says off", e->rule->name);
+                return trigger(e);
+        }
+        /*
+         * With rules, only what they match is answered. A trusted adapter that no rule concerns
+         * keeps answering: rules for a group chat should not silence the terminal.
+         */
+        if (e->d->rule_count == 0 || (a->trusted && a->rule_count == 0))
+                return decide_without_rules(e);
+        return evaluation_refuse(e, "no rule matched: %zu tried", e->d->rule_count);
 }

@@ -1,60 +1,83 @@
 /*
- * rules: the conditions of a rule, each a row of one table.
+ * rules: what a rule says, and whether it matches an event.
  *
- * A further condition is a field of struct rule, a row of rule_when_settings (rule_conf.c), and a
- * row of the table in rules.c; the evaluator and the explanations follow by themselves.
+ * A new condition is a field of struct rule, a row of rule_when_settings (rule_conf.c) and a row of
+ * the table in rules.c; the evaluator and the explanations need no change.
  */
 #ifndef DISPATCH_RULES_RULES_H
 #define DISPATCH_RULES_RULES_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
-#include "base/timezone.h"
-#include "dispatch/dispatch.h"
-#include "dispatch/rules/hours.h"
-#include "dispatch/rules/pattern.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "dispatch/limits/rate_limit.h"
+#include "road/incoming.h"
+#include "road/reply_policy.h"
 
-/* What the lists of text become when the rule is read. */
-struct rule_compiled {
-        struct pattern **text, **mention; /* as many as the lists have */
-        struct hours *hours;
-        struct time_zone *zone; /* NULL: the system's */
-};
-
-/* An event as rules see it. */
 struct persons;
-struct situation {
-        const struct incoming *in;
-        bool conversation;             /* it goes on with a conversation (windows.h) */
-        const struct persons *persons; /* who is who; NULL: nobody knows */
-        const char *platform;          /* of the adapter */
-        json_t *metadata;              /* parsed when the first rule needs it */
-        bool looked;
+struct rule_compiled;
+
+/*
+ * One element of "rules". All conditions must hold; a list means any of its members; dm, mention,
+ * reply, conversation and mentionPattern are alternatives. `*` globs.
+ */
+struct rule {
+        char *name;
+        struct setting_list adapter, platform, guild, channel, thread, event, sender, role,
+                reaction;
+        struct setting_list text, mention_pattern; /* regular expressions */
+        struct setting_list hours;
+        char *timezone; /* NULL: the system's */
+        char *bots;     /* "none", "mentions" or "all" */
+        bool dm, mention, reply, conversation;
+        char *agent;
+        char *mode_text, *reply_in; /* as written; mode and off are their meaning */
+        enum reply_mode mode;
+        bool off; /* no agent answers, and no later rule is tried */
+        int64_t history;
+        char *prompt; /* may be NULL */
+        struct setting_list silence;
+        int64_t debounce_ms, debounce_max_ms; /* each -1: the adapter's */
+        int64_t max_age_seconds;              /* -1: the adapter's */
+        struct turn_rate rate;                /* each member -1: the adapter's */
+        struct {
+                double usd_per_day; /* 0: no limit */
+        } budget;
+        struct rule_compiled *compiled;
 };
-void situation_init(struct situation *s, const struct incoming *in);
-void situation_release(struct situation *s);
 
-/* Does the text match the pattern? `*` stands for any run of bytes, everything else for itself. */
-bool glob_match(const char *pattern, const char *text);
-/* The same emoji, whatever the skin tone? */
-bool same_emoji(const char *a, const char *b);
-
-/* As rule_read, for an object anywhere; a rule without a name has none. */
+/* An element of the file's list; without a name it is called by its number. */
+int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
+              struct error *err);
+/* As rule_read, for an object at any path; the name may stay NULL. */
 int rule_read_at(struct settings_source *src, const char *path, const json_t *object,
                  struct rule *out, struct error *err);
-
-/*
- * What other gateways call some conditions (triggerEvents, triggerReactions,
- * triggerMentionPatterns) gets our names; for rules that come over the API.
- */
+void rule_release(struct rule *r);
+/* Renames conditions as other gateways call them (triggerEvents, ...), for rules over the API. */
 void rule_rename_aliases(json_t *rule);
+/* for schema and documentation */
+extern const struct setting rule_settings[], rule_when_settings[];
 
-/*
- * Do all conditions hold? When not and `why` is given, the first that does not is explained there.
- */
-bool rule_matches(const struct rule *r, struct situation *s, struct buf *why);
+/* An event and what rules may want to know about it. */
+struct rule_context {
+        const struct incoming *in;
+        const char *platform;          /* of the adapter */
+        const struct persons *persons; /* NULL: none are known */
+        bool in_session;               /* the event continues a conversation (chat_sessions.h) */
+        json_t *metadata;              /* parsed when the first rule needs it */
+        bool parsed;
+};
+void rule_context_release(struct rule_context *c);
+
+/* Do all conditions hold? If not, `why` (may be NULL) gets the first that does not. */
+bool rule_matches(const struct rule *r, struct rule_context *c, struct buf *why);
 /* Do the conditions about the connection (adapter, platform) hold, whatever the event is? */
 bool rule_concerns(const struct rule *r, const char *adapter, const char *platform);
+/* Are they the same emoji, whatever the skin tone? */
+bool rule_same_emoji(const char *a, const char *b);
 
 #endif
