@@ -72,7 +72,7 @@ static void a_merge_keeps_rules_and_history(void **state)
                 r, "POST", PERSONS "/merge",
                 "{\"sourcePersonId\":\"per-2\",\"targetPersonId\":\"per-1\",\"reason\":\"asked\"}",
                 200, "\"id\":\"per-1\",\"displayName\":\"Ann\"");
-        say(r, "api", "7", "Ann", "hi", "access rule 'acr-1' keeps person 'per-2' out");
+        say(r, "api", "7", "Ann", "hi", "access rule 'acr-1' denies person 'per-2'");
         say(r, "terminal", "9", "Ann", "hi", "re: hi");
         api_rig_expect(r, "GET", PERSONS "/per-2", NULL, 200, "\"id\":\"per-1\"");
         api_rig_expect(r, "GET", PERSONS "/per-2", NULL, 200, "\"aliases\":[\"per-2\"]");
