@@ -27,7 +27,7 @@ json_t *file_read_json(const char *path, size_t max);
  * or -1 with errno set and the old file in place.
  */
 int file_replace(const char *path, const char *text);
-/* As file_replace, with a newline behind the line; syncs the directory, too. */
+/* As file_replace, with a newline after the line; also syncs the directory. */
 int file_write_line(const char *path, const char *line, struct error *err);
 /* Makes a directory (0700) and those above it. An existing one is left as it is. */
 int file_make_dirs(const char *path, struct error *err);
