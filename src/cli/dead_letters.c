@@ -9,6 +9,8 @@
 #include "cli/print.h"
 #include "cli/resource.h"
 #include "road/report/row_json.h"
+#include "rows/delivery_row.h"
+#include "rows/turn_row.h"
 
 /* ---- list ---- */
 
@@ -67,40 +69,39 @@ static void print_letters(const struct args *a, const json_t *items)
                        : "");
 }
 
-static int add_rows(struct store_stmt *s, const char *kind, const char *prefix, struct buf *json,
-                    struct error *err)
-{
-        int rc;
-
-        while ((rc = store_step(s, err)) == 1) {
-                jsonw_open(json, '{');
-                row_json_id(json, "id", prefix, store_col_int(s, 0));
-                jsonw_str(json, "kind", kind);
-                if (strcmp(kind, "turn") == 0) {
-                        show_turn(json, kind, s);
-                } else {
-                        show_delivery_begin(json, kind, s);
-                        show_delivery_end(json);
-                }
-                jsonw_close(json, '}');
-        }
-        return rc;
-}
-
+/* Writes the list as the API does: deliveries, then turns, newest first. */
 static int read_all(struct store_tx *tx, void *arg, struct error *err)
 {
+        static const enum turn_state failed = TURN_FAILED;
+        struct store_stmt *s = delivery_row_list(
+                tx, &(struct delivery_filter){ .dead = true, .limit = INT64_MAX });
+        struct delivery_row delivery;
+        struct turn_row turn;
         struct buf *json = arg;
+        int rc;
 
         buf_clear(json);
         jsonw_open(json, '[');
-        if (add_rows(store_prepare(tx, SHOW_DELIVERY
-                                   "WHERE d.state IN ('failed', 'unknown') ORDER BY d.id DESC"),
-                     "delivery", "dlv-", json, err) < 0 ||
-            add_rows(store_prepare(tx, SHOW_TURN "WHERE t.state = 'failed' ORDER BY t.id DESC"),
-                     "turn", "trn-", json, err) < 0)
+        while ((rc = delivery_row_next(s, &delivery, err)) == 1) {
+                jsonw_open(json, '{');
+                row_json_id(json, "id", "dlv-", delivery.id);
+                jsonw_str(json, "kind", "delivery");
+                row_json_delivery_begin(json, "delivery", &delivery);
+                row_json_delivery_end(json);
+                jsonw_close(json, '}');
+        }
+        if (rc < 0)
                 return -1;
+        s = turn_row_list(tx, &(struct turn_filter){ .state = &failed, .limit = INT64_MAX });
+        while ((rc = turn_row_next(s, &turn, err)) == 1) {
+                jsonw_open(json, '{');
+                row_json_id(json, "id", "trn-", turn.id);
+                jsonw_str(json, "kind", "turn");
+                row_json_turn(json, "turn", &turn);
+                jsonw_close(json, '}');
+        }
         jsonw_close(json, ']');
-        return 0;
+        return rc;
 }
 
 static int fetch_offline(const char *dir, json_t *items)
