@@ -53,7 +53,10 @@ static void channel_history_names_people_by_platform_id(void **state)
         static const char expected[] =
                 "{\"messages\":[{\"type\":\"system\",\"content\":\"Read the "
                 "room.\"},{\"type\":\"human\",\"content\":\"we should play "
-                "Catan\",\"name\":\"discord:80351110224678912\"},{\"type\":\"ai\",\"content\":\"nice\"},{\"type\":\"human\",\"content\":\"yes!\",\"name\":\"discord:7\"}],\"source\":\"discord\",\"conversationId\":\"discord-channel-5\"}";
+                "Catan\",\"name\":\"discord:80351110224678912\"},{\"type\":\"ai\","
+                "\"content\":\"nice\"},{\"type\":\"human\",\"content\":\"yes!\","
+                "\"name\":\"discord:7\"}],\"source\":\"discord\","
+                "\"conversationId\":\"discord-channel-5\"}";
         struct agent_rig *b = *state;
         struct fake_turn t;
         const char *request;
@@ -87,7 +90,8 @@ static void common_reply_shapes_are_read(void **state)
                   ERR_NONE },
                 { JSON("{\"response\":\"two\"}"), "two", ERR_NONE },
                 { JSON("{\"message\":\"three\"}"), "three", ERR_NONE },
-                { JSON("{\"messages\":[{\"type\":\"human\",\"content\":\"q\"},{\"type\":\"ai\",\"content\":\"four\"}]}"),
+                { JSON("{\"messages\":[{\"type\":\"human\",\"content\":\"q\"},{\"type\":\"ai\","
+                       "\"content\":\"four\"}]}"),
                   "four", ERR_NONE },
                 { JSON("{\"content\":\"[SILENT]\"}"), "", ERR_NONE },
                 { JSON("{\"content\":\"\"}"), "", ERR_NONE },

@@ -40,7 +40,8 @@ static int setup(void **state)
         path = scratch_path(b->dir, "bad.txt");
         f = fopen(path, "w");
         assert_non_null(f);
-        fputs("when half*\n  piece \"half \"\n  fail net It broke.\nwhen *\n  fail net It is down.\n",
+        fputs("when half*\n  piece \"half \"\n  fail net It broke.\n"
+              "when *\n  fail net It is down.\n",
               f);
         fclose(f);
         free(path);
@@ -201,7 +202,9 @@ static void the_cost_of_failed_agents_is_counted(void **state)
                   "Content-Type: application/json\r\n"
                   "Connection: close\r\n"
                   "\r\n"
-                  "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50}}",
+                  "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
+                  "\"content\":\"\"},\"finish_reason\":\"length\"}],"
+                  "\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":50}}",
                   .end = FAKE_CLOSE }
         };
         struct agent_rig *b = *state;

@@ -149,7 +149,8 @@ static void every_kind_of_agent_sends_the_configured_session(void **state)
         } rows[] = {
                 { "webhook", "url", "", "\"sessionId\":\"telegram:tg:7:-100\"" },
                 { "webhook", "url",
-                  ", \"mode\": \"fire-and-forget\", \"format\": \"openclaw\", \"sessionKeys\": true",
+                  ", \"mode\": \"fire-and-forget\", \"format\": \"openclaw\", "
+                  "\"sessionKeys\": true",
                   "\"sessionKey\":\"hook:telegram:tg:7:-100\"" },
                 { "agent-chat", "url", "", "\"conversationId\":\"telegram:tg:7:-100\"" },
                 { "agno", "url", ", \"id\": \"a\"", "session_id=telegram%3Atg%3A7%3A-100&" },

@@ -146,7 +146,8 @@ static void the_request_is_a_form_with_session_and_user(void **state)
         assert_has(request, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-");
         assert_has(
                 request,
-                "message=Read%20the%20room.%0A%0A%5BAnn%5D%3A%20what%20%26%20when%3F&stream=true&session_id=discord-channel-9&user_id=discord%3A7");
+                "message=Read%20the%20room.%0A%0A%5BAnn%5D%3A%20what%20%26%20when%3F&stream=true&"
+                "session_id=discord-channel-9&user_id=discord%3A7");
         fake_turn_release(&t);
 }
 

@@ -145,11 +145,16 @@ static void without_streaming_there_are_no_deltas(void **state)
 
 static void an_anthropic_stream_is_read(void **state)
 {
-        static const char body[] = SSE_HEAD EVENT(
-                "{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5}}}")
-                EVENT("{\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}")
-                        EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}")
-                                EVENT("{\"type\":\"message_stop\"}");
+        /* clang-format off */
+        static const char body[] =
+                SSE_HEAD
+                EVENT("{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":5}}}")
+                EVENT("{\"type\":\"content_block_delta\","
+                      "\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}")
+                EVENT("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},"
+                      "\"usage\":{\"output_tokens\":2}}")
+                EVENT("{\"type\":\"message_stop\"}");
+        /* clang-format on */
         static const struct fake_answer script[] = { { body, .end = FAKE_CLOSE } };
         struct agent_rig *b = *state;
         struct fake_turn t;
@@ -202,13 +207,11 @@ static void the_prompt_has_history_and_names_of_a_group(void **state)
         t.run.history_count = COUNT(history);
         fake_turn_start(&t, b->agents);
         fake_turn_await(&t, b->loop);
-        assert_has(
-                fake_server_request(b->server, 0),
-                "\"messages\":[{\"role\":\"user\",\"content\":\"[Ben : root  ]: one\\n"
-                "\\n"
-                "[Cara]: "
-                "two\"},{\"role\":\"assistant\",\"content\":\"three\"},{\"role\":\"user\",\"content\":\"[Ann]: "
-                "[attached: image cat.jpg]\"}]");
+        assert_has(fake_server_request(b->server, 0),
+                   "\"messages\":["
+                   "{\"role\":\"user\",\"content\":\"[Ben : root  ]: one\\n\\n[Cara]: two\"},"
+                   "{\"role\":\"assistant\",\"content\":\"three\"},"
+                   "{\"role\":\"user\",\"content\":\"[Ann]: [attached: image cat.jpg]\"}]");
         fake_turn_release(&t);
 }
 
@@ -223,13 +226,15 @@ struct failing {
         const char *record; /* part of the record */
 };
 
-#define OVERLOADED \
-        EVENT("{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}")
+#define OVERLOADED                                                            \
+        EVENT("{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"," \
+              "\"message\":\"Overloaded\"}}")
 
 /* clang-format off */
 static const struct failing failing[] = {
         { "rate limit", "openai",
-          { "HTTP/1.1 429 Too Many\r\nRetry-After: 45\r\nx-request-id: req-7\r\nContent-Length: 59\r\n\r\n"
+          { "HTTP/1.1 429 Too Many\r\nRetry-After: 45\r\nx-request-id: req-7\r\n"
+            "Content-Length: 59\r\n\r\n"
             "{\"error\":{\"type\":\"requests\",\"message\":\"slow down, friend\"}}" },
           ERR_LIMIT, "The model is busy right now (rate limit). Please try again in 45 s.",
           "HTTP 429 (request req-7): requests: slow down, friend" },
@@ -238,42 +243,61 @@ static const struct failing failing[] = {
             "{\"error\":{\"type\":\"insufficient_quota\",\"message\":\"pay\"}}",
             .end = FAKE_CLOSE },
           ERR_REFUSED, "no credit left", "insufficient_quota: pay" },
-        { "server error", "openai", { "HTTP/1.1 500 Oops\r\n" NO_BODY }, ERR_NET, "has a problem right now (HTTP 500)", "HTTP 500" },
+        { "server error", "openai", { "HTTP/1.1 500 Oops\r\n" NO_BODY },
+          ERR_NET, "has a problem right now (HTTP 500)", "HTTP 500" },
         { "bad key", "openai",
           { "HTTP/1.1 401 No\r\nConnection: close\r\n\r\n"
-            "{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Incorrect API key: " KEY "\"}}",
+            "{\"error\":{\"type\":\"invalid_request_error\","
+            "\"message\":\"Incorrect API key: " KEY "\"}}",
             .end = FAKE_CLOSE },
           ERR_REFUSED, "refused our key", "HTTP 401: invalid_request_error" },
         { "echoed key", "openai",
-          { "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n{\"error\":{\"message\":\"bad header " KEY "\"}}", .end = FAKE_CLOSE },
+          { "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
+            "{\"error\":{\"message\":\"bad header " KEY "\"}}",
+            .end = FAKE_CLOSE },
           ERR_INVALID, "did not accept the request", "bad header " },
-        { "no such model", "openai", { "HTTP/1.1 404 No\r\n" NO_BODY }, ERR_MISSING, "was not found", "HTTP 404" },
+        { "no such model", "openai", { "HTTP/1.1 404 No\r\n" NO_BODY },
+          ERR_MISSING, "was not found", "HTTP 404" },
         { "too long", "openai",
           { "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
             "{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"m\",\"type\":\"t\"}}",
             .end = FAKE_CLOSE },
           ERR_INVALID, "too long for the model", "context_length_exceeded" },
-        { "redirect", "openai", { "HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\n" NO_BODY }, ERR_PROTOCOL,
-          "could not be understood", "HTTP 302" },
-        { "malformed stream", "openai", { SSE_HEAD "data: {nonsense\n\n", .end = FAKE_KEEP }, ERR_PROTOCOL,
-          "could not be understood", "HTTP 200" },
-        { "malformed after text", "openai", { SSE_HEAD CHUNK("Half") "data: {nonsense\n\n", .end = FAKE_KEEP }, ERR_PROTOCOL,
-          "Half\n\n(The answer breaks off here. The model's answer could not be understood.", "4 bytes of text" },
-        { "cut before text", "openai", { SSE_HEAD, .end = FAKE_CLOSE }, ERR_NET, "cannot be reached", "ended before the answer did" },
-        { "cut after text", "openai", { SSE_HEAD CHUNK("Half an"), .end = FAKE_CLOSE }, ERR_NET,
-          "Half an\n\n(The answer breaks off here. The connection to the model was lost.)", "7 bytes of text" },
-        { "reset after text", "openai",
-          { "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n" CHUNK("Half an"), .end = FAKE_CLOSE },
-          ERR_NET, "Half an\n\n(The answer breaks off here.", "7 bytes of text" },
-        { "error in stream", "anthropic", { SSE_HEAD OVERLOADED, .end = FAKE_CLOSE }, ERR_LIMIT,
-          "busy right now (overloaded)", "overloaded_error: Overloaded" },
-        { "empty answer", "openai", { SSE_HEAD LAST DONE, .end = FAKE_CLOSE }, ERR_PROTOCOL, "empty answer", "the answer is empty" },
-        { "not even JSON", "openai", { "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>" },
+        { "redirect", "openai",
+          { "HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\n" NO_BODY },
+          ERR_PROTOCOL, "could not be understood", "HTTP 302" },
+        { "malformed stream", "openai",
+          { SSE_HEAD "data: {nonsense\n\n", .end = FAKE_KEEP },
           ERR_PROTOCOL, "could not be understood", "HTTP 200" },
-        { "silence", "openai", { SSE_HEAD CHUNK("Half"), .end = FAKE_KEEP }, ERR_TIMEOUT,
-          "Half\n\n(The answer breaks off here. The model took too long", "4 bytes of text" },
-        { "no answer at all", "openai", { NULL, .end = FAKE_KEEP }, ERR_TIMEOUT, "took too long", "no answer" },
-        { "closed without an answer", "openai", { NULL, .end = FAKE_CLOSE }, ERR_NET, "cannot be reached", "no answer" },
+        { "malformed after text", "openai",
+          { SSE_HEAD CHUNK("Half") "data: {nonsense\n\n", .end = FAKE_KEEP },
+          ERR_PROTOCOL,
+          "Half\n\n(The answer breaks off here. The model's answer could not be understood.",
+          "4 bytes of text" },
+        { "cut before text", "openai", { SSE_HEAD, .end = FAKE_CLOSE },
+          ERR_NET, "cannot be reached", "ended before the answer did" },
+        { "cut after text", "openai", { SSE_HEAD CHUNK("Half an"), .end = FAKE_CLOSE },
+          ERR_NET, "Half an\n\n(The answer breaks off here. The connection to the model was lost.)",
+          "7 bytes of text" },
+        { "reset after text", "openai",
+          { "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n"
+            CHUNK("Half an"),
+            .end = FAKE_CLOSE },
+          ERR_NET, "Half an\n\n(The answer breaks off here.", "7 bytes of text" },
+        { "error in stream", "anthropic", { SSE_HEAD OVERLOADED, .end = FAKE_CLOSE },
+          ERR_LIMIT, "busy right now (overloaded)", "overloaded_error: Overloaded" },
+        { "empty answer", "openai", { SSE_HEAD LAST DONE, .end = FAKE_CLOSE },
+          ERR_PROTOCOL, "empty answer", "the answer is empty" },
+        { "not even JSON", "openai",
+          { "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>" },
+          ERR_PROTOCOL, "could not be understood", "HTTP 200" },
+        { "silence", "openai", { SSE_HEAD CHUNK("Half"), .end = FAKE_KEEP },
+          ERR_TIMEOUT, "Half\n\n(The answer breaks off here. The model took too long",
+          "4 bytes of text" },
+        { "no answer at all", "openai", { NULL, .end = FAKE_KEEP },
+          ERR_TIMEOUT, "took too long", "no answer" },
+        { "closed without an answer", "openai", { NULL, .end = FAKE_CLOSE },
+          ERR_NET, "cannot be reached", "no answer" },
 };
 /* clang-format on */
 

@@ -14,18 +14,21 @@
 static const char openai_stream[] =
         ": a comment\r\n\r\n"
         "data: "
-        "{\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":"
+        "{\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},"
+        "\"finish_reason\":"
         "null}]}\n\n"
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Gr\xc3\xbc\xc3\x9f "
         "\"},\"finish_reason\":null}],\"usage\":null}\n"
         "\n"
         "data: "
-        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\ud83d\\ude00\"},\"finish_reason\":null}]}\n"
+        "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\\ud83d\\ude00\"},"
+        "\"finish_reason\":null}]}\n"
         "\n"
         "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n"
         "\n"
         "data: "
-        "{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"total_tokens\":13}}\n"
+        "{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,"
+        "\"total_tokens\":13}}\n"
         "\n"
         "data: [DONE]\n"
         "\n";
@@ -33,11 +36,13 @@ static const char openai_stream[] =
 static const char anthropic_stream[] =
         "event: message_start\n"
         "data: "
-        "{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"content\":[],\"usage\":{\"input_tokens\":7,"
+        "{\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"content\":[],"
+        "\"usage\":{\"input_tokens\":7,"
         "\"cache_read_input_tokens\":2,\"output_tokens\":1}}}\n\n"
         "event: content_block_start\n"
         "data: "
-        "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}"
+        "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\","
+        "\"text\":\"\"}}"
         "\n\n"
         "event: ping\ndata: {\"type\": \"ping\"}\n\n"
         "event: content_block_delta\n"
@@ -56,7 +61,8 @@ static const char anthropic_stream[] =
         "\n"
         "event: message_delta\n"
         "data: "
-        "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n"
+        "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},"
+        "\"usage\":{\"output_tokens\":4}}\n"
         "\n"
         "event: message_stop\n"
         "data: {\"type\":\"message_stop\"}\n"
@@ -132,13 +138,19 @@ static void whole_answers_are_read(void **state)
                 enum llm_stop stop;
         } rows[] = {
                 { &openai_wire,
-                  "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}",
+                  "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},"
+                  "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,"
+                  "\"completion_tokens\":1}}",
                   "Hi", LLM_STOPPED },
                 { &openai_wire,
-                  "{\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"No.\"},\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}",
+                  "{\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"No.\"},"
+                  "\"finish_reason\":\"length\"}],\"usage\":{\"prompt_tokens\":3,"
+                  "\"completion_tokens\":1}}",
                   "No.", LLM_LENGTH },
                 { &anthropic_wire,
-                  "{\"type\":\"message\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},{\"type\":\"text\",\"text\":\"Hi\"}],\"stop_reason\":\"refusal\",\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}",
+                  "{\"type\":\"message\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\"},"
+                  "{\"type\":\"text\",\"text\":\"Hi\"}],\"stop_reason\":\"refusal\","
+                  "\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}",
                   "Hi", LLM_FILTERED },
         };
 
@@ -174,7 +186,8 @@ static void garbage_is_a_protocol_failure(void **state)
                 { &anthropic_wire,
                   "event: error\n"
                   "data: "
-                  "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n"
+                  "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\","
+                  "\"message\":\"Overloaded\"}}\n"
                   "\n",
                   ERR_LIMIT, "Overloaded" },
         };
@@ -194,7 +207,8 @@ static void garbage_is_a_protocol_failure(void **state)
 static void unusual_valid_answers_do_no_harm(void **state)
 {
         static const char huge_counts[] =
-                "{\"content\":[],\"usage\":{\"input_tokens\":9223372036854775807,\"cache_read_input_tokens\":9223372036854775807}}";
+                "{\"content\":[],\"usage\":{\"input_tokens\":9223372036854775807,"
+                "\"cache_read_input_tokens\":9223372036854775807}}";
         static const char *const bodies[] = { "{}",
                                               "{\"choices\":7}",
                                               "{\"choices\":[]}",

@@ -13,17 +13,18 @@
 #include "agent_rig.h"
 #include "base/json.h"
 
-#define OK                                                                  \
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: " \
-        "close\r\n\r\n{\"ok\":true,\"runId\":\"r-1\"}"
+#define OK                                                                               \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" \
+        "{\"ok\":true,\"runId\":\"r-1\"}"
 #define PLAIN(s, t) "HTTP/1.1 " s "\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n" t
-#define FORGET                                                                                               \
-        "\"mode\": \"fire-and-forget\", \"format\": \"openclaw\", \"apiKey\": \"claw-token\", \"retryMs\": " \
-        "1"
+#define FORGET                                                      \
+        "\"mode\": \"fire-and-forget\", \"format\": \"openclaw\", " \
+        "\"apiKey\": \"claw-token\", \"retryMs\": 1"
 #define SSE      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 #define CHUNK(t) "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"" t "\"}}]}\n\n"
-#define LAST \
-        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+#define LAST                                                                              \
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" \
+        "data: [DONE]\n\n"
 
 static void talk(struct agent_rig *b, struct fake_turn *t, const char *type, const char *key,
                  const char *path, const char *more, const struct fake_answer *script, size_t count)

@@ -16,11 +16,12 @@
 #define SECRET "a-webhook-secret"
 #define JSON(body) \
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" body
-#define TEXT(body) \
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" body
-#define HTML                                                         \
-        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: " \
-        "close\r\n\r\n<html><body>Welcome</body></html>"
+#define TEXT(body)                                                       \
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n" \
+        "Connection: close\r\n\r\n" body
+#define HTML                                                                      \
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" \
+        "<html><body>Welcome</body></html>"
 #define STATUS(s) "HTTP/1.1 " s "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 #define QUICK     ", \"retryMs\": 1"
 
@@ -272,7 +273,8 @@ static void parts_beyond_the_limit_join_the_last(void **state)
 static char *large(const char *json)
 {
         return mem_printf(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s%*s",
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n"
+                "%s%*s",
                 strlen(json) + 300 * 1024, json, 300 * 1024, "");
 }
 
@@ -356,7 +358,8 @@ static void a_turn_may_end_while_its_reply_is_being_parsed(void **state)
 static void tokens_and_cost_of_the_metadata_are_recorded(void **state)
 {
         static const struct fake_answer script[] = {
-                { JSON("{\"reply\":\"ok\",\"metadata\":{\"runId\":\"r\",\"cost\":{\"inputTokens\":120,\"outputTokens\":30},\"costUsd\":0.0125}}"),
+                { JSON("{\"reply\":\"ok\",\"metadata\":{\"runId\":\"r\","
+                       "\"cost\":{\"inputTokens\":120,\"outputTokens\":30},\"costUsd\":0.0125}}"),
                   .end = FAKE_CLOSE }
         };
         struct fake_turn t;
@@ -389,7 +392,8 @@ static void unreadable_responses_are_failures(void **state)
                 { JSON("{\"parts\": [7]}"), ERR_PROTOCOL, "could not be understood", "part 1" },
                 { "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nConnection: close\r\n\r\nPNG",
                   ERR_PROTOCOL, "could not be understood", "image/png" },
-                { "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+                { "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n"
+                  "Content-Length: 0\r\n\r\n",
                   ERR_PROTOCOL, "did not accept", "HTTP 302" },
                 { STATUS("401 Unauthorized"), ERR_REFUSED, "did not accept the request (HTTP 401)",
                   "HTTP 401" },

@@ -156,8 +156,8 @@ static unsigned chat_abilities(const struct agent *a)
 
 const struct agent_ops agent_chat_agent = {
         .type = "agent-chat",
-        .help = "An agent behind `POST {url}/api/agent/chat` with `X-API-Key`; each request carries "
-                "the last messages.",
+        .help = "An agent behind `POST {url}/api/agent/chat` with `X-API-Key`; each request "
+                "carries the last messages.",
         .can = AGENT_BATCHES | AGENT_CANCELS | AGENT_HISTORY,
         .settings = settings,
         .conf_size = sizeof(struct http_agent_conf),

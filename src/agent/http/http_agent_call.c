@@ -163,9 +163,9 @@ static void take_reply(struct http_agent_call *c, const struct http_agent_reply 
                 finish_late(c, got, err->kind, err->text);
         } else if (!got) {
                 fail(c, err->kind, EFFECT_POSSIBLE,
-                     err->kind == ERR_LIMIT
-                             ? TOO_LONG
-                             : "The agent's answer could not be understood. Please tell the operator.",
+                     err->kind == ERR_LIMIT ? TOO_LONG
+                                            : "The agent's answer could not be understood. "
+                                              "Please tell the operator.",
                      err->text);
         } else if (c->status == 202 && !got->given && c->owner->wire->replies &&
                    !is_silent(c->run)) {
