@@ -47,12 +47,6 @@ void call_headers_secret(struct call_headers *h, const char *prefix, const struc
                 call_headers_add(h, "%s%s", prefix, secret_reveal(s));
 }
 
-void call_headers_list(struct call_headers *h, const struct setting_list *lines)
-{
-        for (size_t i = 0; i < lines->count; i++)
-                call_headers_add(h, "%s", lines->items[i]);
-}
-
 const char *call_headers_key(const struct turn_run *run, char out[CALL_HEADERS_KEY_SIZE])
 {
         snprintf(out, CALL_HEADERS_KEY_SIZE, "%s-%s", run->key, run->trace ? run->trace : "");

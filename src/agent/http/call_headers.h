@@ -28,8 +28,6 @@ void call_headers_add(struct call_headers *h, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 /* prefix is all but the value: "Authorization: Bearer ". NULL secret: no line. */
 void call_headers_secret(struct call_headers *h, const char *prefix, const struct secret *s);
-/* Lines of the configuration, checked by call_headers_check. */
-void call_headers_list(struct call_headers *h, const struct setting_list *lines);
 /*
  * The idempotency key of a turn: "trn-7-" and the trace id. Another database counts turns from 1
  * again, so the number alone could match another turn in an agent's memory.

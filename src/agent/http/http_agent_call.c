@@ -9,9 +9,9 @@
  *          └───► LATE       at the deadline: the turn ends with a notice, the call goes on, and its
  *                           reply follows
  *
- * A request that may have been acted upon is never sent again: neither after a timeout nor after a
- * lost connection. The call lives in run->agent_data until the turn ends and, when late, in the
- * agent's list after that.
+ * A silent turn posts nothing, so it has no reply URL and is never late. A request that may have
+ * been acted upon is never sent again: neither after a timeout nor after a lost connection. The
+ * call lives in run->agent_data until the turn ends and, when late, in the agent's list after that.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,12 +62,6 @@ static void call_free(struct http_agent_call *c)
         call_headers_release(&c->headers);
         buf_release(&c->body);
         free(c);
-}
-
-/* The rule posts nothing, so nothing may come later either. */
-static bool is_silent(const struct turn_run *run)
-{
-        return run->mode == MODE_SILENT;
 }
 
 /* ---- the end of a call ---- */
@@ -168,7 +162,7 @@ static void take_reply(struct http_agent_call *c, const struct http_agent_reply 
                                               "Please tell the operator.",
                      err->text);
         } else if (c->status == 202 && !got->given && c->owner->wire->replies &&
-                   !is_silent(c->run)) {
+                   c->run->mode != MODE_SILENT) {
                 c->state = CALL_EXPECTING;
                 timer_start(c->timer, c->owner->conf->reply_seconds * 1000);
                 turn_progress(c->run, "the agent is working on it");
@@ -271,24 +265,6 @@ static void fail_unanswered(struct http_agent_call *c, const struct http_result 
                      "The connection to the agent was lost. Please try again.", why);
 }
 
-static void on_deadline(struct http_agent_call *c)
-{
-        const struct http_agent *h = c->owner;
-        char why[80];
-
-        if (c->state == CALL_EXPECTING) {
-                fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE, TOO_SLOW,
-                     "it accepted the request, but no reply reached the reply URL in time");
-        } else if (!h->fire_and_forget && h->deliver_late && !is_silent(c->run) &&
-                   h->late_count < HTTP_AGENT_LATE_MAX) {
-                outlive_turn(c);
-        } else {
-                snprintf(why, sizeof(why), "no response within %" PRId64 " ms",
-                         h->conf->timeout_ms);
-                fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE, TOO_SLOW, why);
-        }
-}
-
 /* ---- the request ---- */
 
 static void on_head(void *arg, struct http_call *call, int status)
@@ -385,14 +361,26 @@ static void ask(struct http_agent_call *c)
         call_headers_release(&headers);
 }
 
+/* The end of a pause, or the deadline. */
 static void on_time(void *arg)
 {
         struct http_agent_call *c = arg;
+        const struct http_agent *h = c->owner;
+        char why[80];
 
-        if (c->state == CALL_PAUSING)
+        if (c->state == CALL_PAUSING) {
                 ask(c);
-        else
-                on_deadline(c);
+        } else if (c->state == CALL_EXPECTING) {
+                fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE, TOO_SLOW,
+                     "it accepted the request, but no reply reached the reply URL in time");
+        } else if (!h->fire_and_forget && h->deliver_late && c->run->mode != MODE_SILENT &&
+                   h->late_count < HTTP_AGENT_LATE_MAX) {
+                outlive_turn(c);
+        } else {
+                snprintf(why, sizeof(why), "no response within %" PRId64 " ms",
+                         h->conf->timeout_ms);
+                fail(c, ERR_TIMEOUT, EFFECT_POSSIBLE, TOO_SLOW, why);
+        }
 }
 
 /* ---- agent_ops ---- */
@@ -403,14 +391,15 @@ static void add_fixed_headers(const struct http_agent *h, struct call_headers *h
         if (h->wire->header)
                 call_headers_add(headers, "%s", h->wire->header);
         call_headers_secret(headers, h->wire->key_header, h->conf->key);
-        call_headers_list(headers, &h->conf->headers);
+        for (size_t i = 0; i < h->conf->headers.count; i++)
+                call_headers_add(headers, "%s", h->conf->headers.items[i]);
 }
 
 void http_agent_start(struct agent *a, struct turn_run *run)
 {
         struct http_agent_call *c = mem_zalloc(sizeof(*c));
         struct http_agent *h = a->self;
-        char *reply_url = h->wire->replies && !is_silent(run)
+        char *reply_url = h->wire->replies && run->mode != MODE_SILENT
                                   ? agent_reply_url(a, run, h->conf->reply_seconds)
                                   : NULL;
 

@@ -14,12 +14,6 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 
-/* OpenAI's newer models refuse max_tokens; many other servers know only that. */
-static const char *max_tokens_key(const struct llm *m)
-{
-        return strcmp(m->base, openai_wire.base) == 0 ? "max_completion_tokens" : "max_tokens";
-}
-
 static void write_system(struct buf *out, const char *text)
 {
         if (!text || !*text)
@@ -33,6 +27,9 @@ static void write_system(struct buf *out, const char *text)
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
         char *session = agent_session(m->agent, run);
+        /* OpenAI's newer models refuse max_tokens; many other servers know only that */
+        const char *max_tokens =
+                strcmp(m->base, openai_wire.base) == 0 ? "max_completion_tokens" : "max_tokens";
 
         jsonw_open(out, '{');
         jsonw_str(out, "model", m->model);
@@ -43,7 +40,7 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         jsonw_close(out, ']');
         jsonw_str(out, "user", session);
         if (m->conf->max_tokens)
-                jsonw_int(out, max_tokens_key(m), m->conf->max_tokens);
+                jsonw_int(out, max_tokens, m->conf->max_tokens);
         if (m->conf->temperature >= 0)
                 jsonw_real(out, "temperature", m->conf->temperature);
         jsonw_bool(out, "stream", m->conf->stream);
