@@ -15,6 +15,7 @@
 #include "../lib/scratch.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "store/sql.h"
 
 #define INBOUND "/api/v2/messages/inbound"
 
@@ -216,8 +217,7 @@ static void another_message_with_a_used_id_is_a_conflict(void **state)
 static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
-        return store_run(
-                store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
+        return sql_exec(tx, err, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL");
 }
 
 /* As the bus leaves an event after its retention: only the key remains. */

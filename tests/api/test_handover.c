@@ -11,6 +11,7 @@
 #include "../lib/api_rig.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "rows/transcript_row.h"
 
 #define CHAT "/api/v2/chats/api/room%201"
 
@@ -32,31 +33,33 @@ static void say(struct api_rig *r, const char *text, const char *status)
         free(body);
 }
 
-/* The conversation as an agent would read it: "role name: text" lines. */
-struct reading {
-        struct buf text;
-};
-
+/* The transcript, newest first: "role name: text" lines. */
 static int read_lines(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct reading *r = arg;
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT t.role, t.name, t.text FROM transcript t JOIN conversations c ON c.id ="
-                " t.conversation WHERE c.channel = 'room 1' AND c.agent = 'echo' ORDER BY t.id");
+        struct history_start all = { 0 };
+        struct store_stmt *s = transcript_row_list_conversation(tx, 1, &all, 100);
+        struct transcript_row line;
         int rc;
 
-        while ((rc = store_step(s, err)) == 1)
-                buf_addf(&r->text, "%s %s: %s\n", store_col_text(s, 0), store_col_text(s, 1),
-                         store_col_text(s, 2));
+        while ((rc = transcript_row_next(s, &line, err)) == 1)
+                buf_addf(arg, "%s %s: %s\n", line.role, line.name, line.text);
         return rc;
+}
+
+static void expect_transcript(struct api_rig *r, const char *expected)
+{
+        struct error err;
+        struct buf text;
+
+        buf_init(&text, 0);
+        assert_int_equal(store_read_now(r->store, read_lines, &text, &err), 0);
+        assert_string_equal(text.data, expected);
+        buf_release(&text);
 }
 
 static void the_agent_knows_messages_of_the_handover(void **state)
 {
         struct api_rig *r = *state;
-        struct reading lines;
-        struct error err;
 
         say(r, "one", "re: one");
         api_rig_expect(r, "POST", CHAT "/pause", "{\"by\":\"Ann\",\"reason\":\"a refund\"}", 200,
@@ -79,30 +82,22 @@ static void the_agent_knows_messages_of_the_handover(void **state)
                 r, "POST", "/api/v2/messages/send",
                 "{\"instanceId\":\"api\",\"to\":\"room 1\",\"text\":\"more\",\"author\":\"Bea\"}",
                 202, NULL);
-        buf_init(&lines.text, 0);
-        assert_int_equal(store_read_now(r->store, read_lines, &lines, &err), 0);
-        assert_string_equal(lines.text.data, "user Bob: one\n"
-                                             "assistant echo: re: one\n"
-                                             "user Bob: two\n"
-                                             "assistant the operator: Ann here\n"
-                                             "user Bob: three\n"
-                                             "assistant echo: re: three\n"
-                                             "assistant Bea: more\n");
-        buf_release(&lines.text);
+        expect_transcript(r, "assistant Bea: more\n"
+                             "assistant echo: re: three\n"
+                             "user Bob: three\n"
+                             "assistant the operator: Ann here\n"
+                             "user Bob: two\n"
+                             "assistant echo: re: one\n"
+                             "user Bob: one\n");
 }
 
 static void a_first_message_during_a_handover_is_known(void **state)
 {
         struct api_rig *r = *state;
-        struct reading lines;
-        struct error err;
 
         api_rig_expect(r, "POST", CHAT "/pause", "", 200, "\"by\":\"the operator\"");
         say(r, "hello", "the agent is paused here");
-        buf_init(&lines.text, 0);
-        assert_int_equal(store_read_now(r->store, read_lines, &lines, &err), 0);
-        assert_string_equal(lines.text.data, "user Bob: hello\n");
-        buf_release(&lines.text);
+        expect_transcript(r, "user Bob: hello\n");
         api_rig_expect(r, "POST", CHAT "/resume", "", 200, NULL);
         say(r, "again", "re: again");
 }

@@ -57,36 +57,12 @@ static void stage_free(struct stage *s)
         api_rig_free(s->rig);
 }
 
-static int count_rows(struct store_tx *tx, void *arg, struct error *err)
-{
-        int64_t *out = arg;
-        struct store_stmt *s = store_prepare(tx, *(const char **)(out + 1));
-
-        if (store_step(s, err) != 1)
-                return -1;
-        *out = store_col_int(s, 0);
-        store_reset(s);
-        return 0;
-}
-
-static int64_t count_of(struct stage *s, const char *sql)
-{
-        struct {
-                int64_t out;
-                const char *sql;
-        } q = { 0, sql };
-        struct error err;
-
-        assert_int_equal(store_read_now(s->rig->store, count_rows, &q, &err), 0);
-        return q.out;
-}
-
 /* Runs the loop until this is not 0. */
 static void await_row(struct stage *s, const char *sql)
 {
         int64_t deadline = clock_mono_ms() + PATIENCE_MS;
 
-        while (count_of(s, sql) == 0) {
+        while (api_rig_count(s->rig, sql) == 0) {
                 loop_step(s->rig->loop, false);
                 assert_true(clock_mono_ms() < deadline);
         }
@@ -141,10 +117,13 @@ static void the_first_answer_ends_a_waiting_turn(void **state)
         post(&s, path, "", "{\"reply\":\"from outside\",\"metadata\":{\"inputTokens\":5}}", 202,
              "\"status\":\"answered\"");
         assert_int_equal(
-                count_of(&s, "SELECT count(*) FROM turns WHERE state = 'done' AND tokens_in = 5"),
+                api_rig_count(s.rig,
+                              "SELECT count(*) FROM turns WHERE state = 'done' AND tokens_in = 5"),
                 1);
         assert_int_equal(
-                count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%from outside%'"),
+                api_rig_count(
+                        s.rig,
+                        "SELECT count(*) FROM deliveries WHERE payload LIKE '%from outside%'"),
                 1);
         post(&s, path, "", "{\"reply\":\"again\"}", 409, "has had its 1 answer");
         free(path);
@@ -159,8 +138,9 @@ static void an_answer_by_reply_url_ends_the_running_call(void **state)
         (void)state;
         assert_int_equal(fake_server_open(s.server), 1);
         post(&s, path, "", "{\"reply\":\"quicker this way\"}", 202, "\"status\":\"answered\"");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM turns WHERE state = 'done'"), 1);
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 1);
+        assert_int_equal(api_rig_count(s.rig, "SELECT count(*) FROM turns WHERE state = 'done'"),
+                         1);
+        assert_int_equal(api_rig_count(s.rig, "SELECT count(*) FROM deliveries"), 1);
         while (fake_server_open(s.server) > 0)
                 loop_step(s.rig->loop, true);
         free(path);
@@ -193,7 +173,8 @@ static void only_the_turns_token_is_accepted_until_it_expires(void **state)
         post(&s, old, "", "{\"reply\":\"x\"}", 410, "has expired");
         post(&s, path, "", "{\"answer\":\"x\"}", 400, "needs \\\"reply\\\"");
         post(&s, path, "", "{\"reply\":", 400, "VALIDATION_ERROR");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM turns WHERE state = 'running'"), 1);
+        assert_int_equal(api_rig_count(s.rig, "SELECT count(*) FROM turns WHERE state = 'running'"),
+                         1);
         free(other);
         free(old);
         free(path);
@@ -223,7 +204,7 @@ static void a_fire_and_forget_turn_takes_limited_late_replies(void **state)
 
         (void)state;
         await_row(&s, "SELECT count(*) FROM turns WHERE state = 'done'");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(api_rig_count(s.rig, "SELECT count(*) FROM deliveries"), 0);
         post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202,
              "\"status\":\"delivered\"");
         post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202,
@@ -232,13 +213,16 @@ static void a_fire_and_forget_turn_takes_limited_late_replies(void **state)
         post(&s, path, "", "{\"reply\":\"three\"}", 202, "delivered");
         post(&s, path, "", "{\"reply\":\"four\"}", 409, "3 answers");
         post(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202, "duplicate");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 4);
-        assert_int_equal(count_of(&s, "SELECT count(DISTINCT trace) FROM journal"), 1);
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 3);
+        assert_int_equal(
+                api_rig_count(s.rig, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 4);
+        assert_int_equal(api_rig_count(s.rig, "SELECT count(DISTINCT trace) FROM journal"), 1);
+        assert_int_equal(
+                api_rig_count(s.rig, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 3);
         /* the transcript has the late reply */
         assert_int_equal(
-                count_of(&s, "SELECT count(*) FROM transcript WHERE role = 'assistant' AND name "
-                             "= 'hook'"),
+                api_rig_count(s.rig,
+                              "SELECT count(*) FROM transcript WHERE role = 'assistant' AND name "
+                              "= 'hook'"),
                 4);
         free(path);
         stage_free(&s);
@@ -268,7 +252,8 @@ static void large_answers_are_taken_like_small_ones(void **state)
                    "\"status\":\"duplicate\"");
         post_large(&s, path, "", "{\"reply\":1}", 400, "is not a text");
         post_large(&s, path, "", "{\"ok\":true}", 400, "the body needs");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 1);
+        assert_int_equal(
+                api_rig_count(s.rig, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 1);
         free(path);
         stage_free(&s);
 }
@@ -284,12 +269,12 @@ static void a_repeated_answer_is_recognised_by_its_key(void **state)
              "\"status\":\"answered\"");
         post(&s, path, "Idempotency-Key: a\r\n", "{\"parts\":[\"one\",\"two\"]}", 202,
              "\"status\":\"duplicate\"");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 2);
+        assert_int_equal(api_rig_count(s.rig, "SELECT count(*) FROM deliveries"), 2);
         post(&s, path, "Idempotency-Key: b\r\n", "{\"reply\":\"three\"}", 202,
              "\"status\":\"delivered\"");
         post(&s, path, "Idempotency-Key: c\r\n", "{\"reply\":\"four\"}", 409, "2 answers");
         post(&s, path, "Idempotency-Key: a\r\n", "{\"parts\":[\"one\",\"two\"]}", 202, "duplicate");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 3);
+        assert_int_equal(api_rig_count(s.rig, "SELECT count(*) FROM deliveries"), 3);
         free(path);
         stage_free(&s);
 }
@@ -311,9 +296,12 @@ static void a_late_reply_is_delivered_or_discarded_by_rule(void **state)
                 await_row(&s, "SELECT count(*) FROM turns WHERE state = 'failed' AND error_kind "
                               "= 'timeout'");
                 post(&s, path, "", "{\"reply\":\"sorry I am late\"}", 202, rows[i].status);
-                assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), rows[i].messages);
+                assert_int_equal(api_rig_count(s.rig, "SELECT count(*) FROM deliveries"),
+                                 rows[i].messages);
                 assert_int_equal(
-                        count_of(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply'"), 1);
+                        api_rig_count(s.rig,
+                                      "SELECT count(*) FROM journal WHERE type = 'turn.reply'"),
+                        1);
                 free(path);
                 free(more);
                 stage_free(&s);
@@ -332,7 +320,8 @@ static void a_response_after_the_deadline_is_delivered_once(void **state)
         await_row(&s, "SELECT count(*) FROM journal WHERE type = 'turn.reply' AND payload LIKE "
                       "'%\"late\":true%'");
         assert_int_equal(
-                count_of(&s, "SELECT count(*) FROM deliveries WHERE payload LIKE '%better late%'"),
+                api_rig_count(s.rig,
+                              "SELECT count(*) FROM deliveries WHERE payload LIKE '%better late%'"),
                 1);
         assert_int_equal(fake_server_requests(s.server), 1);
         stage_free(&s);
@@ -349,7 +338,7 @@ static void an_answer_to_a_cancelled_turn_is_not_delivered(void **state)
         assert_int_equal(a.status, 202);
         api_answer_release(&a);
         post(&s, path, "", "{\"reply\":\"too late\"}", 202, "the turn was cancelled");
-        assert_int_equal(count_of(&s, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(api_rig_count(s.rig, "SELECT count(*) FROM deliveries"), 0);
         free(path);
         stage_free(&s);
 }
@@ -366,11 +355,12 @@ static void one_trace_covers_event_webhook_and_reply(void **state)
         trace = strstr(fake_server_request(s.server, 0), "X-Trace-Id: ");
         assert_non_null(trace);
         line = mem_strndup(trace + 12, 32);
-        assert_int_equal(count_of(&s,
-                                  "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal "
-                                  "UNION ALL SELECT trace"
-                                  " FROM trigger_log UNION ALL SELECT trace FROM deliveries) AS t"),
-                         1);
+        assert_int_equal(
+                api_rig_count(s.rig,
+                              "SELECT count(DISTINCT trace) FROM (SELECT trace FROM journal "
+                              "UNION ALL SELECT trace"
+                              " FROM trigger_log UNION ALL SELECT trace FROM deliveries) AS t"),
+                1);
         assert_non_null(strstr(strstr(fake_server_request(s.server, 0), "traceparent: 00-"), line));
         free(line);
         free(path);

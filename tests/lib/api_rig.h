@@ -84,6 +84,9 @@ void api_rig_expect(struct api_rig *r, const char *method, const char *path, con
 /* Runs the loop until *counter is at least n; fails the test after some seconds. */
 void api_rig_until(struct api_rig *r, const unsigned *counter, unsigned n);
 
+/* The number a query finds; portable SQL, a string constant. */
+int64_t api_rig_count(struct api_rig *r, const char *sql);
+
 /* cmocka fixtures: *state is the rig. */
 int api_rig_setup(void **state);
 int api_rig_teardown(void **state);

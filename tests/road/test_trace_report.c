@@ -1,5 +1,5 @@
 /*
- * The story of a message, told from rows that are written here by hand: every ending has its
+ * The story of a message, report from rows that are written here by hand: every ending has its
  * sentence.
  */
 #include <setjmp.h>
@@ -19,6 +19,7 @@
 #include "net/loop.h"
 #include "road/report/trace_report.h"
 #include "rows/schema.h"
+#include "store/sql.h"
 
 #define TRACE "0198c0ffee00aabbccddeeff00112233"
 
@@ -63,92 +64,64 @@ struct row {
 
 static int insert_event(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct row *r = arg;
-        struct store_stmt *s = store_prepare(
-                tx,
-                "INSERT INTO journal(seq, type, stream, time_ms, adapter, channel, trace, key, payload)"
-                " VALUES(?1, ?2, 0, ?3, 'tg', 'c1', '" TRACE "', ?4, "
-                "'{\"text\":\"hello\",\"sender\":{\"id\":\"42\"}}')");
+        const struct row *r = arg;
 
-        store_bind_int(s, 1, r->a);
-        store_bind_text(s, 2, r->t ? r->t : "message.received");
-        store_bind_int(s, 3, r->b);
-        store_bind_text(s, 4, r->s);
-        return store_run(s, err);
+        return sql_exec(tx, err,
+                        "INSERT INTO journal(seq, type, stream, time_ms, adapter, channel, trace,"
+                        " key, payload)"
+                        " VALUES(?1, ?2, 0, ?3, 'tg', 'c1', ?4, ?5, ?6)",
+                        SQL_INT(r->a), SQL_TEXT(r->t ? r->t : "message.received"), SQL_INT(r->b),
+                        SQL_TEXT(TRACE), SQL_TEXT(r->s),
+                        SQL_TEXT("{\"text\":\"hello\",\"sender\":{\"id\":\"42\"}}"));
 }
 
 static int insert_decision(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct row *r = arg;
-        struct store_stmt *s = store_prepare(
-                tx,
-                "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel, agent, turn, "
-                "trace, status, reason)"
-                " VALUES(?1, 1000, 'message.received', 'tg', 'c1', 'gpt', ?2, '" TRACE
-                "', ?3, ?4)");
+        const struct row *r = arg;
 
-        store_bind_int(s, 1, r->a);
-        if (r->b > 0)
-                store_bind_int(s, 2, r->b);
-        else
-                store_bind_null(s, 2);
-        store_bind_text(s, 3, r->s);
-        store_bind_text(s, 4, r->t);
-        return store_run(s, err);
+        return sql_exec(tx, err,
+                        "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel,"
+                        " agent, turn, trace, status, reason)"
+                        " VALUES(?1, 1000, 'message.received', 'tg', 'c1', 'gpt', ?2, ?3, ?4, ?5)",
+                        SQL_INT(r->a), SQL_REF(r->b), SQL_TEXT(TRACE), SQL_TEXT(r->s),
+                        SQL_TEXT(r->t));
 }
 
 static int insert_turn(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct row *r = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO turns(id, conversation, agent, state, inputs, "
-                                  "trace, attempt, fence, due_ms, created_ms,"
-                                  " started_ms, ended_ms, error_kind, error)"
-                                  " VALUES(?1, 1, 'gpt', ?3, '5,6', '" TRACE
-                                  "', 2, 2, ?2, 1000, ?4, 1900, ?5, ?6)");
+        const struct row *r = arg;
 
-        store_bind_int(s, 1, r->a);
-        store_bind_int(s, 2, r->b);
-        store_bind_text(s, 3, r->s);
-        store_bind_int(s, 4, r->c);
-        store_bind_text(s, 5, r->t ? "timeout" : NULL);
-        store_bind_text(s, 6, r->t);
-        return store_run(s, err);
+        return sql_exec(tx, err,
+                        "INSERT INTO turns(id, conversation, agent, state, inputs, trace, attempt,"
+                        " fence, due_ms, created_ms, started_ms, ended_ms, error_kind, error)"
+                        " VALUES(?1, 1, 'gpt', ?2, '5,6', ?3, 2, 2, ?4, 1000, ?5, 1900, ?6, ?7)",
+                        SQL_INT(r->a), SQL_TEXT(r->s), SQL_TEXT(TRACE), SQL_INT(r->b),
+                        SQL_INT(r->c), SQL_TEXT(r->t ? "timeout" : NULL), SQL_TEXT(r->t));
 }
 
 static int insert_delivery(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct row *r = arg;
-        struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO deliveries(id, turn, adapter, channel, kind, class, payload, "
-                    "state, attempt, due_ms,"
-                    " created_ms, ended_ms, platform_id, error, trace)"
-                    " VALUES(?1, ?2, 'tg', 'c1', 'send', 0, '{\"text\":\"hi\"}', ?3, 1, 0, "
-                    "1000, ?5, 'p-' || ?1, ?4, '" TRACE "')");
+        const struct row *r = arg;
+        char platform_id[32];
 
-        store_bind_int(s, 1, r->a);
-        if (r->b > 0)
-                store_bind_int(s, 2, r->b);
-        else
-                store_bind_null(s, 2);
-        store_bind_text(s, 3, r->s);
-        store_bind_text(s, 4, r->t);
-        store_bind_int(s, 5, r->c);
-        return store_run(s, err);
+        snprintf(platform_id, sizeof(platform_id), "p-%lld", (long long)r->a);
+        return sql_exec(tx, err,
+                        "INSERT INTO deliveries(id, turn, adapter, channel, kind, class, payload,"
+                        " state, attempt, due_ms, created_ms, ended_ms, platform_id, error, trace)"
+                        " VALUES(?1, ?2, 'tg', 'c1', 'send', 0, ?3, ?4, 1, 0, 1000, ?5, ?6, ?7,"
+                        " ?8)",
+                        SQL_INT(r->a), SQL_REF(r->b), SQL_TEXT("{\"text\":\"hi\"}"), SQL_TEXT(r->s),
+                        SQL_INT(r->c), SQL_TEXT(platform_id), SQL_TEXT(r->t), SQL_TEXT(TRACE));
 }
 
 static int insert_attempt(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct row *r = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO attempts(delivery, attempt, time_ms, outcome, "
-                                  "detail) VALUES(?1, ?2, 1500, ?3, ?4)");
+        const struct row *r = arg;
 
-        store_bind_int(s, 1, r->a);
-        store_bind_int(s, 2, r->b);
-        store_bind_text(s, 3, r->s);
-        store_bind_text(s, 4, r->t);
-        return store_run(s, err);
+        return sql_exec(tx, err,
+                        "INSERT INTO attempts(delivery, attempt, time_ms, outcome, detail)"
+                        " VALUES(?1, ?2, 1500, ?3, ?4)",
+                        SQL_INT(r->a), SQL_INT(r->b), SQL_TEXT(r->s), SQL_TEXT(r->t));
 }
 
 static void add(struct fixture *f, store_fn *fn, struct row r)
@@ -159,43 +132,43 @@ static void add(struct fixture *f, store_fn *fn, struct row r)
                 fail_msg("%s", err.text);
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
-struct telling {
+struct report_read {
         const char *id;
         struct buf json;
 };
 
-static int tell(struct store_tx *tx, void *arg, struct error *err)
+static int read_report(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct telling *t = arg;
+        struct report_read *t = arg;
 
         buf_clear(&t->json);
         return story_tell(tx, t->id, &t->json, err);
 }
 
 /* Yours to decref. */
-static json_t *story(struct fixture *f, const char *id)
+static json_t *report_of(struct fixture *f, const char *id)
 {
-        struct telling t = { .id = id };
+        struct report_read t = { .id = id };
         struct error err;
-        json_t *told;
+        json_t *report;
 
         buf_init(&t.json, 0);
-        if (store_read_now(f->store, tell, &t, &err) < 0)
+        if (store_read_now(f->store, read_report, &t, &err) < 0)
                 fail_msg("%s", err.text);
-        told = json_read(t.json.data, t.json.len, &err);
-        assert_non_null(told);
+        report = json_read(t.json.data, t.json.len, &err);
+        assert_non_null(report);
         buf_release(&t.json);
-        return told;
+        return report;
 }
 
 static void expect_summary(struct fixture *f, const char *id, const char *sentence)
 {
-        json_t *told = story(f, id);
+        json_t *report = report_of(f, id);
 
-        assert_string_equal(json_str(told, "summary", ""), sentence);
-        json_decref(told);
+        assert_string_equal(json_str(report, "summary", ""), sentence);
+        json_decref(report);
 }
 
 /* An event, its decision and a turn in this state. */
@@ -216,19 +189,20 @@ static void a_report_is_found_by_every_id_on_the_way(void **state)
         add(f, insert_delivery, (struct row){ 9, 7, 2234, "sent", NULL });
         add(f, insert_attempt, (struct row){ 9, 1, .s = "done" });
         for (size_t i = 0; i < COUNT(ids); i++) {
-                json_t *told = story(f, ids[i]);
-                json_t *delivery = json_array_get(json_object_get(told, "deliveries"), 0);
+                json_t *report = report_of(f, ids[i]);
+                json_t *delivery = json_array_get(json_object_get(report, "deliveries"), 0);
 
-                assert_string_equal(json_str(told, "summary", ""), "answered in 1.2 s");
-                assert_string_equal(json_str(told, "traceId", ""), TRACE);
-                assert_string_equal(json_str(json_object_get(told, "event"), "id", ""), "evt-5");
-                assert_string_equal(json_str(json_object_get(told, "event"), "text", ""), "hello");
-                assert_string_equal(json_str(json_object_get(told, "decision"), "agent", ""),
+                assert_string_equal(json_str(report, "summary", ""), "answered in 1.2 s");
+                assert_string_equal(json_str(report, "traceId", ""), TRACE);
+                assert_string_equal(json_str(json_object_get(report, "event"), "id", ""), "evt-5");
+                assert_string_equal(json_str(json_object_get(report, "event"), "text", ""),
+                                    "hello");
+                assert_string_equal(json_str(json_object_get(report, "decision"), "agent", ""),
                                     "gpt");
-                assert_string_equal(json_str(json_object_get(told, "turn"), "id", ""), "trn-7");
+                assert_string_equal(json_str(json_object_get(report, "turn"), "id", ""), "trn-7");
                 assert_string_equal(json_str(delivery, "platformId", ""), "p-9");
                 assert_int_equal(json_array_size(json_object_get(delivery, "attempts")), 1);
-                json_decref(told);
+                json_decref(report);
         }
 }
 
@@ -260,26 +234,26 @@ static void our_own_events_need_no_decision(void **state)
 static void a_queued_turn_waits_for_its_agent_or_for_more_messages(void **state)
 {
         struct fixture *f = *state;
-        json_t *told;
+        json_t *report;
 
         add_turn(f, "queued", 1000, 0, NULL);
         expect_summary(f, "evt-5", "waiting for its turn with agent 'gpt'");
         add(f, insert_turn, (struct row){ 8, clock_wall_ms() + 100000, 0, "queued", NULL });
-        told = story(f, "trn-8");
-        assert_non_null(
-                strstr(json_str(told, "summary", ""), "waiting for further messages for another "));
-        json_decref(told);
+        report = report_of(f, "trn-8");
+        assert_non_null(strstr(json_str(report, "summary", ""),
+                               "waiting for further messages for another "));
+        json_decref(report);
 }
 
 static void a_running_turn_names_its_agent(void **state)
 {
         struct fixture *f = *state;
-        json_t *told;
+        json_t *report;
 
         add_turn(f, "running", 1000, clock_wall_ms(), NULL);
-        told = story(f, "evt-5");
-        assert_non_null(strstr(json_str(told, "summary", ""), "waiting for agent 'gpt'"));
-        json_decref(told);
+        report = report_of(f, "evt-5");
+        assert_non_null(strstr(json_str(report, "summary", ""), "waiting for agent 'gpt'"));
+        json_decref(report);
 }
 
 static void a_failed_turn_says_why(void **state)
@@ -339,11 +313,11 @@ static void an_unknown_id_is_missing(void **state)
         struct fixture *f = *state;
 
         for (size_t i = 0; i < COUNT(ids); i++) {
-                struct telling t = { .id = ids[i] };
+                struct report_read t = { .id = ids[i] };
                 struct error err;
 
                 buf_init(&t.json, 0);
-                assert_int_equal(store_read_now(f->store, tell, &t, &err), -1);
+                assert_int_equal(store_read_now(f->store, read_report, &t, &err), -1);
                 assert_int_equal(err.kind, ERR_MISSING);
                 assert_int_equal(t.json.len, 0);
                 buf_release(&t.json);
