@@ -26,7 +26,7 @@
 #define LAST_CHANNEL "\xf4\x8f\xbf\xbf"
 
 struct chats_ask {
-        const char *cursor, *instance, *sort;
+        const char *cursor, *adapter, *sort;
         int64_t limit;
 };
 
@@ -36,7 +36,7 @@ static const struct field chats_query[] = {
         { "cursor", FIELD_STRING, .min = 1, .max = 700, FIELD_AT(chats_ask, cursor),
           .help = "meta.cursor of the previous page." },
         PAGE_LIMIT_FIELD(chats_ask),
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(chats_ask, instance),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(chats_ask, adapter),
           .help = "Only chats of this adapter." },
         { "sort", FIELD_CHOICE, .choices = sorts, FIELD_AT(chats_ask, sort),
           .fallback = "\"activity\"", .help = "The latest first, or by adapter and channel." },
@@ -86,7 +86,7 @@ static bool is_wanted(const struct read_job *j, const char *adapter, const char 
         const struct chats_ask *ask = j->query;
 
         return adapter && adapter[0] && channel &&
-               (!ask->instance || strcmp(ask->instance, adapter) == 0) &&
+               (!ask->adapter || strcmp(ask->adapter, adapter) == 0) &&
                key_reaches(j->caller, adapter);
 }
 
@@ -138,7 +138,7 @@ static int read_cursor(const struct chats_ask *ask, char **adapter, char **chann
                 return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a previous page",
                                  ask->cursor);
         *adapter = slash ? mem_strndup(ask->cursor, (size_t)(slash - ask->cursor))
-                         : mem_strdup(ask->instance ? ask->instance : "");
+                         : mem_strdup(ask->adapter ? ask->adapter : "");
         *channel = mem_strdup(slash ? slash + 1 : "");
         return 0;
 }
@@ -153,7 +153,7 @@ static int read_by_name(struct store_tx *tx, struct read_job *j, struct error *e
         page_open(&j->json);
         while (rc == 1 && shown < ask->limit && rows++ < ROWS_MAX &&
                (rc = journal_row_next_chat(tx, &adapter, &channel, err)) == 1) {
-                if (ask->instance && strcmp(ask->instance, adapter) != 0) {
+                if (ask->adapter && strcmp(ask->adapter, adapter) != 0) {
                         rc = 0; /* past the last one of this adapter */
                         break;
                 }

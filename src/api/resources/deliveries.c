@@ -10,7 +10,7 @@
 
 struct deliveries_ask {
         int64_t before, limit, turn;
-        const char *state, *instance, *channel;
+        const char *state, *adapter, *channel;
 };
 
 static const char *const states[] = { "queued",  "sending", "sent", "failed",
@@ -24,7 +24,7 @@ static const struct field deliveries_query[] = {
           .help = "Only deliveries in this state." },
         { "turnId", FIELD_ID, .prefix = "trn-", FIELD_AT(deliveries_ask, turn),
           .help = "Only deliveries of this turn." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(deliveries_ask, instance),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(deliveries_ask, adapter),
           .help = "Only deliveries of this adapter." },
         { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(deliveries_ask, channel),
           .help = "Only deliveries to this channel." },
@@ -36,7 +36,7 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
         const struct deliveries_ask *ask = j->query;
         enum delivery_state state;
         struct delivery_filter filter = { .turn = ask->turn,
-                                          .adapter = ask->instance,
+                                          .adapter = ask->adapter,
                                           .channel = ask->channel,
                                           .adapters = j->caller->adapters,
                                           .before = ask->before,

@@ -11,7 +11,7 @@
 
 struct events_ask {
         int64_t after, before, limit, since_ms, until_ms;
-        const char *type, *stream, *instance, *channel, *trace;
+        const char *type, *stream, *adapter, *channel, *trace;
 };
 
 static const char *const stream_names[] = { "MESSAGE", "REACTION", "TURN",   "DELIVERY", "SESSION",
@@ -27,7 +27,7 @@ static const struct field events_query[] = {
           .help = "Only this event type; a `*` at the end stands for anything." },
         { "stream", FIELD_CHOICE, .choices = stream_names, FIELD_AT(events_ask, stream),
           .help = "Only events of this stream." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(events_ask, instance),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(events_ask, adapter),
           .help = "Only events of this adapter." },
         { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(events_ask, channel),
           .help = "Only events of this channel." },
@@ -64,7 +64,7 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
                                             : INT64_MAX,
                 .streams = stream_mask(ask->stream),
                 .type = ask->type,
-                .adapter = ask->instance,
+                .adapter = ask->adapter,
                 .channel = ask->channel,
                 .trace = ask->trace,
                 .since_ms = ask->since_ms,
@@ -132,7 +132,7 @@ static void show(struct http_exchange *x)
 
 struct stream_ask {
         int64_t after;
-        const char *types, *instance, *channel;
+        const char *types, *adapter, *channel;
 };
 
 static const struct field stream_query[] = {
@@ -142,7 +142,7 @@ static const struct field stream_query[] = {
         { "types", FIELD_STRING, .min = 1, .max = 1024, FIELD_AT(stream_ask, types),
           .help = "Only these event types, separated by commas; a `*` at the end stands for "
                   "anything." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(stream_ask, instance),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(stream_ask, adapter),
           .help = "Only events of this adapter." },
         { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(stream_ask, channel),
           .help = "Only events of this channel." },
@@ -161,7 +161,7 @@ static void stream(struct http_exchange *x)
         /* the header wins: a client that reconnects sends it with the URL of its first request */
         if (last && last[0] != '\0' && (ask.after = field_id("evt-", last)) < 0)
                 body_mistake(&b, "Last-Event-ID", "must be an event id such as evt-42");
-        f = event_stream_filter_new(ask.types, ask.instance, ask.channel, caller_of(x));
+        f = event_stream_filter_new(ask.types, ask.adapter, ask.channel, caller_of(x));
         if (!f)
                 body_mistake(&b, "types", "must be 1 to %d event types separated by commas",
                              EVENT_STREAM_TYPES_MAX);

@@ -28,7 +28,7 @@ struct inbound_file {
         int64_t size;
 };
 struct inbound_ask {
-        const char *instance, *chat, *text, *external_id, *thread, *reply_to, *trace;
+        const char *adapter, *chat, *text, *external_id, *thread, *reply_to, *trace;
         struct inbound_sender sender;
         bool is_dm, is_mention;
         int64_t time_ms;
@@ -69,7 +69,7 @@ static const struct field file_fields[] = {
 };
 
 static const struct field inbound_fields[] = {
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(inbound_ask, instance),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(inbound_ask, adapter),
           .fallback = "\"api\"", .help = "Name of an adapter of type api or cli." },
         { "chatId", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(inbound_ask, chat),
           .fallback = "\"default\"",
@@ -265,7 +265,7 @@ static void submit(struct http_exchange *x, struct adapter *adapter, struct body
 
 static void receive(struct http_exchange *x)
 {
-        struct inbound_ask ask = { .instance = "api", .chat = "default", .is_dm = true };
+        struct inbound_ask ask = { .adapter = "api", .chat = "default", .is_dm = true };
         struct inbound_wait wait = { 0 };
         const char *metadata = NULL;
         struct adapter *adapter;
@@ -278,7 +278,7 @@ static void receive(struct http_exchange *x)
                 return;
         if (check(&b, &ask) < 0 || (ask.metadata && !(metadata = metadata_text(&b, ask.metadata))))
                 reply_mistakes(x, &b);
-        else if ((adapter = chat_bridge_adapter(x, ask.instance)))
+        else if ((adapter = chat_bridge_adapter(x, ask.adapter)))
                 submit(x, adapter, &b, &ask, metadata, wait.ms);
         body_release(&b);
 }

@@ -27,7 +27,7 @@ struct send_button {
 
 /* One struct for all bodies; each route's table fills its part. */
 struct send_ask {
-        const char *instance, *to, *thread, *reply_to, *text, *message_id, *emoji;
+        const char *adapter, *to, *thread, *reply_to, *text, *message_id, *emoji;
         const char *path, *name, *mime, *as, *author;
         struct field_list buttons;
 };
@@ -37,7 +37,7 @@ struct send_ask {
 /* clang-format off */
 #define WHERE_FIELDS                                                                            \
         { "instanceId", FIELD_STRING, .required = true, .min = 1, .max = 128,                   \
-          FIELD_AT(send_ask, instance), .help = "Name of the adapter that sends." },            \
+          FIELD_AT(send_ask, adapter), .help = "Name of the adapter that sends." },            \
         { "to", FIELD_STRING, .required = true, .min = 1, .max = 512, FIELD_AT(send_ask, to),   \
           .help = "The platform's id of the chat or channel, or a person (per-3) who has "      \
                   "written to the adapter in a direct message." },                              \
@@ -185,7 +185,7 @@ static char *buttons_json(const struct field_list *list)
 static const char *author_of(const struct http_exchange *x, const struct send_ask *ask)
 {
         struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
-        struct chat_key chat = { ask->instance, ask->to, ask->thread };
+        struct chat_key chat = { ask->adapter, ask->to, ask->thread };
 
         if (ask->author)
                 return ask->author;
@@ -217,7 +217,7 @@ static void put(struct http_exchange *x, const struct send_job *s)
         const struct send_ask *ask = &s->ask;
         struct api_job *j = mem_alloc(sizeof(*j));
         char *buttons = buttons_json(&ask->buttons);
-        struct outgoing out = { .adapter = ask->instance,
+        struct outgoing out = { .adapter = ask->adapter,
                                 .channel = ask->to,
                                 .thread = ask->thread,
                                 .kind = s->kind,
@@ -274,13 +274,13 @@ static bool check(struct http_exchange *x, const struct send_ask *ask, enum deli
         struct adapters *adapters = api_of(x)->env.adapters;
         const struct send_button *b = ask->buttons.items;
 
-        if (!adapters_find(adapters, ask->instance)) {
-                reply_missing(x, "instance", ask->instance);
+        if (!adapters_find(adapters, ask->adapter)) {
+                reply_missing(x, "instance", ask->adapter);
                 return false;
         }
-        if (needed(kind) & ~adapters_abilities(adapters, ask->instance)) {
+        if (needed(kind) & ~adapters_abilities(adapters, ask->adapter)) {
                 reply_error(x, 409, "CAPABILITY_NOT_SUPPORTED", NULL,
-                            "adapter '%s' cannot do this (%s)", ask->instance,
+                            "adapter '%s' cannot do this (%s)", ask->adapter,
                             delivery_kind_name(kind));
                 return false;
         }
@@ -317,7 +317,7 @@ static int find_chat(struct store_tx *tx, void *arg, struct error *err)
         free(j->channel);
         j->channel = NULL;
         if (rc == 1)
-                rc = person_row_get_chat(tx, j->person, j->ask.instance, &j->channel, err);
+                rc = person_row_get_chat(tx, j->person, j->ask.adapter, &j->channel, err);
         return rc < 0 ? -1 : 0;
 }
 
@@ -334,7 +334,7 @@ static void on_chat(void *arg, const struct error *err)
                 reply_error(x, 409, "RECIPIENT_NOT_ON_CHANNEL", NULL,
                             "person '%s' has never sent adapter '%s' a direct message, so there is "
                             "no chat to send to",
-                            j->ask.to, j->ask.instance);
+                            j->ask.to, j->ask.adapter);
         } else if (x) {
                 j->ask.to = j->channel;
                 put(x, j);

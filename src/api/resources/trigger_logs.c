@@ -5,7 +5,7 @@
 
 struct logs_ask {
         int64_t before, limit;
-        const char *status, *instance, *channel, *agent, *trace;
+        const char *status, *adapter, *channel, *agent, *trace;
 };
 
 static const char *const statuses[] = { "queued", "skipped",   "expired", "done",
@@ -17,7 +17,7 @@ static const struct field logs_query[] = {
         PAGE_LIMIT_FIELD(logs_ask),
         { "status", FIELD_CHOICE, .choices = statuses, FIELD_AT(logs_ask, status),
           .help = "Only decisions with this status." },
-        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(logs_ask, instance),
+        { "instanceId", FIELD_STRING, .min = 1, .max = 128, FIELD_AT(logs_ask, adapter),
           .help = "Only events of this adapter." },
         { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(logs_ask, channel),
           .help = "Only events of this channel." },
@@ -32,7 +32,7 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct logs_ask *ask = j->query;
         enum trigger_status status;
-        struct trigger_log_filter filter = { .adapter = ask->instance,
+        struct trigger_log_filter filter = { .adapter = ask->adapter,
                                              .channel = ask->channel,
                                              .agent = ask->agent,
                                              .trace = ask->trace,
