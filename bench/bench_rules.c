@@ -1,9 +1,8 @@
 /*
  * bench_rules: how fast a decision is with 1,000 rules.
  *
- * Each line is a kind of configuration: how many of the rules can concern the adapter of the event,
- * and what it takes to find out that they do not match. "rules/s" counts those that were looked at;
- * the last rule is the one that matches.
+ * Each line is a kind of configuration: how many rules concern the adapter of the event, and what
+ * it takes to rule them out. "rules/s" counts the rules tried; the last one matches.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,10 +17,10 @@
 #define ADAPTERS 10
 #define TIME_NS  ((uint64_t)500000000)
 
-/* One rule of a kind; `n` makes it different from its neighbours. */
+/* One kind of rule. */
 struct kind {
         const char *name;
-        const char *before, *after; /* the number */
+        const char *before, *after; /* its number */
         bool spread;                /* a tenth of the rules for each adapter */
 };
 

@@ -1,10 +1,8 @@
 /*
- * Rules from a careless operator meet events from strangers: reading a rule, its patterns and
- * hours, matching them, explaining.
+ * fuzz_rules: reads a rule with its patterns and hours, matches it against an event, and explains.
  *
- * The input is two texts with a NUL between: a rule (JSON) and a message. A rule that does not
- * parse is used as a pattern instead, so that the fuzzer reaches PCRE2 without having to write
- * JSON.
+ * The input is a rule (JSON), a NUL, and a message. A rule that does not parse is used as a
+ * pattern, so that the fuzzer reaches PCRE2 without having to write JSON.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -101,7 +99,7 @@ static void ask_access(char *entry, const char *text)
         access_free(a);
 }
 
-/* A command is one of the table, and what follows it is part of the text. */
+/* The arguments of a command must be part of the text. */
 static void ask_command(const char *text)
 {
         const char *rest = NULL;
@@ -111,10 +109,7 @@ static void ask_command(const char *text)
                 abort();
 }
 
-/*
- * The whole evaluator, as the road asks it: a message that is refused has a reason, and one that is
- * not has an agent.
- */
+/* The whole evaluator: a refusal must have a reason, and a trigger an agent. */
 static void decide(struct rule *rules, const char *text)
 {
         static struct dispatch *d;

@@ -1,6 +1,6 @@
 /*
- * dispatch_rig: a dispatch that knows one chat platform, open to everybody, and the rules of a
- * test; alone, or deciding for a whole road.
+ * dispatch_rig: a dispatch with one open chat platform and the rules of a test; alone, or deciding
+ * for a whole road.
  */
 #ifndef TESTS_DISPATCH_RIG_H
 #define TESTS_DISPATCH_RIG_H
@@ -26,7 +26,7 @@ static inline struct access *rig_open_access(void)
                 &(struct access_lists){ .admins = &admins, .dm = &everybody, .allow = &everybody });
 }
 
-/* As Discord is by default, without debounce; person 1 is an admin. */
+/* Discord's defaults without debounce; user 1 is an admin. */
 static inline struct dispatch_adapter rig_adapter(void)
 {
         return (struct dispatch_adapter){ .max_hops = 3,
@@ -66,7 +66,7 @@ static inline struct dispatch *rig_dispatch(const char *rules_json, struct dispa
         return d;
 }
 
-/* The road asks this dispatch. */
+/* Lets this dispatch decide for the road. */
 static inline void rig_decided_by(struct rig *g, struct dispatch *d)
 {
         g->real = (struct road_dispatch){ .dispatch = d,

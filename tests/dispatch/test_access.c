@@ -1,4 +1,4 @@
-/* Who is answered, and where. */
+/* The access lists of an adapter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +11,7 @@
 #include "base/mem.h"
 #include "dispatch/access/access.h"
 
-/*
- * The lists as an adapter would have them in the file; NULL: not written. Words are separated by
- * commas, "" is [].
- */
+/* The lists as the file has them, comma-separated; NULL: absent, "": []. */
 struct written {
         const char *admins, *dm, *allow, *block, *channels;
 };
@@ -98,7 +95,7 @@ static bool allows(struct written w, struct incoming in)
 
 #define W(...) ((struct written){ __VA_ARGS__ })
 
-static void nobody_is_answered_where_nothing_is_written(void **state)
+static void no_lists_answer_no_one(void **state)
 {
         (void)state;
         assert_false(allows(W(0), dm("7")));
@@ -116,7 +113,7 @@ static void dm_has_four_states(void **state)
         assert_true(allows(W(.dm = "user:7"), dm("7")));
         assert_true(allows(W(.dm = "everyone"), dm("8")));
         assert_true(allows(W(.dm = "*"), dm("8")));
-        assert_false(allows(W(.dm = "everyone"), group("c1", "8"))); /* groups are another matter */
+        assert_false(allows(W(.dm = "everyone"), group("c1", "8"))); /* not in groups */
 }
 
 static void channels_has_four_states(void **state)
@@ -152,12 +149,12 @@ static void an_empty_allow_does_not_close_what_dm_and_channels_open(void **state
         assert_true(allows(W(.allow = "", .channels = "c1"), group("c1", "7")));
 }
 
-static void a_written_dm_keeps_strangers_out_though_allow_is_a_star(void **state)
+static void a_written_dm_beats_an_allow_of_everyone(void **state)
 {
         (void)state;
         assert_false(allows(W(.dm = "none", .allow = "*"), dm("7")));
         assert_false(allows(W(.dm = "", .allow = "*"), dm("7")));
-        assert_true(allows(W(.dm = "none", .allow = "7"), dm("7"))); /* named is named */
+        assert_true(allows(W(.dm = "none", .allow = "7"), dm("7")));
         assert_true(allows(W(.dm = "none", .allow = "*"), group("c1", "7")));
 }
 
@@ -186,7 +183,7 @@ static void admins_are_answered_everywhere(void **state)
         assert_true(allows(W(.admins = "42", .dm = "none", .allow = ""), dm("42")));
         assert_true(allows(W(.admins = "42"), group("c1", "42")));
         assert_false(allows(W(.admins = "42"), dm("43")));
-        assert_false(allows(W(.admins = "42"), group("42", "43"))); /* a channel is no admin */
+        assert_false(allows(W(.admins = "42"), group("42", "43"))); /* a channel is not an admin */
 }
 
 static void block_beats_everything(void **state)
@@ -207,8 +204,8 @@ static void block_beats_everything(void **state)
         assert_false(allows(W(.block = "role:muted", .allow = "*"), in));
 }
 
-/* A platform could not tell: rather one too many is kept out. */
-static void unknown_roles_open_nothing_and_may_be_blocked(void **state)
+/* When a platform did not provide the roles, block everyone. */
+static void unknown_roles_are_not_allowed_and_are_blocked(void **state)
 {
         struct incoming in = group("c1", "7");
 
@@ -222,7 +219,7 @@ static void unknown_roles_open_nothing_and_may_be_blocked(void **state)
         assert_true(allows(W(.block = "role:muted", .allow = "*"), in));
 }
 
-static void an_event_without_a_sender_is_let_in_by_its_place_only(void **state)
+static void an_event_without_sender_is_allowed_by_its_chat(void **state)
 {
         (void)state;
         assert_true(allows(W(.channels = "c1"), group("c1", NULL)));
@@ -260,7 +257,7 @@ static void a_refusal_has_a_sentence(void **state)
         }
 }
 
-static void what_is_in_force_can_be_told(void **state)
+static void the_lists_in_force_are_described(void **state)
 {
         /* clang-format off */
         static const struct {
@@ -336,19 +333,19 @@ static void entries_that_would_never_match_are_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(nobody_is_answered_where_nothing_is_written),
+                cmocka_unit_test(no_lists_answer_no_one),
                 cmocka_unit_test(dm_has_four_states),
                 cmocka_unit_test(channels_has_four_states),
                 cmocka_unit_test(allow_has_four_states),
                 cmocka_unit_test(an_empty_allow_does_not_close_what_dm_and_channels_open),
-                cmocka_unit_test(a_written_dm_keeps_strangers_out_though_allow_is_a_star),
+                cmocka_unit_test(a_written_dm_beats_an_allow_of_everyone),
                 cmocka_unit_test(an_entry_with_a_kind_means_that_kind_only),
                 cmocka_unit_test(admins_are_answered_everywhere),
                 cmocka_unit_test(block_beats_everything),
-                cmocka_unit_test(unknown_roles_open_nothing_and_may_be_blocked),
-                cmocka_unit_test(an_event_without_a_sender_is_let_in_by_its_place_only),
+                cmocka_unit_test(unknown_roles_are_not_allowed_and_are_blocked),
+                cmocka_unit_test(an_event_without_sender_is_allowed_by_its_chat),
                 cmocka_unit_test(a_refusal_has_a_sentence),
-                cmocka_unit_test(what_is_in_force_can_be_told),
+                cmocka_unit_test(the_lists_in_force_are_described),
                 cmocka_unit_test(entries_that_would_never_match_are_refused),
         };
 

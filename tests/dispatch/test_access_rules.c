@@ -1,4 +1,4 @@
-/* Access rules that are changed while running: a deny wins, and every change counts at once. */
+/* Access rules that are changed while running. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static bool let_in(struct policy_rig *g, const char *adapter, const char *sender
         return policy_rig_dm(g, adapter, sender, "hello").trigger;
 }
 
-static void a_change_takes_effect_at_once_and_outlives_the_process(void **state)
+static void a_change_counts_at_once_and_after_a_restart(void **state)
 {
         struct policy_rig *g = *state;
         int64_t id;
@@ -86,7 +86,7 @@ static void a_change_takes_effect_at_once_and_outlives_the_process(void **state)
         assert_int_equal(put(g, (struct access_rule){ .id = id, .user = "8" }).kind, ERR_MISSING);
 }
 
-static void a_rule_holds_for_its_adapter_platform_and_place(void **state)
+static void a_rule_applies_to_its_adapter_platform_and_place(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -126,7 +126,7 @@ static void a_deny_wins_over_every_allow(void **state)
         assert_true(let_in(g, "tg", "7"));
 }
 
-static void an_expired_rule_counts_no_more(void **state)
+static void an_expired_rule_does_not_apply(void **state)
 {
         struct policy_rig *g = *state;
         int64_t now = clock_wall_ms();
@@ -137,7 +137,7 @@ static void an_expired_rule_counts_no_more(void **state)
         assert_true(let_in(g, "tg", "8"));
 }
 
-static void whoever_is_kept_out_is_told_once_and_never_in_a_group(void **state)
+static void a_denied_sender_gets_one_notice_and_none_in_a_group(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -151,7 +151,7 @@ static void whoever_is_kept_out_is_told_once_and_never_in_a_group(void **state)
         assert_null(policy_rig_dm(g, "tg", "7", "hello").notice);
 }
 
-static void half_a_rule_is_refused(void **state)
+static void an_incomplete_rule_is_refused(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -169,16 +169,15 @@ static void half_a_rule_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(
-                        a_change_takes_effect_at_once_and_outlives_the_process, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_rule_holds_for_its_adapter_platform_and_place,
+                cmocka_unit_test_setup_teardown(a_change_counts_at_once_and_after_a_restart, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(a_rule_applies_to_its_adapter_platform_and_place,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(a_deny_wins_over_every_allow, setup_open, teardown),
-                cmocka_unit_test_setup_teardown(an_expired_rule_counts_no_more, setup, teardown),
-                cmocka_unit_test_setup_teardown(
-                        whoever_is_kept_out_is_told_once_and_never_in_a_group, setup_open,
-                        teardown),
-                cmocka_unit_test_setup_teardown(half_a_rule_is_refused, setup, teardown),
+                cmocka_unit_test_setup_teardown(an_expired_rule_does_not_apply, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_denied_sender_gets_one_notice_and_none_in_a_group,
+                                                setup_open, teardown),
+                cmocka_unit_test_setup_teardown(an_incomplete_rule_is_refused, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,4 @@
-/*
- * Conversations: who is understood without addressing the bot again, for how long, and with which
- * session.
- */
+/* Chat sessions: who need not address the bot again, for how long, and under which session. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +13,7 @@
 #include "dispatch/sessions/chat_sessions.h"
 #include "dispatch_rig.h"
 
-/* Decides as for the road, and frees what would be stored. */
+/* Decides as for the road, and frees the extra write. */
 static bool placed(struct dispatch *d, const struct incoming *in, struct decision *out)
 {
         dispatch_decide(d, in, BEGINS_TURN, out);
@@ -41,7 +38,7 @@ static bool understood(struct dispatch *d, const struct incoming *in)
         return out.trigger;
 }
 
-static void a_mention_opens_a_conversation_of_that_person_in_that_channel(void **state)
+static void a_mention_opens_a_session_for_its_sender(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming ann = group_message("7", "hello"), bob = group_message("8", "me too"),
@@ -71,7 +68,7 @@ static void a_mention_opens_a_conversation_of_that_person_in_that_channel(void *
         dispatch_free(d);
 }
 
-static void activity_of_both_sides_keeps_it_open_and_quiet_ends_it(void **state)
+static void activity_keeps_a_session_live_and_quiet_ends_it(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "hello");
@@ -102,7 +99,7 @@ static void activity_of_both_sides_keeps_it_open_and_quiet_ends_it(void **state)
         dispatch_free(d);
 }
 
-static void what_comes_late_is_judged_by_when_it_was_said(void **state)
+static void a_late_message_counts_when_it_was_written(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "hello");
@@ -113,17 +110,17 @@ static void what_comes_late_is_judged_by_when_it_was_said(void **state)
         assert_true(placed(d, &in, &out));
         end_turn(d, out.session, NULL);
         in.is_mention = false;
-        dispatch_set_clock(d, NOON + 3600 * SECONDS); /* we were away for an hour */
+        dispatch_set_clock(d, NOON + 3600 * SECONDS); /* after an hour of downtime */
         in.time_ms = NOON + 100 * SECONDS;
         assert_true(understood(d, &in));
         in.time_ms = NOON + 400 * SECONDS;
         assert_false(understood(d, &in));
-        in.time_ms = NOON + 7200 * SECONDS; /* a platform's clock may be ahead */
+        in.time_ms = NOON + 7200 * SECONDS; /* the platform's clock may be ahead */
         assert_false(understood(d, &in));
         dispatch_free(d);
 }
 
-static void an_explanation_tells_the_conversation_and_the_mode(void **state)
+static void an_explanation_has_conversation_and_mode(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "hello");
@@ -149,7 +146,7 @@ static void an_explanation_tells_the_conversation_and_the_mode(void **state)
         dispatch_free(d);
 }
 
-static void a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation(void **state)
+static void a_long_turn_keeps_its_session_live(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "hello"), follow;
@@ -168,14 +165,14 @@ static void a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversati
         follow.thread = "900";
         dispatch_set_clock(d, NOON + 659 * SECONDS);
         assert_true(understood(d, &in));
-        assert_true(understood(d, &follow)); /* the thread it began works */
+        assert_true(understood(d, &follow)); /* in the thread it began */
         dispatch_set_clock(d, NOON + 660 * SECONDS);
         assert_false(understood(d, &in));
         assert_false(understood(d, &follow));
         dispatch_free(d);
 }
 
-static void a_thread_is_shared_and_goes_on_with_the_session_it_came_from(void **state)
+static void a_thread_continues_the_session_that_began_it(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming ann = group_message("7", "a long story please"),
@@ -194,7 +191,7 @@ static void a_thread_is_shared_and_goes_on_with_the_session_it_came_from(void **
         assert_string_equal(out.session, session);
         assert_false(out.per_person);
         end_turn(d, session, NULL);
-        /* both places keep each other open */
+        /* both chats keep the session live */
         ann.is_mention = false;
         dispatch_set_clock(d, NOON + 400 * SECONDS);
         assert_true(placed(d, &ann, &out));
@@ -202,7 +199,7 @@ static void a_thread_is_shared_and_goes_on_with_the_session_it_came_from(void **
         dispatch_free(d);
 }
 
-static void a_direct_chat_has_one_session_for_as_long_as_its_own_window(void **state)
+static void a_direct_chat_has_a_window_of_its_own(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "hello");
@@ -222,13 +219,13 @@ static void a_direct_chat_has_one_session_for_as_long_as_its_own_window(void **s
         assert_string_equal(out.session, first);
         end_turn(d, first, NULL);
         dispatch_set_clock(d, NOON + (2 * DM_WINDOW) * SECONDS);
-        /* a DM is always answered, but this is another session */
+        /* a DM is always answered, here in a new session */
         assert_true(placed(d, &in, &out));
         assert_string_not_equal(out.session, first);
         dispatch_free(d);
 }
 
-static void without_windows_there_are_neither_sessions_nor_persons(void **state)
+static void without_windows_there_are_no_sessions(void **state)
 {
         struct dispatch_adapter plain = rig_adapter();
         struct incoming in = group_message("7", "hello");
@@ -248,7 +245,7 @@ static void without_windows_there_are_neither_sessions_nor_persons(void **state)
         dispatch_free(d);
 }
 
-static void what_was_refused_opens_nothing(void **state)
+static void a_refused_message_opens_no_session(void **state)
 {
         struct dispatch_adapter a = rig_adapter();
         struct incoming in = group_message("7", "hello");
@@ -267,7 +264,7 @@ static void what_was_refused_opens_nothing(void **state)
         dispatch_free(d);
 }
 
-static void a_rule_can_ask_for_a_conversation(void **state)
+static void a_rule_may_require_a_conversation(void **state)
 {
         struct dispatch *d = rig_dispatch(
                 "[{\"name\": \"talk\", \"when\": {\"mention\": true, \"conversation\": true}}, "
@@ -285,7 +282,7 @@ static void a_rule_can_ask_for_a_conversation(void **state)
         in.text = "and now?";
         assert_true(placed(d, &in, &out));
         assert_string_equal(out.rule, "talk");
-        /* where rules do not ask for it, it is no way to be meant */
+        /* a rule without `conversation` does not accept it */
         in.is_mention = true;
         assert_true(placed(deaf, &in, &out));
         in.is_mention = false;
@@ -294,7 +291,7 @@ static void a_rule_can_ask_for_a_conversation(void **state)
         dispatch_free(deaf);
 }
 
-static void what_is_answered_in_a_thread_is_a_conversation_of_the_thread(void **state)
+static void an_answer_in_a_thread_has_the_threads_session(void **state)
 {
         struct dispatch *d =
                 rig_dispatch("[{\"when\": {\"reaction\": \"🔬\"}, \"mode\": \"thread\"}, "
@@ -321,7 +318,7 @@ static void what_is_answered_in_a_thread_is_a_conversation_of_the_thread(void **
         dispatch_free(d);
 }
 
-/* ---- over a restart, with a whole road ---- */
+/* ---- restarts, with a whole road ---- */
 
 static void hear(struct rig *g, const struct incoming *in)
 {
@@ -332,7 +329,7 @@ static void hear(struct rig *g, const struct incoming *in)
         rig_until_idle(g);
 }
 
-static void conversations_and_their_threads_survive_a_restart(void **state)
+static void sessions_and_their_threads_survive_a_restart(void **state)
 {
         struct dispatch_adapter chat = rig_adapter();
         struct dispatch *d;
@@ -368,7 +365,7 @@ static void conversations_and_their_threads_survive_a_restart(void **state)
         assert_int_equal(g->run_count, 3);
         assert_int_equal(rig_count(g, "SELECT count(DISTINCT session) FROM turns"), 1);
         bob.thread = NULL;
-        hear(g, &bob); /* not in the channel: it is Ann's there */
+        hear(g, &bob); /* in the channel the session is Ann's */
         assert_int_equal(g->run_count, 3);
         dispatch_free(d);
         rig_free(g);
@@ -383,7 +380,7 @@ static int begin_at_noon(struct store_tx *tx, void *arg, struct error *err)
         return store_run(s, err);
 }
 
-static void a_turn_that_was_running_at_the_restart_keeps_its_conversation_open(void **state)
+static void a_turn_open_at_a_restart_keeps_its_session_live(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "think hard");
@@ -396,14 +393,14 @@ static void a_turn_that_was_running_at_the_restart_keeps_its_conversation_open(v
         rig_hear(g, &in);
         rig_until(g, &g->run_count, 1);
         assert_int_equal(store_write_now(g->store, begin_at_noon, NULL, &err),
-                         0); /* the road has the real clock */
+                         0); /* the road uses the real clock */
         dispatch_free(d);
         d = rig_dispatch("[]", rig_adapter());
         dispatch_set_clock(d, NOON + 2 * WINDOW * SECONDS);
         assert_int_equal(dispatch_restore(d, g->store, &err), 0);
         in.is_mention = false;
         assert_true(understood(d, &in));
-        dispatch_set_clock(d, NOON + (int64_t)86400 * SECONDS); /* but not for ever */
+        dispatch_set_clock(d, NOON + (int64_t)86400 * SECONDS); /* but not longer than a day */
         assert_false(understood(d, &in));
         g->real = (struct road_dispatch){ 0 };
         dispatch_free(d);
@@ -412,7 +409,7 @@ static void a_turn_that_was_running_at_the_restart_keeps_its_conversation_open(v
 
 /* ---- limits ---- */
 
-static void the_quietest_conversation_is_forgotten_when_there_are_too_many(void **state)
+static void the_quietest_session_is_evicted(void **state)
 {
         struct chat_sessions *w = chat_sessions_new(3);
 
@@ -426,13 +423,13 @@ static void the_quietest_conversation_is_forgotten_when_there_are_too_many(void 
         assert_int_equal(chat_sessions_count(w), 3);
         assert_null(chat_session_find(w, "p2", 900, NOON + 5));
         assert_string_equal(chat_session_find(w, "p1", 900, NOON + 5), "s1");
-        /* what is over makes room before anybody else does */
+        /* expired ones are evicted first */
         chat_session_touch(w, "p5", "s5", false, NOON + 1000 * SECONDS);
         assert_int_equal(chat_sessions_count(w), 1);
         chat_sessions_free(w);
 }
 
-static void a_session_has_few_places_and_a_place_one_session(void **state)
+static void a_session_has_few_chats_and_a_chat_one_session(void **state)
 {
         struct chat_sessions *w = chat_sessions_new(10);
         char place[16];
@@ -451,7 +448,7 @@ static void a_session_has_few_places_and_a_place_one_session(void **state)
         chat_sessions_free(w);
 }
 
-static void a_question_does_not_wait_with_what_nobody_has_to_answer(void **state)
+static void a_question_does_not_join_an_ambient_turn(void **state)
 {
         struct dispatch_adapter chat = { .commands = true,
                                          .debounce_ms = 60000,
@@ -472,7 +469,7 @@ static void a_question_does_not_wait_with_what_nobody_has_to_answer(void **state
         rig_hear(g, &question);
         rig_hear(g, &talk);
         rig_until_count(g, "SELECT count(*) FROM trigger_log", 4);
-        /* the room is looked at once, however the questions stand */
+        /* one ambient turn reads the channel for all of them */
         assert_string_equal(
                 rig_text(g, "SELECT group_concat(rule || ' ' || inputs, '; ') FROM turns"),
                 "room 1,4; asked 2,3");
@@ -483,24 +480,22 @@ static void a_question_does_not_wait_with_what_nobody_has_to_answer(void **state
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_mention_opens_a_conversation_of_that_person_in_that_channel),
-                cmocka_unit_test(activity_of_both_sides_keeps_it_open_and_quiet_ends_it),
-                cmocka_unit_test(what_comes_late_is_judged_by_when_it_was_said),
-                cmocka_unit_test(an_explanation_tells_the_conversation_and_the_mode),
-                cmocka_unit_test(
-                        a_turn_that_lasts_longer_than_the_window_does_not_end_its_conversation),
-                cmocka_unit_test(a_thread_is_shared_and_goes_on_with_the_session_it_came_from),
-                cmocka_unit_test(a_direct_chat_has_one_session_for_as_long_as_its_own_window),
-                cmocka_unit_test(without_windows_there_are_neither_sessions_nor_persons),
-                cmocka_unit_test(what_was_refused_opens_nothing),
-                cmocka_unit_test(a_rule_can_ask_for_a_conversation),
-                cmocka_unit_test(what_is_answered_in_a_thread_is_a_conversation_of_the_thread),
-                cmocka_unit_test(conversations_and_their_threads_survive_a_restart),
-                cmocka_unit_test(
-                        a_turn_that_was_running_at_the_restart_keeps_its_conversation_open),
-                cmocka_unit_test(the_quietest_conversation_is_forgotten_when_there_are_too_many),
-                cmocka_unit_test(a_session_has_few_places_and_a_place_one_session),
-                cmocka_unit_test(a_question_does_not_wait_with_what_nobody_has_to_answer),
+                cmocka_unit_test(a_mention_opens_a_session_for_its_sender),
+                cmocka_unit_test(activity_keeps_a_session_live_and_quiet_ends_it),
+                cmocka_unit_test(a_late_message_counts_when_it_was_written),
+                cmocka_unit_test(an_explanation_has_conversation_and_mode),
+                cmocka_unit_test(a_long_turn_keeps_its_session_live),
+                cmocka_unit_test(a_thread_continues_the_session_that_began_it),
+                cmocka_unit_test(a_direct_chat_has_a_window_of_its_own),
+                cmocka_unit_test(without_windows_there_are_no_sessions),
+                cmocka_unit_test(a_refused_message_opens_no_session),
+                cmocka_unit_test(a_rule_may_require_a_conversation),
+                cmocka_unit_test(an_answer_in_a_thread_has_the_threads_session),
+                cmocka_unit_test(sessions_and_their_threads_survive_a_restart),
+                cmocka_unit_test(a_turn_open_at_a_restart_keeps_its_session_live),
+                cmocka_unit_test(the_quietest_session_is_evicted),
+                cmocka_unit_test(a_session_has_few_chats_and_a_chat_one_session),
+                cmocka_unit_test(a_question_does_not_join_an_ambient_turn),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

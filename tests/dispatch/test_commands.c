@@ -1,4 +1,4 @@
-/* Commands to the bot itself: what is one, who may give it, and what it does. */
+/* Commands to the bot itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "dispatch/dry_run.h"
 #include "dispatch_rig.h"
 
-static void a_command_is_a_message_that_is_nothing_else(void **state)
+static void a_command_is_the_whole_message(void **state)
 {
         /* clang-format off */
         static const struct {
@@ -41,7 +41,7 @@ static void a_command_is_a_message_that_is_nothing_else(void **state)
         }
 }
 
-static void a_word_that_is_almost_a_command_is_recognised(void **state)
+static void a_misspelt_command_is_recognised(void **state)
 {
         /* clang-format off */
         static const struct { const char *text, *name; } rows[] = {
@@ -70,7 +70,7 @@ static struct decision decided(struct dispatch *d, const struct incoming *in)
         return out;
 }
 
-static void it_has_to_be_meant_for_the_bot(void **state)
+static void a_command_must_be_meant_for_the_bot(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct dispatch *room = rig_dispatch(
@@ -79,13 +79,13 @@ static void it_has_to_be_meant_for_the_bot(void **state)
         struct decision out;
 
         (void)state;
-        assert_int_equal(decided(d, &in).command, COMMAND_NONE); /* for some other bot */
+        assert_int_equal(decided(d, &in).command, COMMAND_NONE); /* addressed to another bot */
         assert_int_equal(decided(room, &in).command, COMMAND_STOP);
         in.is_mention = true;
         out = decided(d, &in);
         assert_int_equal(out.command, COMMAND_STOP);
         assert_false(out.trigger);
-        assert_string_equal(out.agent, "echo"); /* whose turn is stopped */
+        assert_string_equal(out.agent, "echo"); /* the agent whose turn is stopped */
         assert_true(out.per_person);
         in.is_mention = false;
         in.chat = CHAT_DM;
@@ -96,7 +96,7 @@ static void it_has_to_be_meant_for_the_bot(void **state)
         dispatch_free(room);
 }
 
-static void in_a_conversation_it_needs_no_mention(void **state)
+static void a_command_in_a_session_needs_no_mention(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "hello");
@@ -115,7 +115,7 @@ static void in_a_conversation_it_needs_no_mention(void **state)
         dispatch_free(d);
 }
 
-static void where_they_are_switched_off_they_are_text(void **state)
+static void disabled_commands_are_text(void **state)
 {
         struct dispatch_adapter a = rig_adapter();
         struct incoming in = group_message("7", "/stop");
@@ -129,7 +129,7 @@ static void where_they_are_switched_off_they_are_text(void **state)
         dispatch_free(d);
 }
 
-static void an_old_command_is_over_and_where_a_rule_says_off_nobody_listens(void **state)
+static void old_commands_and_rules_that_say_off_are_ignored(void **state)
 {
         struct dispatch_adapter a = rig_adapter();
         struct incoming in = group_message("7", "/stop");
@@ -155,7 +155,7 @@ static void an_old_command_is_over_and_where_a_rule_says_off_nobody_listens(void
         dispatch_free(d);
 }
 
-static void new_begins_a_session_without_a_past(void **state)
+static void new_begins_a_new_session(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "hello");
@@ -172,15 +172,15 @@ static void new_begins_a_session_without_a_past(void **state)
         in.text = "/new";
         out = decided(d, &in);
         assert_int_equal(out.command, COMMAND_NEW);
-        assert_non_null(out.extra.fn); /* stored with it */
+        assert_non_null(out.extra.fn); /* written with the decision */
         in.text = "hello again";
-        out = decided(d, &in); /* still a conversation */
+        out = decided(d, &in); /* the session is still live */
         assert_true(out.trigger);
         assert_string_not_equal(out.session, first);
         dispatch_free(d);
 }
 
-static void help_tells_everybody_what_he_may_do(void **state)
+static void help_lists_what_the_sender_may_do(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "/help");
@@ -222,7 +222,7 @@ static void an_awaited_command_is_answered_by_its_result_alone(void **state)
         dispatch_free(d);
 }
 
-static void too_many_commands_are_not_heard(void **state)
+static void too_many_commands_are_ignored(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "/help");
@@ -232,11 +232,11 @@ static void too_many_commands_are_not_heard(void **state)
         in.chat = CHAT_DM;
         buf_init(&json, 0);
         for (int i = 0; i < 20; i++) {
-                dry_run_explain(d, &in, &json); /* costs nothing */
+                dry_run_explain(d, &in, &json); /* is not counted */
                 assert_non_null(decided(d, &in).notice);
         }
         assert_null(decided(d, &in).notice);
-        in.text = "hello"; /* turns are counted apart */
+        in.text = "hello"; /* turns are counted separately */
         assert_true(decided(d, &in).trigger);
         dispatch_set_clock(d, NOON + 60 * SECONDS);
         in.text = "/help";
@@ -245,7 +245,7 @@ static void too_many_commands_are_not_heard(void **state)
         dispatch_free(d);
 }
 
-/* ---- on a whole road ---- */
+/* ---- with a whole road ---- */
 
 static void hear(struct rig *g, const struct incoming *in)
 {
@@ -261,7 +261,7 @@ static const char *last_text(struct rig *g)
         return rig_text(g, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1");
 }
 
-static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
+static void only_an_admin_pauses_and_resumes(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming ann = group_message("7", "/pause"),
@@ -298,7 +298,7 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
         assert_non_null(strstr(last_text(g), "was not paused"));
         admin.text = "/pause";
         hear(g, &admin);
-        admin.thread = "900"; /* a pause holds for a channel with its threads */
+        admin.thread = "900"; /* a paused channel includes its threads */
         admin.text = "/resume";
         hear(g, &admin);
         assert_non_null(strstr(last_text(g), "The whole channel is paused"));
@@ -309,7 +309,7 @@ static void an_admin_pauses_and_resumes_and_nobody_else(void **state)
         runtime_policy_free(policy);
 }
 
-static void a_command_that_is_not_meant_takes_nothing_from_others(void **state)
+static void a_command_for_another_bot_changes_nothing(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming in = group_message("7", "/stop");
@@ -323,7 +323,7 @@ static void a_command_that_is_not_meant_takes_nothing_from_others(void **state)
         hear(g, &in);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
         assert_int_equal(rig_count(g, "SELECT count(*) FROM identities"),
-                         1); /* who speaks is noted all the same */
+                         1); /* the sender is recorded anyway */
         dispatch_set_policy(d, NULL);
         dispatch_free(d);
         g->real = (struct road_dispatch){ 0 };
@@ -331,7 +331,7 @@ static void a_command_that_is_not_meant_takes_nothing_from_others(void **state)
         runtime_policy_free(policy);
 }
 
-static void stop_ends_the_running_turn_of_the_one_who_says_it(void **state)
+static void stop_ends_the_running_turn_of_its_sender(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
         struct incoming ann = group_message("7", "think"), bob = group_message("8", "think, too");
@@ -359,19 +359,19 @@ static void stop_ends_the_running_turn_of_the_one_who_says_it(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_command_is_a_message_that_is_nothing_else),
-                cmocka_unit_test(a_word_that_is_almost_a_command_is_recognised),
-                cmocka_unit_test(it_has_to_be_meant_for_the_bot),
-                cmocka_unit_test(in_a_conversation_it_needs_no_mention),
-                cmocka_unit_test(where_they_are_switched_off_they_are_text),
-                cmocka_unit_test(an_old_command_is_over_and_where_a_rule_says_off_nobody_listens),
-                cmocka_unit_test(new_begins_a_session_without_a_past),
-                cmocka_unit_test(help_tells_everybody_what_he_may_do),
+                cmocka_unit_test(a_command_is_the_whole_message),
+                cmocka_unit_test(a_misspelt_command_is_recognised),
+                cmocka_unit_test(a_command_must_be_meant_for_the_bot),
+                cmocka_unit_test(a_command_in_a_session_needs_no_mention),
+                cmocka_unit_test(disabled_commands_are_text),
+                cmocka_unit_test(old_commands_and_rules_that_say_off_are_ignored),
+                cmocka_unit_test(new_begins_a_new_session),
+                cmocka_unit_test(help_lists_what_the_sender_may_do),
                 cmocka_unit_test(an_awaited_command_is_answered_by_its_result_alone),
-                cmocka_unit_test(too_many_commands_are_not_heard),
-                cmocka_unit_test(an_admin_pauses_and_resumes_and_nobody_else),
-                cmocka_unit_test(a_command_that_is_not_meant_takes_nothing_from_others),
-                cmocka_unit_test(stop_ends_the_running_turn_of_the_one_who_says_it),
+                cmocka_unit_test(too_many_commands_are_ignored),
+                cmocka_unit_test(only_an_admin_pauses_and_resumes),
+                cmocka_unit_test(a_command_for_another_bot_changes_nothing),
+                cmocka_unit_test(stop_ends_the_running_turn_of_its_sender),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,4 @@
-/*
- * Each guard on a whole road: what it refuses is a row of the trigger log with its reason, in the
- * order of the list.
- */
+/* Each guard with a whole road: a refusal is a row of the trigger log with its reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,8 +50,8 @@ static const char *last_row(struct fixture *f)
                                 " ORDER BY event DESC LIMIT 1");
 }
 
-/* Everything would refuse it; guard after guard is satisfied, and the next one speaks. */
-static void guards_speak_in_the_order_of_the_list(void **state)
+/* All guards would refuse; satisfying them one by one shows their order. */
+static void guards_refuse_in_the_order_of_the_table(void **state)
 {
         struct dispatch_adapter a = rig_adapter();
         struct incoming in = group_message("7", "");
@@ -98,14 +95,14 @@ static void guards_speak_in_the_order_of_the_list(void **state)
         in.time_ms = NOON + (int64_t)86400 * SECONDS;
         hear(&f, &in);
         assert_string_equal(last_row(&f), "done");
-        in.hops = 1; /* the rate is asked before the hops */
+        in.hops = 1; /* the rate comes before the hops */
         hear(&f, &in);
         assert_non_null(
                 strstr(last_row(&f), "skipped: the sender caused 1 turns within 60 seconds"));
         close_all(&f);
 }
 
-static void who_is_not_let_in_is_refused_before_rules_are_asked(void **state)
+static void access_is_checked_before_the_rules(void **state)
 {
         struct dispatch_adapter *a = mem_array(1, sizeof(*a));
         struct dispatch *d = dispatch_new();
@@ -120,14 +117,14 @@ static void who_is_not_let_in_is_refused_before_rules_are_asked(void **state)
         in.chat = CHAT_DM;
         dispatch_decide(d, &in, NULL, &out);
         assert_string_equal(out.reason, "adapter 'chat' allows no one");
-        assert_int_equal(out.command, COMMAND_NONE); /* commands are not for strangers */
+        assert_int_equal(out.command, COMMAND_NONE); /* strangers cannot give commands */
         assert_null(out.notice);
         dispatch_free(d);
 }
 
 /* ---- bots ---- */
 
-static void bots_that_answer_each_other_are_stopped_until_a_person_speaks(void **state)
+static void a_bot_loop_is_stopped_until_a_person_writes(void **state)
 {
         struct incoming bot = group_message("9", "ping"),
                         ann = group_message("7", "what are you two doing?"),
@@ -139,16 +136,16 @@ static void bots_that_answer_each_other_are_stopped_until_a_person_speaks(void *
         bot.sender_is_bot = true;
         gone.type = EVENT_MESSAGE_DELETED;
         for (int i = 0; i < 4; i++)
-                hear(&f, &bot); /* nobody tells us the hops */
+                hear(&f, &bot); /* without a hop count */
         assert_int_equal(f.rig->run_count, 3);
         assert_string_equal(
                 last_row(&f),
                 "skipped: 3 messages of bots in a row were answered here, adapter 'chat' allows no "
                 "more until a person writes (maxHops)");
-        hear(&f, &gone); /* whoever deletes or edits does not speak; who it was is often not told */
+        hear(&f, &gone); /* a deletion does not end the loop */
         hear(&f, &bot);
         assert_non_null(strstr(last_row(&f), "in a row"));
-        bot.channel = "457"; /* another channel is another matter */
+        bot.channel = "457"; /* another channel has its own count */
         hear(&f, &bot);
         assert_string_equal(last_row(&f), "done");
         bot.channel = "456";
@@ -159,7 +156,7 @@ static void bots_that_answer_each_other_are_stopped_until_a_person_speaks(void *
         hear(&f, &bot);
         hear(&f, &bot);
         assert_non_null(strstr(last_row(&f), "in a row"));
-        /* it was no loop: a loop is never quiet */
+        /* a loop is never quiet */
         dispatch_set_clock(f.dispatch, NOON + 120 * SECONDS);
         hear(&f, &bot);
         assert_string_equal(last_row(&f), "done");
@@ -178,7 +175,7 @@ static struct incoming reaction(const char *sender, const char *emoji, const cha
         return in;
 }
 
-static void a_reaction_that_is_put_back_is_an_event_but_no_second_turn(void **state)
+static void a_repeated_reaction_causes_no_second_turn(void **state)
 {
         struct incoming in = reaction("7", "👍", "900");
         struct fixture f;
@@ -187,7 +184,7 @@ static void a_reaction_that_is_put_back_is_an_event_but_no_second_turn(void **st
         open_with(&f, TALK, rig_adapter());
         hear(&f, &in);
         assert_string_equal(last_row(&f), "done");
-        in.type = EVENT_REACTION_REMOVED; /* another kind */
+        in.type = EVENT_REACTION_REMOVED; /* a different kind */
         hear(&f, &in);
         assert_string_equal(last_row(&f), "done");
         in.type = EVENT_REACTION_RECEIVED;
@@ -211,7 +208,7 @@ static void a_reaction_that_is_put_back_is_an_event_but_no_second_turn(void **st
         close_all(&f);
 }
 
-static void reactions_on_one_message_make_three_turns_and_no_more(void **state)
+static void reactions_on_one_message_cause_three_turns(void **state)
 {
         static const char *const people[] = { "11", "12", "13", "14" };
         struct incoming in;
@@ -228,7 +225,7 @@ static void reactions_on_one_message_make_three_turns_and_no_more(void **state)
                 last_row(&f),
                 "skipped: reactions on this message have triggered 3 times, more are not allowed");
         assert_int_equal(f.rig->run_count, 3);
-        /* over a restart, and for whoever reacts then */
+        /* after a restart, for any sender */
         dispatch_free(f.dispatch);
         f.dispatch = rig_dispatch(TALK, rig_adapter());
         dispatch_set_clock(f.dispatch, clock_wall_ms());
@@ -246,7 +243,7 @@ static void reactions_on_one_message_make_three_turns_and_no_more(void **state)
         close_all(&f);
 }
 
-static void the_oldest_message_is_forgotten_when_there_are_too_many(void **state)
+static void the_oldest_reacted_message_is_evicted(void **state)
 {
         struct reaction_limits *r = reaction_limits_new(2);
         struct incoming a = reaction("7", "👍", "1"), b = reaction("7", "👍", "2"),
@@ -262,7 +259,7 @@ static void the_oldest_message_is_forgotten_when_there_are_too_many(void **state
         reaction_limits_free(r);
 }
 
-static void what_reactions_and_costs_need_at_a_start_has_an_index(void **state)
+static void restoring_reactions_and_costs_uses_an_index(void **state)
 {
         struct rig *g = rig_new();
 
@@ -282,7 +279,7 @@ static void spend(struct fixture *f, const char *rule, int64_t microusd)
         dispatch_ended(f->dispatch, &run, &(struct turn_outcome){ .cost_microusd = microusd });
 }
 
-static void a_budget_that_is_used_up_is_told_once_and_is_back_tomorrow(void **state)
+static void a_used_up_budget_is_notified_once_until_midnight(void **state)
 {
         struct dispatch_adapter a = rig_adapter();
         struct incoming in = group_message("7", "draw a cat");
@@ -310,7 +307,7 @@ static void a_budget_that_is_used_up_is_told_once_and_is_back_tomorrow(void **st
         assert_non_null(
                 strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
                        "used up what I may spend today"));
-        in.text = "hello"; /* the other rule goes on, until the adapter's is used up */
+        in.text = "hello"; /* the other rule works until the adapter's budget is used up */
         hear(&f, &in);
         assert_string_equal(last_row(&f), "done");
         spend(&f, NULL, 1500000);
@@ -328,7 +325,7 @@ static int set_cost(struct store_tx *tx, void *arg, struct error *err)
         return store_run(store_prepare(tx, "UPDATE turns SET cost_microusd = 700000"), err);
 }
 
-static void what_was_spent_today_counts_after_a_restart(void **state)
+static void todays_costs_count_after_a_restart(void **state)
 {
         static const char rules[] = "[{\"name\": \"dear\", \"budget\": {\"usdPerDay\": 0.5}}]";
         struct incoming in = group_message("7", "draw a cat");
@@ -350,7 +347,7 @@ static void what_was_spent_today_counts_after_a_restart(void **state)
         close_all(&f);
 }
 
-/* A turn of this agent has ended somewhere, so that it is known what its turns cost. */
+/* Ends a turn of this agent elsewhere, so that its costs are known. */
 static void cost(struct fixture *f, const char *agent, int64_t microusd)
 {
         struct turn_run run = { .adapter = "elsewhere", .agent = agent };
@@ -358,7 +355,7 @@ static void cost(struct fixture *f, const char *agent, int64_t microusd)
         dispatch_ended(f->dispatch, &run, &(struct turn_outcome){ .cost_microusd = microusd });
 }
 
-/* In a channel of its own, so that it need not wait for the others; until it is decided. */
+/* In a channel of its own, so that the turn need not wait; returns once it is decided. */
 static void ask(struct fixture *f, const char *channel)
 {
         struct incoming in = group_message("7", "draw a cat");
@@ -369,7 +366,7 @@ static void ask(struct fixture *f, const char *channel)
         rig_until_count(f->rig, "SELECT count(*) FROM trigger_log", rows + 1);
 }
 
-static void turns_under_way_count_as_much_as_their_agent_cost_lately(void **state)
+static void unfinished_turns_count_as_their_agent_cost_lately(void **state)
 {
         struct fixture f;
 
@@ -389,7 +386,7 @@ static void turns_under_way_count_as_much_as_their_agent_cost_lately(void **stat
         assert_non_null(
                 strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
                        "Please try again in a few minutes"));
-        rig_answer(f.rig, 0, "for nothing"); /* what it was expected to cost is free again */
+        rig_answer(f.rig, 0, "for nothing"); /* releases its expected cost */
         rig_until(f.rig, &f.rig->ended, 1);
         ask(&f, "c");
         rig_until(f.rig, &f.rig->run_count, 3);
@@ -397,7 +394,7 @@ static void turns_under_way_count_as_much_as_their_agent_cost_lately(void **stat
         close_all(&f);
 }
 
-static void turns_under_way_count_after_a_restart(void **state)
+static void unfinished_turns_count_after_a_restart(void **state)
 {
         static const char rules[] = "[{\"name\": \"dear\", \"budget\": {\"usdPerDay\": 1}}]";
         struct fixture f;
@@ -431,14 +428,12 @@ static bool admitted(struct dispatch *d, const char *trace, bool joins)
         in.trace = trace;
         dispatch_decide(d, &in, joins ? JOINS_TURN : BEGINS_TURN, &out);
         if (out.extra.fn)
-                out.extra.done(out.extra.arg); /* it is not stored */
+                out.extra.done(out.extra.arg); /* without storing it */
         return out.trigger;
 }
 
-/*
- * Clients may give the same trace to many messages, turns may end that nobody began, and days pass.
- */
-static void what_is_expected_is_counted_once_for_each_turn(void **state)
+/* Clients may repeat a trace id, and turns may end without having begun here. */
+static void expected_costs_count_once_per_turn(void **state)
 {
         struct dispatch *d = rig_dispatch("[{\"name\": \"dear\"}]", rig_adapter());
         struct turn_run run = { .adapter = CHAT, .rule = "dear", .agent = "echo", .trace = "t" };
@@ -452,7 +447,7 @@ static void what_is_expected_is_counted_once_for_each_turn(void **state)
         for (int i = 0; i < 3; i++)
                 assert_true(admitted(d, "t", false));
         assert_false(admitted(d, "t", false)); /* 0.1 and three times 0.1 */
-        assert_true(admitted(d, "t", true));   /* the turn it joins runs anyway */
+        assert_true(admitted(d, "t", true));   /* the turn it joins is counted already */
         dispatch_ended(d, &run, &nothing);
         assert_true(admitted(d, "t", false));
         assert_false(admitted(d, "u", false));
@@ -461,11 +456,11 @@ static void what_is_expected_is_counted_once_for_each_turn(void **state)
         for (int i = 0; i < 3; i++)
                 assert_true(admitted(d, "u", false));
         assert_false(admitted(d, "u", false));
-        /* midnight: what was spent is forgotten, not what runs */
+        /* midnight resets what was spent, not what is expected */
         dispatch_set_clock(d, NOON + (int64_t)43200 * SECONDS);
         assert_true(admitted(d, "u", false));
         assert_false(admitted(d, "u", false));
-        /* nobody told us of their end */
+        /* their ends were never reported */
         dispatch_set_clock(d, NOON + (int64_t)3 * 86400 * SECONDS);
         run.trace = "other";
         dispatch_ended(d, &run, &nothing);
@@ -475,7 +470,7 @@ static void what_is_expected_is_counted_once_for_each_turn(void **state)
         dispatch_free(d);
 }
 
-static void who_reads_along_is_never_told_anything(void **state)
+static void an_ambient_rule_sends_no_notices(void **state)
 {
         struct dispatch_adapter a = rig_adapter();
         struct incoming in = group_message("7", "hello");
@@ -501,19 +496,19 @@ static void who_reads_along_is_never_told_anything(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(guards_speak_in_the_order_of_the_list),
-                cmocka_unit_test(who_is_not_let_in_is_refused_before_rules_are_asked),
-                cmocka_unit_test(bots_that_answer_each_other_are_stopped_until_a_person_speaks),
-                cmocka_unit_test(a_reaction_that_is_put_back_is_an_event_but_no_second_turn),
-                cmocka_unit_test(reactions_on_one_message_make_three_turns_and_no_more),
-                cmocka_unit_test(the_oldest_message_is_forgotten_when_there_are_too_many),
-                cmocka_unit_test(what_reactions_and_costs_need_at_a_start_has_an_index),
-                cmocka_unit_test(a_budget_that_is_used_up_is_told_once_and_is_back_tomorrow),
-                cmocka_unit_test(what_was_spent_today_counts_after_a_restart),
-                cmocka_unit_test(turns_under_way_count_as_much_as_their_agent_cost_lately),
-                cmocka_unit_test(turns_under_way_count_after_a_restart),
-                cmocka_unit_test(what_is_expected_is_counted_once_for_each_turn),
-                cmocka_unit_test(who_reads_along_is_never_told_anything),
+                cmocka_unit_test(guards_refuse_in_the_order_of_the_table),
+                cmocka_unit_test(access_is_checked_before_the_rules),
+                cmocka_unit_test(a_bot_loop_is_stopped_until_a_person_writes),
+                cmocka_unit_test(a_repeated_reaction_causes_no_second_turn),
+                cmocka_unit_test(reactions_on_one_message_cause_three_turns),
+                cmocka_unit_test(the_oldest_reacted_message_is_evicted),
+                cmocka_unit_test(restoring_reactions_and_costs_uses_an_index),
+                cmocka_unit_test(a_used_up_budget_is_notified_once_until_midnight),
+                cmocka_unit_test(todays_costs_count_after_a_restart),
+                cmocka_unit_test(unfinished_turns_count_as_their_agent_cost_lately),
+                cmocka_unit_test(unfinished_turns_count_after_a_restart),
+                cmocka_unit_test(expected_costs_count_once_per_turn),
+                cmocka_unit_test(an_ambient_rule_sends_no_notices),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

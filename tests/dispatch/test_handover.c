@@ -1,4 +1,4 @@
-/* A person takes over from the agent: where, for how long, and over restarts. */
+/* A person takes over from the agent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +58,7 @@ static struct decision decide(struct policy_rig *g, const char *channel, const c
 
 /* ---- tests ---- */
 
-static void a_paused_chat_is_stored_and_remembered_but_not_answered(void **state)
+static void a_paused_chat_is_remembered_but_not_answered(void **state)
 {
         struct policy_rig *g = *state;
         struct decision out;
@@ -76,7 +76,7 @@ static void a_paused_chat_is_stored_and_remembered_but_not_answered(void **state
         assert_int_equal(resume_at(g, "7", NULL), ERR_MISSING);
 }
 
-static void a_channel_is_paused_with_its_threads_and_a_thread_alone(void **state)
+static void a_channel_is_paused_with_its_threads(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -90,7 +90,7 @@ static void a_channel_is_paused_with_its_threads_and_a_thread_alone(void **state
         assert_false(decide(g, "7", "9").trigger);
 }
 
-static void a_pause_outlives_the_process(void **state)
+static void a_pause_survives_a_restart(void **state)
 {
         struct policy_rig *g = *state;
         size_t count;
@@ -103,7 +103,7 @@ static void a_pause_outlives_the_process(void **state)
         assert_int_equal(count, 1);
 }
 
-static void a_pause_ends_by_itself_at_its_time(void **state)
+static void a_pause_ends_at_its_time(void **state)
 {
         struct policy_rig *g = *state;
         size_t count;
@@ -116,14 +116,14 @@ static void a_pause_ends_by_itself_at_its_time(void **state)
         assert_false(decide(g, "7", NULL).trigger);
 }
 
-static void a_command_counts_from_its_decision_on_and_is_written_with_it(void **state)
+static void a_pause_by_command_counts_from_its_decision(void **state)
 {
         struct policy_rig *g = *state;
         struct handover p = { .chat = { "tg", "7", NULL }, .by = "Ann" };
         struct decision out = { 0 };
 
         assert_true(handover_pause_with(g->policy->handovers, &p, &out));
-        /* what follows in the same breath is not answered */
+        /* the next message is decided before the commit */
         assert_false(decide(g, "7", NULL).trigger);
         policy_rig_commit(g, &out);
         policy_rig_restart(g);
@@ -138,16 +138,14 @@ static void a_command_counts_from_its_decision_on_and_is_written_with_it(void **
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(
-                        a_paused_chat_is_stored_and_remembered_but_not_answered, setup, teardown),
-                cmocka_unit_test_setup_teardown(
-                        a_channel_is_paused_with_its_threads_and_a_thread_alone, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_pause_outlives_the_process, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_pause_ends_by_itself_at_its_time, setup,
+                cmocka_unit_test_setup_teardown(a_paused_chat_is_remembered_but_not_answered, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(
-                        a_command_counts_from_its_decision_on_and_is_written_with_it, setup,
-                        teardown),
+                cmocka_unit_test_setup_teardown(a_channel_is_paused_with_its_threads, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(a_pause_survives_a_restart, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_pause_ends_at_its_time, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_pause_by_command_counts_from_its_decision, setup,
+                                                teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

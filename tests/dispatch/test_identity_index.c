@@ -1,7 +1,4 @@
-/*
- * To whom an identity belongs is known of everybody, at a bounded price; who was seen lately, of
- * the latest only.
- */
+/* The identity index, which never evicts, and the seen cache, which does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +20,7 @@ static const char *user(int n)
         return text;
 }
 
-static void everybody_is_known_for_less_than_fifty_bytes(void **state)
+static void an_identity_takes_less_than_fifty_bytes(void **state)
 {
         struct identity_index w;
 
@@ -42,7 +39,7 @@ static void everybody_is_known_for_less_than_fifty_bytes(void **state)
         identity_index_release(&w);
 }
 
-static void an_identity_goes_to_another_person(void **state)
+static void an_identity_moves_to_another_person(void **state)
 {
         struct identity_index w;
 
@@ -55,22 +52,22 @@ static void an_identity_goes_to_another_person(void **state)
         identity_index_release(&w);
 }
 
-static void only_news_is_noted(void **state)
+static void only_changes_of_a_sender_are_recorded(void **state)
 {
         struct seen_cache *s = seen_cache_new(10, 1000);
 
         (void)state;
         assert_true(seen_cache_update(s, "telegram", "7", 1, 5000));
         assert_false(seen_cache_update(s, "telegram", "7", 1, 5999));
-        assert_true(seen_cache_update(s, "telegram", "7", 1, 6000)); /* it is a while ago */
-        assert_true(seen_cache_update(s, "telegram", "7", 2, 6001)); /* he looks different */
+        assert_true(seen_cache_update(s, "telegram", "7", 1, 6000)); /* no longer fresh */
+        assert_true(seen_cache_update(s, "telegram", "7", 2, 6001)); /* something changed */
         assert_true(seen_cache_update(s, "telegram", "7", 2, 100));  /* the clock was set back */
         assert_true(seen_cache_update(s, "discord", "7", 2, 100));
         assert_int_equal(seen_cache_count(s), 2);
         seen_cache_free(s);
 }
 
-static void the_latest_are_remembered_and_no_more(void **state)
+static void the_oldest_sender_is_evicted(void **state)
 {
         struct seen_cache *s = seen_cache_new(100, 1000);
 
@@ -86,10 +83,10 @@ static void the_latest_are_remembered_and_no_more(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(everybody_is_known_for_less_than_fifty_bytes),
-                cmocka_unit_test(an_identity_goes_to_another_person),
-                cmocka_unit_test(only_news_is_noted),
-                cmocka_unit_test(the_latest_are_remembered_and_no_more),
+                cmocka_unit_test(an_identity_takes_less_than_fifty_bytes),
+                cmocka_unit_test(an_identity_moves_to_another_person),
+                cmocka_unit_test(only_changes_of_a_sender_are_recorded),
+                cmocka_unit_test(the_oldest_sender_is_evicted),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Turns of one person in one channel, patterns and hours. */
+/* The rate limit, patterns and hours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static bool take(struct rate_limits *l, const struct rate_key *who, struct turn_
         return true;
 }
 
-static void a_turn_is_free_again_when_the_oldest_has_left_the_window(void **state)
+static void a_turn_is_free_when_the_oldest_leaves_the_window(void **state)
 {
         struct rate_limits *l = rate_limits_new(10);
 
@@ -52,7 +52,7 @@ static void no_limit_counts_nothing(void **state)
         rate_limits_free(l);
 }
 
-static void a_clock_set_back_locks_nobody_out(void **state)
+static void a_clock_set_back_blocks_no_one(void **state)
 {
         struct rate_limits *l = rate_limits_new(10);
 
@@ -63,7 +63,7 @@ static void a_clock_set_back_locks_nobody_out(void **state)
         rate_limits_free(l);
 }
 
-static void a_person_is_told_once_in_a_window(void **state)
+static void a_notice_is_due_once_in_a_window(void **state)
 {
         struct rate_limits *l = rate_limits_new(10);
 
@@ -74,7 +74,7 @@ static void a_person_is_told_once_in_a_window(void **state)
         rate_limits_free(l);
 }
 
-static void a_short_window_does_not_forget_for_a_long_one(void **state)
+static void a_short_window_keeps_times_for_a_long_one(void **state)
 {
         struct rate_limits *l = rate_limits_new(10);
         struct turn_rate hour = { 3, 3600 }, second = { 100, 1 };
@@ -87,7 +87,7 @@ static void a_short_window_does_not_forget_for_a_long_one(void **state)
         rate_limits_free(l);
 }
 
-static void memory_is_bounded_by_forgetting_the_quietest(void **state)
+static void the_quietest_sender_is_evicted(void **state)
 {
         struct rate_limits *l = rate_limits_new(100);
         struct turn_rate one = { 1, 60 };
@@ -106,7 +106,7 @@ static void memory_is_bounded_by_forgetting_the_quietest(void **state)
         rate_limits_free(l);
 }
 
-static void who_is_quiet_for_a_window_is_forgotten(void **state)
+static void a_sender_quiet_for_a_window_is_evicted(void **state)
 {
         struct rate_limits *l = rate_limits_new(100);
 
@@ -117,7 +117,7 @@ static void who_is_quiet_for_a_window_is_forgotten(void **state)
         rate_limits_free(l);
 }
 
-static void one_person_keeps_a_bounded_number_of_times(void **state)
+static void the_times_of_one_sender_are_bounded(void **state)
 {
         struct rate_limits *l = rate_limits_new(100);
         struct turn_rate many = { 1000, 86400 };
@@ -144,7 +144,7 @@ static void a_pattern_is_found_or_not(void **state)
         pattern_free(p);
 }
 
-static void a_pattern_that_explodes_is_given_up(void **state)
+static void an_exploding_pattern_is_given_up(void **state)
 {
         static const char *const bombs[] = { "(a+)+$", "(a|aa)+$", "(?:a?){64}a{64}", "(a*)*b",
                                              "(?=(a+))*b" };
@@ -159,24 +159,24 @@ static void a_pattern_that_explodes_is_given_up(void **state)
                 struct pattern *p = pattern_new(bombs[i], &err);
 
                 assert_non_null(p);
-                (void)pattern_find(p, text); /* it returns */
+                (void)pattern_find(p, text); /* must return */
                 pattern_free(p);
         }
 }
 
-static void a_pattern_has_fewer_steps_than_the_library_would_allow(void **state)
+static void a_pattern_has_few_steps(void **state)
 {
         struct error err;
         struct pattern *p = pattern_new("(a+)+$", &err);
 
         (void)state;
         assert_int_equal(pattern_find(p, "aaaaaaaa!"), 0);
-        /* a million: not tried to the end */
+        /* a million steps are not tried */
         assert_int_equal(pattern_find(p, "aaaaaaaaaaaaaaaaaaaa!"), -1);
         pattern_free(p);
 }
 
-static void a_bad_pattern_says_where(void **state)
+static void a_bad_pattern_is_reported_with_its_position(void **state)
 {
         char *longest = mem_alloc(PATTERN_MAX_BYTES + 2);
         struct error err;
@@ -191,7 +191,7 @@ static void a_bad_pattern_says_where(void **state)
         free(longest);
 }
 
-static void hours_are_read_and_held(void **state)
+static void hours_are_parsed_and_checked(void **state)
 {
         enum { SUN, MON, TUE, WED, THU, FRI, SAT };
         /* clang-format off */
@@ -227,19 +227,19 @@ static void hours_are_read_and_held(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_turn_is_free_again_when_the_oldest_has_left_the_window),
+                cmocka_unit_test(a_turn_is_free_when_the_oldest_leaves_the_window),
                 cmocka_unit_test(no_limit_counts_nothing),
-                cmocka_unit_test(a_clock_set_back_locks_nobody_out),
-                cmocka_unit_test(a_person_is_told_once_in_a_window),
-                cmocka_unit_test(a_short_window_does_not_forget_for_a_long_one),
-                cmocka_unit_test(memory_is_bounded_by_forgetting_the_quietest),
-                cmocka_unit_test(who_is_quiet_for_a_window_is_forgotten),
-                cmocka_unit_test(one_person_keeps_a_bounded_number_of_times),
+                cmocka_unit_test(a_clock_set_back_blocks_no_one),
+                cmocka_unit_test(a_notice_is_due_once_in_a_window),
+                cmocka_unit_test(a_short_window_keeps_times_for_a_long_one),
+                cmocka_unit_test(the_quietest_sender_is_evicted),
+                cmocka_unit_test(a_sender_quiet_for_a_window_is_evicted),
+                cmocka_unit_test(the_times_of_one_sender_are_bounded),
                 cmocka_unit_test(a_pattern_is_found_or_not),
-                cmocka_unit_test(a_pattern_that_explodes_is_given_up),
-                cmocka_unit_test(a_pattern_has_fewer_steps_than_the_library_would_allow),
-                cmocka_unit_test(a_bad_pattern_says_where),
-                cmocka_unit_test(hours_are_read_and_held),
+                cmocka_unit_test(an_exploding_pattern_is_given_up),
+                cmocka_unit_test(a_pattern_has_few_steps),
+                cmocka_unit_test(a_bad_pattern_is_reported_with_its_position),
+                cmocka_unit_test(hours_are_parsed_and_checked),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

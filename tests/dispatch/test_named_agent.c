@@ -1,7 +1,4 @@
-/*
- * Software that has shown a key may name the agent it wants; on a chat platform such a wish means
- * nothing.
- */
+/* Clients with a key may name the agent; on a chat platform the field is ignored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +30,7 @@ static struct dispatch *dispatch_of_two(void)
         return d;
 }
 
-static void the_agent_that_is_asked_for_answers_where_the_adapter_is_trusted(void **state)
+static void a_trusted_client_may_name_the_agent(void **state)
 {
         static const struct {
                 const char *adapter, *wanted, *chosen;
@@ -60,7 +57,7 @@ static void the_agent_that_is_asked_for_answers_where_the_adapter_is_trusted(voi
         dispatch_free(d);
 }
 
-static void the_wish_survives_in_the_journal(void **state)
+static void the_named_agent_survives_in_the_journal(void **state)
 {
         struct incoming in = {
                 .adapter = "api", .key = "k", .channel = "c", .text = "hello", .agent = "expert"
@@ -89,8 +86,8 @@ static void the_wish_survives_in_the_journal(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_agent_that_is_asked_for_answers_where_the_adapter_is_trusted),
-                cmocka_unit_test(the_wish_survives_in_the_journal),
+                cmocka_unit_test(a_trusted_client_may_name_the_agent),
+                cmocka_unit_test(the_named_agent_survives_in_the_journal),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

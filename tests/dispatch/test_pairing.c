@@ -1,4 +1,4 @@
-/* Strangers get a code, and the operator lets them in by it. */
+/* Strangers get a code, and the operator approves or denies it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ static struct outcome take_back(struct policy_rig *g, int64_t id)
         return wait_for(g, &o);
 }
 
-/* Writes as a stranger; the code he is told, committed, as it is shown: "ABCD-2345". */
+/* Writes as a stranger; returns the committed code as shown: "ABCD-2345". */
 static char *knock(struct policy_rig *g, const char *sender, char code[HUMAN_CODE_TEXT_SIZE])
 {
         struct decision out = policy_rig_dm(g, "tg", sender, "hello");
@@ -83,11 +83,11 @@ static char *knock(struct policy_rig *g, const char *sender, char code[HUMAN_COD
         at = strstr(out.notice, "let in: ");
         assert_non_null(at);
         snprintf(code, HUMAN_CODE_TEXT_SIZE, "%s", at + 8);
-        assert_null(strstr(out.reason, code)); /* logs are not for codes */
+        assert_null(strstr(out.reason, code)); /* codes are not logged */
         return code;
 }
 
-static void whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_good(void **state)
+static void an_approved_code_lets_a_stranger_in(void **state)
 {
         struct policy_rig *g = *state;
         char code[HUMAN_CODE_TEXT_SIZE], lower[HUMAN_CODE_TEXT_SIZE];
@@ -110,14 +110,14 @@ static void whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_goo
         assert_int_equal(take_back(g, o.id).kind, ERR_MISSING);
 }
 
-static void the_code_is_told_once_and_outlives_the_process(void **state)
+static void a_code_is_sent_once_and_survives_a_restart(void **state)
 {
         struct policy_rig *g = *state;
         char code[HUMAN_CODE_TEXT_SIZE];
         struct decision out;
 
         knock(g, "7", code);
-        out = policy_rig_dm(g, "tg", "7", code); /* in the chat it is a word like any other */
+        out = policy_rig_dm(g, "tg", "7", code); /* typing it in the chat does nothing */
         assert_false(out.trigger);
         assert_null(out.notice);
         assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"), 1);
@@ -126,7 +126,7 @@ static void the_code_is_told_once_and_outlives_the_process(void **state)
         assert_int_equal(word(g, code, false).kind, ERR_NONE);
 }
 
-static void a_code_is_over_after_its_hour_and_a_new_one_is_told(void **state)
+static void an_expired_code_is_replaced(void **state)
 {
         struct policy_rig *g = *state;
         char old[HUMAN_CODE_TEXT_SIZE], new[HUMAN_CODE_TEXT_SIZE];
@@ -140,7 +140,7 @@ static void a_code_is_over_after_its_hour_and_a_new_one_is_told(void **state)
         assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"), 1);
 }
 
-static void strangers_cannot_make_us_talk_much(void **state)
+static void strangers_cannot_make_the_bot_talk_much(void **state)
 {
         struct policy_rig *g = *state;
         char code[HUMAN_CODE_TEXT_SIZE], sender[16];
@@ -162,13 +162,13 @@ static void strangers_cannot_make_us_talk_much(void **state)
         out = policy_rig_dm(g, "tg", "one too many", "hello");
         assert_null(out.notice);
         assert_non_null(strstr(out.reason, "20 wait on this adapter already"));
-        out = policy_rig_dm(g, "dc", "7", "hello"); /* another adapter has its own places */
+        out = policy_rig_dm(g, "dc", "7", "hello"); /* the limit is per adapter */
         assert_non_null(out.notice);
         assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"),
                          PAIRING_WAITING_MAX + 1);
 }
 
-static void whoever_is_denied_stays_out_and_hears_nothing_more(void **state)
+static void a_denied_stranger_gets_no_further_code(void **state)
 {
         struct policy_rig *g = *state;
         char code[HUMAN_CODE_TEXT_SIZE];
@@ -185,7 +185,7 @@ static void whoever_is_denied_stays_out_and_hears_nothing_more(void **state)
         knock(g, "7", code);
 }
 
-static void nobody_is_told_a_code_where_pairing_is_not_wanted_or_in_a_dry_run(void **state)
+static void no_code_is_sent_without_pairing_or_in_a_dry_run(void **state)
 {
         struct policy_rig *g = *state;
         struct incoming in = {
@@ -206,20 +206,17 @@ static void nobody_is_told_a_code_where_pairing_is_not_wanted_or_in_a_dry_run(vo
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(
-                        whoever_shows_his_code_to_the_operator_is_let_in_at_once_and_for_good,
-                        setup, teardown),
-                cmocka_unit_test_setup_teardown(the_code_is_told_once_and_outlives_the_process,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(a_code_is_over_after_its_hour_and_a_new_one_is_told,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(strangers_cannot_make_us_talk_much, setup,
+                cmocka_unit_test_setup_teardown(an_approved_code_lets_a_stranger_in, setup,
                                                 teardown),
-                cmocka_unit_test_setup_teardown(whoever_is_denied_stays_out_and_hears_nothing_more,
-                                                setup, teardown),
-                cmocka_unit_test_setup_teardown(
-                        nobody_is_told_a_code_where_pairing_is_not_wanted_or_in_a_dry_run,
-                        setup_closed, teardown),
+                cmocka_unit_test_setup_teardown(a_code_is_sent_once_and_survives_a_restart, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(an_expired_code_is_replaced, setup, teardown),
+                cmocka_unit_test_setup_teardown(strangers_cannot_make_the_bot_talk_much, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(a_denied_stranger_gets_no_further_code, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(no_code_is_sent_without_pairing_or_in_a_dry_run,
+                                                setup_closed, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Who is who across platforms: noted, linked by a code, merged without loss, and taken back. */
+/* Persons across platforms: recorded, linked by a code, merged and unlinked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,9 +90,9 @@ static int64_t person(struct policy_rig *g, const char *platform, const char *us
         return persons_lookup(g->policy->persons, platform, user);
 }
 
-/* ---- noting ---- */
+/* ---- recording ---- */
 
-static void whoever_is_let_in_is_noted_once_with_his_names(void **state)
+static void an_allowed_sender_is_recorded_once(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -102,7 +102,7 @@ static void whoever_is_let_in_is_noted_once_with_his_names(void **state)
         policy_rig_run(g, "UPDATE identities SET last_seen_ms = 1");
         assert_true(let_in(g, "tg", "7"));
         assert_int_equal(policy_rig_count(g, "SELECT last_seen_ms FROM identities"),
-                         1); /* nothing new: no write */
+                         1); /* nothing changed: no write */
         assert_true(let_in(g, "dc", "7"));
         assert_int_not_equal(person(g, "discord", "7"), person(g, "telegram", "7"));
         assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM identities WHERE name = '7'"),
@@ -117,7 +117,7 @@ static void whoever_is_let_in_is_noted_once_with_his_names(void **state)
                 policy_rig_count(g, "SELECT count(*) FROM identities WHERE last_seen_ms > 1"), 2);
 }
 
-static void strangers_bots_and_dry_runs_leave_no_trace(void **state)
+static void strangers_and_dry_runs_are_not_recorded(void **state)
 {
         struct policy_rig *g = *state;
         struct incoming in = {
@@ -137,7 +137,7 @@ static void strangers_bots_and_dry_runs_leave_no_trace(void **state)
 
 /* ---- access across platforms ---- */
 
-static void a_rule_about_a_person_lets_all_his_identities_in(void **state)
+static void an_access_rule_for_a_person_covers_all_identities(void **state)
 {
         struct policy_rig *g = *state;
         int64_t me, other;
@@ -160,7 +160,7 @@ static void a_rule_about_a_person_lets_all_his_identities_in(void **state)
         assert_true(let_in(g, "tg", "7"));
 }
 
-static void an_entry_of_the_configuration_may_name_a_person(void **state)
+static void the_configuration_may_name_a_person(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -197,7 +197,7 @@ static void an_admin_may_be_a_person(void **state)
                 strstr(policy_rig_dm(g, "tg", "7", "/pause").notice, "The agent is silent here"));
 }
 
-static void a_deny_of_one_identity_keeps_the_whole_person_out(void **state)
+static void a_deny_of_one_identity_denies_the_person(void **state)
 {
         struct policy_rig *g = *state;
         int64_t rule;
@@ -218,7 +218,7 @@ static void a_deny_of_one_identity_keeps_the_whole_person_out(void **state)
 
 /* ---- merging ---- */
 
-static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void **state)
+static void a_merge_keeps_rules_and_unlinking_undoes_it(void **state)
 {
         struct policy_rig *g = *state;
         int64_t me, other, rule;
@@ -230,7 +230,7 @@ static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void 
         other = person(g, "discord", "9");
         rule = add_rule(g, (struct access_rule){ .person = other, .deny = true });
         assert_int_equal(merge(g, other, me).kind, ERR_NONE);
-        /* the rule is still there, and still means him */
+        /* the rule still applies to them */
         assert_non_null(access_rules_find(g->policy->access, rule));
         assert_false(let_in(g, "dc", "9"));
         assert_false(let_in(g, "tg", "7"));
@@ -241,13 +241,13 @@ static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void 
         assert_int_equal(
                 policy_rig_count(g, "SELECT count(*) FROM journal WHERE type = 'identity.merged'"),
                 1);
-        /* a further merge: the alias follows */
+        /* aliases follow a further merge */
         assert_int_equal(merge(g, me, person(g, "discord", "10")).kind, ERR_NONE);
         assert_int_equal(persons_current(g->policy->persons, other), 3);
         assert_false(let_in(g, "dc", "10"));
         policy_rig_restart(g);
         assert_false(let_in(g, "dc", "10"));
-        /* each goes home with what is its own */
+        /* each identity returns to its home */
         assert_int_equal(unlink_account(g, "discord", "9").result.person, other);
         assert_int_equal(persons_current(g->policy->persons, other), other);
         assert_false(let_in(g, "dc", "9"));
@@ -265,7 +265,7 @@ static void a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking(void 
                 2);
 }
 
-static void what_was_merged_into_somebody_who_leaves_stays(void **state)
+static void unlinking_leaves_earlier_merges_in_place(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -283,7 +283,7 @@ static void what_was_merged_into_somebody_who_leaves_stays(void **state)
         assert_int_equal(persons_current(g->policy->persons, 1), 3);
 }
 
-static void whoever_was_at_home_there_moves_out_into_a_person_of_his_own(void **state)
+static void unlinking_the_first_identity_makes_a_new_person(void **state)
 {
         struct policy_rig *g = *state;
         struct outcome o;
@@ -298,7 +298,7 @@ static void whoever_was_at_home_there_moves_out_into_a_person_of_his_own(void **
         assert_int_equal(person(g, "discord", "9"), 1);
 }
 
-static void what_cannot_be_merged_is_refused(void **state)
+static void an_impossible_merge_is_refused(void **state)
 {
         struct policy_rig *g = *state;
         char sender[16];
@@ -325,7 +325,7 @@ static void what_cannot_be_merged_is_refused(void **state)
         assert_int_equal(person(g, "discord", "s0"), 1);
 }
 
-/* ---- by a code ---- */
+/* ---- linking by a code ---- */
 
 /* The code in the answer to "/link". */
 static const char *ask_code(struct policy_rig *g, const char *adapter, const char *sender)
@@ -340,7 +340,7 @@ static const char *ask_code(struct policy_rig *g, const char *adapter, const cha
         return text;
 }
 
-static void two_accounts_become_one_person_by_a_code_typed_in_each(void **state)
+static void a_code_links_two_accounts(void **state)
 {
         struct policy_rig *g = *state;
         struct decision out;
@@ -357,14 +357,14 @@ static void two_accounts_become_one_person_by_a_code_typed_in_each(void **state)
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
         assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "I know already"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
-        /* his own */
+        /* their own code */
         assert_non_null(strstr(policy_rig_dm(g, "tg", "7", line).notice, "This is not a code"));
         assert_true(policy_rig_dm(g, "tg", "7", "/linked list?").trigger);
         assert_true(policy_rig_group(g, "tg", "8", "/link").trigger ==
                     policy_rig_group(g, "tg", "8", "hello").trigger);
 }
 
-static void a_stranger_is_let_in_as_the_person_he_proves_to_be(void **state)
+static void a_stranger_is_allowed_as_the_linked_person(void **state)
 {
         struct policy_rig *g = *state;
         char line[40];
@@ -403,7 +403,7 @@ static void codes_cannot_be_guessed(void **state)
         assert_non_null(strstr(out.reason, "denies 'discord:8'"));
 }
 
-static void a_link_that_is_one_too_many_is_not_confirmed(void **state)
+static void a_link_beyond_the_limit_is_refused(void **state)
 {
         struct policy_rig *g = *state;
         char line[40], sender[16];
@@ -421,7 +421,7 @@ static void a_link_that_is_one_too_many_is_not_confirmed(void **state)
         assert_true(person(g, "discord", "9") != person(g, "telegram", "7"));
 }
 
-static void nobody_becomes_an_admin_by_a_code_that_an_admin_was_made_to_type(void **state)
+static void an_admin_cannot_be_tricked_into_a_link(void **state)
 {
         struct policy_rig *g = *state;
         char line[40];
@@ -433,13 +433,12 @@ static void nobody_becomes_an_admin_by_a_code_that_an_admin_was_made_to_type(voi
         assert_non_null(strstr(policy_rig_dm(g, "tg", "7", line).notice, "an admin's"));
         assert_true(person(g, "discord", "9") != person(g, "telegram", "7"));
         assert_null(strstr(policy_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
-        snprintf(line, sizeof(line), "%s",
-                 ask_code(g, "tg", "7")); /* the other way round it is his own wish */
+        snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7")); /* an admin may begin a link */
         assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "Done: "));
         assert_non_null(strstr(policy_rig_dm(g, "dc", "9", "/help").notice, "/pause"));
 }
 
-static void nobody_gets_codes_without_end(void **state)
+static void link_codes_are_rate_limited(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -449,7 +448,7 @@ static void nobody_gets_codes_without_end(void **state)
         assert_null(policy_rig_dm(g, "dc", "9", "/link").notice);
 }
 
-static void a_rule_may_be_about_a_person_and_a_merge_keeps_it(void **state)
+static void a_rule_for_a_person_follows_a_merge(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -473,23 +472,23 @@ static void a_rule_may_be_about_a_person_and_a_merge_keeps_it(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(whoever_is_let_in_is_noted_once_with_his_names, setup_open),
-                TEST(strangers_bots_and_dry_runs_leave_no_trace, setup),
-                TEST(a_rule_about_a_person_lets_all_his_identities_in, setup_open),
-                TEST(an_entry_of_the_configuration_may_name_a_person, setup_open),
+                TEST(an_allowed_sender_is_recorded_once, setup_open),
+                TEST(strangers_and_dry_runs_are_not_recorded, setup),
+                TEST(an_access_rule_for_a_person_covers_all_identities, setup_open),
+                TEST(the_configuration_may_name_a_person, setup_open),
                 TEST(an_admin_may_be_a_person, setup_open),
-                TEST(a_deny_of_one_identity_keeps_the_whole_person_out, setup_open),
-                TEST(a_merge_keeps_rules_and_history_and_is_taken_back_by_unlinking, setup_open),
-                TEST(a_rule_may_be_about_a_person_and_a_merge_keeps_it, setup_open),
-                TEST(what_was_merged_into_somebody_who_leaves_stays, setup_open),
-                TEST(whoever_was_at_home_there_moves_out_into_a_person_of_his_own, setup_open),
-                TEST(what_cannot_be_merged_is_refused, setup_open),
-                TEST(two_accounts_become_one_person_by_a_code_typed_in_each, setup_open),
-                TEST(a_stranger_is_let_in_as_the_person_he_proves_to_be, setup),
+                TEST(a_deny_of_one_identity_denies_the_person, setup_open),
+                TEST(a_merge_keeps_rules_and_unlinking_undoes_it, setup_open),
+                TEST(a_rule_for_a_person_follows_a_merge, setup_open),
+                TEST(unlinking_leaves_earlier_merges_in_place, setup_open),
+                TEST(unlinking_the_first_identity_makes_a_new_person, setup_open),
+                TEST(an_impossible_merge_is_refused, setup_open),
+                TEST(a_code_links_two_accounts, setup_open),
+                TEST(a_stranger_is_allowed_as_the_linked_person, setup),
                 TEST(codes_cannot_be_guessed, setup),
-                TEST(a_link_that_is_one_too_many_is_not_confirmed, setup_open),
-                TEST(nobody_becomes_an_admin_by_a_code_that_an_admin_was_made_to_type, setup_open),
-                TEST(nobody_gets_codes_without_end, setup),
+                TEST(a_link_beyond_the_limit_is_refused, setup_open),
+                TEST(an_admin_cannot_be_tricked_into_a_link, setup_open),
+                TEST(link_codes_are_rate_limited, setup),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,4 @@
-/*
- * The same events, decided again by another configuration: only the difference the configuration
- * makes is told.
- */
+/* Past events decided again by another configuration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +20,7 @@ struct fixture {
         struct dispatch *other; /* decides again */
         int64_t since_ms, after;
         struct replay_sum sum;
-        char told[4000]; /* "evt: before -> now" of those that differ, a line each */
+        char reported[4000]; /* "evt: before -> now" for each that differs */
 };
 
 static void open_with(struct fixture *f, struct dispatch_adapter a)
@@ -60,10 +57,10 @@ static const char *shown(const struct replay_decision *d)
 static void on_row(void *arg, const struct replay_row *row)
 {
         struct fixture *f = arg;
-        size_t n = strlen(f->told);
+        size_t n = strlen(f->reported);
 
         if (row->differs)
-                snprintf(f->told + n, sizeof(f->told) - n, "%s: %s -> %s\n", row->in->text,
+                snprintf(f->reported + n, sizeof(f->reported) - n, "%s: %s -> %s\n", row->in->text,
                          shown(&row->before), shown(&row->now));
 }
 
@@ -83,7 +80,7 @@ static void replay(struct fixture *f, const char *rules, struct dispatch_adapter
         then.handovers = NULL;
         f->other = rig_dispatch(rules, a);
         dispatch_set_policy(f->other, &then);
-        f->told[0] = '\0';
+        f->reported[0] = '\0';
         if (store_read_now(f->rig->store, run, f, &err) < 0)
                 fail_msg("%s", err.text);
         dispatch_set_policy(f->other, NULL);
@@ -106,14 +103,14 @@ static void the_same_configuration_decides_the_same(void **state)
         hear(&f, "7", "third", false);
         hear(&f, "7", "too fast", false);
         replay(&f, OLD, a);
-        assert_string_equal(f.told, "");
+        assert_string_equal(f.reported, "");
         assert_int_equal(f.sum.events, 6);
         assert_int_equal(f.sum.answered_before, 3);
         assert_int_equal(f.sum.answered_now, 3);
         close_all(&f);
 }
 
-static void what_would_be_different_is_told_and_counted(void **state)
+static void differences_are_reported_and_counted(void **state)
 {
         struct dispatch_adapter a = rig_adapter();
         struct fixture f;
@@ -127,19 +124,19 @@ static void what_would_be_different_is_told_and_counted(void **state)
                "[{\"name\": \"food\", \"when\": {\"text\": \"lunch\"}}, {\"name\": \"talk\", "
                "\"when\": {\"mention\": true}}]",
                a);
-        assert_string_equal(f.told, "lunch?: - -> food\nmore: talk -> -\n");
+        assert_string_equal(f.reported, "lunch?: - -> food\nmore: talk -> -\n");
         assert_int_equal(f.sum.begins, 1);
         assert_int_equal(f.sum.ends, 1);
         assert_int_equal(f.sum.moves, 0);
         replay(&f,
                "[{\"name\": \"renamed\", \"when\": {\"mention\": true, \"conversation\": true}}]",
                a);
-        assert_string_equal(f.told, "hello: talk -> renamed\nmore: talk -> renamed\n");
+        assert_string_equal(f.reported, "hello: talk -> renamed\nmore: talk -> renamed\n");
         assert_int_equal(f.sum.moves, 2);
         close_all(&f);
 }
 
-/* As if the first message had been written and answered 100 seconds earlier. */
+/* Moves the first message and its turn 100 seconds back. */
 static int set_back(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
@@ -149,7 +146,7 @@ static int set_back(struct store_tx *tx, void *arg, struct error *err)
         return store_run(store_prepare(tx, "UPDATE turns SET ended_ms = ended_ms - 100000"), err);
 }
 
-static void conversations_last_as_long_as_they_did(void **state)
+static void sessions_last_as_long_as_they_did(void **state)
 {
         struct dispatch_adapter other = rig_adapter();
         struct fixture f;
@@ -162,14 +159,14 @@ static void conversations_last_as_long_as_they_did(void **state)
         hear(&f, "7", "more", false);
         other.conversation_seconds = 120;
         replay(&f, OLD, other);
-        assert_string_equal(f.told, "");
+        assert_string_equal(f.reported, "");
         other.conversation_seconds = 90;
         replay(&f, OLD, other);
-        assert_string_equal(f.told, "more: talk -> -\n");
+        assert_string_equal(f.reported, "more: talk -> -\n");
         close_all(&f);
 }
 
-static void only_what_came_later_is_told_but_what_came_before_counts(void **state)
+static void events_before_the_first_count_but_are_not_reported(void **state)
 {
         struct fixture f;
         int64_t first;
@@ -181,7 +178,7 @@ static void only_what_came_later_is_told_but_what_came_before_counts(void **stat
         f.after = first;
         replay(&f, OLD, rig_adapter());
         assert_int_equal(f.sum.events, 1);
-        assert_string_equal(f.told, ""); /* "more" goes on with "hello" */
+        assert_string_equal(f.reported, ""); /* "more" continues the session of "hello" */
         f.after = 0;
         f.since_ms = clock_wall_ms() + 1000;
         replay(&f, OLD, rig_adapter());
@@ -194,7 +191,7 @@ static const char row_count[] =
         " + (SELECT count(*) FROM journal) + (SELECT count(*) FROM identities)"
         " + (SELECT sum(active_ms) FROM chat_sessions)";
 
-static void nothing_is_written(void **state)
+static void a_replay_writes_nothing(void **state)
 {
         struct fixture f;
         int64_t rows;
@@ -213,10 +210,10 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_same_configuration_decides_the_same),
-                cmocka_unit_test(what_would_be_different_is_told_and_counted),
-                cmocka_unit_test(conversations_last_as_long_as_they_did),
-                cmocka_unit_test(only_what_came_later_is_told_but_what_came_before_counts),
-                cmocka_unit_test(nothing_is_written),
+                cmocka_unit_test(differences_are_reported_and_counted),
+                cmocka_unit_test(sessions_last_as_long_as_they_did),
+                cmocka_unit_test(events_before_the_first_count_but_are_not_reported),
+                cmocka_unit_test(a_replay_writes_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What outlives the process: counters after a restart, events of the journal tried again. */
+/* Counters after a restart, and explanations of journal events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "dispatch/dispatch.h"
 #include "dispatch/dry_run.h"
 
-/* Knows the rig's adapter "j" and lets everybody in, with so many turns a minute. */
+/* Trusts the rig's adapter "j" and allows so many turns a minute. */
 static struct dispatch *dispatch_with(int64_t turns)
 {
         struct dispatch_adapter *a = mem_array(1, sizeof(*a));
@@ -41,7 +41,7 @@ static bool admitted(struct dispatch *d, const char *channel, const char *sender
         return out.trigger;
 }
 
-static void turns_are_counted_over_a_restart_and_joined_messages_are_not(void **state)
+static void turns_count_after_a_restart_and_joined_messages_do_not(void **state)
 {
         struct rig *g = rig_new();
         struct dispatch *d = dispatch_with(3);
@@ -51,7 +51,7 @@ static void turns_are_counted_over_a_restart_and_joined_messages_are_not(void **
         g->auto_answer = g->auto_send = true;
         rig_say(g, "j", "c", "echo", "one", NULL);
         rig_until_idle(g);
-        g->debounce_ms = 200; /* the pieces may be stored one after the other */
+        g->debounce_ms = 200; /* the pieces may be stored one by one */
         g->debounce_max_ms = 5000;
         for (int i = 0; i < 4; i++)
                 rig_say(g, "j", "c", "batch", "piece", NULL);
@@ -87,7 +87,7 @@ static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
                 store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
 }
 
-static void an_event_of_the_journal_can_be_tried_again(void **state)
+static void a_journal_event_can_be_explained(void **state)
 {
         struct rig *g = rig_new();
         struct asked a = { 0 };
@@ -103,7 +103,7 @@ static void an_event_of_the_journal_can_be_tried_again(void **state)
         assert_string_equal(a.in->text, "hello");
         assert_string_equal(a.in->sender_id, "7");
         incoming_free(a.in);
-        a.seq++; /* what the road wrote about the turn */
+        a.seq++; /* an event of the turn */
         assert_int_equal(store_read_now(g->store, find, &a, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);
         a.seq = 1000000;
@@ -111,7 +111,7 @@ static void an_event_of_the_journal_can_be_tried_again(void **state)
         assert_int_equal(err.kind, ERR_MISSING);
         a.seq = g->last_event;
         assert_int_equal(store_write_now(g->store, forget_contents, NULL, NULL), 0);
-        assert_int_equal(store_read_now(g->store, find, &a, &err), -1); /* its retention is over */
+        assert_int_equal(store_read_now(g->store, find, &a, &err), -1); /* pruned to its key */
         assert_int_equal(err.kind, ERR_MISSING);
         rig_free(g);
 }
@@ -125,7 +125,7 @@ static struct incoming *read_event(const char *text, struct error *err)
         return in;
 }
 
-static void a_written_event_is_read_as_the_api_shows_it(void **state)
+static void an_event_is_read_as_the_api_shows_it(void **state)
 {
         struct error err = { 0 };
         struct incoming *in = read_event(
@@ -146,7 +146,7 @@ static void a_written_event_is_read_as_the_api_shows_it(void **state)
         incoming_free(in);
 }
 
-static void an_event_that_makes_no_sense_is_refused(void **state)
+static void an_invalid_event_is_refused(void **state)
 {
         static const char *const texts[] = {
                 "[]", "{}", "{\"instanceId\": \"tg\"}",
@@ -165,10 +165,10 @@ static void an_event_that_makes_no_sense_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(turns_are_counted_over_a_restart_and_joined_messages_are_not),
-                cmocka_unit_test(an_event_of_the_journal_can_be_tried_again),
-                cmocka_unit_test(a_written_event_is_read_as_the_api_shows_it),
-                cmocka_unit_test(an_event_that_makes_no_sense_is_refused),
+                cmocka_unit_test(turns_count_after_a_restart_and_joined_messages_do_not),
+                cmocka_unit_test(a_journal_event_can_be_explained),
+                cmocka_unit_test(an_event_is_read_as_the_api_shows_it),
+                cmocka_unit_test(an_invalid_event_is_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@
 
 static const char *const no_rules = "[]";
 
-/* Lists that let everybody in. */
+/* Lists that allow everyone. */
 static struct access *open_access(void)
 {
         char star[] = "*", *items[] = { star };
@@ -27,9 +27,7 @@ static struct access *open_access(void)
         return access_new(&(struct access_lists){ .dm = &everybody, .allow = &everybody });
 }
 
-/*
- * A dispatch that knows a chat platform open to everybody, a trusted terminal, and the given rules.
- */
+/* A dispatch with an open chat platform, a trusted terminal, and the given rules. */
 static struct dispatch *dispatch_with(const char *rules_json, const char *only_agent)
 {
         struct dispatch_adapter *adapters = mem_array(2, sizeof(*adapters));
@@ -128,7 +126,7 @@ static void without_rules_dms_mentions_and_replies_are_answered(void **state)
         dispatch_free(d);
 }
 
-static void a_command_is_said_whole_and_waits_for_nothing(void **state)
+static void a_command_is_not_debounced(void **state)
 {
         struct dispatch *d = dispatch_with("[{\"agent\": \"a\", \"debounceMs\": 500}]", NULL);
         struct incoming in = message();
@@ -145,8 +143,8 @@ static void a_command_is_said_whole_and_waits_for_nothing(void **state)
         dispatch_free(d);
 }
 
-/* Discord shows that it is being worked on, for a quarter of an hour. */
-static void a_command_that_is_not_answered_is_told_so_but_a_button_is_not(void **state)
+/* Discord shows a placeholder for a quarter of an hour. */
+static void an_unanswered_command_gets_a_notice(void **state)
 {
         struct dispatch *d = dispatch_with("[{\"agent\": \"a\", \"mode\": \"off\"}]", NULL);
         struct incoming in = message();
@@ -181,7 +179,7 @@ static void a_trusted_adapter_answers_everything_with_its_own_agent(void **state
         dispatch_free(d);
 }
 
-static void rules_about_others_do_not_silence_a_trusted_adapter(void **state)
+static void rules_of_others_do_not_silence_a_trusted_adapter(void **state)
 {
         struct dispatch *d =
                 dispatch_with("[{\"when\": {\"adapter\": \"discord-*\"}, \"agent\": \"a\"}]", NULL);
@@ -223,7 +221,7 @@ static void the_first_rule_that_matches_wins(void **state)
         dispatch_free(d);
 }
 
-static void dm_mention_and_reply_are_alternatives_and_the_rest_holds_together(void **state)
+static void dm_mention_and_reply_are_alternatives(void **state)
 {
         struct dispatch *d = dispatch_with(
                 "[{\"name\": \"people\", \"when\": {\"adapter\": \"discord-*\", \"dm\": true, "
@@ -249,7 +247,7 @@ static void dm_mention_and_reply_are_alternatives_and_the_rest_holds_together(vo
         dispatch_free(d);
 }
 
-static void a_rule_that_says_off_is_silent_and_says_so(void **state)
+static void a_rule_that_says_off_refuses_with_a_reason(void **state)
 {
         struct dispatch *d = dispatch_with(
                 "[{\"name\": \"quiet\", \"when\": {\"channel\": \"456\"}, \"mode\": \"off\"}, "
@@ -266,7 +264,7 @@ static void a_rule_that_says_off_is_silent_and_says_so(void **state)
         dispatch_free(d);
 }
 
-static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
+static void other_events_trigger_only_by_name(void **state)
 {
         struct dispatch *plain = dispatch_with(no_rules, "assistant");
         struct dispatch *d = dispatch_with(
@@ -296,14 +294,14 @@ static void other_events_trigger_only_by_a_rule_that_names_them(void **state)
                 dispatch_decide(plain, &in, NULL, &out);
                 assert_false(out.trigger);
                 dispatch_decide(d, &in, NULL,
-                                &out); /* a rule without events is about messages alone */
+                                &out); /* a rule without events accepts only messages */
                 assert_false(out.trigger);
         }
         dispatch_free(plain);
         dispatch_free(d);
 }
 
-static void a_bot_is_heard_only_where_a_rule_names_it(void **state)
+static void a_bot_triggers_only_where_a_rule_names_it(void **state)
 {
         struct dispatch *plain = dispatch_with(no_rules, "assistant");
         struct dispatch *star =
@@ -350,7 +348,7 @@ static void old_backlog_is_expired_unless_the_rule_allows_it(void **state)
         dispatch_decide(hasty, &in, NULL, &out);
         assert_true(out.expired);
         assert_string_equal(out.reason, "it is older than the 10 seconds rule 'hasty' allows");
-        in.time_ms = clock_wall_ms() + 61000; /* a platform's clock may be ahead */
+        in.time_ms = clock_wall_ms() + 61000; /* the platform's clock may be ahead */
         dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
         dispatch_free(d);
@@ -358,7 +356,7 @@ static void old_backlog_is_expired_unless_the_rule_allows_it(void **state)
         dispatch_free(hasty);
 }
 
-static void a_missing_agent_or_adapter_is_a_reason(void **state)
+static void a_missing_agent_or_adapter_is_reported(void **state)
 {
         struct dispatch *d = dispatch_with(no_rules, NULL);
         struct incoming in = message();
@@ -377,7 +375,7 @@ static void a_missing_agent_or_adapter_is_a_reason(void **state)
         dispatch_free(d);
 }
 
-static void an_explanation_says_why_each_rule_did_or_did_not_match(void **state)
+static void an_explanation_covers_each_rule(void **state)
 {
         struct dispatch *d = dispatch_with(
                 "[{\"name\": \"a\", \"when\": {\"adapter\": [\"x\", \"y-*\"]}, \"agent\": "
@@ -415,7 +413,7 @@ static void an_explanation_says_why_each_rule_did_or_did_not_match(void **state)
         dispatch_free(d);
 }
 
-static void a_mistake_in_a_rule_is_told_with_its_line(void **state)
+static void a_mistake_in_a_rule_has_its_line(void **state)
 {
         static const char text[] = "[\n{},\n{ \"when\": {\n  \"chanel\": \"1\" } }]";
         struct error err = { 0 };
@@ -431,9 +429,7 @@ static void a_mistake_in_a_rule_is_told_with_its_line(void **state)
         settings_source_free(src);
 }
 
-/*
- * Does a dispatch with this one rule answer the event? When not, the rule's own reason is compared.
- */
+/* Expects a dispatch with this one rule to answer the event (why NULL), or the rule's reason. */
 static void expect(const char *when, const struct incoming *in, const char *why_not)
 {
         char *rules = mem_printf("[{\"when\": %s, \"agent\": \"a\"}]", when);
@@ -468,7 +464,7 @@ static void a_guild_is_a_condition(void **state)
         expect("{\"guild\": [\"g0\", \"g1\"]}", &in, NULL);
 }
 
-static void reactions_trigger_by_their_emoji_whatever_the_skin_tone(void **state)
+static void reactions_trigger_whatever_their_skin_tone(void **state)
 {
         struct incoming in = message();
 
@@ -490,7 +486,7 @@ static void reactions_trigger_by_their_emoji_whatever_the_skin_tone(void **state
         expect("{\"reaction\": \"party\"}", &in, NULL);
 }
 
-static void the_same_emoji_is_compared_without_its_variants(void **state)
+static void emoji_are_compared_without_variants(void **state)
 {
         (void)state;
         assert_true(rule_same_emoji("👍🏿", "👍"));
@@ -500,7 +496,7 @@ static void the_same_emoji_is_compared_without_its_variants(void **state)
         assert_true(rule_same_emoji("", ""));
 }
 
-static void a_text_pattern_must_be_in_what_was_written(void **state)
+static void a_text_pattern_must_match_the_raw_text(void **state)
 {
         struct incoming in = message();
 
@@ -527,7 +523,7 @@ static void a_mention_pattern_counts_as_a_mention(void **state)
         expect("{\"mention\": true, \"mentionPattern\": \"jarvis\"}", &in, NULL);
 }
 
-static void the_bot_policy_says_which_bots_are_heard(void **state)
+static void the_bot_policy_selects_bots(void **state)
 {
         struct incoming in = message();
 
@@ -542,7 +538,7 @@ static void the_bot_policy_says_which_bots_are_heard(void **state)
         expect("{\"bots\": \"mentions\"}", &in, NULL);
 }
 
-static void hours_hold_by_the_clock_of_their_zone(void **state)
+static void hours_follow_their_time_zone(void **state)
 {
         struct incoming in = message();
         static const char rule[] =
@@ -610,7 +606,7 @@ static void a_message_without_content_is_not_answered(void **state)
         dispatch_free(d);
 }
 
-static void a_stranger_is_refused_before_rules_are_asked(void **state)
+static void a_stranger_is_refused_before_the_rules(void **state)
 {
         struct dispatch *d = dispatch_with(no_rules, "assistant");
         struct dispatch_adapter *closed = mem_array(1, sizeof(*closed));
@@ -631,7 +627,7 @@ static void a_stranger_is_refused_before_rules_are_asked(void **state)
         dispatch_free(d);
 }
 
-/* Asks for a new turn as the road does. */
+/* Decides as the road does, for a new turn. */
 static bool admitted(struct dispatch *d, const struct incoming *in, struct decision *out)
 {
         dispatch_decide(d, in, NULL, out);
@@ -640,7 +636,7 @@ static bool admitted(struct dispatch *d, const struct incoming *in, struct decis
         return out->trigger;
 }
 
-static void a_message_that_passed_through_too_many_bots_is_not_answered(void **state)
+static void a_message_with_too_many_hops_is_refused(void **state)
 {
         struct dispatch *d =
                 dispatch_with("[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\"}]", NULL);
@@ -656,12 +652,12 @@ static void a_message_that_passed_through_too_many_bots_is_not_answered(void **s
         assert_string_equal(
                 out.reason,
                 "it has passed through 4 bots, adapter 'discord-mybot' allows 3 (maxHops)");
-        dispatch_decide(d, &in, JOINS_TURN, &out); /* nor may it slip into a turn that waits */
+        dispatch_decide(d, &in, JOINS_TURN, &out); /* nor may it join a queued turn */
         assert_false(out.trigger);
         dispatch_free(d);
 }
 
-static void more_turns_than_the_rate_allows_are_refused_and_told_once(void **state)
+static void turns_beyond_the_rate_are_refused_with_one_notice(void **state)
 {
         struct dispatch *d = dispatch_with("[{\"agent\": \"a\"}]", NULL);
         struct incoming in = message(), other = message();
@@ -704,7 +700,7 @@ static void a_rule_has_a_rate_of_its_own(void **state)
         dispatch_free(none);
 }
 
-static void a_bot_is_not_told_to_slow_down(void **state)
+static void a_bot_gets_no_rate_notice(void **state)
 {
         struct dispatch *d = dispatch_with(
                 "[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]",
@@ -775,7 +771,7 @@ static struct reply_policy policy_of(struct dispatch *d, const char *text)
         return out.policy;
 }
 
-static void a_rule_says_how_its_turns_are_answered(void **state)
+static void a_rule_fixes_the_reply_policy(void **state)
 {
         struct dispatch *d = dispatch_with(
                 "[{\"when\": {\"text\": \"plain\"}, \"agent\": \"a\"}, {\"when\": {\"text\": "
@@ -809,7 +805,7 @@ static void a_rule_says_how_its_turns_are_answered(void **state)
         dispatch_free(d);
 }
 
-static void who_reads_along_hears_every_message_but_the_bots_own(void **state)
+static void an_ambient_rule_gets_all_messages_but_its_own(void **state)
 {
         struct dispatch *d = dispatch_with("[{\"name\": \"room\", \"mode\": \"ambient\", "
                                            "\"when\": {\"channel\": \"456\"}, \"agent\": \"a\"}]",
@@ -820,7 +816,7 @@ static void who_reads_along_hears_every_message_but_the_bots_own(void **state)
         (void)state;
         dispatch_decide(d, &in, NULL, &out);
         assert_true(out.trigger);
-        assert_false(out.per_person); /* the room is one conversation */
+        assert_false(out.per_person); /* the channel is one conversation */
         in.is_own = true;
         dispatch_decide(d, &in, NULL, &out);
         assert_false(out.trigger);
@@ -831,7 +827,7 @@ static void who_reads_along_hears_every_message_but_the_bots_own(void **state)
         dispatch_free(d);
 }
 
-static void a_role_of_the_sender_can_be_asked_for(void **state)
+static void a_rule_may_require_a_role(void **state)
 {
         struct incoming in = message();
 
@@ -848,7 +844,7 @@ static void a_role_of_the_sender_can_be_asked_for(void **state)
                "the sender '7' has none of the roles of 'role': none is known");
 }
 
-static void mistakes_in_patterns_hours_and_modes_are_told_with_their_place(void **state)
+static void mistakes_in_patterns_and_hours_have_their_line(void **state)
 {
         (void)state;
         expect_mistake(
@@ -876,38 +872,38 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_star_matches_any_run_of_bytes),
                 cmocka_unit_test(without_rules_dms_mentions_and_replies_are_answered),
-                cmocka_unit_test(a_command_is_said_whole_and_waits_for_nothing),
-                cmocka_unit_test(a_command_that_is_not_answered_is_told_so_but_a_button_is_not),
+                cmocka_unit_test(a_command_is_not_debounced),
+                cmocka_unit_test(an_unanswered_command_gets_a_notice),
                 cmocka_unit_test(a_trusted_adapter_answers_everything_with_its_own_agent),
-                cmocka_unit_test(rules_about_others_do_not_silence_a_trusted_adapter),
+                cmocka_unit_test(rules_of_others_do_not_silence_a_trusted_adapter),
                 cmocka_unit_test(the_first_rule_that_matches_wins),
-                cmocka_unit_test(dm_mention_and_reply_are_alternatives_and_the_rest_holds_together),
-                cmocka_unit_test(a_rule_that_says_off_is_silent_and_says_so),
-                cmocka_unit_test(other_events_trigger_only_by_a_rule_that_names_them),
-                cmocka_unit_test(a_bot_is_heard_only_where_a_rule_names_it),
+                cmocka_unit_test(dm_mention_and_reply_are_alternatives),
+                cmocka_unit_test(a_rule_that_says_off_refuses_with_a_reason),
+                cmocka_unit_test(other_events_trigger_only_by_name),
+                cmocka_unit_test(a_bot_triggers_only_where_a_rule_names_it),
                 cmocka_unit_test(old_backlog_is_expired_unless_the_rule_allows_it),
-                cmocka_unit_test(a_missing_agent_or_adapter_is_a_reason),
-                cmocka_unit_test(an_explanation_says_why_each_rule_did_or_did_not_match),
-                cmocka_unit_test(a_mistake_in_a_rule_is_told_with_its_line),
+                cmocka_unit_test(a_missing_agent_or_adapter_is_reported),
+                cmocka_unit_test(an_explanation_covers_each_rule),
+                cmocka_unit_test(a_mistake_in_a_rule_has_its_line),
                 cmocka_unit_test(a_guild_is_a_condition),
-                cmocka_unit_test(reactions_trigger_by_their_emoji_whatever_the_skin_tone),
-                cmocka_unit_test(the_same_emoji_is_compared_without_its_variants),
-                cmocka_unit_test(a_text_pattern_must_be_in_what_was_written),
+                cmocka_unit_test(reactions_trigger_whatever_their_skin_tone),
+                cmocka_unit_test(emoji_are_compared_without_variants),
+                cmocka_unit_test(a_text_pattern_must_match_the_raw_text),
                 cmocka_unit_test(a_mention_pattern_counts_as_a_mention),
-                cmocka_unit_test(the_bot_policy_says_which_bots_are_heard),
-                cmocka_unit_test(hours_hold_by_the_clock_of_their_zone),
+                cmocka_unit_test(the_bot_policy_selects_bots),
+                cmocka_unit_test(hours_follow_their_time_zone),
                 cmocka_unit_test(the_bots_own_message_is_not_answered),
                 cmocka_unit_test(a_message_without_content_is_not_answered),
-                cmocka_unit_test(a_stranger_is_refused_before_rules_are_asked),
-                cmocka_unit_test(a_message_that_passed_through_too_many_bots_is_not_answered),
-                cmocka_unit_test(more_turns_than_the_rate_allows_are_refused_and_told_once),
+                cmocka_unit_test(a_stranger_is_refused_before_the_rules),
+                cmocka_unit_test(a_message_with_too_many_hops_is_refused),
+                cmocka_unit_test(turns_beyond_the_rate_are_refused_with_one_notice),
                 cmocka_unit_test(a_rule_has_a_rate_of_its_own),
-                cmocka_unit_test(a_bot_is_not_told_to_slow_down),
+                cmocka_unit_test(a_bot_gets_no_rate_notice),
                 cmocka_unit_test(a_dry_run_counts_nothing),
-                cmocka_unit_test(a_rule_says_how_its_turns_are_answered),
-                cmocka_unit_test(who_reads_along_hears_every_message_but_the_bots_own),
-                cmocka_unit_test(a_role_of_the_sender_can_be_asked_for),
-                cmocka_unit_test(mistakes_in_patterns_hours_and_modes_are_told_with_their_place),
+                cmocka_unit_test(a_rule_fixes_the_reply_policy),
+                cmocka_unit_test(an_ambient_rule_gets_all_messages_but_its_own),
+                cmocka_unit_test(a_rule_may_require_a_role),
+                cmocka_unit_test(mistakes_in_patterns_and_hours_have_their_line),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

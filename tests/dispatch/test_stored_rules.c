@@ -1,4 +1,4 @@
-/* Rules that are kept in the database stand beside those of the file. */
+/* Rules written over the API, beside those of the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static const char *decider(struct policy_rig *g)
         return policy_rig_dm(g, "tg", "7", "hello").rule;
 }
 
-static void a_stored_rule_is_in_force_at_once_and_after_a_restart_and_a_reload(void **state)
+static void a_stored_rule_applies_at_once_and_after_restarts(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -69,7 +69,7 @@ static void a_stored_rule_is_in_force_at_once_and_after_a_restart_and_a_reload(v
         assert_null(decider(g));
 }
 
-static void positions_are_the_order_and_those_below_0_come_before_the_file(void **state)
+static void positions_below_0_precede_the_file(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -91,7 +91,7 @@ static void positions_are_the_order_and_those_below_0_come_before_the_file(void 
         assert_int_equal(stored_rules_end(g->policy->rules), 8);
 }
 
-static void the_file_wins_by_name_until_it_lets_go(void **state)
+static void the_file_hides_a_stored_rule_of_its_name(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -103,7 +103,7 @@ static void the_file_wins_by_name_until_it_lets_go(void **state)
         assert_false(policy_rig_dm(g, "tg", "7", "hello").trigger);
 }
 
-static void what_other_gateways_call_conditions_is_understood(void **state)
+static void names_of_other_gateways_are_accepted(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -163,7 +163,7 @@ static void mistakes_name_the_field(void **state)
         assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM rules"), 0);
 }
 
-static void a_row_of_another_version_does_not_hold_and_says_why(void **state)
+static void a_rule_this_version_rejects_does_not_apply(void **state)
 {
         struct policy_rig *g = *state;
 
@@ -177,21 +177,19 @@ static void a_row_of_another_version_does_not_hold_and_says_why(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(
-                        a_stored_rule_is_in_force_at_once_and_after_a_restart_and_a_reload, setup,
-                        teardown),
-                cmocka_unit_test_setup_teardown(
-                        positions_are_the_order_and_those_below_0_come_before_the_file, setup,
-                        teardown),
-                cmocka_unit_test_setup_teardown(the_file_wins_by_name_until_it_lets_go, setup,
-                                                teardown),
-                cmocka_unit_test_setup_teardown(what_other_gateways_call_conditions_is_understood,
+                cmocka_unit_test_setup_teardown(a_stored_rule_applies_at_once_and_after_restarts,
                                                 setup, teardown),
+                cmocka_unit_test_setup_teardown(positions_below_0_precede_the_file, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(the_file_hides_a_stored_rule_of_its_name, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(names_of_other_gateways_are_accepted, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(creating_twice_and_replacing_nothing_are_refused,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(mistakes_name_the_field, setup, teardown),
-                cmocka_unit_test_setup_teardown(a_row_of_another_version_does_not_hold_and_says_why,
-                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(a_rule_this_version_rejects_does_not_apply, setup,
+                                                teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
