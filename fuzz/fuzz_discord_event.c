@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "platform/discord/dc_event.h"
+#include "platform/discord/dc_id.h"
 #include "platform/discord/dc_rest.h"
 
 static const char *const types[] = {

@@ -64,7 +64,7 @@ struct agent_conf *agent_conf_read(struct settings_source *src, const char *name
         struct agent_conf *c = NULL;
         int kind;
 
-        for (size_t i = 0; agent_kinds[i] && i < KINDS_MAX; i++)
+        for (size_t i = 0; i < KINDS_MAX && agent_kinds[i]; i++)
                 names[i] = agent_kinds[i]->type;
         kind = settings_read_type(src, path, object, names, err);
         if (kind >= 0)

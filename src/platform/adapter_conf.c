@@ -122,7 +122,7 @@ struct adapter_conf *adapter_conf_read(struct settings_source *src, const char *
         struct adapter_conf *c = NULL;
         int kind;
 
-        for (size_t i = 0; platform_kinds[i] && i < KINDS_MAX; i++)
+        for (size_t i = 0; i < KINDS_MAX && platform_kinds[i]; i++)
                 names[i] = platform_kinds[i]->name;
         kind = settings_read_type(src, path, object, names, err);
         if (kind >= 0)

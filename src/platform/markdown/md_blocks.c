@@ -392,6 +392,15 @@ static int add_cell(struct parser *p, const MD_BLOCK_TD_DETAIL *detail)
         return 0;
 }
 
+static struct list list_begin(MD_BLOCKTYPE type, const void *detail)
+{
+        const MD_BLOCK_OL_DETAIL *ol = detail;
+
+        if (type == MD_BLOCK_UL)
+                return (struct list){ .tight = ((const MD_BLOCK_UL_DETAIL *)detail)->is_tight };
+        return (struct list){ .ordered = true, .tight = ol->is_tight, .next = ol->start };
+}
+
 static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
         struct parser *p = arg;
@@ -404,12 +413,7 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
         case MD_BLOCK_UL:
         case MD_BLOCK_OL:
                 p->lists = grow(p->lists, p->list_depth, &p->list_cap, sizeof(*p->lists));
-                p->lists[p->list_depth++] =
-                        type == MD_BLOCK_UL
-                                ? (struct list){ .tight = ((MD_BLOCK_UL_DETAIL *)detail)->is_tight }
-                                : (struct list){ .ordered = true,
-                                                 .tight = ((MD_BLOCK_OL_DETAIL *)detail)->is_tight,
-                                                 .next = ((MD_BLOCK_OL_DETAIL *)detail)->start };
+                p->lists[p->list_depth++] = list_begin(type, detail);
                 p->open = false;
                 return 0;
         case MD_BLOCK_LI:
