@@ -19,7 +19,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "store/migrate.h"
+#include "store/store_migrate.h"
 #include "store/store_private.h"
 
 #define DEFAULT_MAX_QUEUE 65536

@@ -2,7 +2,7 @@
  * What the files of the store's front end share. Inside the store room only.
  *
  *      store.c        opening, closing, asking, the reader
- *      completion.c   jobs, and how their ends come back to whoever waits
+ *      store_job.c    jobs, and how their ends come back to whoever waits
  *      worker.c       a thread with a queue
  *      writer.c       what the writer does with its queue: one transaction for all that waits
  *      health.c       how it is
@@ -18,7 +18,7 @@
 #include <uv.h>
 
 #include "store/store.h"
-#include "store/tx.h"
+#include "store/store_tx.h"
 
 struct waiter;
 struct backup;

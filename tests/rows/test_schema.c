@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "rows/schema.h"
-#include "store/migrate.h"
 #include "store/sql.h"
+#include "store/store_migrate.h"
 
 static struct store *open_with(const char *dir, const struct store_migration *steps,
                                struct error *err)

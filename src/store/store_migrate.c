@@ -1,4 +1,4 @@
-#include "store/migrate.h"
+#include "store/store_migrate.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -7,7 +7,7 @@
 #ifndef STORE_MIGRATE_H
 #define STORE_MIGRATE_H
 
-#include "store/tx.h"
+#include "store/store_tx.h"
 
 /* How a store was found. */
 struct store_state {

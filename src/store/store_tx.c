@@ -1,4 +1,4 @@
-#include "store/tx.h"
+#include "store/store_tx.h"
 
 #include <stdlib.h>
 #include <string.h>
