@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "store/store_driver.h"
+#include "store/store_tx.h"
 
 struct sql_value sql_text_value(const char *text)
 {
@@ -20,88 +20,114 @@ struct sql_value sql_ref_value(int64_t number)
 struct store_stmt *sql_query_values(struct store_tx *tx, const char *sql,
                                     const struct sql_value *values, size_t count)
 {
-        struct store_stmt *s = store_prepare(tx, sql);
+        struct store_stmt *s = store_tx_prepare(tx, sql);
 
-        for (int at = 1; at <= (int)count; at++) {
-                const struct sql_value *v = &values[at];
-
-                switch (v->type) {
-                case SQL_TYPE_NULL:
-                        store_bind_null(s, at);
-                        break;
-                case SQL_TYPE_INT:
-                        store_bind_int(s, at, v->number);
-                        break;
-                case SQL_TYPE_REAL:
-                        store_bind_real(s, at, v->real);
-                        break;
-                case SQL_TYPE_TEXT:
-                        store_bind_textn(s, at, v->text, v->size);
-                        break;
-                }
-        }
+        if (!s->driver)
+                return s;
+        store_tx_touch(s);
+        for (size_t at = 1; at <= count; at++)
+                s->driver->bind(s, (int)at, &values[at]);
         return s;
+}
+
+int sql_next(struct store_stmt *s, struct error *err)
+{
+        struct error why; /* set only if the step fails: this runs for every row */
+        int rc;
+
+        if (!s->driver)
+                return store_tx_fail(s->tx, &s->tx->failed, err);
+        store_tx_touch(s);
+        rc = s->driver->step(s, &why);
+        if (rc == 1)
+                return 1;
+        store_tx_reset(s);
+        return rc == 0 ? 0 : store_tx_fail(s->tx, &why, err);
+}
+
+void sql_end(struct store_stmt *s)
+{
+        store_tx_reset(s);
 }
 
 int sql_exec_values(struct store_tx *tx, struct error *err, const char *sql,
                     const struct sql_value *values, size_t count)
 {
-        return store_run(sql_query_values(tx, sql, values, count), err);
+        struct store_stmt *s = sql_query_values(tx, sql, values, count);
+        struct error why;
+        int rc;
+
+        if (!s->driver)
+                return store_tx_fail(tx, &tx->failed, err);
+        rc = s->driver->exec(s, &why);
+        store_tx_reset(s);
+        return rc < 0 ? store_tx_fail(tx, &why, err) : 0;
 }
 
 int64_t sql_update_values(struct store_tx *tx, struct error *err, const char *sql,
                           const struct sql_value *values, size_t count)
 {
-        if (sql_exec_values(tx, err, sql, values, count) < 0)
-                return -1;
-        return store_changes(tx);
+        struct store_stmt *s = sql_query_values(tx, sql, values, count);
+        struct error why;
+        int64_t changed;
+
+        if (!s->driver)
+                return store_tx_fail(tx, &tx->failed, err);
+        changed = s->driver->update(s, &why);
+        store_tx_reset(s);
+        return changed < 0 ? store_tx_fail(tx, &why, err) : changed;
 }
 
 int sql_insert_values(struct store_tx *tx, int64_t *key, struct error *err, const char *sql,
                       const struct sql_value *values, size_t count)
 {
-        return store_insert(sql_query_values(tx, sql, values, count), key, err);
+        struct store_stmt *s = sql_query_values(tx, sql, values, count);
+        struct error why;
+        int rc;
+
+        if (!s->driver)
+                return store_tx_fail(tx, &tx->failed, err);
+        rc = s->driver->insert(s, key, &why);
+        store_tx_reset(s);
+        return rc < 0 ? store_tx_fail(tx, &why, err) : rc;
 }
 
 int sql_number_values(struct store_tx *tx, int64_t otherwise, int64_t *out, struct error *err,
                       const char *sql, const struct sql_value *values, size_t count)
 {
-        return store_number(sql_query_values(tx, sql, values, count), otherwise, out, err);
-}
+        struct store_stmt *s = sql_query_values(tx, sql, values, count);
+        int rc = sql_next(s, err);
 
-int sql_next(struct store_stmt *s, struct error *err)
-{
-        return store_step(s, err);
-}
-
-void sql_end(struct store_stmt *s)
-{
-        store_reset(s);
+        *out = rc == 1 && !s->driver->col_null(s, 0) ? s->driver->col_int(s, 0) : otherwise;
+        sql_end(s);
+        return rc < 0 ? -1 : 0;
 }
 
 void sql_read_columns(struct store_stmt *s, const struct sql_column *columns, size_t count)
 {
+        const struct store_driver *d = s->driver;
+
         for (int at = 0; at < (int)count; at++) {
                 void *to = columns[at].to;
 
                 switch (columns[at].type) {
                 case SQL_OUT_INT:
-                        *(int64_t *)to = store_col_int(s, at);
+                        *(int64_t *)to = d->col_int(s, at);
                         break;
                 case SQL_OUT_INT32:
-                        *(int *)to = (int)store_col_int(s, at);
+                        *(int *)to = (int)d->col_int(s, at);
                         break;
                 case SQL_OUT_BOOL:
-                        *(bool *)to = store_col_int(s, at) != 0;
+                        *(bool *)to = d->col_int(s, at) != 0;
                         break;
                 case SQL_OUT_REAL:
-                        *(double *)to = store_col_real(s, at);
+                        *(double *)to = d->col_real(s, at);
                         break;
                 case SQL_OUT_TEXT:
-                        *(const char **)to = store_col_text(s, at);
+                        *(const char **)to = d->col_text(s, at);
                         break;
                 case SQL_OUT_DUP:
-                        *(char **)to = mem_strdup(store_col_text(s, at));
+                        *(char **)to = mem_strdup(d->col_text(s, at));
                         break;
                 }
         }

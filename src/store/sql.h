@@ -1,6 +1,6 @@
 /*
- * sql: statements inside a store function. For src/rows alone: everybody else calls its typed
- * functions (tools/check keeps it so).
+ * sql: statements inside a store function. For src/rows alone; other rooms call its typed functions
+ * (tools/check sql).
  *
  *     static int rename(struct store_tx *tx, int64_t id, const char *name, struct error *err)
  *     {
@@ -14,13 +14,13 @@
  *
  * The first value is ?1, the second ?2, and so on; columns are read in the order of the SELECT.
  *
- * SQL is the common subset of SQLite and PostgreSQL (ON CONFLICT and RETURNING are fine): no
- * comparison of texts by order, no parameter whose type only its value tells (write CAST(?1 AS
- * BIGINT)), no function that one of them lacks. The text must be a string constant, because
- * statements are cached by its address.
+ * SQL is the common subset of SQLite and PostgreSQL (ON CONFLICT and RETURNING are fine): no order
+ * comparison of texts, no parameter whose type follows only from its value (write CAST(?1 AS
+ * BIGINT)), no function that one of them lacks; make check-postgres tries it. The text must be a
+ * string constant, because statements are cached by its address.
  *
- * Choose by what you need to know afterwards. sql_exec needs no answer, so a driver across a
- * network may send it together with what follows; sql_update and sql_insert wait for a number.
+ * Choose by the answer you need. sql_exec needs none, so a driver across a network may send it
+ * together with the statements that follow; sql_update and sql_insert wait for a number.
  */
 #ifndef STORE_SQL_H
 #define STORE_SQL_H
@@ -48,7 +48,7 @@ struct sql_value {
 #define SQL_TEXT(x)     (sql_text_value(x)) /* NULL becomes null */
 #define SQL_TEXTN(x, n) ((struct sql_value){ .type = SQL_TYPE_TEXT, .text = (x), .size = (n) })
 #define SQL_NULL        ((struct sql_value){ .type = SQL_TYPE_NULL })
-/* Null for 0: the number of something that need not be there. */
+/* Null for 0: a reference that may be absent. */
 #define SQL_REF(x) (sql_ref_value(x))
 
 struct sql_value sql_text_value(const char *text);
@@ -61,18 +61,18 @@ struct sql_value sql_ref_value(int64_t number);
 
 /* 0 or -1. */
 #define sql_exec(tx, err, sql, ...) sql_exec_values(tx, err, sql, SQL_VALUES(__VA_ARGS__))
-/* How many rows were changed, or -1. */
+/* The number of changed rows, or -1. */
 #define sql_update(tx, err, sql, ...) sql_update_values(tx, err, sql, SQL_VALUES(__VA_ARGS__))
 /*
- * An INSERT into a table with an AUTOKEY. 1: a row was added and *key is its number; 0: it was
- * there already (ON CONFLICT DO NOTHING); -1.
+ * Runs an INSERT into a table with an AUTOKEY. 1: a row was added, *key set; 0: it was there
+ * (ON CONFLICT DO NOTHING); -1.
  */
 #define sql_insert(tx, key, err, sql, ...) \
         sql_insert_values(tx, key, err, sql, SQL_VALUES(__VA_ARGS__))
-/* The first number of the first row; `otherwise` when there is no row or it is null. 0 or -1. */
+/* The first column of the first row; `otherwise` if there is no row or it is null. 0 or -1. */
 #define sql_number(tx, otherwise, out, err, sql, ...) \
         sql_number_values(tx, otherwise, out, err, sql, SQL_VALUES(__VA_ARGS__))
-/* A query to be stepped through; an error comes with the first step. */
+/* A query to step through; an error comes with the first step. */
 #define sql_query(tx, sql, ...) sql_query_values(tx, sql, SQL_VALUES(__VA_ARGS__))
 
 int sql_exec_values(struct store_tx *tx, struct error *err, const char *sql,
@@ -88,10 +88,10 @@ struct store_stmt *sql_query_values(struct store_tx *tx, const char *sql,
 
 /* 1: a row is there, 0: no more rows, -1. After 0 or -1 the statement is done. */
 int sql_next(struct store_stmt *s, struct error *err);
-/* Leaves a statement before its last row. */
+/* Leaves a query before its end; harmless after it. */
 void sql_end(struct store_stmt *s);
 
-/* Where a column goes. */
+/* Where to put a column. */
 struct sql_column {
         enum {
                 SQL_OUT_INT,
@@ -109,10 +109,10 @@ struct sql_column {
 #define OUT_REAL(p)  ((struct sql_column){ SQL_OUT_REAL, (double *[]){ (p) }[0] })
 /* Borrowed until the next step; NULL for null. */
 #define OUT_TEXT(p) ((struct sql_column){ SQL_OUT_TEXT, (const char **[]){ (p) }[0] })
-/* A copy, yours to free; NULL for null. What was there before is not freed. */
+/* A copy, yours to free; NULL for null. Does not free the old value. */
 #define OUT_DUP(p) ((struct sql_column){ SQL_OUT_DUP, (char **[]){ (p) }[0] })
 
-/* The columns of the row the statement stands on, from the first. */
+/* Reads the columns of the current row, from the first. */
 #define sql_read(s, ...)                                                \
         sql_read_columns(s, (const struct sql_column[]){ __VA_ARGS__ }, \
                          COUNT(((const struct sql_column[]){ __VA_ARGS__ })))

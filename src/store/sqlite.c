@@ -2,9 +2,8 @@
  * The SQLite driver: one file in WAL mode with synchronous=FULL, so a commit is on the disk when it
  * returns.
  *
- * The daemon holds a lock on `lock` beside the database. SQLite's own locks would let two daemons
- * take turns on one store, which is correct for the file and wrong for everything the daemon keeps
- * in memory.
+ * The daemon locks the file `lock` beside the database. SQLite's own locks would let two daemons
+ * take turns on one store, which is correct for the file but not for what they keep in memory.
  */
 #include "store/sqlite.h"
 
@@ -21,9 +20,9 @@
 
 #include "base/mem.h"
 
-#define LOCK_TRIES    10 /* somebody may just be asking whether it is taken */
+#define LOCK_TRIES    10 /* another process may hold it for a moment, see sqlite_has_writer */
 #define LOCK_PAUSE_US 10000
-#define BUSY_MS       2000 /* somebody may be looking into the file with another tool */
+#define BUSY_MS       2000 /* another program may be reading the file */
 
 struct sqlite_stmt {
         struct store_stmt base;
@@ -88,10 +87,7 @@ int sqlite_fail(struct sqlite *c, const char *doing, struct error *err)
 
 static void set_up_library(void)
 {
-        /*
-         * nobody reads SQLite's memory statistics, and keeping them takes a lock around every
-         * allocation
-         */
+        /* memory statistics take a lock around every allocation */
         sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
         sqlite3_initialize();
 }
@@ -117,26 +113,12 @@ int sqlite_sync_folder(const char *path)
         return rc;
 }
 
-static int refuse_second_writer(int fd, const char *dir, struct error *err)
-{
-        char pid[24];
-        ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
-
-        pid[n > 0 ? n : 0] = '\0';
-        pid[strcspn(pid, "\n")] = '\0';
-        return error_set(err, ERR_BUSY,
-                         "the store in '%s' is in use by process %s: only one daemon may run on it",
-                         dir, pid[0] ? pid : "(unknown)");
-}
-
-/*
- * The lock goes with the process, however it ends. The number inside is for the sentence above
- * only.
- */
+/* The lock ends with the process. The file holds its number for the error message. */
 static int take_lock(struct sqlite *c, const char *dir, struct error *err)
 {
-        char *path = mem_printf("%s/lock", dir);
+        char *path = mem_printf("%s/lock", dir), pid[24];
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), rc = -1;
+        ssize_t n;
 
         free(path);
         if (fd < 0)
@@ -145,9 +127,14 @@ static int take_lock(struct sqlite *c, const char *dir, struct error *err)
         for (int i = 0; i < LOCK_TRIES && (rc = flock(fd, LOCK_EX | LOCK_NB)) != 0; i++)
                 usleep(LOCK_PAUSE_US);
         if (rc != 0) {
-                refuse_second_writer(fd, dir, err);
+                n = pread(fd, pid, sizeof(pid) - 1, 0);
                 close(fd);
-                return -1;
+                pid[n > 0 ? n : 0] = '\0';
+                pid[strcspn(pid, "\n")] = '\0';
+                return error_set(
+                        err, ERR_BUSY,
+                        "the store in '%s' is in use by process %s: only one daemon may run on it",
+                        dir, pid[0] ? pid : "(unknown)");
         }
         c->lock_fd = fd;
         if (ftruncate(fd, 0) == 0)
@@ -155,7 +142,7 @@ static int take_lock(struct sqlite *c, const char *dir, struct error *err)
         return 0;
 }
 
-/* The only way to ask is to take it for a moment, shared with others who ask. */
+/* Takes the lock for a moment, shared with other processes that ask. */
 static int sqlite_has_writer(const struct store_options *options)
 {
         char *path = mem_printf("%s/lock", options->dir);
@@ -172,16 +159,14 @@ static int sqlite_has_writer(const struct store_options *options)
         return held;
 }
 
-/*
- * The file is made by us, not by SQLite, so that it is private from its first instant; SQLite gives
- * its WAL the same mode.
- */
-static int make_file(struct sqlite *c, const char *dir, struct error *err)
+/* Creates the file before SQLite does, so that it is never readable by others. */
+static int create_file(struct sqlite *c, const char *dir, struct error *err)
 {
         int fd;
 
         if (mkdir(dir, 0700) != 0 && errno != EEXIST)
-                return error_set(err, ERR_IO, "cannot make folder '%s': %s", dir, strerror(errno));
+                return error_set(err, ERR_IO, "cannot create folder '%s': %s", dir,
+                                 strerror(errno));
         if (take_lock(c, dir, err) != 0)
                 return -1;
         fd = open(c->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -189,7 +174,7 @@ static int make_file(struct sqlite *c, const char *dir, struct error *err)
                 return 0;
         if (fd < 0)
                 return error_set(err, errno == ENOSPC ? ERR_FULL : ERR_IO,
-                                 "cannot make store '%s': %s", c->path, strerror(errno));
+                                 "cannot create store '%s': %s", c->path, strerror(errno));
         close(fd);
         if (sqlite_sync_folder(c->path) != 0)
                 return error_set(err, ERR_IO, "cannot sync folder '%s': %s", dir, strerror(errno));
@@ -200,10 +185,10 @@ static int set_up(struct sqlite *c, enum store_mode mode, struct error *err)
 {
         static const char *const common = "PRAGMA temp_store=MEMORY; PRAGMA mmap_size=0;";
         static const char *const reader = "PRAGMA query_only=1; PRAGMA cache_size=-1024;";
-        /* Debian's build overwrites deleted rows with zeros unless told otherwise */
+        /* Debian's build overwrites deleted rows with zeros by default */
         static const char *const writer =
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
-                "secure_delete=OFF;PRAGMA journal_size_limit=16777216; PRAGMA cache_size=-2048;";
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=OFF;"
+                "PRAGMA journal_size_limit=16777216; PRAGMA cache_size=-2048;";
 
         sqlite3_busy_timeout(c->db, BUSY_MS);
         sqlite3_extended_result_codes(c->db, 0);
@@ -215,10 +200,7 @@ static int set_up(struct sqlite *c, enum store_mode mode, struct error *err)
             sqlite3_exec(c->db, mode == STORE_WRITE ? writer : reader, NULL, NULL, NULL) !=
                     SQLITE_OK)
                 return sqlite_fail(c, "set up", err);
-        /*
-         * IMMEDIATE: a writer that finds the file busy says so at once, not in the middle of a
-         * batch
-         */
+        /* IMMEDIATE: a busy file is an error at once, not in the middle of a batch */
         if (sqlite3_prepare_v3(c->db, mode == STORE_WRITE ? "BEGIN IMMEDIATE" : "BEGIN", -1,
                                SQLITE_PREPARE_PERSISTENT, &c->begin, NULL) != SQLITE_OK ||
             sqlite3_prepare_v3(c->db, "COMMIT", -1, SQLITE_PREPARE_PERSISTENT, &c->commit, NULL) !=
@@ -243,11 +225,11 @@ static void sqlite_close(struct store_conn *conn)
 static int open_file(struct sqlite *c, const struct store_options *o, enum store_mode mode,
                      struct error *err)
 {
-        /* even a reader of WAL files writes to the shared index, unless it must not */
+        /* a reader of a WAL database writes to its shared index, unless it is read-only */
         int flags =
                 SQLITE_OPEN_NOMUTEX | (o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
 
-        if (mode == STORE_WRITE && make_file(c, o->dir, err) != 0)
+        if (mode == STORE_WRITE && create_file(c, o->dir, err) != 0)
                 return -1;
         if (access(c->path, F_OK) != 0)
                 return error_set(err, ERR_MISSING, "there is no store '%s'", c->path);
@@ -303,18 +285,7 @@ static int64_t ask_number(struct sqlite *c, const char *sql)
         return n;
 }
 
-/*
- * Reads the newest rows of one table: what was being written when the process or the machine died.
- */
-static int look_at_table(struct sqlite *c, const char *table, struct error *err)
-{
-        char *sql = sqlite3_mprintf("SELECT * FROM \"%w\" ORDER BY rowid DESC LIMIT 64", table);
-        int rc = sqlite3_exec(c->db, sql, NULL, NULL, NULL);
-
-        sqlite3_free(sql);
-        return rc == SQLITE_OK ? 0 : sqlite_fail(c, "read", err);
-}
-
+/* Reads the newest rows of each table: those being written when the process or machine died. */
 static int sample(struct sqlite *c, struct error *err)
 {
         sqlite3_stmt *s = NULL;
@@ -323,8 +294,14 @@ static int sample(struct sqlite *c, struct error *err)
         if (sqlite3_prepare_v2(c->db, "SELECT name FROM sqlite_schema WHERE type = 'table'", -1, &s,
                                NULL) != SQLITE_OK)
                 return sqlite_fail(c, "read", err);
-        while (rc == 0 && sqlite3_step(s) == SQLITE_ROW)
-                rc = look_at_table(c, (const char *)sqlite3_column_text(s, 0), err);
+        while (rc == 0 && sqlite3_step(s) == SQLITE_ROW) {
+                char *sql = sqlite3_mprintf("SELECT * FROM \"%w\" ORDER BY rowid DESC LIMIT 64",
+                                            sqlite3_column_text(s, 0));
+
+                if (sqlite3_exec(c->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+                        rc = sqlite_fail(c, "read", err);
+                sqlite3_free(sql);
+        }
         if (sqlite3_finalize(s) != SQLITE_OK && rc == 0)
                 rc = sqlite_fail(c, "read", err);
         return rc;
@@ -371,13 +348,9 @@ static int sqlite_commit(struct store_conn *conn, struct error *err)
 {
         struct sqlite *c = conn_of(conn);
 
-        /*
-         * after some errors SQLite has rolled back by itself, and COMMIT would then commit nothing
-         * and say it is fine
-         */
+        /* after some errors SQLite has rolled back, and COMMIT would succeed without effect */
         if (sqlite3_get_autocommit(c->db))
-                return error_set(err, ERR_IO,
-                                 "cannot commit to store '%s': the transaction was undone",
+                return error_set(err, ERR_IO, "cannot commit to store '%s': it was rolled back",
                                  c->path);
         return run_once(c, c->commit, "commit to", err);
 }
@@ -415,22 +388,22 @@ static void sqlite_finalize(struct store_stmt *s)
         free(s);
 }
 
-static void sqlite_bind_int(struct store_stmt *s, int at, int64_t value)
+static void sqlite_bind(struct store_stmt *s, int at, const struct sql_value *v)
 {
-        sqlite3_bind_int64(raw_of(s), at, value);
-}
-
-static void sqlite_bind_real(struct store_stmt *s, int at, double value)
-{
-        sqlite3_bind_double(raw_of(s), at, value);
-}
-
-static void sqlite_bind_text(struct store_stmt *s, int at, const char *text, size_t n)
-{
-        if (text)
-                sqlite3_bind_text64(raw_of(s), at, text, n, SQLITE_STATIC, SQLITE_UTF8);
-        else
+        switch (v->type) {
+        case SQL_TYPE_NULL:
                 sqlite3_bind_null(raw_of(s), at);
+                break;
+        case SQL_TYPE_INT:
+                sqlite3_bind_int64(raw_of(s), at, v->number);
+                break;
+        case SQL_TYPE_REAL:
+                sqlite3_bind_double(raw_of(s), at, v->real);
+                break;
+        case SQL_TYPE_TEXT:
+                sqlite3_bind_text64(raw_of(s), at, v->text, v->size, SQLITE_STATIC, SQLITE_UTF8);
+                break;
+        }
 }
 
 static int sqlite_step(struct store_stmt *s, struct error *err)
@@ -451,14 +424,35 @@ static void sqlite_reset(struct store_stmt *s)
         sqlite3_clear_bindings(raw_of(s));
 }
 
-static int64_t sqlite_changes(struct store_conn *conn)
+static int sqlite_exec(struct store_stmt *s, struct error *err)
 {
-        return sqlite3_changes64(conn_of(conn)->db);
+        int rc;
+
+        while ((rc = sqlite_step(s, err)) == 1)
+                ;
+        return rc;
 }
 
-static int64_t sqlite_last_key(struct store_conn *conn)
+static int64_t sqlite_update(struct store_stmt *s, struct error *err)
 {
-        return sqlite3_last_insert_rowid(conn_of(conn)->db);
+        if (sqlite_exec(s, err) < 0)
+                return -1;
+        return sqlite3_changes64(((struct sqlite_stmt *)s)->conn->db);
+}
+
+/* Much cheaper than RETURNING, for which SQLite creates and drops a table every time. */
+static int sqlite_insert(struct store_stmt *s, int64_t *key, struct error *err)
+{
+        int64_t added = sqlite_update(s, err);
+
+        if (added > 0)
+                *key = sqlite3_last_insert_rowid(((struct sqlite_stmt *)s)->conn->db);
+        return added > 0 ? 1 : (int)added;
+}
+
+static bool sqlite_col_null(struct store_stmt *s, int at)
+{
+        return sqlite3_column_type(raw_of(s), at) == SQLITE_NULL;
 }
 
 static int64_t sqlite_col_int(struct store_stmt *s, int at)
@@ -471,12 +465,9 @@ static double sqlite_col_real(struct store_stmt *s, int at)
         return sqlite3_column_double(raw_of(s), at);
 }
 
-static const char *sqlite_col_text(struct store_stmt *s, int at, size_t *n)
+static const char *sqlite_col_text(struct store_stmt *s, int at)
 {
-        const char *text = (const char *)sqlite3_column_text(raw_of(s), at);
-
-        *n = (size_t)sqlite3_column_bytes(raw_of(s), at);
-        return text;
+        return (const char *)sqlite3_column_text(raw_of(s), at);
 }
 
 const struct store_driver store_sqlite = {
@@ -494,13 +485,13 @@ const struct store_driver store_sqlite = {
         .rollback = sqlite_rollback,
         .prepare = sqlite_prepare,
         .finalize = sqlite_finalize,
-        .bind_int = sqlite_bind_int,
-        .bind_real = sqlite_bind_real,
-        .bind_text = sqlite_bind_text,
+        .bind = sqlite_bind,
+        .exec = sqlite_exec,
+        .update = sqlite_update,
+        .insert = sqlite_insert,
         .step = sqlite_step,
         .reset = sqlite_reset,
-        .changes = sqlite_changes,
-        .last_key = sqlite_last_key,
+        .col_null = sqlite_col_null,
         .col_int = sqlite_col_int,
         .col_real = sqlite_col_real,
         .col_text = sqlite_col_text,

@@ -16,18 +16,15 @@ struct sqlite {
         sqlite3_stmt *begin, *commit;
 };
 
-/*
- * The kind and the sentence for what SQLite said last about this connection; `doing` as in "cannot
- * commit to". Returns -1.
- */
+/* Sets *err from SQLite's last error on this connection; `doing` as in "commit to". Returns -1. */
 int sqlite_fail(struct sqlite *c, const char *doing, struct error *err);
-/* The same without a connection of ours. */
+/* The same for any handle. */
 int sqlite_fail_at(sqlite3 *db, const char *path, const char *doing, struct error *err);
-/* Runs "PRAGMA quick_check(1)" or the like and compares the answer with "ok". */
+/* Runs an integrity check, e.g. "PRAGMA quick_check(1)". */
 int sqlite_verify(sqlite3 *db, const char *path, const char *pragma, struct error *err);
 /* Makes the entries of the folder that holds path durable. */
 int sqlite_sync_folder(const char *path);
-/* The name of the VFS to open files with; NULL is SQLite's own. */
+/* The VFS to open files with; NULL: SQLite's default. */
 const char *sqlite_vfs(void);
 
 /* sqlite_backup.c */
@@ -36,10 +33,7 @@ int sqlite_backup_step(struct store_conn *conn, const char *to_path, void **stat
 void sqlite_backup_abort(struct store_conn *conn, void **state);
 
 #ifdef DRAGOMAN_FAULTS
-/*
- * sqlite_fault.c: registers the VFS whose disk fills up and whose fsync fails when the test says
- * so; returns its name.
- */
+/* sqlite_fault.c: registers a VFS that fails when a test wants it to; returns its name. */
 const char *sqlite_fault_vfs(void);
 #endif
 

@@ -1,9 +1,9 @@
 /*
- * A copy of a SQLite store while it is written to.
+ * Copies a SQLite store while it is in use.
  *
- * One read transaction is held from the first page to the last: SQLite starts a copy over whenever
- * another connection commits between two steps, which on a busy store would be for ever. The copy
- * gets its name only when it is complete, checked and on the disk.
+ * Holds one read transaction from the first page to the last: otherwise SQLite restarts the copy
+ * whenever another connection commits, and a busy store would never finish. The copy gets its name
+ * only when it is complete, checked and on the disk.
  */
 #include "store/sqlite.h"
 
@@ -18,8 +18,8 @@
 #define PAGES_PER_STEP 256
 
 struct copy {
-        char *path; /* where it will be; what errors speak of */
-        char *part; /* the file while it is incomplete */
+        char *path; /* its final name, for errors */
+        char *part; /* its name while it is incomplete */
         sqlite3 *to;
         sqlite3_backup *pages;
         bool holds_snapshot;
@@ -37,7 +37,7 @@ static void copy_free(struct sqlite *c, struct copy *copy)
         free(copy);
 }
 
-/* Who asked can give another path; a full or broken disk is not their mistake. */
+/* ERR_INVALID: the caller should choose another path. */
 static enum error_kind kind_of(int number)
 {
         switch (number) {
@@ -64,24 +64,18 @@ static int system_fail(const char *path, struct error *err)
                          errno == ENOENT ? "its folder does not exist" : strerror(errno));
 }
 
-static int make_part(const struct copy *copy, struct error *err)
-{
-        int fd = open(copy->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-        if (fd < 0)
-                return system_fail(copy->path, err);
-        close(fd);
-        return 0;
-}
-
 static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, struct error *err)
 {
+        int fd;
+
         if (access(to_path, F_OK) == 0) {
                 errno = EEXIST;
                 return system_fail(to_path, err);
         }
-        if (make_part(copy, err) != 0)
-                return -1;
+        fd = open(copy->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (fd < 0)
+                return system_fail(copy->path, err);
+        close(fd);
         if (sqlite3_exec(c->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
             SQLITE_OK)
                 return sqlite_fail(c, "read", err);
@@ -94,7 +88,7 @@ static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, 
         return copy->pages ? 0 : sqlite_fail_at(copy->to, copy->path, "write to", err);
 }
 
-/* Still a part file: out of WAL mode, so that it is one file, then looked through as a whole. */
+/* Leaves WAL mode, so that the copy is one file, then checks all of it. */
 static int copy_check(struct copy *copy, struct error *err)
 {
         int rc = sqlite3_backup_finish(copy->pages);
@@ -117,7 +111,7 @@ static int copy_publish(const struct copy *copy, const char *to_path, struct err
 
         if (fd >= 0)
                 close(fd);
-        /* link, unlike rename, refuses to replace a file that has appeared meanwhile */
+        /* link, unlike rename, does not replace a file that has appeared meanwhile */
         if (rc != 0 || link(copy->part, to_path) != 0 || sqlite_sync_folder(to_path) != 0)
                 return system_fail(to_path, err);
         return 0;
@@ -167,7 +161,7 @@ int sqlite_backup_step(struct store_conn *conn, const char *to_path, void **stat
                 rc = copy_step(copy, to_path, percent, err);
         }
         if (rc <= 0)
-                /* the part file goes in either case: the copy has its name now */
+                /* removes the part file in either case: a finished copy has its name */
                 sqlite_backup_abort(conn, state);
         return rc;
 }

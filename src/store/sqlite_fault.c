@@ -1,8 +1,8 @@
 /*
- * Test builds only: a disk that fills up and an fsync that fails when the test says so.
+ * Test builds only: a disk that fills up and an fsync that fails when a test wants it.
  *
- * A VFS between SQLite and its default one. Each file holds the real file behind itself and passes
- * everything on, except that writing and syncing ask base/fault.h first.
+ * A VFS in front of SQLite's default one. It passes every call to the real file, except that
+ * writing and syncing ask base/fault.h first.
  */
 #ifdef DRAGOMAN_FAULTS
 
@@ -14,7 +14,7 @@
 
 struct file {
         sqlite3_file base;
-        sqlite3_file *real; /* lies directly behind this struct */
+        sqlite3_file *real; /* follows this struct in memory */
 };
 
 static sqlite3_file *real(sqlite3_file *f)

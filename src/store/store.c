@@ -1,14 +1,13 @@
 /*
- * The store's front end: who waits for whom.
+ * The store's front end: opening, closing, and handing jobs to the threads.
  *
  *      loop thread                      writer thread                         reader thread
- *      store_write ── queue ──────────► takes the whole queue                 one read at a time,
- *      each
- *      store_read  ── queue ───────────────────────────────────────────────►  in its transaction
- *                                       BEGIN, every function, COMMIT
+ *      store_write ── queue ──────────► takes the whole queue                 takes one job
+ *      store_read  ── queue ───────────────────────────────────────────────►  at a time, in a
+ *                                       BEGIN, every function, COMMIT         transaction each
  *      completions ◄─ finished list ────┘ (one wake-up for all)  ◄────────────┘
  *
- * The files are listed in store_private.h.
+ * store_private.h lists the files.
  */
 #include "store/store.h"
 
@@ -24,48 +23,16 @@
 
 #define DEFAULT_MAX_QUEUE 65536
 #define DEFAULT_MAX_BATCH 1024
-/* looked through at every start: a few milliseconds */
+/* databases up to this size are checked at every start: a few milliseconds */
 #define CHECK_CLEAN_BYTES (1024 * 1024)
-/* looked through when the last writer did not close */
+/* and up to this size if the last writer did not close */
 #define CHECK_KILLED_BYTES (64 * 1024 * 1024)
 
 static const struct store_driver *const drivers[] = { &store_sqlite };
 
-/* --- the reader --- */
+/* --- submitting --- */
 
-/* The connection is made by the first read: many runs never need it. */
-static int reader_open(struct worker *w, struct error *err)
-{
-        struct store_conn *conn;
-
-        if (w->tx.conn)
-                return 0;
-        conn = w->store->driver->open(&w->store->options, STORE_READ, err);
-        if (!conn)
-                return -1;
-        store_tx_init(&w->tx, conn);
-        return 0;
-}
-
-static void run_reads(struct worker *w, struct jobs *taken)
-{
-        struct job *j;
-
-        while ((j = STAILQ_FIRST(taken))) {
-                struct error err = { 0 };
-
-                STAILQ_REMOVE_HEAD(taken, next);
-                if (reader_open(w, &err) != 0 || store_tx_run(&w->tx, j->fn, j->arg, &err) != 0)
-                        store_job_fail(j, &err);
-                if (w->tx.damage.kind != ERR_NONE)
-                        store_note_damage(w->store, &w->tx.damage);
-                store_worker_finish(w, &j, 1);
-        }
-}
-
-/* --- asking --- */
-
-static int refuse(const struct store *s, const struct worker *w, struct error *err)
+static int check_open(const struct store *s, const struct store_worker *w, struct error *err)
 {
         if (s->closing)
                 return error_set(err, ERR_CANCELLED, "the store is closing");
@@ -74,15 +41,15 @@ static int refuse(const struct store *s, const struct worker *w, struct error *e
         return 0;
 }
 
-static void submit(struct store *s, struct worker *w, struct job *j)
+static void submit(struct store *s, struct store_worker *w, struct store_job *j)
 {
         struct error err = { 0 };
 
-        store_expect(s);
-        if (refuse(s, w, &err) == 0 && store_worker_push(w, j, &err) == 0)
+        store_jobs_expect(s);
+        if (check_open(s, w, &err) == 0 && store_worker_push(w, j, &err) == 0)
                 return;
         store_job_fail(j, &err);
-        store_finish(s, &j, 1);
+        store_jobs_finish(s, &j, 1);
 }
 
 void store_write(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
@@ -95,15 +62,16 @@ void store_read(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
         submit(s, &s->reader, store_job_new(fn, done, arg));
 }
 
-static int run_now(struct store *s, struct worker *w, store_fn *fn, void *arg, struct error *err)
+static int run_now(struct store *s, struct store_worker *w, store_fn *fn, void *arg,
+                   struct error *err)
 {
-        struct waiter waiter = { .lock = PTHREAD_MUTEX_INITIALIZER,
-                                 .wake = PTHREAD_COND_INITIALIZER };
-        struct job j = { .fn = fn, .arg = arg, .waiter = &waiter };
+        struct store_waiter waiter = { .lock = PTHREAD_MUTEX_INITIALIZER,
+                                       .wake = PTHREAD_COND_INITIALIZER };
+        struct store_job j = { .fn = fn, .arg = arg, .waiter = &waiter };
 
-        if (refuse(s, w, err) != 0 || store_worker_push(w, &j, err) != 0)
+        if (check_open(s, w, err) != 0 || store_worker_push(w, &j, err) != 0)
                 return -1;
-        store_wait(&waiter);
+        store_job_wait(&waiter);
         if (!j.err)
                 return 0;
         if (err)
@@ -122,6 +90,17 @@ int store_read_now(struct store *s, store_fn *fn, void *arg, struct error *err)
         return run_now(s, &s->reader, fn, arg, err);
 }
 
+static int check_whole(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)arg;
+        return tx->driver->check(tx->conn, 0, err);
+}
+
+int store_check(struct store *s, struct error *err)
+{
+        return store_read_now(s, check_whole, NULL, err);
+}
+
 /* --- opening and closing --- */
 
 static const struct store_driver *find_driver(const char *url, struct error *err)
@@ -132,7 +111,7 @@ static const struct store_driver *find_driver(const char *url, struct error *err
                 if (strncmp(url, drivers[i]->scheme, n) == 0 && (url[n] == '\0' || url[n] == ':'))
                         return drivers[i];
         }
-        error_set(err, ERR_INVALID, "no kind of store is called '%s'; there is 'sqlite'", url);
+        error_set(err, ERR_INVALID, "unknown store '%s'; accepted: 'sqlite'", url);
         return NULL;
 }
 
@@ -140,14 +119,14 @@ static int open_for_reading(struct store *s, struct error *err)
 {
         struct store_state state = { 0 };
 
-        if (reader_open(&s->reader, err) != 0 || store_state_peek(&s->reader.tx, &state, err) != 0)
+        if (store_worker_connect(&s->reader, err) != 0 ||
+            store_migrate_peek_state(&s->reader.tx, &state, err) != 0 ||
+            store_migrate_check(s->options.migrations, state.version, err) != 0)
                 return -1;
-        if (store_migrate_check(s->options.migrations, state.version, err) != 0)
-                return -1;
-        if (store_migrate_pending(s->options.migrations, state.version))
-                return error_set(
-                        err, ERR_CONFLICT,
-                        "the store has an older schema: start the daemon once to bring it up to date");
+        if (store_migrate_is_pending(s->options.migrations, state.version))
+                return error_set(err, ERR_CONFLICT,
+                                 "the store has an older schema: start the daemon once to "
+                                 "bring it up to date");
         return 0;
 }
 
@@ -160,7 +139,7 @@ static int open_for_writing(struct store *s, struct error *err)
         if (!conn)
                 return -1;
         store_tx_init(tx, conn);
-        if (store_state_read(tx, &state, err) != 0 ||
+        if (store_migrate_read_state(tx, &state, err) != 0 ||
             store_migrate_check(s->options.migrations, state.version, err) != 0)
                 return -1;
         if (!s->options.skip_check &&
@@ -168,42 +147,9 @@ static int open_for_writing(struct store *s, struct error *err)
                     0)
                 return -1;
         if (store_migrate(tx, s->options.migrations, state.version, err) != 0 ||
-            store_state_mark(tx, false, err) != 0)
+            store_migrate_mark_clean(tx, false, err) != 0)
                 return -1;
         return store_worker_start(&s->writer, err);
-}
-
-static struct store *store_new(struct loop *l, const struct store_options *options)
-{
-        struct store *s = mem_zalloc(sizeof(*s));
-
-        s->loop = l;
-        s->options = *options;
-        s->options.url = mem_strdup(options->url);
-        s->options.dir = mem_strdup(options->dir);
-        if (s->options.max_queue == 0)
-                s->options.max_queue = DEFAULT_MAX_QUEUE;
-        if (s->options.max_batch == 0)
-                s->options.max_batch = DEFAULT_MAX_BATCH;
-        s->batch = mem_array(s->options.max_batch, sizeof(struct job *));
-        s->health.ok = true;
-        pthread_mutex_init(&s->lock, NULL);
-        STAILQ_INIT(&s->finished);
-        store_worker_init(&s->writer, s, "store-writer", store_run_writes);
-        store_worker_init(&s->reader, s, "store-reader", run_reads);
-        if (l)
-                store_listen(s);
-        return s;
-}
-
-static void store_free(struct store *s)
-{
-        store_worker_release(&s->reader);
-        store_worker_release(&s->writer);
-        pthread_mutex_destroy(&s->lock);
-        free(s->batch);
-        free((char *)(uintptr_t)s->options.url);
-        free((char *)(uintptr_t)s->options.dir);
 }
 
 static void on_wake_closed(uv_handle_t *h)
@@ -214,12 +160,15 @@ static void on_wake_closed(uv_handle_t *h)
         free(s);
 }
 
-/* The memory of the handle goes when the loop has let go of it. */
-static void forget(struct store *s)
+static void store_free(struct store *s)
 {
-        store_free(s);
-        if (s->loop)
-                /* stops the poll first */
+        store_worker_release(&s->reader);
+        store_worker_release(&s->writer);
+        pthread_mutex_destroy(&s->lock);
+        free(s->batch);
+        free((char *)(uintptr_t)s->options.url);
+        free((char *)(uintptr_t)s->options.dir);
+        if (s->loop) /* which uses the handle until it is closed */
                 uv_close((uv_handle_t *)&s->finished_wake, on_wake_closed);
         else
                 free(s);
@@ -233,14 +182,29 @@ struct store *store_open(struct loop *l, const struct store_options *options, st
 
         if (!driver)
                 return NULL;
-        s = store_new(l, options);
+        s = mem_zalloc(sizeof(*s));
+        s->loop = l;
         s->driver = driver;
-        s->health.driver = driver->scheme;
+        s->options = *options;
+        s->options.url = mem_strdup(options->url);
+        s->options.dir = mem_strdup(options->dir);
+        if (s->options.max_queue == 0)
+                s->options.max_queue = DEFAULT_MAX_QUEUE;
+        if (s->options.max_batch == 0)
+                s->options.max_batch = DEFAULT_MAX_BATCH;
+        s->batch = mem_array(s->options.max_batch, sizeof(struct store_job *));
+        s->health = (struct store_health){ .driver = driver->scheme, .ok = true };
+        pthread_mutex_init(&s->lock, NULL);
+        STAILQ_INIT(&s->finished);
+        store_worker_init(&s->writer, s, true);
+        store_worker_init(&s->reader, s, false);
+        if (l)
+                store_jobs_listen(s);
         rc = options->read_only ? open_for_reading(s, err) : open_for_writing(s, err);
         if (rc == 0 && store_worker_start(&s->reader, err) == 0)
                 return s;
         store_worker_stop(&s->writer);
-        forget(s);
+        store_free(s);
         return NULL;
 }
 
@@ -251,30 +215,10 @@ int store_has_writer(const struct store_options *options)
         return driver ? driver->has_writer(options) : -1;
 }
 
-static int check_whole(struct store_tx *tx, void *arg, struct error *err)
-{
-        (void)arg;
-        return tx->driver->check(tx->conn, 0, err);
-}
-
-int store_check(struct store *s, struct error *err)
-{
-        return store_read_now(s, check_whole, NULL, err);
-}
-
-static void mark_closed(struct store *s)
+void store_close(struct store *s)
 {
         struct error err = { 0 };
 
-        if (store_is_damaged(s, &err))
-                return; /* the next start looks closely */
-        if (s->writer.tx.conn && store_state_mark(&s->writer.tx, true, &err) != 0)
-                log_warn("the store could not note that it closed in order",
-                         LOG_S("error", err.text));
-}
-
-void store_close(struct store *s)
-{
         if (!s)
                 return;
         assert(!s->completing);
@@ -282,9 +226,12 @@ void store_close(struct store *s)
         store_backup_cancel(s);
         store_worker_stop(&s->writer);
         store_worker_stop(&s->reader);
-        /* completions may ask for more; they are told that it is too late */
+        /* completions may submit more jobs, which are refused */
         while (s->pending > 0)
-                store_complete(s);
-        mark_closed(s);
-        forget(s);
+                store_jobs_complete(s);
+        /* a damaged store stays marked as unclean, so that the next start checks it thoroughly */
+        if (s->writer.tx.conn && !store_health_is_damaged(s, &err) &&
+            store_migrate_mark_clean(&s->writer.tx, true, &err) != 0)
+                log_warn("cannot mark the store as closed", LOG_S("error", err.text));
+        store_free(s);
 }

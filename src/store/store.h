@@ -1,27 +1,25 @@
 /*
- * store: what is durable.
+ * store: the database.
  *
- * Callers hand over functions, not statements: a write function runs on the store's thread inside a
- * transaction together with all other writes that were waiting (group commit), the completion comes
- * back to the loop after the commit has reached the disk. Nothing may be acknowledged to anybody
- * before that completion.
+ * Callers submit functions, not statements. A write function runs on the writer thread, in one
+ * transaction with all other queued writes (group commit); its completion runs on the loop once the
+ * commit is on the disk. Acknowledge nothing before that completion.
  *
- *     static int add(struct store_tx *tx, void *arg, struct error *err) {
- *             struct store_stmt *s = store_prepare(tx, "INSERT INTO t(a) VALUES(?1)");
- *             store_bind_text(s, 1, ((struct job *)arg)->a);
- *             return store_run(s, err);
+ *     static int rename(struct store_tx *tx, void *arg, struct error *err)
+ *     {
+ *             struct rename_job *j = arg;
+ *
+ *             return agent_row_rename(tx, j->id, j->name, err);
  *     }
- *     store_write(store, add, added, job);
+ *     store_write(store, rename, on_renamed, job);
  *
- * A write function touches only its argument, never loop state. It may run more than once before
- * its completion (when a neighbour in the same batch fails, the batch is undone and repeated), so
- * it computes its results anew each time. A statement that fails fails the function that ran it,
- * whatever the function returns. If it returns -1 its own changes are undone and its completion
- * gets the error; neighbours are not harmed. If the commit fails (disk full, I/O error) every write
- * of the batch gets the error; none has happened.
- *
- * SQL is the common subset of SQLite and PostgreSQL with ?1, ?2 ... parameters (ON CONFLICT,
- * RETURNING are fine).
+ * Store functions call the typed functions of src/rows, which alone writes SQL (sql.h). They touch
+ * only their argument, never loop state. A write function may run more than once before its
+ * completion: if another one of the batch fails, the batch is rolled back and repeated; so it must
+ * compute its results from scratch. A statement that fails fails the function that ran it, whatever
+ * the function returns. If a function fails, its changes are undone and its completion gets the
+ * error; others of the batch are not affected. If the commit fails (disk full, I/O error), every
+ * write of the batch gets the error and none has happened.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -38,10 +36,10 @@ struct store_tx;
 struct store_stmt;
 
 typedef int store_fn(struct store_tx *tx, void *arg, struct error *err);
-/* err is NULL when it worked. Runs on the loop, in commit order. */
+/* Runs on the loop, in commit order. err is NULL on success. */
 typedef void store_done_fn(void *arg, const struct error *err);
 
-/* A step of the schema. Applied once, in order, each in its transaction. */
+/* A step of the schema. Steps are applied once, in order, each in its transaction. */
 struct store_migration {
         int version; /* 1, 2, 3 ... without gaps */
         const char *name;
@@ -52,57 +50,46 @@ struct store_migration {
          */
         const char *sql;
 };
-/* schema.c: all tables of the product, in one place */
 
 struct store_options {
         const char *url; /* "sqlite" (file main.db in dir) or, later, "postgres://..." */
         const char *dir; /* the state directory */
         const struct store_migration *migrations; /* ended by version 0 */
-        size_t max_queue; /* 0: 65536 writes; what is beyond gets ERR_LIMIT in its completion */
+        size_t max_queue; /* 0: 65536 writes; further ones get ERR_LIMIT in their completion */
         size_t max_batch; /* 0: 1024 writes per transaction */
-        bool read_only;   /* for commands that only look; no writer, no migration */
+        bool read_only;   /* no writer, no migration */
         bool skip_check;  /* no integrity check at start */
 };
 
 /*
- * Opens, checks integrity, migrates; blocks. The whole file is looked through when it is small, or
- * not too big and the last writer was killed; else only its newest rows. `l` may be NULL for tools
- * that use only the _now calls. ERR_CORRUPT, ERR_FULL, ERR_BUSY (another process has it),
- * ERR_INVALID (a newer schema); read_only also ERR_MISSING (nothing there), ERR_CONFLICT (an older
- * schema).
+ * Opens, checks integrity and migrates; blocks. Checks the whole database if it is small, or of
+ * medium size and the last writer was killed; else only its newest rows. `l` may be NULL for tools
+ * that only use the _now calls. ERR_CORRUPT, ERR_FULL, ERR_BUSY (another process has it),
+ * ERR_INVALID (newer schema); if read_only also ERR_MISSING, ERR_CONFLICT (older schema).
  */
 struct store *store_open(struct loop *l, const struct store_options *options, struct error *err);
-/*
- * Is somebody writing into the store now, in whichever process? 1 yes, 0 no, -1 could not find out.
- * Needs no open store and makes nothing.
- */
+/* Does any process have the store open for writing? 1 yes, 0 no, -1 unknown. Creates nothing. */
 int store_has_writer(const struct store_options *options);
 /* Checks the integrity of the whole database; blocks. ERR_CORRUPT when it is damaged. */
 int store_check(struct store *s, struct error *err);
 /*
- * Finishes what is queued (completions are run), gives up a running backup, then closes. Writes
- * asked for by those completions get ERR_CANCELLED. Not from inside a completion. NULL is fine.
+ * Finishes what is queued and runs the completions, gives up a running backup, then closes. Jobs
+ * that completions submit get ERR_CANCELLED. Not allowed inside a completion. NULL is fine.
  */
 void store_close(struct store *s);
 
 /*
- * On the loop thread. Both keep the loop alive and take `arg` over until done has run. done may be
- * NULL for writes nobody waits for.
+ * On the loop thread. Both keep the loop alive and own `arg` until done has run. done may be NULL
+ * for writes; then a failure is logged.
  */
 void store_write(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
-/* On the reader's thread and connection, which sees committed data only. */
+/* On the reader's thread and connection: sees committed data only. */
 void store_read(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
-/*
- * The same, waiting for it: for start-up and command-line tools, never from a running loop's
- * callbacks.
- */
+/* The same, blocking: for start-up and command-line tools, never in the loop's callbacks. */
 int store_read_now(struct store *s, store_fn *fn, void *arg, struct error *err);
 int store_write_now(struct store *s, store_fn *fn, void *arg, struct error *err);
 
-/*
- * Statements, inside store functions only. `sql` must be a string constant: statements are cached
- * by its address, so asking for the same one again starts it over.
- */
+/* Deprecated, see legacy.c: use sql.h in src/rows. */
 struct store_stmt *store_prepare(struct store_tx *tx, const char *sql);
 void store_bind_int(struct store_stmt *s, int at, int64_t value);
 void store_bind_real(struct store_stmt *s, int at, double value);
@@ -110,24 +97,11 @@ void store_bind_real(struct store_stmt *s, int at, double value);
 void store_bind_text(struct store_stmt *s, int at, const char *text);
 void store_bind_textn(struct store_stmt *s, int at, const char *text, size_t n);
 void store_bind_null(struct store_stmt *s, int at);
-/*
- * 1: a row is there, 0: no more rows, -1: error. After 0 or -1 the statement is reset and its
- * bindings gone.
- */
 int store_step(struct store_stmt *s, struct error *err);
-/* Steps to the end, ignoring rows: 0 or -1. */
 int store_run(struct store_stmt *s, struct error *err);
-/*
- * Runs an INSERT into a table with an AUTOKEY. 1: a row was added and *key is its number; 0: it was
- * there already (ON CONFLICT DO NOTHING); -1. Much cheaper than RETURNING, for which SQLite makes
- * and drops a table of its own every time.
- */
 int store_insert(struct store_stmt *s, int64_t *key, struct error *err);
-/* The first number of the first row; `otherwise` when there is no row or it is null. 0 or -1. */
 int store_number(struct store_stmt *s, int64_t otherwise, int64_t *out, struct error *err);
-/* Leaves a statement before its last row. */
 void store_reset(struct store_stmt *s);
-/* Rows changed by the last statement of this transaction that ran to its end. */
 int64_t store_changes(struct store_tx *tx);
 int64_t store_col_int(struct store_stmt *s, int at); /* columns count from 0 */
 double store_col_real(struct store_stmt *s, int at);
@@ -137,8 +111,8 @@ size_t store_col_size(struct store_stmt *s, int at);
 bool store_col_null(struct store_stmt *s, int at);
 
 /*
- * A consistent copy while running, into a new file (ERR_CONFLICT if it exists); progress may be
- * NULL and is called on the loop.
+ * Copies the database while it is in use, into a new file (ERR_CONFLICT if it exists; ERR_REFUSED
+ * if the driver has no backup). progress may be NULL and is called on the loop.
  */
 void store_backup(struct store *s, const char *to_path, void (*progress)(void *arg, int percent),
                   store_done_fn *done, void *arg);

@@ -1,26 +1,23 @@
-/*
- * One backup at a time, on a thread and a connection of its own. It tells how far it is by knocking
- * on the loop.
- */
+/* Runs one backup at a time, on a thread and a connection of its own. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "store/store_private.h"
 
-struct backup {
+struct store_backup {
         struct store *store;
         pthread_t thread;
         char *to_path;
         void (*progress)(void *arg, int percent);
         void *arg;
-        struct job *job; /* what completes it */
+        struct store_job *job; /* its completion */
         atomic_int percent;
         atomic_bool cancel, finished;
         int reported;
 };
 
-static int copy_database(struct backup *b, struct store_conn *conn, struct error *err)
+static int copy_database(struct store_backup *b, struct store_conn *conn, struct error *err)
 {
         void *state = NULL;
         int percent = 0;
@@ -28,7 +25,7 @@ static int copy_database(struct backup *b, struct store_conn *conn, struct error
 
         while ((rc = conn->driver->backup_step(conn, b->to_path, &state, &percent, err)) == 1) {
                 atomic_store(&b->percent, percent);
-                store_knock(b->store);
+                store_jobs_wake(b->store);
                 if (!atomic_load(&b->cancel))
                         continue;
                 conn->driver->backup_abort(conn, &state);
@@ -40,7 +37,7 @@ static int copy_database(struct backup *b, struct store_conn *conn, struct error
 
 static void *run_backup(void *arg)
 {
-        struct backup *b = arg;
+        struct store_backup *b = arg;
         struct error err = { 0 };
         struct store_conn *conn = b->store->driver->open(&b->store->options, STORE_READ, &err);
 
@@ -51,61 +48,60 @@ static void *run_backup(void *arg)
         if (conn)
                 conn->driver->close(conn);
         atomic_store(&b->finished, true);
-        store_knock(b->store);
+        store_jobs_wake(b->store);
         return NULL;
 }
 
-static void report_progress(struct backup *b)
+static void backup_free(struct store_backup *b)
 {
-        int percent = atomic_load(&b->percent);
-
-        if (percent == b->reported)
-                return;
-        b->reported = percent;
-        if (b->progress)
-                b->progress(b->arg, percent);
-}
-
-static void end_backup(struct store *s)
-{
-        struct backup *b = s->backup;
-
-        pthread_join(b->thread, NULL);
-        s->backup = NULL;
-        store_finish(s, &b->job, 1);
         free(b->to_path);
         free(b);
 }
 
+static void end_backup(struct store *s)
+{
+        struct store_backup *b = s->backup;
+
+        pthread_join(b->thread, NULL);
+        s->backup = NULL;
+        store_jobs_finish(s, &b->job, 1);
+        backup_free(b);
+}
+
 void store_backup_look(struct store *s)
 {
+        struct store_backup *b = s->backup;
         bool finished;
+        int percent;
 
-        if (!s->backup)
+        if (!b)
                 return;
-        finished = atomic_load(&s->backup->finished);
-        report_progress(s->backup);
+        finished = atomic_load(&b->finished); /* before the last progress is read */
+        percent = atomic_load(&b->percent);
+        if (percent != b->reported && b->progress)
+                b->progress(b->arg, percent);
+        b->reported = percent;
         if (finished)
                 end_backup(s);
 }
 
-static int start_backup(struct store *s, struct backup *b, struct error *err)
+static int start_backup(struct store *s, struct store_backup *b, struct error *err)
 {
         if (s->closing)
                 return error_set(err, ERR_CANCELLED, "the store is closing");
         if (s->backup)
-                return error_set(err, ERR_BUSY, "a backup is running already");
+                return error_set(err, ERR_BUSY, "another backup is running");
         if (!s->driver->backup_step)
                 return error_set(err, ERR_REFUSED,
-                                 "a '%s' store is backed up with the database's own tools",
+                                 "cannot back up a '%s' store: use the database's own tools",
                                  s->driver->scheme);
-        return store_thread_start(&b->thread, run_backup, b, err);
+        return store_worker_thread(&b->thread, run_backup, b, err);
 }
 
 void store_backup(struct store *s, const char *to_path, void (*progress)(void *arg, int percent),
                   store_done_fn *done, void *arg)
 {
-        struct backup *b = mem_zalloc(sizeof(*b));
+        struct store_backup *b = mem_zalloc(sizeof(*b));
         struct error err = { 0 };
 
         b->store = s;
@@ -113,15 +109,14 @@ void store_backup(struct store *s, const char *to_path, void (*progress)(void *a
         b->progress = progress;
         b->arg = arg;
         b->job = store_job_new(NULL, done, arg);
-        store_expect(s);
+        store_jobs_expect(s);
         if (start_backup(s, b, &err) == 0) {
                 s->backup = b;
                 return;
         }
         store_job_fail(b->job, &err);
-        store_finish(s, &b->job, 1);
-        free(b->to_path);
-        free(b);
+        store_jobs_finish(s, &b->job, 1);
+        backup_free(b);
 }
 
 void store_backup_cancel(struct store *s)

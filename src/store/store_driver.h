@@ -5,15 +5,15 @@
  * by one thread at a time. The front end (store_private.h) has the writer and reader threads, the
  * batches, retries of a batch without its failing member, migrations and completions.
  *
- * The SQL is the common subset of SQLite and PostgreSQL, except that AUTOKEY, INTKEY and TEXT in
- * the schema are replaced by the driver's spelling. Until its callers are gone a driver must also
- * offer json_extract(text, '$.member').
+ * The SQL is the common subset of SQLite and PostgreSQL with parameters ?1, ?2 ..., except that
+ * AUTOKEY, INTKEY and TEXT in the schema are replaced by the driver's spelling.
  */
 #ifndef STORE_STORE_DRIVER_H
 #define STORE_STORE_DRIVER_H
 
 #include <sys/queue.h>
 
+#include "store/sql.h"
 #include "store/store.h"
 
 /* The driver's connection begins with this. */
@@ -22,15 +22,14 @@ struct store_conn {
 };
 
 /*
- * The driver's statement begins with this; prepare sets `driver`, the rest is the front end's and
- * starts as zero.
+ * The driver's statement begins with this; prepare sets `driver`, the rest belongs to the front end
+ * and starts as zero.
  */
 struct store_stmt {
-        const struct store_driver *driver;
+        const struct store_driver *driver; /* NULL: it could not be prepared */
         struct store_tx *tx;
-        const char *sql; /* its address is the key of the cache */
-        /* has bindings or a row: must be reset before it is used again */
-        bool touched;
+        const char *sql;              /* its address is the key of the cache */
+        bool touched;                 /* has bindings or a row: reset it before using it again */
         LIST_ENTRY(store_stmt) entry; /* among the touched statements of tx */
 };
 
@@ -43,7 +42,7 @@ struct store_driver {
         const char *int_key;   /* "INTEGER PRIMARY KEY" */
         const char *text_type; /* "TEXT"; compares bytes, so PostgreSQL needs COLLATE "C" */
 
-        /* STORE_WRITE also makes what is missing and keeps other writers out (ERR_BUSY). */
+        /* STORE_WRITE also creates what is missing and keeps other writers out (ERR_BUSY). */
         struct store_conn *(*open)(const struct store_options *options, enum store_mode mode,
                                    struct error *err);
         /* See store_has_writer. */
@@ -51,32 +50,40 @@ struct store_driver {
         void (*close)(struct store_conn *c);
         /* Checks integrity: ERR_CORRUPT. Only samples a database over max_bytes (0: no limit). */
         int (*check)(struct store_conn *c, int64_t max_bytes, struct error *err);
-        int (*script)(struct store_conn *c, const char *sql,
-                      struct error *err); /* several statements, no parameters */
+        /* Runs several statements without parameters. */
+        int (*script)(struct store_conn *c, const char *sql, struct error *err);
 
         int (*begin)(struct store_conn *c, struct error *err);
         int (*commit)(struct store_conn *c, struct error *err);
-        /* also fine when the database has done so by itself */
+        /* Does no harm if the database has already rolled back. */
         void (*rollback)(struct store_conn *c);
 
         struct store_stmt *(*prepare)(struct store_conn *c, const char *sql, struct error *err);
         void (*finalize)(struct store_stmt *s);
-        void (*bind_int)(struct store_stmt *s, int at, int64_t value);
-        void (*bind_real)(struct store_stmt *s, int at, double value);
-        /* text NULL: null */
-        void (*bind_text)(struct store_stmt *s, int at, const char *text, size_t n);
-        int (*step)(struct store_stmt *s, struct error *err); /* 1: a row, 0: the end, -1 */
-        void (*reset)(struct store_stmt *s);                  /* and forgets the bindings */
-        int64_t (*changes)(struct store_conn *c);
-        int64_t (*last_key)(struct store_conn *c); /* the AUTOKEY of the last row added */
+        /* Borrows a text until the statement is reset. */
+        void (*bind)(struct store_stmt *s, int at, const struct sql_value *value);
+        /*
+         * Runs the statement to its end. exec may only queue it, to be sent with those that follow;
+         * its error then comes with one of them or with the commit. update returns how many rows
+         * were changed; insert: see sql_insert.
+         */
+        int (*exec)(struct store_stmt *s, struct error *err);
+        int64_t (*update)(struct store_stmt *s, struct error *err);
+        int (*insert)(struct store_stmt *s, int64_t *key, struct error *err);
+        /* 1: a row is there; 0: the end; -1. */
+        int (*step)(struct store_stmt *s, struct error *err);
+        /* Drops bindings and the rest of the result. */
+        void (*reset)(struct store_stmt *s);
+        /* Columns count from 0. A text is borrowed until the next step; NULL for null. */
+        bool (*col_null)(struct store_stmt *s, int at);
         int64_t (*col_int)(struct store_stmt *s, int at);
         double (*col_real)(struct store_stmt *s, int at);
-        const char *(*col_text)(struct store_stmt *s, int at, size_t *n); /* NULL for null */
+        const char *(*col_text)(struct store_stmt *s, int at);
 
         /*
          * Copies the whole database; called repeatedly on its own connection until it returns 0 (1:
-         * more to do, *percent set; -1). *state is NULL at first; after 0 or -1 it is gone. NULL:
-         * not offered.
+         * more to do, *percent set; -1). *state is NULL at first and is freed with 0 or -1. NULL if
+         * the driver has no backup.
          */
         int (*backup_step)(struct store_conn *c, const char *to_path, void **state, int *percent,
                            struct error *err);

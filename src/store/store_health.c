@@ -1,22 +1,22 @@
 /*
- * How the store is. Trouble passes: the next commit that works says so. Damage does not: what is
- * written into a damaged database is lost with it, so from the first statement that finds some,
- * nothing is written any more and everybody who asks is told why.
+ * Trouble passes: the next successful commit clears it. Damage does not: whatever is written into a
+ * damaged database is lost with it, so the first statement that finds damage ends all writing, and
+ * every refused write says why.
  */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "store/store_private.h"
 
-/* Under the lock. */
-static void note_trouble(struct store *s, const struct error *err)
+/* With the lock held. */
+static void set_trouble(struct store *s, const struct error *err)
 {
         s->health.ok = false;
         snprintf(s->health.why, sizeof(s->health.why), "%.*s", (int)sizeof(s->health.why) - 1,
                  err->text);
 }
 
-void store_note_commit(struct store *s, size_t writes, int64_t took_us)
+void store_health_committed(struct store *s, size_t writes, int64_t took_us)
 {
         pthread_mutex_lock(&s->lock);
         if (s->damage.kind == ERR_NONE) {
@@ -29,15 +29,15 @@ void store_note_commit(struct store *s, size_t writes, int64_t took_us)
         pthread_mutex_unlock(&s->lock);
 }
 
-void store_note_failure(struct store *s, const struct error *err)
+void store_health_failed(struct store *s, const struct error *err)
 {
         pthread_mutex_lock(&s->lock);
-        note_trouble(s, err);
+        set_trouble(s, err);
         s->health.failures++;
         pthread_mutex_unlock(&s->lock);
 }
 
-void store_note_damage(struct store *s, const struct error *err)
+void store_health_damaged(struct store *s, const struct error *err)
 {
         bool first;
 
@@ -45,14 +45,13 @@ void store_note_damage(struct store *s, const struct error *err)
         first = s->damage.kind == ERR_NONE;
         if (first)
                 s->damage = *err;
-        note_trouble(s, err);
+        set_trouble(s, err);
         pthread_mutex_unlock(&s->lock);
         if (first)
-                log_error("the store is damaged; nothing is written any more",
-                          LOG_S("why", err->text));
+                log_error("store is damaged; refusing all writes", LOG_S("why", err->text));
 }
 
-bool store_is_damaged(struct store *s, struct error *err)
+bool store_health_is_damaged(struct store *s, struct error *err)
 {
         bool damaged;
 
@@ -66,8 +65,7 @@ bool store_is_damaged(struct store *s, struct error *err)
 
 void store_health(const struct store *s, struct store_health *out)
 {
-        /* looking takes the lock, which is no change to the store */
-        struct store *shared = (struct store *)(uintptr_t)s;
+        struct store *shared = (struct store *)(uintptr_t)s; /* only takes the locks */
 
         pthread_mutex_lock(&shared->lock);
         *out = s->health;

@@ -2,37 +2,36 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
+
+/* --- the store's own state --- */
 
 static int info_get(struct store_tx *tx, const char *key, int *value, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT CAST(value AS BIGINT) FROM store_info WHERE key = ?1");
-        int rc;
+        struct store_stmt *s = sql_query(
+                tx, "SELECT CAST(value AS BIGINT) FROM store_info WHERE key = ?1", SQL_TEXT(key));
+        int rc = sql_next(s, err);
 
-        store_bind_text(s, 1, key);
-        rc = store_step(s, err);
         if (rc == 1)
-                *value = (int)store_col_int(s, 0);
-        store_reset(s);
+                sql_read(s, OUT_INT32(value));
+        sql_end(s);
         return rc;
 }
 
 static int info_set(struct store_tx *tx, const char *key, int value, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO store_info(key, value) VALUES(?1, ?2) "
-                                  "ON CONFLICT(key) DO UPDATE SET value = excluded.value");
-        char text[16];
+        char *text = mem_printf("%d", value);
+        int rc = sql_exec(tx, err,
+                          "INSERT INTO store_info(key, value) VALUES(?1, ?2)"
+                          " ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+                          SQL_TEXT(key), SQL_TEXT(text));
 
-        snprintf(text, sizeof(text), "%d", value);
-        store_bind_text(s, 1, key);
-        store_bind_text(s, 2, text);
-        return store_run(s, err);
+        free(text);
+        return rc;
 }
 
 static int read_state(struct store_tx *tx, void *arg, struct error *err)
@@ -57,7 +56,7 @@ static int run_script(struct store_tx *tx, const char *sql, struct error *err)
         return rc;
 }
 
-static int make_and_read_state(struct store_tx *tx, void *arg, struct error *err)
+static int create_and_read_state(struct store_tx *tx, void *arg, struct error *err)
 {
         if (run_script(tx,
                        "CREATE TABLE IF NOT EXISTS"
@@ -67,12 +66,12 @@ static int make_and_read_state(struct store_tx *tx, void *arg, struct error *err
         return read_state(tx, arg, err);
 }
 
-int store_state_read(struct store_tx *tx, struct store_state *state, struct error *err)
+int store_migrate_read_state(struct store_tx *tx, struct store_state *state, struct error *err)
 {
-        return store_tx_run(tx, make_and_read_state, state, err);
+        return store_tx_run(tx, create_and_read_state, state, err);
 }
 
-int store_state_peek(struct store_tx *tx, struct store_state *state, struct error *err)
+int store_migrate_peek_state(struct store_tx *tx, struct store_state *state, struct error *err)
 {
         if (store_tx_run(tx, read_state, state, err) == 0)
                 return 0;
@@ -87,10 +86,12 @@ static int mark(struct store_tx *tx, void *arg, struct error *err)
         return info_set(tx, "clean", *(const bool *)arg ? 1 : 0, err);
 }
 
-int store_state_mark(struct store_tx *tx, bool clean, struct error *err)
+int store_migrate_mark_clean(struct store_tx *tx, bool clean, struct error *err)
 {
         return store_tx_run(tx, mark, &clean, err);
 }
+
+/* --- steps --- */
 
 static int last_version(const struct store_migration *steps)
 {
@@ -105,21 +106,15 @@ int store_migrate_check(const struct store_migration *steps, int version, struct
 {
         if (version <= last_version(steps))
                 return 0;
-        return error_set(
-                err, ERR_INVALID,
-                "the store was written by a newer version of the program (schema %d, this one "
-                "knows %d): use that version, or restore an older backup",
-                version, last_version(steps));
+        return error_set(err, ERR_INVALID,
+                         "the store was written by a newer version of the program (schema %d, this "
+                         "one knows %d): use that version, or restore an older backup",
+                         version, last_version(steps));
 }
 
-bool store_migrate_pending(const struct store_migration *steps, int version)
+bool store_migrate_is_pending(const struct store_migration *steps, int version)
 {
         return version < last_version(steps);
-}
-
-static bool is_word(char c)
-{
-        return isalnum((unsigned char)c) || c == '_';
 }
 
 char *store_migrate_spell(const struct store_driver *driver, const char *sql)
@@ -133,15 +128,15 @@ char *store_migrate_spell(const struct store_driver *driver, const char *sql)
 
         buf_init(&out, 0);
         while (*sql) {
-                size_t n = 0;
                 const char *text = sql;
+                size_t n = 0;
 
-                while (is_word(sql[n]))
+                while (isalnum((unsigned char)sql[n]) || sql[n] == '_')
                         n++;
                 if (n == 0)
                         n = 1;
                 sql += n;
-                for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+                for (size_t i = 0; i < COUNT(words); i++) {
                         if (strlen(words[i].word) != n || memcmp(words[i].word, text, n) != 0)
                                 continue;
                         text = words[i].spelling;

@@ -1,31 +1,29 @@
 /*
- * migrate: the steps of the schema and what the store notes about itself. Inside the store room
- * only.
+ * store_migrate: the steps of the schema, and the store's own state. For the store alone.
  *
  * The table store_info holds the schema's version and whether the last writer closed in order.
  */
-#ifndef STORE_MIGRATE_H
-#define STORE_MIGRATE_H
+#ifndef STORE_STORE_MIGRATE_H
+#define STORE_STORE_MIGRATE_H
 
 #include "store/store_tx.h"
 
-/* How a store was found. */
 struct store_state {
         int version;  /* 0: new */
         bool unclean; /* the last writer did not close */
 };
 
-/* Makes store_info when it is missing and reads it. */
-int store_state_read(struct store_tx *tx, struct store_state *state, struct error *err);
-/* Only looks: ERR_MISSING when there is no store_info. */
-int store_state_peek(struct store_tx *tx, struct store_state *state, struct error *err);
-/* Notes that a writer is here (false) or has closed in order (true). */
-int store_state_mark(struct store_tx *tx, bool clean, struct error *err);
+/* Creates store_info if it is missing, and reads it. */
+int store_migrate_read_state(struct store_tx *tx, struct store_state *state, struct error *err);
+/* Only reads: ERR_MISSING if there is no store_info. */
+int store_migrate_peek_state(struct store_tx *tx, struct store_state *state, struct error *err);
+/* false: a writer is active; true: it has closed in order. */
+int store_migrate_mark_clean(struct store_tx *tx, bool clean, struct error *err);
 
-/* ERR_INVALID when the store is newer than the program. */
+/* ERR_INVALID if the store is newer than the program. */
 int store_migrate_check(const struct store_migration *steps, int version, struct error *err);
 /* Are there steps after `version`? */
-bool store_migrate_pending(const struct store_migration *steps, int version);
+bool store_migrate_is_pending(const struct store_migration *steps, int version);
 /* Applies the steps after `version`, each in its transaction. */
 int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version,
                   struct error *err);

@@ -1,14 +1,15 @@
 /*
- * What the files of the store's front end share. Inside the store room only.
+ * What the files of the store's front end share. For the store alone.
  *
- *      store.c        opening, closing, asking, the reader
- *      store_job.c    jobs, and how their ends come back to whoever waits
- *      worker.c       a thread with a queue
- *      writer.c       what the writer does with its queue: one transaction for all that waits
- *      health.c       how it is
- *      backup.c       a copy of the database while everything goes on
+ *      store.c           opening, closing, submitting
+ *      store_job.c       jobs and their completions
+ *      store_worker.c    the writer and reader threads
+ *      store_tx.c        a connection with its statements
+ *      store_health.c    trouble and damage
+ *      store_backup.c    a copy of the database while it is in use
+ *      store_migrate.c   the steps of the schema
  *
- * A job is made, completed and freed on the loop thread; in between it belongs to one worker.
+ * A job is created, completed and freed on the loop thread; in between it belongs to one worker.
  */
 #ifndef STORE_STORE_PRIVATE_H
 #define STORE_STORE_PRIVATE_H
@@ -20,31 +21,28 @@
 #include "store/store.h"
 #include "store/store_tx.h"
 
-struct waiter;
-struct backup;
-
-struct job {
+struct store_job {
         store_fn *fn;
         store_done_fn *done;
         void *arg;
-        struct error *err;     /* NULL: it worked */
-        struct waiter *waiter; /* told instead of the loop */
-        STAILQ_ENTRY(job) next;
+        struct error *err;           /* NULL: it worked */
+        struct store_waiter *waiter; /* blocks for it, instead of a completion on the loop */
+        STAILQ_ENTRY(store_job) next;
 };
-STAILQ_HEAD(jobs, job);
+STAILQ_HEAD(store_jobs, store_job);
 
-struct worker {
+struct store_worker {
         struct store *store;
         const char *name; /* of the thread, as top and perf show it */
-        void (*run)(struct worker *w, struct jobs *taken);
+        void (*run)(struct store_worker *w, struct store_jobs *taken);
         struct store_tx tx;
         pthread_t thread;
         bool running;
 
         pthread_mutex_t lock; /* guards what follows */
         pthread_cond_t wake;
-        struct jobs queue;
-        size_t unfinished; /* waiting or being worked on */
+        struct store_jobs queue;
+        size_t unfinished; /* queued or running */
         bool asleep, stopping;
 };
 
@@ -52,79 +50,71 @@ struct store {
         struct loop *loop; /* NULL for tools that only use the _now calls */
         const struct store_driver *driver;
         struct store_options options; /* its strings are ours */
-        struct worker writer, reader;
-        struct job **batch; /* the writer's, max_batch of them */
-        struct backup *backup;
+        struct store_worker writer, reader;
+        struct store_job **batch; /* the writer's, max_batch of them */
+        struct store_backup *backup;
         bool closing;
         bool completing; /* completions are running */
 
         uv_poll_t finished_wake; /* keeps the loop alive while pending > 0 */
-        int finished_fd;         /* an eventfd; see store_knock */
+        int finished_fd;         /* an eventfd, see store_jobs_wake */
         size_t pending;          /* jobs whose completion has not run; the loop's */
         pthread_mutex_t lock;    /* guards what follows */
-        struct jobs finished;
+        struct store_jobs finished;
         struct store_health health;
         struct error damage; /* kind ERR_NONE: none was found */
 };
 
-/* --- completion.c --- */
+/* --- store_job.c --- */
 
-/* Somebody who blocks until a job is done. */
-struct waiter {
+struct store_job *store_job_new(store_fn *fn, store_done_fn *done, void *arg);
+void store_job_fail(struct store_job *j, const struct error *err);
+/* On the loop: keeps it alive until one more completion has run. */
+void store_jobs_expect(struct store *s);
+/* Any thread: completes finished jobs in this order; they are no longer the caller's. */
+void store_jobs_finish(struct store *s, struct store_job **jobs, size_t n);
+/* On the loop: runs the completions of finished jobs. */
+void store_jobs_complete(struct store *s);
+/* Any thread: makes the loop look after completions and the backup. */
+void store_jobs_wake(struct store *s);
+/* Prepares the loop for that. */
+void store_jobs_listen(struct store *s);
+
+/* Blocks a thread until a job is done. */
+struct store_waiter {
         pthread_mutex_t lock;
         pthread_cond_t wake;
         bool done;
 };
-void store_wait(struct waiter *w);
+void store_job_wait(struct store_waiter *w);
 
-struct job *store_job_new(store_fn *fn, store_done_fn *done, void *arg);
-void store_job_fail(struct job *j, const struct error *err);
-/* On the loop: a completion will come, until then the loop stays alive. */
-void store_expect(struct store *s);
-/*
- * Hands finished jobs to those who wait for them, in this order; they are theirs from then on. Any
- * thread.
- */
-void store_finish(struct store *s, struct job **jobs, size_t n);
-/* On the loop: runs the completions of what is finished. */
-void store_complete(struct store *s);
-/* Makes the loop look after completions and the backup. Any thread. */
-void store_knock(struct store *s);
-/* Listens for that. */
-void store_listen(struct store *s);
+/* --- store_worker.c --- */
 
-/* --- worker.c --- */
+void store_worker_init(struct store_worker *w, struct store *s, bool writes);
+int store_worker_start(struct store_worker *w, struct error *err);
+/* Returns when everything that was queued is done. Fine if it never started. */
+void store_worker_stop(struct store_worker *w);
+void store_worker_release(struct store_worker *w);
+/* ERR_LIMIT if too many jobs are queued. */
+int store_worker_push(struct store_worker *w, struct store_job *j, struct error *err);
+/* Opens the reader's connection unless it is open. */
+int store_worker_connect(struct store_worker *reader, struct error *err);
+int store_worker_thread(pthread_t *thread, void *(*fn)(void *), void *arg, struct error *err);
 
-void store_worker_init(struct worker *w, struct store *s, const char *name,
-                       void (*run)(struct worker *, struct jobs *));
-int store_worker_start(struct worker *w, struct error *err);
-/* Returns when everything that was queued is done. Fine when it never started. */
-void store_worker_stop(struct worker *w);
-void store_worker_release(struct worker *w);
-/* ERR_LIMIT when too many wait. */
-int store_worker_push(struct worker *w, struct job *j, struct error *err);
-/* On the worker's thread: these are done. */
-void store_worker_finish(struct worker *w, struct job **jobs, size_t n);
-int store_thread_start(pthread_t *thread, void *(*fn)(void *), void *arg, struct error *err);
+/* --- store_health.c, any thread --- */
 
-/* --- writer.c --- */
+void store_health_committed(struct store *s, size_t writes, int64_t took_us);
+void store_health_failed(struct store *s, const struct error *err);
+/* Damage was found: ends all writing. Logged once. */
+void store_health_damaged(struct store *s, const struct error *err);
+/* Was damage found? Then sets *err. */
+bool store_health_is_damaged(struct store *s, struct error *err);
 
-void store_run_writes(struct worker *w, struct jobs *taken);
+/* --- store_backup.c --- */
 
-/* --- health.c, any thread --- */
-
-void store_note_commit(struct store *s, size_t writes, int64_t took_us);
-void store_note_failure(struct store *s, const struct error *err);
-/* The database itself says that it is damaged. Logged once. */
-void store_note_damage(struct store *s, const struct error *err);
-/* Was damage found? Then *err says so. */
-bool store_is_damaged(struct store *s, struct error *err);
-
-/* --- backup.c --- */
-
-/* On the loop, after a knock: tells how far it is, and ends what is finished. */
+/* On the loop, after a wake-up: reports progress, and ends a finished backup. */
 void store_backup_look(struct store *s);
-/* Gives up the backup that is running, if one is. */
+/* Gives up the running backup, if any. */
 void store_backup_cancel(struct store *s);
 
 #endif

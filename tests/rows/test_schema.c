@@ -1,4 +1,4 @@
-/* The schema: every version leads to the newest, and going there twice changes nothing. */
+/* The schema: every version migrates to the newest, and a step is applied once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,8 +33,6 @@ static struct store *must_open(const char *dir, const struct store_migration *st
         return s;
 }
 
-/* --- the product's schema --- */
-
 static int last_version(void)
 {
         int n = 0;
@@ -55,14 +53,17 @@ static struct store_migration *steps_up_to(int n)
 
 static int describe(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name");
+        struct store_stmt *s =
+                sql_query(tx, "SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name");
+        const char *name, *sql;
         struct buf *out = arg;
         int rc;
 
         buf_clear(out);
-        while ((rc = store_step(s, err)) == 1)
-                buf_addf(out, "%s: %s\n", store_col_text(s, 0), store_col_text(s, 1));
+        while ((rc = sql_next(s, err)) == 1) {
+                sql_read(s, OUT_TEXT(&name), OUT_TEXT(&sql));
+                buf_addf(out, "%s: %s\n", name, sql);
+        }
         return rc;
 }
 
@@ -77,7 +78,7 @@ static char *description(const char *dir, const struct store_migration *steps)
         return buf_take(&out);
 }
 
-static void versions_have_no_gaps_and_names(void **state)
+static void steps_are_named_and_numbered_without_gaps(void **state)
 {
         (void)state;
         for (int i = 0; i < last_version(); i++) {
@@ -86,7 +87,7 @@ static void versions_have_no_gaps_and_names(void **state)
         }
 }
 
-static void every_version_leads_to_the_newest(void **state)
+static void every_version_migrates_to_the_newest(void **state)
 {
         char *fresh_dir = scratch_new();
         char *fresh = description(fresh_dir, schema_steps);
@@ -185,12 +186,7 @@ static const struct store_migration two_broken[] = {
 
 static int count_b(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "SELECT count(*) FROM b");
-
-        if (store_step(s, err) != 1)
-                return -1;
-        *(int64_t *)arg = store_col_int(s, 0);
-        return 0;
+        return sql_number(tx, 0, arg, err, "SELECT count(*) FROM b");
 }
 
 static void a_step_is_applied_once(void **state)
@@ -210,7 +206,7 @@ static void a_step_is_applied_once(void **state)
         scratch_free(dir);
 }
 
-static void a_step_that_fails_leaves_the_version_before_it(void **state)
+static void a_failing_step_leaves_the_version_before_it(void **state)
 {
         char *dir = scratch_new();
         struct error err = { 0 };
@@ -230,7 +226,7 @@ static void a_step_that_fails_leaves_the_version_before_it(void **state)
         scratch_free(dir);
 }
 
-static void looking_only_does_not_migrate(void **state)
+static void opening_read_only_does_not_migrate(void **state)
 {
         char *dir = scratch_new();
         struct store_options o = {
@@ -258,13 +254,13 @@ static void key_words_are_replaced_only_as_whole_words(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(versions_have_no_gaps_and_names),
-                cmocka_unit_test(every_version_leads_to_the_newest),
+                cmocka_unit_test(steps_are_named_and_numbered_without_gaps),
+                cmocka_unit_test(every_version_migrates_to_the_newest),
                 cmocka_unit_test(migrating_twice_changes_nothing),
                 cmocka_unit_test(stored_late_replies_get_their_turn),
                 cmocka_unit_test(a_step_is_applied_once),
-                cmocka_unit_test(a_step_that_fails_leaves_the_version_before_it),
-                cmocka_unit_test(looking_only_does_not_migrate),
+                cmocka_unit_test(a_failing_step_leaves_the_version_before_it),
+                cmocka_unit_test(opening_read_only_does_not_migrate),
                 cmocka_unit_test(key_words_are_replaced_only_as_whole_words),
         };
 
