@@ -25,6 +25,10 @@
 #define EVENT_MESSAGE_PART      "message.part" /* told in the event of another message */
 #define EVENT_REACTION_RECEIVED "reaction.received"
 #define EVENT_REACTION_REMOVED  "reaction.removed"
+#define EVENT_TURN_STARTED      "turn.started"
+#define EVENT_DELIVERY_SENT     "delivery.sent"
+#define EVENT_DELIVERY_FAILED   "delivery.failed"
+#define EVENT_DELIVERY_RETRYING "delivery.retrying"
 
 enum chat_kind { CHAT_DM, CHAT_GROUP, CHAT_BROADCAST };
 

@@ -1,9 +1,9 @@
 /*
- * recover: what a new life of the process reads of the old one.
+ * recover: what an earlier run left open, and failed turns that are retried.
  *
- * Turns that were queued go on waiting; turns that were running are run again when that does no
- * harm (AGENT_REPEATABLE) and not too often, else they are given up with a notice. Events behind
- * the dispatch cursor are decided.
+ * Queued turns go on waiting. Running ones are run again when that does no harm (AGENT_REPEATABLE)
+ * and not too often, else given up with a notice. Deliveries in state sending may have arrived.
+ * Events after the dispatch cursor are decided.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,476 +12,389 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/road_private.h"
+#include "rows/journal_row.h"
+#include "rows/trigger_log_row.h"
 
-/* A turn as read from its row, before it has a place in memory. */
-struct row {
-        int64_t id, conversation, attempt, fence, due_ms, created_ms, draft, mark, joins_from;
-        char *agent, *rule, *trace, *adapter, *channel, *thread, *person, *session, *cancel,
-                *policy;
-        struct reset_turns resets;
-        bool was_running;
-        struct incoming **inputs;
-        unsigned count;
-        STAILQ_ENTRY(row) next;
-};
-STAILQ_HEAD(rows, row);
+/* ---- events ---- */
 
-static void row_free(struct row *w)
-{
-        if (!w)
-                return;
-        for (unsigned i = 0; i < w->count; i++)
-                incoming_free(w->inputs[i]);
-        free(w->inputs);
-        free(w->agent);
-        free(w->rule);
-        free(w->trace);
-        free(w->adapter);
-        free(w->channel);
-        free(w->thread);
-        free(w->person);
-        free(w->session);
-        free(w->cancel);
-        free(w->policy);
-        free(w);
-}
-
-/* ---- reading ---- */
-
-#define JOURNAL_COLUMNS "seq, type, time_ms, adapter, channel, thread, trace, key, payload"
-
-static struct incoming *parse_event(struct store_stmt *s)
+/* NULL: it cannot be read. */
+static struct incoming *parse(const struct journal_row *row)
 {
         struct bus_event e = {
-                .seq = store_col_int(s, 0),
-                .type = store_col_text(s, 1),
-                .time_ms = store_col_int(s, 2),
-                .adapter = store_col_text(s, 3),
-                .channel = store_col_text(s, 4),
-                .thread = store_col_text(s, 5),
-                .trace = store_col_text(s, 6),
-                .key = store_col_text(s, 7),
-                .payload = store_col_text(s, 8),
+                .seq = row->seq,
+                .type = row->type,
+                .time_ms = row->time_ms,
+                .adapter = row->adapter,
+                .channel = row->channel,
+                .thread = row->thread,
+                .trace = row->trace,
+                .key = row->key,
+                .payload = row->payload,
         };
         struct error err;
         struct incoming *in = incoming_parse(&e, &err);
 
         if (!in)
-                log_error("an event cannot be read back", LOG_I("event", e.seq),
+                log_error("cannot read a stored event; skipping it", LOG_I("event", e.seq),
                           LOG_S("why", err.text));
         return in;
 }
 
-/* *out: the event, or NULL when it is no longer kept. */
-static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, struct error *err)
+static int read_undecided(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT " JOURNAL_COLUMNS " FROM journal WHERE seq = ?1"
-                " AND payload <> '{}'" /* of an old one perhaps only its key is kept, see bus.h */);
+        struct road *r = arg;
+        struct journal_range range = { 0 };
+        struct journal_row row;
+        struct store_stmt *s;
         int rc;
 
-        *out = NULL;
-        store_bind_int(s, 1, seq);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                *out = parse_event(s);
-                store_reset(s);
+        if (bus_cursor_get(tx, ROAD_CURSOR, &range.after, err) < 0)
+                return -1;
+        s = journal_row_scan(tx, &range);
+        while ((rc = journal_row_next(s, &row, err)) == 1) {
+                struct incoming *in;
+
+                if (!row.key || !event_is_inbound(row.type))
+                        continue;
+                journal_row_read_payload(s, &row);
+                in = parse(&row);
+                if (in) /* the loop waits for this function, so the list is ours */
+                        decide_later(r, in);
         }
+        return rc;
+}
+
+/* ---- deliveries ---- */
+
+static int read_deliveries(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct delivery_list *list = arg;
+        struct store_stmt *s = delivery_row_list_open(tx);
+        int64_t now_ms = clock_wall_ms();
+        struct delivery_row row;
+        int rc;
+
+        while ((rc = delivery_row_next(s, &row, err)) == 1) {
+                struct delivery_job *j = delivery_load(&row);
+                int64_t left = row.due_ms - now_ms;
+                int64_t pause = row.due_ms - (row.lease_ms > 0 ? row.lease_ms : row.created_ms);
+
+                j->unconfirmed = row.state == DELIVERY_SENDING;
+                /* a clock that was set back must not make a pause longer */
+                if (!j->unconfirmed && left > 0)
+                        j->due_mono = left < pause ? left : pause; /* recover_open adds the clock */
+                j->rate_limited = !j->unconfirmed && row.error_kind &&
+                                  strcmp(row.error_kind, error_kind_name(ERR_LIMIT)) == 0;
+                TAILQ_INSERT_TAIL(list, j, next);
+        }
+        return rc;
+}
+
+static int recover_deliveries(struct road *r, struct error *err)
+{
+        struct delivery_list list = TAILQ_HEAD_INITIALIZER(list);
+        struct delivery_job *j, *answer = NULL;
+        int64_t now = loop_now_ms(r->loop);
+        int rc = store_read_now(r->store, read_deliveries, &list, err);
+
+        while ((j = TAILQ_FIRST(&list))) {
+                TAILQ_REMOVE(&list, j, next);
+                if (rc < 0) {
+                        delivery_free(j);
+                        continue;
+                }
+                if (j->rate_limited && j->due_mono > 0)
+                        pace_freeze(outbox_adapter(r, j->d.adapter)->pace, j->d.channel,
+                                    j->due_mono, now);
+                j->due_mono += now;
+                outbox_enqueue_next(r, j, &answer);
+        }
+        return rc;
+}
+
+/* ---- turns ---- */
+
+/* A turn as read, before it has a place in memory. */
+struct recovered_turn {
+        struct turn_row *row;
+        struct reset_turns resets;
+        struct incoming **inputs;
+        unsigned count;
+        STAILQ_ENTRY(recovered_turn) next;
+};
+STAILQ_HEAD(recovered_list, recovered_turn);
+
+static void recovered_free(struct recovered_turn *v)
+{
+        if (!v)
+                return;
+        for (unsigned i = 0; i < v->count; i++)
+                incoming_free(v->inputs[i]);
+        free(v->inputs);
+        free(v->row);
+        free(v);
+}
+
+/* *out: NULL when it was pruned, or only its key is kept (see bus.h). */
+static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, struct error *err)
+{
+        struct journal_row *row;
+        int rc = journal_row_get(tx, seq, &row, err);
+
+        *out = rc == 1 && strcmp(row->payload, "{}") != 0 ? parse(row) : NULL;
+        free(row);
         return rc < 0 ? -1 : 0;
 }
 
-/* The event whose text replaced this one's; 0: none. */
-static int read_edit(struct store_tx *tx, int64_t seq, int64_t *edit, struct error *err)
+static int read_input(struct store_tx *tx, struct recovered_turn *v, int64_t seq, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT edited_by FROM trigger_log WHERE event = ?1");
-
-        store_bind_int(s, 1, seq);
-        return store_number(s, 0, edit, err);
-}
-
-static int read_input(struct store_tx *tx, struct row *w, int64_t seq, struct error *err)
-{
-        struct incoming *in, *edit = NULL, *now;
-        int64_t edit_seq = 0;
+        struct incoming *in, *edit = NULL;
+        int64_t edit_seq;
 
         if (read_event(tx, seq, &in, err) < 0)
                 return -1;
         if (!in)
                 return 0;
-        if (read_edit(tx, seq, &edit_seq, err) < 0 ||
+        if (trigger_log_row_edited_by(tx, seq, &edit_seq, err) < 0 ||
             (edit_seq > 0 && read_event(tx, edit_seq, &edit, err) < 0)) {
                 incoming_free(in);
                 return -1;
         }
-        now = edit ? incoming_edited(in, edit) : in;
-        if (edit)
-                incoming_free(in);
-        incoming_free(edit);
-        w->inputs = mem_realloc(w->inputs, (w->count + 1) * sizeof(*w->inputs));
-        w->inputs[w->count++] = now;
+        if (edit) {
+                struct incoming *original = in;
+
+                in = incoming_edited(original, edit);
+                incoming_free(original);
+                incoming_free(edit);
+        }
+        v->inputs = mem_realloc(v->inputs, (v->count + 1) * sizeof(*v->inputs));
+        v->inputs[v->count++] = in;
         return 0;
 }
 
-static int read_resets(struct store_tx *tx, struct row *w, struct error *err)
+static int read_inputs(struct store_tx *tx, struct recovered_turn *v, struct error *err)
 {
-        struct reset_scope scope = { w->adapter, w->channel, w->thread,
-                                     w->count > 0 ? w->inputs[0]->sender_id : NULL };
+        const struct turn_row *row = v->row;
+        const char *inputs = row->inputs;
+        struct reset_scope scope = { row->adapter, row->channel, row->thread, NULL };
+        int64_t event;
 
-        return reset_row_get(tx, &scope, w->id, &w->resets, err);
-}
-
-/* What was said, and whether that was after a new beginning. */
-static int read_inputs(struct store_tx *tx, struct row *w, const char *inputs, struct error *err)
-{
-        const char *p = inputs;
-
-        while (*p) {
-                char *end;
-                int64_t seq = strtoll(p, &end, 10);
-
-                if (end == p)
-                        break;
-                if (read_input(tx, w, seq, err) < 0)
+        while (turn_row_next_input(&inputs, &event)) {
+                if (read_input(tx, v, event, err) < 0)
                         return -1;
-                p = *end == ',' ? end + 1 : end;
         }
-        return read_resets(tx, w, err);
-}
-
-#define TURN_COLUMNS                                                                                                            \
-        "t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace, t.attempt, t.fence, t.due_ms, "                     \
-        "t.created_ms,"                                                                                                         \
-        " c.adapter, c.channel, c.thread, t.draft, c.person, t.session, t.cancel_reason, t.progress_reaction, c.history_turn, " \
-        "t.reply_policy"
-
-/*
- * Reads the row the statement stands on. inputs_out: a copy of the list, because reading events
- * moves the statement's memory.
- */
-static struct row *read_row(struct store_stmt *s, char **inputs_out)
-{
-        struct row *w = mem_zalloc(sizeof(*w));
-
-        w->id = store_col_int(s, 0);
-        w->conversation = store_col_int(s, 1);
-        w->agent = mem_strdup(store_col_text(s, 2));
-        w->rule = mem_strdup(store_col_text(s, 3));
-        w->was_running = strcmp(store_col_text(s, 4), "running") == 0;
-        *inputs_out = mem_strdup(store_col_text(s, 5));
-        w->trace = mem_strdup(store_col_text(s, 6));
-        w->attempt = store_col_int(s, 7);
-        w->fence = store_col_int(s, 8);
-        w->due_ms = store_col_int(s, 9);
-        w->created_ms = store_col_int(s, 10);
-        w->adapter = mem_strdup(store_col_text(s, 11));
-        w->channel = mem_strdup(store_col_text(s, 12));
-        w->thread = mem_strdup(store_col_text(s, 13));
-        w->draft = store_col_int(s, 14);
-        w->person = mem_strdup(store_col_text(s, 15));
-        w->session = mem_strdup(store_col_text(s, 16));
-        w->cancel = mem_strdup(store_col_text(s, 17));
-        w->mark = store_col_int(s, 18);
-        w->joins_from = store_col_int(s, 19);
-        w->policy = mem_strdup(store_col_text(s, 20));
-        return w;
-}
-
-struct reading {
-        struct rows rows;
-        int64_t next_turn;
-};
-
-static int read_max(struct store_tx *tx, struct reading *v, struct error *err)
-{
-        int rc =
-                store_number(store_prepare(tx, "SELECT max(id) FROM turns"), 0, &v->next_turn, err);
-
-        v->next_turn++;
-        return rc;
+        scope.sender = v->count > 0 ? v->inputs[0]->sender_id : NULL;
+        return reset_row_get(tx, &scope, row->id, &v->resets, err);
 }
 
 static int read_turns(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct reading *v = arg;
-        struct store_stmt *s =
-                store_prepare(tx, "SELECT " TURN_COLUMNS
-                                  " FROM turns t JOIN conversations c ON c.id = t.conversation"
-                                  " WHERE t.state IN ('queued', 'running') ORDER BY t.id");
+        struct recovered_list *list = arg;
+        struct store_stmt *s = turn_row_list_open(tx);
+        struct turn_row row;
         int rc;
 
-        while ((rc = store_step(s, err)) == 1) {
-                char *inputs;
-                struct row *w = read_row(s, &inputs);
-                int got = read_inputs(tx, w, inputs, err);
+        while ((rc = turn_row_next(s, &row, err)) == 1) {
+                struct recovered_turn *v = mem_zalloc(sizeof(*v));
 
-                free(inputs);
-                STAILQ_INSERT_TAIL(&v->rows, w, next);
-                if (got < 0) {
-                        store_reset(s);
+                STAILQ_INSERT_TAIL(list, v, next);
+                v->row = turn_row_dup(&row);
+                if (read_inputs(tx, v, err) < 0) {
+                        turn_row_end(s);
                         return -1;
                 }
         }
-        return rc < 0 ? -1 : read_max(tx, v, err);
+        return rc;
 }
 
-/* ---- back into lanes ---- */
-
-/* What is left of a debounce. A clock that jumped back must not make it longer than it ever was. */
-static int64_t time_left(const struct row *w)
+/* Puts it into its lane; takes its inputs. */
+static struct turn *queue_recovered(struct road *r, struct recovered_turn *v)
 {
-        int64_t left = w->due_ms - clock_wall_ms(), whole = w->due_ms - w->created_ms;
+        const struct turn_row *row = v->row;
+        struct lane_name name = { row->adapter, row->channel, row->thread, row->agent,
+                                  row->person };
+        struct lane *lane = lane_get(r, &name);
+        struct turn_run run = { .id = row->id,
+                                .fence = row->fence,
+                                .attempt = (int)row->attempt,
+                                .resets = v->resets,
+                                .agent = row->agent,
+                                .rule = row->rule,
+                                .session = row->session,
+                                .adapter = row->adapter,
+                                .channel = row->channel,
+                                .thread = row->thread,
+                                .trace = row->trace };
+        /* a clock that was set back must not make a debounce longer */
+        int64_t left = row->due_ms - clock_wall_ms(), whole = row->due_ms - row->created_ms;
+        struct reply_policy policy;
+        struct turn *t;
 
+        lane->conversation = row->conversation;
+        if (lane->reset_turn <
+            row->reset_turn) /* there may be a newer one since the row was read */
+                lane->reset_turn = row->reset_turn;
+        t = turn_new(r, lane, &run);
+        reply_policy_read(&policy, row->reply_policy, &t->arena);
+        turn_set_policy(t, &policy);
+        t->created_ms = row->created_ms;
+        t->display.draft_delivery = row->draft;
+        t->display.reaction = row->progress_reaction;
+        turn_enter(t, PHASE_QUEUED);
         if (left > whole)
                 left = whole;
-        return w->was_running || left < 0 ? 0 : left;
-}
-
-static struct turn *place_row(struct road *r, struct row *w)
-{
-        struct lane_name name = { w->adapter, w->channel, w->thread, w->agent, w->person };
-        struct lane *lane = lane_get(r, &name);
-        struct turn *t;
-        int64_t next = r->next_turn;
-
-        lane->conversation = w->conversation;
-        if (lane->joins_from < w->joins_from) /* it may have begun anew since the row was read */
-                lane->joins_from = w->joins_from;
-        r->next_turn = w->id;
-        t = turn_new(r, lane, w->agent, w->rule, w->trace);
-        r->next_turn = next > w->id ? next : w->id + 1;
-        t->run.attempt = (int)w->attempt;
-        t->run.fence = w->fence;
-        t->run.resets = w->resets;
-        t->created_ms = w->created_ms;
-        t->draft_delivery = w->draft;
-        t->mark = w->mark;
-        t->person = mem_strdup(w->person);
-        t->session = mem_strdup(w->session);
-        reply_policy_read(&t->policy, w->policy, &t->arena);
-        t->phase = PHASE_QUEUED;
-        t->due_ms = w->due_ms;
-        t->due_mono = t->due_limit = loop_now_ms(r->loop) + time_left(w);
-        for (unsigned i = 0; i < w->count; i++)
-                turn_add_input(t, w->inputs[i]);
-        w->count = 0;
+        if (row->state == TURN_RUNNING || left < 0)
+                left = 0;
+        t->queue.due_ms = row->due_ms;
+        t->queue.due_mono = t->queue.due_limit = loop_now_ms(r->loop) + left;
+        for (unsigned i = 0; i < v->count; i++)
+                turn_add_input(t, v->inputs[i]);
+        v->count = 0;
         lane_append(lane, t);
         return t;
 }
 
-struct resumption {
-        struct road *road;
-        struct rows rows;
-};
-
-struct burial {
-        struct road *road;
+struct lost_turn {
         int64_t id;
 };
 
-static int write_burial(struct store_tx *tx, void *arg, struct error *err)
+static int write_lost(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct burial *b = arg;
-        struct store_stmt *s = store_prepare(
-                tx, "UPDATE turns SET state = 'failed', ended_ms = ?2, error_kind = 'missing',"
-                    " error = 'its messages are no longer kept' WHERE id = ?1");
-
-        store_bind_int(s, 1, b->id);
-        store_bind_int(s, 2, clock_wall_ms());
-        return store_run(s, err);
+        return turn_row_lose(tx, ((struct lost_turn *)arg)->id, clock_wall_ms(), err);
 }
 
-/*
- * A turn whose messages are gone can be neither run nor answered; it must not be found again at
- * every start.
- */
-static void bury(struct road *r, int64_t id)
+static void resume(struct road *r, struct recovered_turn *v)
 {
-        struct burial *b = mem_zalloc(sizeof(*b));
-
-        log_error("a turn is given up: its messages are no longer kept", LOG_I("turn", id));
-        b->road = r;
-        b->id = id;
-        road_write(r, "end of a turn", write_burial, free, b);
-}
-
-static void resume_row(struct road *r, struct row *w)
-{
-        unsigned can = r->agents.abilities(r->agents.agents, w->agent);
+        const struct turn_row *row = v->row;
+        unsigned can = r->agents.abilities(r->agents.agents, row->agent);
         struct turn *t;
 
-        if (w->count == 0) {
-                bury(r, w->id);
+        if (v->count == 0) { /* it can be neither run nor answered, now or later */
+                struct lost_turn *lost = mem_zalloc(sizeof(*lost));
+
+                log_error("turn given up: its messages are no longer kept", LOG_I("turn", row->id));
+                lost->id = row->id;
+                road_write(r, "end of a turn", write_lost, free, lost);
                 return;
         }
-        t = place_row(r, w);
-        t->cancel_why = mem_strdup(w->cancel);
-        if (t->cancel_why)
+        t = queue_recovered(r, v);
+        t->cancel.why = mem_strdup(row->cancel_reason);
+        if (t->cancel.why)
                 turn_check_cancel(t);
-        else if (!w->was_running)
-                lane_pump(r, t->lane);
-        else if (!(can & AGENT_REPEATABLE))
+        else if (row->state == TURN_RUNNING && !(can & AGENT_REPEATABLE))
                 turn_give_up(
                         t,
                         "the process ended during this turn, and its agent must not be asked twice");
-        else if (w->attempt >= r->limits.turn_attempts)
+        else if (row->state == TURN_RUNNING && row->attempt >= r->limits.turn_attempts)
                 turn_give_up(t,
                              "the process ended during this turn too often (limits.turnAttempts)");
         else
                 lane_pump(r, t->lane);
 }
 
+struct resumption {
+        struct road *road;
+        struct recovered_list turns;
+};
+
 /* From the loop, when agents and adapters are there. */
 static void on_resume(void *arg)
 {
         struct resumption *v = arg;
-        struct row *w;
+        struct road *r = v->road;
+        struct recovered_turn *t;
 
-        v->road->writes--;
-        v->road->resumed = true;
-        outbox_set_all_limits(v->road);
-        while ((w = STAILQ_FIRST(&v->rows))) {
-                STAILQ_REMOVE_HEAD(&v->rows, next);
-                if (!v->road->closing) /* else the next life takes it up */
-                        resume_row(v->road, w);
-                row_free(w);
+        r->writes--;
+        r->resumed = true;
+        outbox_update_limits(r);
+        while ((t = STAILQ_FIRST(&v->turns))) {
+                STAILQ_REMOVE_HEAD(&v->turns, next);
+                if (!r->closing)
+                        resume(r, t);
+                recovered_free(t);
         }
-        decide_pending(v->road);
-        outbox_pump_all(v->road);
+        decide_pending(r);
+        outbox_pump_all(r);
         free(v);
 }
 
-int recover_turns(struct road *r, struct error *err)
+int recover_open(struct road *r, struct error *err)
 {
-        struct reading v = { .next_turn = 1 };
-        struct resumption *later;
-        struct row *w;
+        struct resumption *v;
 
-        STAILQ_INIT(&v.rows);
-        if (store_read_now(r->store, read_turns, &v, err) < 0) {
-                while ((w = STAILQ_FIRST(&v.rows))) {
-                        STAILQ_REMOVE_HEAD(&v.rows, next);
-                        row_free(w);
+        if (recover_deliveries(r, err) < 0 || store_read_now(r->store, read_undecided, r, err) < 0)
+                return -1;
+        v = mem_zalloc(sizeof(*v));
+        v->road = r;
+        STAILQ_INIT(&v->turns);
+        if (store_read_now(r->store, read_turns, &v->turns, err) < 0) {
+                struct recovered_turn *t;
+
+                while ((t = STAILQ_FIRST(&v->turns))) {
+                        STAILQ_REMOVE_HEAD(&v->turns, next);
+                        recovered_free(t);
                 }
+                free(v);
                 return -1;
         }
-        r->next_turn = v.next_turn;
-        later = mem_zalloc(sizeof(*later));
-        later->road = r;
-        STAILQ_INIT(&later->rows);
-        STAILQ_CONCAT(&later->rows, &v.rows);
         r->writes++;
-        loop_defer(r->loop, on_resume, later);
+        loop_defer(r->loop, on_resume, v);
         return 0;
 }
 
-/* ---- events nobody has decided yet ---- */
+/* ---- retrying a failed turn ---- */
 
-static int read_undecided(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct road *r = arg;
-        struct store_stmt *s;
-        int64_t cursor;
-        int rc;
-
-        if (bus_cursor_get(tx, ROAD_CURSOR, &cursor, err) < 0)
-                return -1;
-        s = store_prepare(tx, "SELECT " JOURNAL_COLUMNS
-                              " FROM journal WHERE seq > ?1 AND key IS NOT NULL ORDER BY seq");
-        store_bind_int(s, 1, cursor);
-        while ((rc = store_step(s, err)) == 1) {
-                struct incoming *in =
-                        event_is_inbound(store_col_text(s, 1)) ? parse_event(s) : NULL;
-
-                /* the loop waits for this function, so the list is ours alone */
-                if (in)
-                        decide_later(r, in);
-        }
-        return rc < 0 ? -1 : 0;
-}
-
-int recover_events(struct road *r, struct error *err)
-{
-        return store_read_now(r->store, read_undecided, r, err);
-}
-
-/* ---- a failed turn, once more ---- */
-
-struct reviving {
+struct turn_retry {
         struct road *road;
         int64_t id;
-        struct row *row; /* result */
+        struct recovered_turn *turn; /* result */
         store_done_fn *done;
         void *arg;
 };
 
-static int revive(struct store_tx *tx, struct reviving *v, struct error *err)
+static int write_retry(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(
-                tx,
-                "UPDATE turns SET state = 'queued', attempt = 0, fence = fence + 1,"
-                " cancel_reason = NULL, progress_reaction = 0, due_ms = ?2, ended_ms = NULL WHERE id = ?1 AND state = 'failed'");
+        struct turn_retry *v = arg;
+        int rc = turn_row_revive(tx, v->id, clock_wall_ms(), err);
 
-        store_bind_int(s, 1, v->id);
-        store_bind_int(s, 2, clock_wall_ms());
-        if (store_run(s, err) < 0)
-                return -1;
-        if (store_changes(tx) == 0)
+        recovered_free(v->turn);
+        v->turn = NULL;
+        if (rc == 0)
                 return error_set(err, ERR_CONFLICT, "turn 'trn-%lld' has not failed",
+                                 (long long)v->id);
+        if (rc < 0)
+                return -1;
+        v->turn = mem_zalloc(sizeof(*v->turn));
+        if (turn_row_get(tx, v->id, &v->turn->row, err) != 1 || read_inputs(tx, v->turn, err) < 0)
+                return -1;
+        if (v->turn->count == 0)
+                return error_set(err, ERR_MISSING,
+                                 "the messages of turn 'trn-%lld' are no longer kept",
                                  (long long)v->id);
         return 0;
 }
 
-static int write_revival(struct store_tx *tx, void *arg, struct error *err)
+static void on_retried(void *arg, const struct error *err)
 {
-        struct reviving *v = arg;
-        struct store_stmt *s;
-        char *inputs;
-        int rc;
-
-        row_free(v->row);
-        v->row = NULL;
-        if (revive(tx, v, err) < 0)
-                return -1;
-        s = store_prepare(tx, "SELECT " TURN_COLUMNS
-                              " FROM turns t JOIN conversations c ON c.id = t.conversation"
-                              " WHERE t.id = ?1");
-        store_bind_int(s, 1, v->id);
-        if (store_step(s, err) != 1)
-                return -1;
-        v->row = read_row(s, &inputs);
-        store_reset(s);
-        rc = read_inputs(tx, v->row, inputs, err);
-        free(inputs);
-        if (rc == 0 && v->row->count == 0)
-                return error_set(err, ERR_MISSING,
-                                 "the messages of turn 'trn-%lld' are no longer kept",
-                                 (long long)v->id);
-        return rc;
-}
-
-static void on_revived(void *arg, const struct error *err)
-{
-        struct reviving *v = arg;
+        struct turn_retry *v = arg;
         struct road *r = v->road;
 
         r->writes--;
         if (!err)
-                lane_pump(r, place_row(r, v->row)->lane);
-        row_free(v->row);
+                lane_pump(r, queue_recovered(r, v->turn)->lane);
+        recovered_free(v->turn);
         v->done(v->arg, err);
         free(v);
 }
 
 void turn_retry(struct road *r, int64_t turn, store_done_fn *done, void *arg)
 {
-        struct reviving *v = mem_zalloc(sizeof(*v));
+        struct turn_retry *v = mem_zalloc(sizeof(*v));
 
         v->road = r;
         v->id = turn;
         v->done = done;
         v->arg = arg;
         r->writes++;
-        store_write(r->store, write_revival, on_revived, v);
+        store_write(r->store, write_retry, on_retried, v);
 }

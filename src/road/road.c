@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/road_private.h"
@@ -27,7 +26,7 @@ const struct setting road_settings[] = {
           .help = "How often a turn is started again after the process ended in the middle of it." },
         { "openDeliveries", SETTING_INT, "50000", 1, 10000000, .at = AT(open_deliveries),
           .help = "Deliveries of one adapter that may be open; beyond it no further turn is started there." },
-        { "sendsInDoubt", SETTING_INT, "32", 1, 100000, .at = AT(sends_in_doubt),
+        { "unconfirmedSends", SETTING_INT, "32", 1, 100000, .at = AT(unconfirmed_sends),
           .help = "Messages that may be under way at once through an adapter whose platform "
                   "cannot tell later whether one arrived: so many may be unknown after a crash." },
         { "deliveryAttempts", SETTING_INT, "8", 1, 1000, .at = AT(delivery_attempts),
@@ -54,18 +53,18 @@ const struct setting road_settings[] = {
         SETTING_END,
 };
 
-char *road_key(const char *prefix, int64_t n, char out[TURN_KEY_SIZE])
+char *road_key(const char *prefix, int64_t n, char out[ROAD_KEY_SIZE])
 {
-        snprintf(out, TURN_KEY_SIZE, "%s-%lld", prefix, (long long)n);
+        snprintf(out, ROAD_KEY_SIZE, "%s-%lld", prefix, (long long)n);
         return out;
 }
 
 /* ---- writes that must succeed ---- */
 
-#define REWRITE_FIRST_MS 100
-#define REWRITE_CAP_MS   5000
+#define RETRY_FIRST_MS 100
+#define RETRY_CAP_MS   5000
 
-struct rewrite {
+struct sure_write {
         struct road *road;
         const char *what;
         store_fn *fn;
@@ -75,88 +74,68 @@ struct rewrite {
         struct timer *timer; /* NULL until it has failed once */
 };
 
-static void on_rewrite(void *arg);
-
-/*
- * Told once at the start, and again at every repetition when the error neither passes by itself nor
- * is known to everybody (damage).
- */
-static void repeat_later(struct rewrite *w, const struct error *err)
-{
-        bool passes = err->kind == ERR_FULL || err->kind == ERR_IO || err->kind == ERR_BUSY ||
-                      err->kind == ERR_LIMIT || err->kind == ERR_CORRUPT;
-
-        if (!w->timer)
-                w->timer = timer_new(w->road->loop, on_rewrite, w);
-        if (w->pause_ms == REWRITE_FIRST_MS || !passes)
-                log_error("the store does not take a write; it is repeated until it does",
-                          LOG_S("write", w->what), LOG_S("why", err->text));
-        timer_start(w->timer, w->pause_ms);
-        w->pause_ms = w->pause_ms * 2 < REWRITE_CAP_MS ? w->pause_ms * 2 : REWRITE_CAP_MS;
-}
-
-static void on_rewritten(void *arg, const struct error *err)
-{
-        struct rewrite *w = arg;
-
-        if (err && w->road->closing) {
-                /* the row still says what it said; the next life of the process does this again */
-                w->road->writes--;
-                timer_free(w->timer);
-                free(w);
-                return;
-        }
-        if (err) {
-                repeat_later(w, err);
-                return;
-        }
-        w->road->writes--;
-        w->done(w->arg);
-        timer_free(w->timer);
-        free(w);
-}
-
 static int run_write(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct rewrite *w = arg;
+        struct sure_write *w = arg;
 
         return w->fn(tx, w->arg, err);
 }
 
-static void on_rewrite(void *arg)
-{
-        struct rewrite *w = arg;
+static void on_written(void *arg, const struct error *err);
 
-        store_write(w->road->store, run_write, on_rewritten, w);
+static void try_write(void *arg)
+{
+        struct sure_write *w = arg;
+
+        store_write(w->road->store, run_write, on_written, w);
+}
+
+static void on_written(void *arg, const struct error *err)
+{
+        struct sure_write *w = arg;
+        bool passes;
+
+        if (!err || w->road->closing) {
+                w->road->writes--;
+                if (!err)
+                        w->done(w->arg); /* else the next run does it again: the row is unchanged */
+                timer_free(w->timer);
+                free(w);
+                return;
+        }
+        /* logged once, unless it neither passes by itself nor is reported elsewhere (damage) */
+        passes = err->kind == ERR_FULL || err->kind == ERR_IO || err->kind == ERR_BUSY ||
+                 err->kind == ERR_LIMIT || err->kind == ERR_CORRUPT;
+        if (w->pause_ms == RETRY_FIRST_MS || !passes)
+                log_error("the store refused a write; retrying", LOG_S("write", w->what),
+                          LOG_S("why", err->text));
+        if (!w->timer)
+                w->timer = timer_new(w->road->loop, try_write, w);
+        timer_start(w->timer, w->pause_ms);
+        w->pause_ms = w->pause_ms * 2 < RETRY_CAP_MS ? w->pause_ms * 2 : RETRY_CAP_MS;
 }
 
 void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg)
 {
-        struct rewrite *w = mem_zalloc(sizeof(*w));
+        struct sure_write *w = mem_zalloc(sizeof(*w));
 
         w->road = r;
         w->what = what;
         w->fn = fn;
         w->done = done;
         w->arg = arg;
-        w->pause_ms = REWRITE_FIRST_MS;
+        w->pause_ms = RETRY_FIRST_MS;
         r->writes++;
-        on_rewrite(w);
+        try_write(w);
 }
 
 /* ---- opening and closing ---- */
-
-static bool wants_dual_emit(void)
-{
-        const char *value = getenv(ROAD_DUAL_EMIT);
-
-        return value && strcmp(value, "true") == 0;
-}
 
 struct road *road_open(const struct road_env *env, const struct road_limits *limits,
                        struct error *err)
 {
         struct road *r = mem_zalloc(sizeof(*r));
+        const char *dual_emit = getenv(ROAD_DUAL_EMIT);
 
         r->loop = env->loop;
         r->store = env->store;
@@ -165,30 +144,30 @@ struct road *road_open(const struct road_env *env, const struct road_limits *lim
         r->agents = env->agents;
         r->platforms = env->platforms;
         r->limits = *limits;
-        r->dual_emit = wants_dual_emit();
         id_random_text(r->owner, sizeof(r->owner) - 1);
-        r->next_turn = r->next_delivery = 1;
-        STAILQ_INIT(&r->pending);
-        TAILQ_INIT(&r->ready);
-        map_init(&r->lanes);
-        map_init(&r->places);
-        map_init(&r->turns);
-        map_init(&r->flights);
-        LIST_INIT(&r->late_replies);
-        map_init(&r->inputs);
-        map_init(&r->adapters);
-        map_init(&r->outs);
+        decide_init(&r->inbox);
+        r->inbox.dual_emit = dual_emit && strcmp(dual_emit, "true") == 0;
+        map_init(&r->turns.lanes);
+        map_init(&r->turns.lane_groups);
+        map_init(&r->turns.by_number);
+        map_init(&r->turns.inputs);
+        map_init(&r->turns.session_locks);
+        TAILQ_INIT(&r->turns.ready);
+        TAILQ_INIT(&r->turns.ends);
+        LIST_INIT(&r->turns.late_replies);
+        outbox_init(&r->outbox);
         bus_cursor_hold(r->bus, ROAD_CURSOR);
         bus_cursor_hold(r->bus, TURNS_CURSOR);
         prune_begin(r);
-        if (recover_deliveries(r, err) < 0 || recover_events(r, err) < 0 ||
-            recover_turns(r, err) < 0) {
+        if (recover_open(r, err) < 0) {
                 road_close(r);
                 return NULL;
         }
-        if (r->pending_count > 0 || r->out_count > 0)
-                log_info("resuming", LOG_I("events", r->pending_count),
-                         LOG_I("deliveries", r->out_count));
+        numbers_open(&r->turn_numbers, r, "turn");
+        numbers_open(&r->delivery_numbers, r, "delivery");
+        if (r->inbox.pending_count > 0 || r->outbox.open > 0)
+                log_info("resuming", LOG_I("events", r->inbox.pending_count),
+                         LOG_I("deliveries", r->outbox.open));
         return r;
 }
 
@@ -198,25 +177,27 @@ void road_set_limits(struct road *r, const struct road_limits *limits)
         lane_pump_ready(r);
 }
 
-static void drained(struct road *r)
+void road_numbers_refilled(struct road *r)
 {
-        void (*fn)(void *arg) = r->drained;
-
-        if (!fn)
+        if (r->closing)
                 return;
-        r->drained = NULL;
-        timer_stop(r->drain_timer);
-        fn(r->drained_arg);
+        turn_end_resume_all(r);
+        decide_pending(r);
 }
 
-static void on_drain_timeout(void *arg)
+static void on_drained(void *arg)
 {
-        drained(arg);
+        struct road *r = arg;
+        void (*fn)(void *arg) = r->drained;
+
+        r->drained = NULL;
+        if (fn)
+                fn(r->drained_arg);
 }
 
 void road_check_drained(struct road *r)
 {
-        if (r->draining && r->drained && r->running_count == 0 && r->sending_count == 0)
+        if (r->draining && r->drained && r->turns.running == 0 && r->outbox.sending == 0)
                 timer_start(r->drain_timer, 0);
 }
 
@@ -226,34 +207,14 @@ void road_drain(struct road *r, int64_t ms, void (*fn)(void *arg), void *arg)
         r->drained = fn;
         r->drained_arg = arg;
         if (!r->drain_timer)
-                r->drain_timer = timer_new(r->loop, on_drain_timeout, r);
+                r->drain_timer = timer_new(r->loop, on_drained, r);
         timer_start(r->drain_timer, ms);
         road_check_drained(r);
 }
 
-static void release_lanes(struct road *r)
-{
-        void *value;
-
-        for (size_t i = 0; map_each(&r->lanes, &i, NULL, &value);)
-                lane_free(r, value);
-        map_release(&r->lanes);
-        map_release(&r->places);
-        for (size_t i = 0; map_each(&r->turns, &i, NULL, &value);) {
-                struct turn *t = value;
-
-                if (t->phase == PHASE_RUNNING)
-                        r->agents.cancel(r->agents.agents, &t->run);
-                turn_free(t);
-        }
-        map_release(&r->turns);
-        flight_release_all(r);
-        map_release(&r->inputs);
-}
-
 void road_close(struct road *r)
 {
-        struct pending *p;
+        void *turn;
 
         if (!r)
                 return;
@@ -261,14 +222,21 @@ void road_close(struct road *r)
         while (r->writes > 0 && loop_step(r->loop, true))
                 ;
         late_reply_release(r);
-        release_lanes(r);
-        outbox_release(r);
-        decide_forget(r);
-        while ((p = STAILQ_FIRST(&r->pending))) {
-                STAILQ_REMOVE_HEAD(&r->pending, next);
-                incoming_free(p->in);
-                free(p);
+        lane_release_all(r);
+        for (size_t i = 0; map_each(&r->turns.by_number, &i, NULL, &turn);) {
+                struct turn *t = turn;
+
+                if (t->phase == PHASE_RUNNING)
+                        r->agents.cancel(r->agents.agents, &t->run);
+                turn_free(t);
         }
+        map_release(&r->turns.by_number);
+        session_lock_release_all(r);
+        map_release(&r->turns.inputs);
+        outbox_release(r);
+        decide_release(r);
+        numbers_close(&r->turn_numbers);
+        numbers_close(&r->delivery_numbers);
         timer_free(r->prune);
         timer_free(r->drain_timer);
         free(r);
@@ -279,25 +247,26 @@ void road_close(struct road *r)
 void road_stats(const struct road *r, struct road_stats *out)
 {
         *out = r->stats;
-        out->events_waiting = r->pending_count + (r->asked ? 1 : 0);
-        out->turns_running = r->running_count;
-        out->turns_queued = r->turn_count -
-                            (r->running_count < r->turn_count ? r->running_count : r->turn_count);
-        out->lanes = r->lanes.count;
-        out->deliveries_open = r->out_count;
+        out->events_waiting = r->inbox.pending_count + (r->inbox.asked ? 1 : 0);
+        out->turns_running = r->turns.running;
+        out->turns_queued = r->turns.open -
+                            (r->turns.running < r->turns.open ? r->turns.running : r->turns.open);
+        out->lanes = r->turns.lanes.count;
+        out->deliveries_open = r->outbox.open;
 }
 
 void road_adapter_stats(const struct road *r, const char *adapter, struct adapter_stats *out)
 {
-        const struct out_adapter *a = map_get(&r->adapters, adapter);
-        void *channel;
+        const struct outbox_adapter *a = map_get(&r->outbox.adapters, adapter);
+        void *queue;
 
         *out = (struct adapter_stats){ 0 };
         if (!a)
                 return;
         *out = a->stats;
-        for (size_t i = 0; map_each(&a->channels, &i, NULL, &channel);) {
-                const struct out *head = TAILQ_FIRST(&((struct out_channel *)channel)->queue);
+        for (size_t i = 0; map_each(&a->queues, &i, NULL, &queue);) {
+                const struct delivery_job *head =
+                        TAILQ_FIRST(&((struct delivery_queue *)queue)->jobs);
 
                 if (head && (out->oldest_open_ms == 0 || head->d.created_ms < out->oldest_open_ms))
                         out->oldest_open_ms = head->d.created_ms;

@@ -52,11 +52,11 @@ struct road_limits {
         int64_t turn_seconds;    /* the longest a turn may run */
         int64_t turn_attempts;   /* interrupted runs of one turn before it is given up */
         int64_t open_deliveries; /* of one adapter; beyond it no further turn is started there */
-        /* at once, to a platform that cannot tell whether a message arrived */
-        int64_t sends_in_doubt;
+        /* messages sent at once to a platform that cannot be asked whether they arrived */
+        int64_t unconfirmed_sends;
         int64_t delivery_attempts;
         int64_t delivery_seconds; /* the longest one send may take */
-        /* an answer older than this is not sent any more; 0: never */
+        /* an older answer is no longer sent; 0: never expires */
         int64_t delivery_expiry_seconds;
         int64_t retry_base_ms, retry_cap_ms;
         int64_t history_messages;

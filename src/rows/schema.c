@@ -187,6 +187,12 @@ const struct store_migration schema_steps[] = {
           " ELSE 34 END) AS BIGINT)"
           " WHERE turn IS NULL AND request_key LIKE 'reply:trn-%';"
           "CREATE INDEX deliveries_reply ON deliveries(reply_of) WHERE reply_of IS NOT NULL;" },
+        { 18, "numbers",
+          /* road: the next unused turn and delivery number; blocks are reserved from it */
+          "CREATE TABLE numbers(name TEXT PRIMARY KEY, next BIGINT NOT NULL);"
+          "INSERT INTO numbers(name, next) SELECT 'turn', coalesce(max(id), 0) + 1 FROM turns;"
+          "INSERT INTO numbers(name, next)"
+          " SELECT 'delivery', coalesce(max(id), 0) + 1 FROM deliveries;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -223,7 +223,7 @@ struct store_stmt *turn_row_list(struct store_tx *tx, const struct turn_filter *
         return sql_query(tx, SELECT_TURNS " WHERE 1 = 1" FILTERED, FILTER_VALUES(f));
 }
 
-int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct error *err)
+struct turn_row *turn_row_dup(const struct turn_row *row)
 {
         static const size_t strings[] = {
                 offsetof(struct turn_row, agent),         offsetof(struct turn_row, rule),
@@ -234,11 +234,17 @@ int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct 
                 offsetof(struct turn_row, adapter),       offsetof(struct turn_row, channel),
                 offsetof(struct turn_row, thread),        offsetof(struct turn_row, person),
         };
+
+        return mem_dup_struct(row, sizeof(*row), strings, COUNT(strings));
+}
+
+int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct error *err)
+{
         struct store_stmt *s = sql_query(tx, SELECT_TURNS " WHERE t.id = ?1", SQL_INT(id));
         struct turn_row row;
         int rc = turn_row_next(s, &row, err);
 
-        *out = rc == 1 ? mem_dup_struct(&row, sizeof(row), strings, COUNT(strings)) : NULL;
+        *out = rc == 1 ? turn_row_dup(&row) : NULL;
         sql_end(s);
         return rc;
 }

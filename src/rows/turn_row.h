@@ -68,6 +68,7 @@ int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error 
 /* Queues a failed turn again. 1; 0: it has not failed; -1. */
 int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct error *err);
 
+struct turn_row *turn_row_dup(const struct turn_row *row); /* one block: free() it */
 /* 1: *out is a copy in one block, free() it; 0: no such turn, *out is NULL; -1. */
 int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct error *err);
 /* Queued and running turns whose conversation is there, by id. */

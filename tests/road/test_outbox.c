@@ -470,7 +470,7 @@ static void only_so_many_sends_are_in_doubt_at_once(void **state)
         char channel[8];
 
         (void)state;
-        g->limits.sends_in_doubt = 2;
+        g->limits.unconfirmed_sends = 2;
         road_set_limits(g->road, &g->limits);
         for (int i = 0; i < 4; i++) {
                 snprintf(channel, sizeof(channel), "c%d", i);
@@ -502,7 +502,7 @@ static void sends_that_leave_no_doubt_are_not_held_back(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-        g->limits.sends_in_doubt = 1;
+        g->limits.unconfirmed_sends = 1;
         road_set_limits(g->road, &g->limits);
         put(g, (struct outgoing){ .adapter = "nonce", .channel = "c", .text = "a" });
         put(g, (struct outgoing){ .adapter = "nonce", .channel = "d", .text = "b" });

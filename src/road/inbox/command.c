@@ -1,70 +1,58 @@
 /*
- * command: what a message to the bot itself asks for.
+ * command: messages to the bot itself.
  *
- * A command is no turn: it never waits for one, and it is carried out by the transaction of its
- * decision. What is to be stopped is marked there, so that a stop holds even if the process ends
- * before the turns do.
+ * A command is no turn and never waits for one: the transaction of its decision carries it out.
+ * Turns to be stopped are marked there, so a stop holds even if the process ends before they do.
  */
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "road/inbox/decide.h"
 #include "road/road_private.h"
+#include "rows/conversation_row.h"
+#include "rows/reset_row.h"
 
 struct command {
         struct effect effect; /* first, so that they convert */
         struct road *road;
         enum road_command what;
-        struct lane_name whose; /* borrowed from the event, which lives until this is committed */
-        const char *sender;     /* borrowed likewise; may be NULL */
-        int64_t from_turn;      /* NEW: turns before this one are not shown any more */
-        char *why;              /* STOP */
-        int64_t *turns;         /* STOP: which */
-        unsigned count;
-};
-
-static const char *const names[] = {
-        [COMMAND_NEW] = "new",
-        [COMMAND_STOP] = "stop",
-        [COMMAND_STATUS] = "status",
-        [COMMAND_WHY] = "why",
+        struct lane_name name; /* strings of the event, which lives until this is committed */
+        const char *sender;    /* of the event; may be NULL */
+        int64_t reset_turn;    /* COMMAND_NEW: earlier turns are no longer history */
+        /* COMMAND_STOP */
+        char *why;
+        int64_t *turns;
+        unsigned turn_count;
+        unsigned running;         /* of them */
+        int64_t dropped_messages; /* of the others */
 };
 
 const char *command_name(enum road_command what)
 {
+        static const char *const names[] = { [COMMAND_NEW] = "new",
+                                             [COMMAND_STOP] = "stop",
+                                             [COMMAND_STATUS] = "status",
+                                             [COMMAND_WHY] = "why" };
+
         return names[what];
-}
-
-/* ---- in the decision's transaction, and after it ---- */
-
-static int write_new(struct store_tx *tx, const struct command *c, struct error *err)
-{
-        struct reset_scope scope = { c->whose.adapter, c->whose.channel, c->whose.thread,
-                                     c->sender };
-        struct store_stmt *s = store_prepare(
-                tx,
-                "UPDATE conversations SET history_from = (SELECT coalesce(max(id), 0) FROM transcript),"
-                " history_turn = ?5 WHERE adapter = ?1 AND channel = ?2 AND coalesce(thread, '') = ?3"
-                " AND coalesce(person, '') = ?4");
-
-        store_bind_text(s, 1, c->whose.adapter);
-        store_bind_text(s, 2, c->whose.channel);
-        store_bind_text(s, 3, c->whose.thread ? c->whose.thread : "");
-        store_bind_text(s, 4, c->whose.person ? c->whose.person : "");
-        store_bind_int(s, 5, c->from_turn);
-        if (store_run(s, err) < 0)
-                return -1;
-        return reset_row_put(tx, &scope, c->from_turn, err);
 }
 
 static int write_command(struct store_tx *tx, struct effect *e, struct error *err)
 {
         struct command *c = (struct command *)e;
+        const struct lane_name *n = &c->name;
 
-        if (c->what == COMMAND_NEW && write_new(tx, c, err) < 0)
-                return -1;
-        for (unsigned i = 0; i < c->count; i++) {
-                if (turn_mark_cancelled(tx, c->turns[i], c->why, err) < 0)
+        if (c->what == COMMAND_NEW) {
+                struct chat_key chat = { n->adapter, n->channel, n->thread };
+                struct reset_scope scope = { n->adapter, n->channel, n->thread, c->sender };
+
+                if (conversation_row_reset(tx, &chat, n->person, c->reset_turn, err) < 0 ||
+                    reset_row_put(tx, &scope, c->reset_turn, err) < 0)
+                        return -1;
+        }
+        for (unsigned i = 0; i < c->turn_count; i++) {
+                if (turn_row_cancel(tx, c->turns[i], c->why, err) < 0)
                         return -1;
         }
         return 0;
@@ -74,7 +62,7 @@ static void on_committed(struct effect *e)
 {
         struct command *c = (struct command *)e;
 
-        for (unsigned i = 0; i < c->count; i++)
+        for (unsigned i = 0; i < c->turn_count; i++)
                 turn_cancel(c->road, c->turns[i], c->why, NULL, NULL);
 }
 
@@ -87,144 +75,135 @@ static void command_free(struct effect *e)
         free(c);
 }
 
-/* ---- what each of them means ---- */
-
-static void begin_anew(struct command *c, struct buf *answer)
-{
-        const struct place *here = lane_place(c->road, &c->whose);
-        struct lane *lane;
-
-        c->from_turn = c->road->next_turn;
-        if (here) {
-                LIST_FOREACH(lane, &here->lanes, in_place)
-                        /* what comes from now on is no part of what waits */
-                        lane->joins_from = c->from_turn;
-        }
-        buf_addstr(answer, "A new conversation begins. What was said before no longer counts.");
-}
-
-static void add_turn(struct command *c, struct turn *t)
-{
-        t->doomed = true;
-        c->turns = mem_realloc(c->turns, (c->count + 1) * sizeof(*c->turns));
-        c->turns[c->count++] = t->run.id;
-}
-
-static void say_messages(struct buf *b, int64_t n)
+static void add_message_count(struct buf *b, int64_t n)
 {
         buf_addf(b, "%lld message%s", (long long)n, n == 1 ? "" : "s");
 }
 
-/* What is to be stopped, counted. */
-struct haul {
-        unsigned running;
-        int64_t dropped; /* messages */
-};
+/* ---- /new ---- */
 
-static void stop_lane(struct command *c, const struct lane *lane, struct haul *haul)
+static void reset(struct command *c, struct buf *answer)
+{
+        const struct lane_group *group = lane_group_find(c->road, &c->name);
+        struct lane *lane;
+
+        c->reset_turn = numbers_next(&c->road->turn_numbers);
+        if (group) {
+                LIST_FOREACH(lane, &group->lanes, in_group)
+                        lane->reset_turn = c->reset_turn;
+        }
+        buf_addstr(answer, "A new conversation begins. What was said before no longer counts.");
+}
+
+/* ---- /stop ---- */
+
+static bool is_stopping(const struct turn *t)
+{
+        return t->cancel.why || t->cancel.pending || t->phase == PHASE_ENDING;
+}
+
+static void add_turn(struct command *c, struct turn *t)
+{
+        t->cancel.pending = true;
+        c->turns = mem_realloc(c->turns, (c->turn_count + 1) * sizeof(*c->turns));
+        c->turns[c->turn_count++] = t->run.id;
+}
+
+static void stop_lane(struct command *c, const struct lane *lane)
 {
         struct turn *t = lane->running;
 
-        if (t && t->phase != PHASE_ENDING && !t->cancel_why && !t->doomed) {
+        if (t && !is_stopping(t)) {
                 add_turn(c, t);
-                haul->running++;
+                c->running++;
         }
         TAILQ_FOREACH(t, &lane->waiting, in_lane) {
-                if (t->cancel_why || t->doomed)
+                if (is_stopping(t))
                         continue;
                 add_turn(c, t);
-                haul->dropped += t->input_count;
+                c->dropped_messages += t->run.input_count;
         }
 }
 
-static void say_stopped(const struct haul *haul, struct buf *answer)
+static void describe_stop(const struct command *c, struct buf *answer)
 {
-        if (haul->running == 0 && haul->dropped == 0) {
+        int64_t dropped = c->dropped_messages;
+
+        if (c->turn_count == 0) {
                 buf_addstr(answer, "Nothing is running here.");
                 return;
         }
-        buf_addstr(answer, haul->running > 0 ? "Stopped" : "Nothing was running");
-        if (haul->dropped > 0) {
-                buf_addstr(answer, haul->running > 0 ? ", and dropped " : "; dropped ");
-                say_messages(answer, haul->dropped);
-                buf_addstr(answer, haul->dropped == 1 ? " that waited" : " that were waiting");
+        buf_addstr(answer, c->running > 0 ? "Stopped" : "Nothing was running");
+        if (dropped > 0) {
+                buf_addstr(answer, c->running > 0 ? ", and dropped " : "; dropped ");
+                add_message_count(answer, dropped);
+                buf_addstr(answer, dropped == 1 ? " that waited" : " that were waiting");
         }
         buf_addch(answer, '.');
 }
 
-static void say_running(const struct turn *t, struct buf *answer)
+/* ---- /status ---- */
+
+static void describe_lane(const struct road *r, const struct lane *lane, struct buf *answer)
 {
-        int64_t ms = t->started_ms > 0 ? clock_wall_ms() - t->started_ms : 0;
+        const struct turn *running = lane->running, *first = TAILQ_FIRST(&lane->waiting);
 
-        buf_addf(answer, "Agent '%s' has been working on an answer for %lld s.", t->agent,
-                 (long long)(ms > 0 ? ms / 1000 : 0));
-}
-
-static void say_lane(const struct road *r, const struct lane *lane, struct buf *answer)
-{
-        const struct turn *first = TAILQ_FIRST(&lane->waiting);
-
-        if (answer->len > 0)
+        if (answer->len > 0 && (running || first))
                 buf_addch(answer, ' ');
-        if (lane->running)
-                say_running(lane->running, answer);
+        if (running) {
+                int64_t ms = running->started_ms > 0 ? clock_wall_ms() - running->started_ms : 0;
+
+                buf_addf(answer, "Agent '%s' has been working on an answer for %lld s.%s",
+                         running->run.agent, (long long)(ms > 0 ? ms / 1000 : 0), first ? " " : "");
+        }
         if (!first)
                 return;
-        if (lane->running)
-                buf_addch(answer, ' ');
-        say_messages(answer, lane->mailbox);
+        add_message_count(answer, lane->mailbox);
         buf_addstr(answer, lane->mailbox == 1 ? " waits" : " wait");
-        if (!lane->running && first->due_mono > loop_now_ms(r->loop))
+        if (!running && first->queue.due_mono > loop_now_ms(r->loop))
                 buf_addstr(answer, " a moment for further ones");
         buf_addch(answer, '.');
 }
 
-static void look_at(struct command *c, const struct place *place, struct haul *haul,
-                    struct buf *answer)
+static void visit_lanes(struct command *c, const struct lane_name *n, struct buf *answer)
 {
+        const struct lane_group *group = lane_group_find(c->road, n);
         const struct lane *lane;
 
-        if (!place)
+        if (!group)
                 return;
-        LIST_FOREACH(lane, &place->lanes, in_place) {
+        LIST_FOREACH(lane, &group->lanes, in_group) {
                 if (c->what == COMMAND_STOP)
-                        stop_lane(c, lane, haul);
-                else if (lane->running || !TAILQ_EMPTY(&lane->waiting))
-                        say_lane(c->road, lane, answer);
+                        stop_lane(c, lane);
+                else
+                        describe_lane(c->road, lane, answer);
         }
-}
-
-/* A person's own conversation, and the one that everybody shares. */
-static void look_around(struct command *c, struct haul *haul, struct buf *answer)
-{
-        struct lane_name shared = c->whose;
-
-        look_at(c, lane_place(c->road, &c->whose), haul, answer);
-        shared.person = NULL;
-        if (c->whose.person)
-                look_at(c, lane_place(c->road, &shared), haul, answer);
 }
 
 struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
                            const struct incoming *in, struct buf *answer)
 {
         struct command *c = mem_zalloc(sizeof(*c));
-        struct haul haul = { 0 };
+        struct lane_name shared = *n;
 
         c->effect = (struct effect){ write_command, on_committed, command_free };
         c->road = r;
         c->what = what;
-        c->whose = *n;
+        c->name = *n;
         c->sender = in->sender_id;
         if (what == COMMAND_NEW)
-                begin_anew(c, answer);
-        if (what == COMMAND_STOP || what == COMMAND_STATUS)
-                look_around(c, &haul, answer);
+                reset(c, answer);
+        if (what == COMMAND_STOP || what == COMMAND_STATUS) {
+                visit_lanes(c, n, answer);
+                shared.person = NULL;
+                if (n->person) /* besides their own, the one the chat shares */
+                        visit_lanes(c, &shared, answer);
+        }
         if (what == COMMAND_STOP) {
                 c->why = mem_printf("stopped by %s", incoming_sender(in));
-                say_stopped(&haul, answer);
-        } else if (what == COMMAND_STATUS && answer->len == 0) {
-                buf_addstr(answer, "Nothing is going on in this conversation.");
+                describe_stop(c, answer);
         }
+        if (what == COMMAND_STATUS && answer->len == 0)
+                buf_addstr(answer, "Nothing is going on in this conversation.");
         return &c->effect;
 }

@@ -1,10 +1,10 @@
 /*
- * inbox: stores an event, then acknowledges it.
- *
- * The acknowledgement is the completion of the commit and nothing else; whether the event is new is
- * decided by the unique key in the same insert. A message in several parts has several keys, each
- * of them a row.
+ * The completion of the commit acknowledges an event, and nothing else does. Whether it is new is
+ * decided by the unique key in the same insert; a message in several parts has several keys, each
+ * a row.
  */
+#include "road/inbox.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +13,23 @@
 #include "base/fault.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "road/inbox/decide.h"
 #include "road/road_private.h"
+#include "rows/journal_row.h"
 
 struct arrival {
         struct road *road;
         struct incoming *in;
         struct buf payload;
         char trace[ID_TRACE_SIZE];
-        char first_trace[ID_TRACE_SIZE]; /* of the event that a duplicate repeats */
         int64_t now_ms;
-        bool disguise; /* a reaction that is also journaled as a message */
-        struct bus_batch batch;
+        bool dual_emit;
         inbox_ack_fn *ack;
         void *arg;
+        /* results */
         struct inbox_receipt receipt;
+        char first_trace[ID_TRACE_SIZE]; /* of the event that a duplicate repeats */
+        struct bus_batch batch;
 };
 
 static void arrival_free(struct arrival *a)
@@ -37,28 +40,14 @@ static void arrival_free(struct arrival *a)
         free(a);
 }
 
-static int find_trace(struct store_tx *tx, struct arrival *a, struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, "SELECT trace FROM journal WHERE seq = ?1");
-        int rc;
-
-        store_bind_int(s, 1, a->receipt.event);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                const char *trace = store_col_text(s, 0);
-
-                snprintf(a->first_trace, sizeof(a->first_trace), "%s", trace ? trace : "");
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
-}
+/* ---- inside the store function ---- */
 
 /*
- * A reaction once more, as a message of the old shape. It has no key: what is without one is never
- * decided, neither now nor after a restart.
+ * A reaction once more, as a message of the old shape. Without a key it is never decided, neither
+ * now nor after a restart.
  */
-static int write_disguised(struct store_tx *tx, struct arrival *a, const struct bus_event *original,
-                           struct error *err)
+static int append_copy(struct store_tx *tx, struct arrival *a, const struct bus_event *original,
+                       struct error *err)
 {
         struct bus_event e = *original;
         const struct incoming *in = a->in;
@@ -89,22 +78,9 @@ static int write_disguised(struct store_tx *tx, struct arrival *a, const struct 
         return rc < 0 ? -1 : 0;
 }
 
-/* ---- several messages as one event ---- */
-
-/* 1: one of its keys is known; 0: none is; -1. */
-static int is_partly_known(struct store_tx *tx, struct arrival *a, struct error *err)
-{
-        const struct incoming *in = a->in;
-        int rc = bus_find(tx, in->adapter, in->key, &a->receipt.event, err);
-
-        for (size_t i = 0; rc == 0 && i < in->part_count; i++)
-                rc = bus_find(tx, in->adapter, in->parts[i].key, &a->receipt.event, err);
-        return rc;
-}
-
-/* Before the event itself, which is the last word in its chat. */
-static int write_parts(struct store_tx *tx, struct arrival *a, const struct bus_event *whole,
-                       struct error *err)
+/* Before the event itself, which must be the last of its chat. */
+static int append_parts(struct store_tx *tx, struct arrival *a, const struct bus_event *whole,
+                        struct error *err)
 {
         struct bus_event e = *whole;
         int rc = 1;
@@ -131,6 +107,20 @@ static int write_parts(struct store_tx *tx, struct arrival *a, const struct bus_
         return rc < 0 ? -1 : 0;
 }
 
+/* 1: one of its keys is known; 0: none is; -1. */
+static int find_known(struct store_tx *tx, struct arrival *a, struct error *err)
+{
+        const struct incoming *in = a->in;
+        int rc;
+
+        if (in->part_count == 0)
+                return 0; /* the insert finds out */
+        rc = bus_find(tx, in->adapter, in->key, &a->receipt.event, err);
+        for (size_t i = 0; rc == 0 && i < in->part_count; i++)
+                rc = bus_find(tx, in->adapter, in->parts[i].key, &a->receipt.event, err);
+        return rc;
+}
+
 static int write_arrival(struct store_tx *tx, void *arg, struct error *err)
 {
         struct arrival *a = arg;
@@ -144,33 +134,31 @@ static int write_arrival(struct store_tx *tx, void *arg, struct error *err)
                 .key = a->in->key,
                 .payload = a->payload.data,
         };
-        int rc;
+        struct journal_row *first;
+        int rc = find_known(tx, a, err);
 
         bus_batch_reset(&a->batch);
-        rc = a->in->part_count > 0 ? is_partly_known(tx, a, err) : 0;
-        if (rc < 0 || (rc == 0 && write_parts(tx, a, &e, err) < 0))
-                return -1;
-        rc = rc == 1 ? 0 : bus_append(tx, &a->batch, &e, &a->receipt.event, err);
+        if (rc == 0) {
+                if (append_parts(tx, a, &e, err) < 0)
+                        return -1;
+                rc = bus_append(tx, &a->batch, &e, &a->receipt.event, err);
+                a->receipt.outcome = rc == 1 ? INBOX_STORED : INBOX_DUPLICATE;
+        } else {
+                a->receipt.outcome = INBOX_DUPLICATE;
+        }
         if (rc < 0)
                 return -1;
-        a->receipt.outcome = rc == 1 ? INBOX_STORED : INBOX_DUPLICATE;
-        if (rc == 0)
-                return find_trace(tx, a, err);
-        return a->disguise ? write_disguised(tx, a, &e, err) : 0;
+        if (a->receipt.outcome == INBOX_STORED)
+                return a->dual_emit ? append_copy(tx, a, &e, err) : 0;
+        if (journal_row_get(tx, a->receipt.event, &first, err) < 0)
+                return -1;
+        snprintf(a->first_trace, sizeof(a->first_trace), "%s",
+                 first && first->trace ? first->trace : "");
+        free(first);
+        return 0;
 }
 
-static void on_stored(struct arrival *a)
-{
-        struct road *r = a->road;
-
-        r->stats.received++;
-        outbox_adapter(r, a->in->adapter)->stats.last_inbound_ms = a->now_ms;
-        a->in->event = a->receipt.event;
-        bus_publish(r->bus, &a->batch);
-        decide_later(r, a->in);
-        a->in = NULL;
-        decide_pending(r);
-}
+/* ---- on the loop ---- */
 
 static void on_written(void *arg, const struct error *err)
 {
@@ -187,10 +175,17 @@ static void on_written(void *arg, const struct error *err)
         }
         a->ack(a->arg, &a->receipt);
         fault_point("inbox.acked");
-        if (a->receipt.outcome == INBOX_STORED)
-                on_stored(a);
-        else if (a->receipt.outcome == INBOX_DUPLICATE)
+        if (a->receipt.outcome == INBOX_DUPLICATE) {
                 r->stats.duplicates++;
+        } else if (a->receipt.outcome == INBOX_STORED) {
+                r->stats.received++;
+                outbox_adapter(r, a->in->adapter)->stats.last_inbound_ms = a->now_ms;
+                a->in->event = a->receipt.event;
+                bus_publish(r->bus, &a->batch);
+                decide_later(r, a->in);
+                a->in = NULL;
+                decide_pending(r);
+        }
         arrival_free(a);
 }
 
@@ -204,7 +199,7 @@ static void on_refused(void *arg)
         arrival_free(a);
 }
 
-/* What cannot be taken is refused before it costs anything. 0 when the event may pass. */
+/* Refuses before it costs anything. 0: the event may pass. */
 static int check(const struct road *r, const struct incoming *in, struct error *err)
 {
         if (!in->adapter || !in->channel || !in->key || in->key[0] == '\0' ||
@@ -214,13 +209,13 @@ static int check(const struct road *r, const struct incoming *in, struct error *
                 return error_set(err, ERR_INVALID,
                                  "text is longer than %lld bytes (limits.textBytes)",
                                  (long long)r->limits.text_bytes);
-        if ((int64_t)r->pending_count >= r->limits.queued_events)
+        if ((int64_t)r->inbox.pending_count >= r->limits.queued_events)
                 return error_set(err, ERR_LIMIT,
-                                 "%zu events wait to be looked at (limits.queuedEvents)",
-                                 r->pending_count);
-        if ((int64_t)r->turn_count >= r->limits.open_turns)
+                                 "%zu events wait for a decision (limits.queuedEvents)",
+                                 r->inbox.pending_count);
+        if ((int64_t)r->turns.open >= r->limits.open_turns)
                 return error_set(err, ERR_LIMIT, "%zu turns are open (limits.openTurns)",
-                                 r->turn_count);
+                                 r->turns.open);
         return 0;
 }
 
@@ -249,7 +244,7 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
                 filled.time_ms = a->now_ms;
         a->in = incoming_dup(&filled);
         incoming_payload(a->in, &a->payload);
-        a->disguise = r->dual_emit && strncmp(a->in->type, "reaction.", 9) == 0;
+        a->dual_emit = r->inbox.dual_emit && strncmp(a->in->type, "reaction.", 9) == 0;
         r->writes++;
         fault_point("inbox.before_write");
         store_write(r->store, write_arrival, on_written, a);

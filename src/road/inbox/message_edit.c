@@ -1,29 +1,31 @@
 /*
- * change: somebody edits or deletes a message that is not answered yet.
+ * message_edit: edits and deletions of messages that are not answered yet.
  *
  * While the message waits, its turn reads the new text, or does without it; a turn with nothing
- * left to answer is cancelled. Once the turn runs, a deleted question stops it. The journal keeps
- * what was written first: the trigger log names the edit whose text counts, and a restart reads
+ * left to answer is cancelled. Once the turn runs, deleting all of its messages stops it. The
+ * journal keeps the original: the trigger log names the edit whose text counts, and a restart reads
  * that.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "road/inbox/decide.h"
 #include "road/road_private.h"
+#include "rows/trigger_log_row.h"
 
 #define WHY_DELETED "its message was deleted"
 
-struct change {
+struct message_edit {
         struct effect effect; /* first, so that they convert */
         struct road *road;
         int64_t turn;
-        int64_t event;        /* the message */
-        int64_t by;           /* the edit; 0: it is deleted */
-        char *inputs;         /* of the turn, without the deleted message; NULL: they stay */
-        bool cancels;         /* nothing is left to answer */
-        bool joined;          /* the turn must not start before this is stored */
-        struct incoming *old; /* not the turn's any more */
+        int64_t event;             /* the message */
+        int64_t edit;              /* 0: it is deleted */
+        char *inputs;              /* of the turn without the deleted message; NULL: unchanged */
+        bool cancels;              /* nothing is left to answer */
+        bool blocks_start;         /* counted in queue.changes of the turn */
+        struct incoming *replaced; /* no longer an input */
 };
 
 /* ---- which turn has a message ---- */
@@ -39,231 +41,194 @@ static bool is_indexed(const struct incoming *in)
         return in->id && strcmp(in->type, EVENT_MESSAGE_RECEIVED) == 0;
 }
 
-void change_index(struct turn *t, const struct incoming *in)
+void message_edit_index(struct turn *t, const struct incoming *in)
 {
         char *key;
 
         if (!is_indexed(in))
                 return;
         key = input_key(in);
-        map_put(&t->road->inputs, key, t);
+        map_put(&t->road->turns.inputs, key, t);
         free(key);
 }
 
-void change_unindex(struct turn *t, const struct incoming *in)
+void message_edit_unindex(struct turn *t, const struct incoming *in)
 {
         char *key;
 
         if (!is_indexed(in))
                 return;
         key = input_key(in);
-        if (map_get(&t->road->inputs, key) == t)
-                map_remove(&t->road->inputs, key);
+        if (map_get(&t->road->turns.inputs, key) == t)
+                map_remove(&t->road->turns.inputs, key);
         free(key);
 }
 
-static bool is_found(const struct road *r, const struct incoming *in)
-{
-        char *key = is_indexed(in) ? input_key(in) : NULL;
-        bool found = !key || map_get(&r->inputs, key) != NULL;
-
-        free(key);
-        return found;
-}
-
-/* The turn that is to answer the message which was changed; *at: which of its messages it is. */
+/* The turn that has the message; *at: which of its inputs it is. */
 static struct turn *find(const struct road *r, const struct incoming *in, unsigned *at)
 {
         char *key = input_key(in);
-        struct turn *t = map_get(&r->inputs, key);
+        struct turn *t = map_get(&r->turns.inputs, key);
 
         free(key);
-        for (*at = 0; t && *at < t->input_count; (*at)++) {
+        for (*at = 0; t && *at < t->run.input_count; (*at)++) {
                 if (t->inputs[*at]->id && strcmp(t->inputs[*at]->id, in->id) == 0)
                         return t;
         }
         return NULL;
 }
 
-/* ---- in the decision's transaction, and after it ---- */
+/* ---- the effect ---- */
 
-static int write_edit(struct store_tx *tx, const struct change *c, struct error *err)
+static int write_edit(struct store_tx *tx, struct effect *e, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "UPDATE trigger_log SET edited_by = ?2 WHERE event = ?1");
+        struct message_edit *m = (struct message_edit *)e;
 
-        store_bind_int(s, 1, c->event);
-        store_bind_int(s, 2, c->by);
-        return store_run(s, err);
-}
-
-static int write_removal(struct store_tx *tx, const struct change *c, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "UPDATE turns SET inputs = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
-
-        store_bind_int(s, 1, c->turn);
-        store_bind_text(s, 2, c->inputs);
-        if (store_run(s, err) < 0)
+        if (m->edit > 0)
+                return trigger_log_row_set_edited_by(tx, m->event, m->edit, err);
+        if (m->cancels)
+                return turn_row_cancel(tx, m->turn, WHY_DELETED, err);
+        if (!m->inputs)
+                return 0;
+        if (turn_row_set_inputs(tx, m->turn, m->inputs, err) < 0)
                 return -1;
-        s = store_prepare(
-                tx, "UPDATE trigger_log SET status = 'cancelled', error = ?2 WHERE event = ?1 AND "
-                    "status = 'queued'");
-        store_bind_int(s, 1, c->event);
-        store_bind_text(s, 2, "it was deleted before it was answered");
-        return store_run(s, err);
-}
-
-static int write_change(struct store_tx *tx, struct effect *e, struct error *err)
-{
-        struct change *c = (struct change *)e;
-
-        if (c->by > 0)
-                return write_edit(tx, c, err);
-        if (c->cancels)
-                return turn_mark_cancelled(tx, c->turn, WHY_DELETED, err);
-        return c->inputs ? write_removal(tx, c, err) : 0;
+        return trigger_log_row_cancel(tx, m->event, "it was deleted before it was answered", err);
 }
 
 static void on_committed(struct effect *e)
 {
-        struct change *c = (struct change *)e;
-        char key[TURN_KEY_SIZE];
-        struct turn *t = map_get(&c->road->turns, road_key("trn", c->turn, key));
+        struct message_edit *m = (struct message_edit *)e;
+        struct turn *t = turn_find(m->road, m->turn);
 
-        if (c->cancels)
-                turn_cancel(c->road, c->turn, WHY_DELETED, NULL, NULL);
-        if (!t || !c->joined)
+        if (m->cancels)
+                turn_cancel(m->road, m->turn, WHY_DELETED, NULL, NULL);
+        if (!t || !m->blocks_start)
                 return;
-        t->joining--;
+        t->queue.changes--;
         turn_check_cancel(t);
-        lane_pump(c->road, t->lane);
+        lane_pump(m->road, t->lane);
 }
 
-static void change_free(struct effect *e)
+static void edit_free(struct effect *e)
 {
-        struct change *c = (struct change *)e;
+        struct message_edit *m = (struct message_edit *)e;
 
-        free(c->inputs);
-        incoming_free(c->old);
-        free(c);
+        free(m->inputs);
+        incoming_free(m->replaced);
+        free(m);
 }
 
-static struct change *change_begin(struct turn *t, unsigned at)
+static struct message_edit *edit_new(struct turn *t, unsigned at)
 {
-        struct change *c = mem_zalloc(sizeof(*c));
+        struct message_edit *m = mem_zalloc(sizeof(*m));
 
-        c->effect = (struct effect){ write_change, on_committed, change_free };
-        c->road = t->road;
-        c->turn = t->run.id;
-        c->event = t->inputs[at]->event;
-        return c;
+        m->effect = (struct effect){ write_edit, on_committed, edit_free };
+        m->road = t->road;
+        m->turn = t->run.id;
+        m->event = t->inputs[at]->event;
+        return m;
 }
 
 /* ---- what may be changed ---- */
 
-static bool waits(const struct turn *t)
+static bool is_waiting(const struct turn *t)
 {
-        return !t->cancel_why &&
-               (t->phase == PHASE_QUEUED || (t->phase == PHASE_STORING && !t->starts_now));
+        return !t->cancel.why && (t->phase == PHASE_QUEUED || t->phase == PHASE_STORING);
 }
 
-static bool runs(const struct turn *t)
+static bool is_running(const struct turn *t)
 {
-        return !t->cancel_why &&
-               (t->phase == PHASE_STARTING || t->phase == PHASE_RUNNING || t->starts_now) &&
-               t->phase != PHASE_ENDING;
+        return !t->cancel.why && (t->phase == PHASE_STORING_RUNNING || t->phase == PHASE_STARTING ||
+                                  t->phase == PHASE_RUNNING);
 }
 
-/*
- * Who deletes is often not told, and may be a moderator; only the author can change what he said.
- */
+/* Only the author may edit; platforms often do not say who deletes, and it may be a moderator. */
 static bool is_author(const struct incoming *said, const struct incoming *edit)
 {
         return !said->sender_id || !edit->sender_id ||
                strcmp(said->sender_id, edit->sender_id) == 0;
 }
 
-static struct change *edit(struct turn *t, unsigned at, const struct incoming *in, char **reason)
+static struct message_edit *apply_edit(struct turn *t, unsigned at, const struct incoming *in,
+                                       char **reason)
 {
-        struct change *c;
+        struct message_edit *m;
 
-        if (!waits(t) || !is_author(t->inputs[at], in))
+        if (!is_waiting(t) || !is_author(t->inputs[at], in))
                 return NULL;
-        c = change_begin(t, at);
-        c->by = in->event;
-        c->old = t->inputs[at];
-        c->joined = true;
-        t->inputs[at] = incoming_edited(c->old, in);
-        t->joining++;
+        m = edit_new(t, at);
+        m->edit = in->event;
+        m->replaced = t->inputs[at];
+        m->blocks_start = true;
+        t->inputs[at] = incoming_edited(m->replaced, in);
+        t->queue.changes++;
         *reason = mem_printf("changed a waiting message of %s", t->key);
-        return c;
+        return m;
 }
 
-/*
- * Without those that were deleted while it runs, which nobody finds any more: the next life does
- * not read them.
- */
-static char *inputs_left(const struct turn *t)
+/* Without messages deleted while it runs, which are no longer indexed: a restart skips them. */
+static char *remaining_inputs(const struct turn *t)
 {
         struct buf inputs;
 
         buf_init(&inputs, 0);
-        for (unsigned i = 0; i < t->input_count; i++) {
-                if (is_found(t->road, t->inputs[i]))
+        for (unsigned i = 0; i < t->run.input_count; i++) {
+                const struct incoming *in = t->inputs[i];
+                char *key = is_indexed(in) ? input_key(in) : NULL;
+
+                if (!key || map_get(&t->road->turns.inputs, key))
                         buf_addf(&inputs, "%s%lld", inputs.len > 0 ? "," : "",
-                                 (long long)t->inputs[i]->event);
+                                 (long long)in->event);
+                free(key);
         }
         return buf_take(&inputs);
 }
 
-static void take_out(struct turn *t, unsigned at, struct change *c)
+static void remove_input(struct turn *t, unsigned at)
 {
-        change_unindex(t, t->inputs[at]);
-        c->old = t->inputs[at];
-        c->joined = true;
+        message_edit_unindex(t, t->inputs[at]);
         memmove(&t->inputs[at], &t->inputs[at + 1],
-                (t->input_count - at - 1) * sizeof(t->inputs[0]));
-        t->input_count--;
+                (t->run.input_count - at - 1) * sizeof(t->inputs[0]));
+        t->run.input_count--;
         t->lane->mailbox--;
-        t->joining++;
-        c->inputs = inputs_left(t);
 }
 
-static struct change *delete (struct turn *t, unsigned at, char **reason)
+static struct message_edit *apply_deletion(struct turn *t, unsigned at, char **reason)
 {
-        struct change *c;
+        bool waiting = is_waiting(t);
+        struct message_edit *m;
 
-        if (!waits(t) && !runs(t))
+        if (!waiting && !is_running(t))
                 return NULL;
-        c = change_begin(t, at);
-        if (waits(t) && t->input_count > 1) {
-                take_out(t, at, c);
+        m = edit_new(t, at);
+        m->blocks_start = waiting;
+        t->queue.changes += waiting;
+        if (waiting && t->run.input_count > 1) {
+                m->replaced = t->inputs[at];
+                remove_input(t, at);
+                m->inputs = remaining_inputs(t);
                 *reason = mem_printf("took a waiting message out of %s", t->key);
-                return c;
+                return m;
         }
-        change_unindex(t, t->inputs[at]); /* told once */
-        t->deleted++;
-        c->cancels = turn_is_taken_back(t);
-        t->doomed = t->doomed || c->cancels;
-        c->joined = waits(t);
-        t->joining += c->joined;
-        if (c->cancels) {
+        message_edit_unindex(t, t->inputs[at]); /* a second deletion finds nothing */
+        t->progress.deleted++;
+        m->cancels = turn_is_withdrawn(t);
+        t->cancel.pending = t->cancel.pending || m->cancels;
+        if (m->cancels) {
                 *reason = mem_printf("cancelled %s: %s", t->key, WHY_DELETED);
         } else {
-                c->inputs = inputs_left(t);
+                m->inputs = remaining_inputs(t);
                 *reason = mem_printf("one of several messages of %s, which goes on with the others",
                                      t->key);
         }
-        return c;
+        return m;
 }
 
-struct effect *change_new(struct road *r, const struct incoming *in, struct turn **turn,
-                          char **reason)
+struct effect *message_edit_new(struct road *r, const struct incoming *in, struct turn **turn,
+                                char **reason)
 {
         bool edited = strcmp(in->type, EVENT_MESSAGE_EDITED) == 0;
-        struct change *c;
+        struct message_edit *m;
         unsigned at;
 
         *turn = NULL;
@@ -272,6 +237,6 @@ struct effect *change_new(struct road *r, const struct incoming *in, struct turn
         *turn = find(r, in, &at);
         if (!*turn)
                 return NULL;
-        c = edited ? edit(*turn, at, in, reason) : delete (*turn, at, reason);
-        return c ? &c->effect : NULL;
+        m = edited ? apply_edit(*turn, at, in, reason) : apply_deletion(*turn, at, reason);
+        return m ? &m->effect : NULL;
 }

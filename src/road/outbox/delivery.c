@@ -1,207 +1,214 @@
-/*
- * out: one delivery as an object and as a row.
- */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "road/outbox/delivery_job.h"
 #include "road/road_private.h"
 
-struct out *out_new(int64_t id, int64_t turn, const char *adapter, const char *channel,
-                    const char *thread, enum delivery_kind kind, enum pace_class class,
-                    const char *payload, const char *trace)
+static struct delivery_job *copy(const struct delivery *d)
 {
-        struct out *o = mem_zalloc(sizeof(*o));
-
-        o->d = (struct delivery){
-                .id = id,
-                .turn = turn,
-                .adapter = mem_strdup(adapter),
-                .channel = mem_strdup(channel),
-                .thread = mem_strdup(thread),
-                .kind = kind,
-                .class = class,
-                .payload = mem_strdup(payload),
-                .trace = mem_strdup(trace),
-                .created_ms = clock_wall_ms(),
+        static const size_t strings[] = {
+                offsetof(struct delivery_job, d.adapter), offsetof(struct delivery_job, d.channel),
+                offsetof(struct delivery_job, d.thread),  offsetof(struct delivery_job, d.payload),
+                offsetof(struct delivery_job, d.trace),
         };
-        return o;
+        struct delivery_job j = { .d = *d };
+
+        return mem_dup_struct(&j, sizeof(j), strings, COUNT(strings));
 }
 
-void out_free(struct out *o)
+struct delivery_job *delivery_new(struct road *r, const struct delivery *d)
 {
-        if (!o)
-                return;
-        timer_free(o->deadline);
-        out_free(o->follower);
-        free((char *)o->d.adapter);
-        free((char *)o->d.channel);
-        free((char *)o->d.thread);
-        free((char *)o->d.payload);
-        free((char *)o->d.trace);
-        free((char *)o->d.target);
-        free(o);
-}
+        struct delivery_job *j = copy(d);
 
-void out_expires_at(struct out *o, int64_t wall_ms)
-{
-        o->expires_ms = wall_ms;
-        o->expires_boot = clock_boot_ms() + (wall_ms - clock_wall_ms());
-}
-
-void out_set_expiry(const struct road *r, struct out *o)
-{
+        j->d.created_ms = clock_wall_ms();
+        j->journaled = (r->platforms.abilities(r->platforms.adapters, d->adapter) &
+                        ADAPTER_JOURNALED) != 0;
         if (r->limits.delivery_expiry_seconds > 0)
-                out_expires_at(o, o->d.created_ms + r->limits.delivery_expiry_seconds * 1000);
+                delivery_expire_at(j, j->d.created_ms + r->limits.delivery_expiry_seconds * 1000);
+        return j;
 }
 
-void out_delay(const struct road *r, struct out *o, int64_t ms)
+struct delivery_job *delivery_load(const struct delivery_row *row)
 {
-        o->delay_ms = ms;
-        o->due_mono = loop_now_ms(r->loop) + ms;
+        struct delivery_job *j = copy(&(struct delivery){ .id = row->id,
+                                                          .fence = row->fence,
+                                                          .attempt = (int)row->attempt,
+                                                          .turn = row->turn,
+                                                          .adapter = row->adapter,
+                                                          .channel = row->channel,
+                                                          .thread = row->thread,
+                                                          .kind = row->kind,
+                                                          .class = (enum pace_class)row->class,
+                                                          .payload = row->payload,
+                                                          .trace = row->trace,
+                                                          .created_ms = row->created_ms });
+
+        j->edits = row->edits;
+        delivery_expire_at(j, row->expires_ms);
+        return j;
 }
 
-void out_set_payload(struct out *o, const char *payload)
+void delivery_free(struct delivery_job *j)
 {
-        free((char *)o->d.payload);
-        o->d.payload = mem_strdup(payload);
+        if (!j)
+                return;
+        timer_free(j->deadline);
+        delivery_free(j->follower);
+        free(j->payload);
+        free(j->target);
+        free(j->request_key);
+        free(j->request_hash);
+        free(j);
 }
 
-void out_becomes_send(struct out *o)
+void delivery_enter(struct delivery_job *j, enum delivery_phase phase)
 {
-        o->d.kind = DELIVER_SEND;
-        o->ref = 0;
+        static const char *const names[] = { [JOB_QUEUED] = "queued",
+                                             [JOB_CLAIMING] = "claiming",
+                                             [JOB_SENDING] = "sending",
+                                             [JOB_SETTLING] = "settling" };
+
+        log_debug("delivery", LOG_I("delivery", j->d.id), LOG_S("from", names[j->phase]),
+                  LOG_S("to", names[phase]), LOG_I("attempt", j->d.attempt));
+        j->phase = phase;
 }
 
-bool out_is_fleeting(const struct out *o)
+void delivery_expire_at(struct delivery_job *j, int64_t wall_ms)
 {
-        return o->d.class == PACE_TYPING;
+        j->expires_ms = wall_ms;
+        j->expires_boot = clock_boot_ms() + (wall_ms - clock_wall_ms());
 }
 
-bool out_is_repeatable(const struct out *o)
+void delivery_delay(struct delivery_job *j, const struct road *r, int64_t ms)
 {
-        return o->d.kind != DELIVER_SEND && o->d.kind != DELIVER_UPLOAD;
+        j->delay_ms = ms;
+        j->due_mono = loop_now_ms(r->loop) + ms;
 }
 
-/* ---- rows ---- */
-
-static enum delivery_state state_of(const struct out *o, bool sent)
+void delivery_set_payload(struct delivery_job *j, const char *payload)
 {
-        if (sent)
-                return DELIVERY_SENT;
-        return o->state == OUT_CLAIMING ? DELIVERY_SENDING : DELIVERY_QUEUED;
+        char *copy_of = mem_strdup(payload);
+
+        free(j->payload);
+        j->d.payload = j->payload = copy_of;
 }
 
-static int insert(struct store_tx *tx, const struct out *o, bool sent, const char *request_key,
-                  struct error *err)
+void delivery_set_target(struct delivery_job *j, char *target)
 {
-        struct store_stmt *s = store_prepare(
-                tx,
-                "INSERT INTO deliveries(id, turn, adapter, channel, thread, kind, class, payload, state, "
-                "attempt,"
-                " due_ms, expires_ms, created_ms, ended_ms, platform_id, trace, request_key, edits, fence, "
-                "owner,"
-                " lease_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?21, ?12, ?11, ?13, ?14, "
-                "?15, ?16, ?17, ?18, ?19, ?20)");
-        char key[TURN_KEY_SIZE];
-
-        store_bind_int(s, 1, o->d.id);
-        if (o->d.turn > 0)
-                store_bind_int(s, 2, o->d.turn);
-        else
-                store_bind_null(s, 2);
-        store_bind_text(s, 3, o->d.adapter);
-        store_bind_text(s, 4, o->d.channel);
-        store_bind_text(s, 5, o->d.thread);
-        store_bind_text(s, 6, delivery_kind_name(o->d.kind));
-        store_bind_int(s, 7, o->d.class);
-        store_bind_text(s, 8, o->d.payload);
-        store_bind_text(s, 9, delivery_state_name(state_of(o, sent)));
-        store_bind_int(s, 10, sent ? 1 : o->d.attempt);
-        store_bind_int(s, 11, o->d.created_ms);
-        store_bind_int(s, 12, o->expires_ms);
-        if (sent)
-                store_bind_int(s, 13, o->d.created_ms);
-        else
-                store_bind_null(s, 13);
-        store_bind_text(s, 14, sent ? road_key("dlv", o->d.id, key) : NULL);
-        store_bind_text(s, 15, o->d.trace);
-        store_bind_text(s, 16, request_key);
-        store_bind_int(s, 17, o->ref);
-        store_bind_int(s, 18, o->d.fence);
-        store_bind_text(s, 19, o->state == OUT_CLAIMING ? o->channel->adapter->road->owner : NULL);
-        store_bind_int(s, 20, o->lease_ms);
-        store_bind_int(s, 21, o->d.created_ms + o->delay_ms);
-        return store_run(s, err);
+        free(j->target);
+        j->d.target = j->target = target;
 }
 
-void out_sent_payload(const struct out *o, const char *platform_id, int64_t time_ms,
-                      struct buf *payload)
+void delivery_become_send(struct delivery_job *j)
 {
-        char key[TURN_KEY_SIZE];
-        size_t n = strlen(o->d.payload);
+        j->d.kind = DELIVER_SEND;
+        j->edits = 0;
+}
 
-        road_key("dlv", o->d.id, key);
+bool delivery_is_typing(const struct delivery_job *j)
+{
+        return j->d.class == PACE_TYPING;
+}
+
+bool delivery_is_repeatable(const struct delivery_job *j)
+{
+        return j->d.kind != DELIVER_SEND && j->d.kind != DELIVER_UPLOAD;
+}
+
+bool delivery_is_unseen(const struct delivery_job *j)
+{
+        return j->phase == JOB_QUEUED && !j->unconfirmed && j->d.attempt == 0;
+}
+
+/* ---- inside store functions ---- */
+
+void delivery_write_sent(const struct delivery_job *j, const char *platform_id, int64_t time_ms,
+                         struct buf *payload)
+{
+        char key[ROAD_KEY_SIZE];
+        size_t n = strlen(j->d.payload);
+
+        road_key("dlv", j->d.id, key);
         jsonw_open(payload, '{');
         jsonw_str(payload, "deliveryId", key);
         jsonw_str(payload, "id", platform_id ? platform_id : key);
-        jsonw_str(payload, "channelId", o->d.channel);
-        jsonw_opt(payload, "threadId", o->d.thread);
+        jsonw_str(payload, "channelId", j->d.channel);
+        jsonw_opt(payload, "threadId", j->d.thread);
         jsonw_int(payload, "timestamp", time_ms);
-        /* the rest is what was sent: the members of the delivery's own payload */
-        if (n > 2) {
+        if (n > 2) { /* the members of the delivery's own payload */
                 buf_addch(payload, ',');
-                buf_add(payload, o->d.payload + 1, n - 2);
+                buf_add(payload, j->d.payload + 1, n - 2);
         }
         jsonw_close(payload, '}');
 }
 
-int out_event(struct store_tx *tx, struct bus_batch *batch, const struct out *o, const char *type,
-              int64_t time_ms, const char *payload, struct error *err)
+int delivery_append_event(struct store_tx *tx, struct bus_batch *batch,
+                          const struct delivery_job *j, const char *type, int64_t time_ms,
+                          const char *payload, struct error *err)
 {
         struct bus_event e = {
                 .type = type,
                 .time_ms = time_ms,
-                .adapter = o->d.adapter,
-                .channel = o->d.channel,
-                .thread = o->d.thread,
-                .trace = o->d.trace,
+                .adapter = j->d.adapter,
+                .channel = j->d.channel,
+                .thread = j->d.thread,
+                .trace = j->d.trace,
                 .payload = payload,
         };
 
         return bus_append(tx, batch, &e, NULL, err) < 0 ? -1 : 0;
 }
 
-int out_store(struct store_tx *tx, struct bus_batch *batch, const struct out *o, bool journaled,
-              const char *request_key, struct error *err)
+int delivery_store(struct store_tx *tx, struct bus_batch *batch, const struct delivery_job *j,
+                   struct error *err)
 {
+        char key[ROAD_KEY_SIZE];
+        struct delivery_row row = {
+                .id = j->d.id,
+                .turn = j->d.turn,
+                .adapter = j->d.adapter,
+                .channel = j->d.channel,
+                .thread = j->d.thread,
+                .kind = j->d.kind,
+                .class = (int)j->d.class,
+                .payload = j->d.payload,
+                .attempt = j->d.attempt,
+                .fence = j->d.fence,
+                .lease_ms = j->lease_ms,
+                .due_ms = j->d.created_ms + j->delay_ms,
+                .expires_ms = j->expires_ms,
+                .created_ms = j->d.created_ms,
+                .trace = j->d.trace,
+                .request_key = j->request_key,
+                .request_hash = j->request_hash,
+                .edits = j->edits,
+        };
         struct buf payload;
         int rc;
 
-        if (insert(tx, o, journaled, request_key, err) < 0)
+        if (j->journaled) {
+                row.state = DELIVERY_SENT;
+                row.attempt = 1;
+                row.ended_ms = j->d.created_ms;
+                row.platform_id = road_key("dlv", j->d.id, key);
+        } else if (j->phase == JOB_CLAIMING) {
+                row.state = DELIVERY_SENDING;
+                row.owner = j->queue->adapter->road->owner;
+        }
+        if (delivery_row_insert(tx, &row, err) < 0)
                 return -1;
-        if (!journaled || out_is_fleeting(o))
+        if (!j->journaled || delivery_is_typing(j))
                 return 0;
         buf_init(&payload, 0);
-        out_sent_payload(o, NULL, o->d.created_ms, &payload);
-        rc = out_event(tx, batch, o,
-                       o->d.kind == DELIVER_SEND ? EVENT_MESSAGE_SENT : "delivery.sent",
-                       o->d.created_ms, payload.data, err);
+        delivery_write_sent(j, NULL, j->d.created_ms, &payload);
+        rc = delivery_append_event(
+                tx, batch, j, j->d.kind == DELIVER_SEND ? EVENT_MESSAGE_SENT : EVENT_DELIVERY_SENT,
+                j->d.created_ms, payload.data, err);
         buf_release(&payload);
         return rc;
-}
-
-int out_replace_payload(struct store_tx *tx, int64_t delivery, const char *payload,
-                        struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "UPDATE deliveries SET payload = ?2 WHERE id = ?1 AND state = 'queued'");
-
-        store_bind_int(s, 1, delivery);
-        store_bind_text(s, 2, payload);
-        if (store_run(s, err) < 0)
-                return -1;
-        return store_changes(tx) > 0 ? 1 : 0;
 }

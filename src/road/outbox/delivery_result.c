@@ -1,9 +1,9 @@
 /*
- * settle: what became of a delivery, and what follows from it.
+ * delivery_result: what became of an attempt, and what follows from it.
  *
- * An adapter says done, try again, never, or cannot tell; the outcome is stored before the channel
- * goes on. What cannot be told is repeated where that does no harm, looked up where one can look,
- * and otherwise reported as unknown: never repeated blindly.
+ * The result is stored before the queue goes on. A send that may have arrived is repeated where
+ * that does no harm, read back where the platform can be asked, and otherwise reported as unknown:
+ * never repeated blindly.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,149 +15,106 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/backoff.h"
+#include "road/outbox/delivery_job.h"
 #include "road/road_private.h"
 
 struct settlement {
         struct road *road;
-        struct out *out;
+        struct delivery_job *job;
         enum delivery_state state;
         const char *outcome; /* for the attempts table; NULL: no row */
         char *platform_id, *why;
         enum error_kind kind;
         int64_t now_ms, due_ms;
         int64_t attempt_after; /* a rate limit does not count as an attempt */
-        bool anew;             /* the message to edit is gone: send the text as a new one */
-        bool moves;            /* there is no thread: what was to stand in it goes to the channel */
-        bool lost;             /* the row is not ours any more */
+        bool becomes_send;     /* the message to edit is gone: send the text as a new one */
+        bool leaves_thread;    /* the thread could not be begun: use the channel */
+        bool lost;             /* result: the row was claimed elsewhere */
         struct bus_batch batch;
 };
 
-/* ---- writing ---- */
+/* ---- storing ---- */
 
-static int write_attempt(struct store_tx *tx, const struct settlement *m, struct error *err)
+/* Typing signs, and claims that are undone, leave no trace. */
+static bool is_recorded(const struct settlement *m)
 {
-        struct store_stmt *s;
-
-        if (!m->outcome)
-                return 0;
-        s = store_prepare(
-                tx,
-                "INSERT INTO attempts(delivery, attempt, time_ms, outcome, detail) VALUES(?1, ?2, ?3, ?4, ?5)"
-                " ON CONFLICT(delivery, attempt) DO UPDATE SET time_ms = excluded.time_ms,"
-                " outcome = excluded.outcome, detail = excluded.detail");
-        store_bind_int(s, 1, m->out->d.id);
-        store_bind_int(s, 2, m->out->d.attempt);
-        store_bind_int(s, 3, m->now_ms);
-        store_bind_text(s, 4, m->outcome);
-        store_bind_text(s, 5, m->why);
-        return store_run(s, err);
+        return !delivery_is_typing(m->job) && (m->state != DELIVERY_QUEUED || m->outcome);
 }
 
-static void failure_payload(const struct settlement *m, struct buf *payload)
+static int append_event(struct store_tx *tx, struct settlement *m, struct error *err)
 {
-        char key[TURN_KEY_SIZE];
-
-        jsonw_open(payload, '{');
-        jsonw_str(payload, "deliveryId", road_key("dlv", m->out->d.id, key));
-        jsonw_str(payload, "kind", delivery_kind_name(m->out->d.kind));
-        jsonw_str(payload, "channelId", m->out->d.channel);
-        jsonw_int(payload, "attempt", m->out->d.attempt);
-        jsonw_str(payload, "state", delivery_state_name(m->state));
-        jsonw_str(payload, "errorKind", error_kind_name(m->kind));
-        jsonw_str(payload, "error", m->why);
-        jsonw_bool(payload, "retryable", m->state == DELIVERY_QUEUED);
-        jsonw_close(payload, '}');
-}
-
-static const char *event_type(const struct settlement *m)
-{
-        bool message = m->out->d.kind == DELIVER_SEND;
-
-        if (m->state == DELIVERY_QUEUED)
-                return "delivery.retrying";
-        if (m->state == DELIVERY_SENT)
-                return message ? EVENT_MESSAGE_SENT : "delivery.sent";
-        return message ? EVENT_MESSAGE_FAILED : "delivery.failed";
-}
-
-static int write_event(struct store_tx *tx, struct settlement *m, struct error *err)
-{
+        const struct delivery_job *j = m->job;
+        bool message = j->d.kind == DELIVER_SEND;
+        const char *type;
+        char key[ROAD_KEY_SIZE];
         struct buf payload;
         int rc;
 
-        if (out_is_fleeting(m->out) || (m->state == DELIVERY_QUEUED && !m->outcome))
-                return 0;
         buf_init(&payload, 0);
-        if (m->state == DELIVERY_SENT)
-                out_sent_payload(m->out, m->platform_id, m->now_ms, &payload);
-        else
-                failure_payload(m, &payload);
-        rc = out_event(tx, &m->batch, m->out, event_type(m), m->now_ms, payload.data, err);
+        if (m->state == DELIVERY_SENT) {
+                type = message ? EVENT_MESSAGE_SENT : EVENT_DELIVERY_SENT;
+                delivery_write_sent(j, m->platform_id, m->now_ms, &payload);
+        } else {
+                type = m->state == DELIVERY_QUEUED ? EVENT_DELIVERY_RETRYING
+                       : message                   ? EVENT_MESSAGE_FAILED
+                                                   : EVENT_DELIVERY_FAILED;
+                jsonw_open(&payload, '{');
+                jsonw_str(&payload, "deliveryId", road_key("dlv", j->d.id, key));
+                jsonw_str(&payload, "kind", delivery_kind_name(j->d.kind));
+                jsonw_str(&payload, "channelId", j->d.channel);
+                jsonw_int(&payload, "attempt", j->d.attempt);
+                jsonw_str(&payload, "state", delivery_state_name(m->state));
+                jsonw_str(&payload, "errorKind", error_kind_name(m->kind));
+                jsonw_str(&payload, "error", m->why);
+                jsonw_bool(&payload, "retryable", m->state == DELIVERY_QUEUED);
+                jsonw_close(&payload, '}');
+        }
+        rc = delivery_append_event(tx, &m->batch, j, type, m->now_ms, payload.data, err);
         buf_release(&payload);
         return rc;
 }
 
-static int write_move(struct store_tx *tx, const struct settlement *m, struct error *err)
-{
-        struct store_stmt *s;
-
-        if (!m->moves)
-                return 0;
-        s = store_prepare(tx, "UPDATE deliveries SET thread = NULL WHERE turn = ?1 AND thread = ?2"
-                              " AND state = 'queued'");
-        store_bind_int(s, 1, m->out->d.turn);
-        store_bind_text(s, 2, m->out->d.thread);
-        return store_run(s, err);
-}
-
-/*
- * While a delivery waits, lease_ms holds the time of its last attempt: due_ms minus it is the pause
- * it was told to make.
- */
 static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
 {
         struct settlement *m = arg;
-        struct store_stmt *s = store_prepare(
-                tx, "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = ?5, ended_ms = "
-                    "?6, platform_id = ?7,"
-                    " error_kind = ?8, error = ?9, lease_ms = ?11, kind = CASE ?10 WHEN 1 THEN "
-                    "'send' ELSE kind END,"
-                    " edits = CASE ?10 WHEN 1 THEN 0 ELSE edits END"
-                    " WHERE id = ?1 AND fence = ?2 AND state IN ('queued', 'sending')");
+        const struct delivery_job *j = m->job;
+        struct delivery_row row = {
+                .id = j->d.id,
+                .fence = j->d.fence,
+                .state = m->state,
+                .attempt = m->attempt_after,
+                .due_ms = m->due_ms,
+                .ended_ms = m->state == DELIVERY_QUEUED ? 0 : m->now_ms,
+                .platform_id = m->platform_id,
+                .error_kind = m->kind ? error_kind_name(m->kind) : NULL,
+                .error = m->why,
+                .lease_ms = m->now_ms, /* due_ms minus it is the pause that was asked for */
+                .kind = m->becomes_send ? DELIVER_SEND : j->d.kind,
+                .edits = m->becomes_send ? 0 : j->edits,
+        };
+        struct attempt_row attempt = { .delivery = j->d.id,
+                                       .attempt = j->d.attempt,
+                                       .time_ms = m->now_ms,
+                                       .outcome = m->outcome,
+                                       .detail = m->why };
+        int rc = delivery_row_settle(tx, &row, err);
 
         bus_batch_reset(&m->batch);
-        store_bind_int(s, 1, m->out->d.id);
-        store_bind_int(s, 2, m->out->d.fence);
-        store_bind_text(s, 3, delivery_state_name(m->state));
-        store_bind_int(s, 4, m->attempt_after);
-        store_bind_int(s, 5, m->due_ms);
-        if (m->state == DELIVERY_QUEUED)
-                store_bind_null(s, 6);
-        else
-                store_bind_int(s, 6, m->now_ms);
-        store_bind_text(s, 7, m->platform_id);
-        store_bind_text(s, 8, m->kind ? error_kind_name(m->kind) : NULL);
-        store_bind_text(s, 9, m->why);
-        store_bind_int(s, 10, m->anew ? 1 : 0);
-        store_bind_int(s, 11, m->now_ms);
-        if (store_run(s, err) < 0)
+        m->lost = rc == 0;
+        if (rc != 1)
+                return rc;
+        if (m->outcome && delivery_row_put_attempt(tx, &attempt, err) < 0)
                 return -1;
-        m->lost = store_changes(tx) == 0;
-        if (m->lost)
-                return 0;
-        if (write_attempt(tx, m, err) < 0 || write_move(tx, m, err) < 0)
+        if (m->leaves_thread && delivery_row_leave_thread(tx, j->d.turn, j->d.thread, err) < 0)
                 return -1;
-        return write_event(tx, m, err);
+        return is_recorded(m) ? append_event(tx, m, err) : 0;
 }
-
-/* ---- after the commit ---- */
 
 static void count(struct road *r, const struct settlement *m)
 {
-        struct adapter_stats *stats = &m->out->channel->adapter->stats;
+        struct adapter_stats *stats = &m->job->queue->adapter->stats;
 
-        /* a typing sign says nothing about whether messages arrive */
-        if (m->lost || out_is_fleeting(m->out) || (m->state == DELIVERY_QUEUED && !m->outcome))
+        if (m->lost || !is_recorded(m))
                 return;
         if (m->state == DELIVERY_SENT) {
                 r->stats.sent++;
@@ -178,24 +135,24 @@ static void on_settled(void *arg)
 {
         struct settlement *m = arg;
         struct road *r = m->road;
-        struct out *o = m->out;
+        struct delivery_job *j = m->job;
 
         fault_point("outbox.settled");
         count(r, m);
         bus_publish(r->bus, &m->batch);
-        o->d.attempt = (int)m->attempt_after;
-        o->reconciling = false;
+        j->d.attempt = (int)m->attempt_after;
+        j->reconciling = false;
         if (m->state == DELIVERY_QUEUED && !m->lost) {
-                if (m->anew)
-                        out_becomes_send(o);
-                o->state = OUT_QUEUED;
-                o->unsure = false;
-                outbox_decided(r, o);
-                outbox_pump(r, o->channel);
+                if (m->becomes_send)
+                        delivery_become_send(j);
+                delivery_enter(j, JOB_QUEUED);
+                j->unconfirmed = false;
+                outbox_confirm(r, j);
+                outbox_pump(r, j->queue);
         } else {
-                if (m->moves && !m->lost)
-                        outbox_move_to_channel(r, o);
-                outbox_leave(r, o);
+                if (m->leaves_thread && !m->lost)
+                        outbox_leave_thread(r, j);
+                outbox_remove(r, j);
         }
         road_check_drained(r);
         free(m->platform_id);
@@ -204,169 +161,156 @@ static void on_settled(void *arg)
         free(m);
 }
 
-static struct settlement *settlement_new(struct road *r, struct out *o, enum delivery_state state,
-                                         const char *outcome, const struct send_result *result)
+static struct settlement *settlement_new(struct road *r, struct delivery_job *j,
+                                         enum delivery_state state, const char *outcome,
+                                         const struct send_result *result)
 {
         struct settlement *m = mem_zalloc(sizeof(*m));
 
         m->road = r;
-        m->out = o;
+        m->job = j;
         m->state = state;
         m->outcome = outcome;
         m->platform_id = mem_strdup(result->platform_id);
         m->why = mem_strdup(result->why);
         m->kind = result->kind;
         m->now_ms = m->due_ms = clock_wall_ms();
-        m->attempt_after = o->d.attempt;
+        m->attempt_after = j->d.attempt;
         return m;
 }
 
 static void settle(struct settlement *m)
 {
-        struct out *o = m->out;
+        struct delivery_job *j = m->job;
 
-        if (o->state == OUT_SENDING)
-                m->road->sending_count--;
-        timer_free(o->deadline);
-        o->deadline = NULL;
-        o->state = OUT_SETTLING;
+        if (j->phase == JOB_SENDING)
+                m->road->outbox.sending--;
+        timer_free(j->deadline);
+        j->deadline = NULL;
+        delivery_enter(j, JOB_SETTLING);
         fault_point("outbox.before_settle");
-        road_write(m->road, "delivery outcome", write_settlement, on_settled, m);
+        road_write(m->road, "delivery result", write_settlement, on_settled, m);
 }
 
-/* ---- outcomes ---- */
+/* ---- what a result means ---- */
 
-static void give_up(struct road *r, struct out *o, enum delivery_state state,
+static void give_up(struct road *r, struct delivery_job *j, enum delivery_state state,
                     const struct send_result *result)
 {
-        bool moves = o->d.turn > 0 && o->d.kind == DELIVER_THREAD;
+        bool leaves_thread = j->d.turn > 0 && j->d.kind == DELIVER_THREAD;
         struct settlement *m;
 
-        /*
-         * a piece of a draft is no dead letter: the answer comes whole at the end; nor is a thread
-         * without which the answer arrives as well
-         */
-        if ((o->d.class > PACE_APPROVAL || moves) && state == DELIVERY_FAILED)
+        /* not a dead letter: the answer comes whole at the end, or arrives without its thread */
+        if ((j->d.class > PACE_APPROVAL || leaves_thread) && state == DELIVERY_FAILED)
                 state = DELIVERY_EXPIRED;
-        if (!out_is_fleeting(o))
-                log_warn("delivery given up", LOG_I("delivery", o->d.id),
-                         LOG_S("adapter", o->d.adapter), LOG_S("channel", o->d.channel),
-                         LOG_S("state", delivery_state_name(state)), LOG_S("trace", o->d.trace),
+        if (!delivery_is_typing(j))
+                log_warn("delivery given up", LOG_I("delivery", j->d.id),
+                         LOG_S("adapter", j->d.adapter), LOG_S("channel", j->d.channel),
+                         LOG_S("state", delivery_state_name(state)), LOG_S("trace", j->d.trace),
                          LOG_S("why", result->why));
-        m = settlement_new(r, o, state, delivery_state_name(state), result);
-        m->moves = moves;
+        m = settlement_new(r, j, state, delivery_state_name(state), result);
+        m->leaves_thread = leaves_thread;
         settle(m);
 }
 
-/* `at_last`: what it is when all attempts are used up. */
-static void try_again(struct road *r, struct out *o, const struct send_result *result,
-                      enum delivery_state at_last)
+/* finally: the state when all attempts are used up. */
+static void retry(struct road *r, struct delivery_job *j, const struct send_result *result,
+                  enum delivery_state finally)
 {
         bool limited = result->kind == ERR_LIMIT;
         struct settlement *m;
         int64_t wait;
 
-        if (out_is_fleeting(o) || (!limited && o->d.attempt >= r->limits.delivery_attempts)) {
-                give_up(r, o, out_is_fleeting(o) ? DELIVERY_EXPIRED : at_last, result);
+        if (delivery_is_typing(j) || (!limited && j->d.attempt >= r->limits.delivery_attempts)) {
+                give_up(r, j, delivery_is_typing(j) ? DELIVERY_EXPIRED : finally, result);
                 return;
         }
         wait = result->retry_after_ms >= 0
                        ? result->retry_after_ms
-                       : backoff_half_jitter_ms(o->d.attempt > 1 ? (unsigned)o->d.attempt - 1 : 0,
+                       : backoff_half_jitter_ms(j->d.attempt > 1 ? (unsigned)j->d.attempt - 1 : 0,
                                                 r->limits.retry_base_ms, r->limits.retry_cap_ms);
-        m = settlement_new(r, o, DELIVERY_QUEUED, limited ? "limited" : "retry", result);
+        m = settlement_new(r, j, DELIVERY_QUEUED, limited ? "limited" : "retry", result);
         m->due_ms += wait;
         if (limited) {
                 m->attempt_after--;
-                pace_freeze(o->channel->adapter->pace, result->freeze_adapter ? NULL : o->d.channel,
+                pace_freeze(j->queue->adapter->pace, result->freeze_adapter ? NULL : j->d.channel,
                             wait, loop_now_ms(r->loop));
         }
-        o->due_mono = loop_now_ms(r->loop) + wait;
-        log_info("delivery will be tried again", LOG_I("delivery", o->d.id),
-                 LOG_S("adapter", o->d.adapter), LOG_I("attempt", o->d.attempt),
+        j->due_mono = loop_now_ms(r->loop) + wait;
+        log_info("delivery failed; retrying", LOG_I("delivery", j->d.id),
+                 LOG_S("adapter", j->d.adapter), LOG_I("attempt", j->d.attempt),
                  LOG_I("inMs", wait), LOG_S("why", result->why));
         settle(m);
 }
 
-static void decide_unsure(struct road *r, struct out *o, const struct send_result *result)
+static void resolve_unsure(struct road *r, struct delivery_job *j, const struct send_result *result)
 {
-        unsigned can = r->platforms.abilities(r->platforms.adapters, o->d.adapter);
+        unsigned can = r->platforms.abilities(r->platforms.adapters, j->d.adapter);
 
-        if ((can & ADAPTER_IDEMPOTENT) || out_is_repeatable(o)) {
-                try_again(r, o, result, DELIVERY_UNKNOWN);
-        } else if ((can & ADAPTER_READBACK) && !o->reconciling) {
-                o->reconciling = true;
-                timer_start(o->deadline, r->limits.delivery_seconds * 1000);
-                r->platforms.reconcile(r->platforms.adapters, &o->d);
+        if ((can & ADAPTER_IDEMPOTENT) || delivery_is_repeatable(j)) {
+                retry(r, j, result, DELIVERY_UNKNOWN);
+        } else if ((can & ADAPTER_READBACK) && !j->reconciling) {
+                j->reconciling = true;
+                timer_start(j->deadline, r->limits.delivery_seconds * 1000);
+                r->platforms.reconcile(r->platforms.adapters, &j->d);
         } else {
-                give_up(r, o, DELIVERY_UNKNOWN, result);
+                give_up(r, j, DELIVERY_UNKNOWN, result);
         }
 }
 
-/* The draft was deleted under our hands: the answer must still arrive. */
-static bool send_anew(struct road *r, struct out *o, const struct send_result *result)
+void delivery_result_apply(struct road *r, struct delivery_job *j, const struct send_result *result)
 {
         struct settlement *m;
 
-        if (result->kind != ERR_MISSING || o->ref == 0 || o->d.class != PACE_FINAL)
-                return false;
-        m = settlement_new(r, o, DELIVERY_QUEUED, "retry", result);
-        m->anew = true;
-        settle(m);
-        return true;
-}
-
-void settle_result(struct road *r, struct out *o, const struct send_result *result)
-{
         switch (result->outcome) {
         case SEND_DONE:
-                settle(settlement_new(r, o, DELIVERY_SENT, NULL, result));
+                settle(settlement_new(r, j, DELIVERY_SENT, NULL, result));
                 break;
         case SEND_RETRY:
-                try_again(r, o, result, DELIVERY_FAILED);
+                retry(r, j, result, DELIVERY_FAILED);
                 break;
         case SEND_REJECTED:
-                if (!send_anew(r, o, result))
-                        give_up(r, o, DELIVERY_FAILED, result);
+                /* a final answer whose draft was deleted is sent as a new message */
+                if (result->kind != ERR_MISSING || j->edits == 0 || j->d.class != PACE_FINAL) {
+                        give_up(r, j, DELIVERY_FAILED, result);
+                        break;
+                }
+                m = settlement_new(r, j, DELIVERY_QUEUED, "retry", result);
+                m->becomes_send = true;
+                settle(m);
                 break;
         case SEND_UNSURE:
-                decide_unsure(r, o, result);
+                resolve_unsure(r, j, result);
                 break;
         }
 }
 
-void settle_expired(struct road *r, struct out *o, const char *why)
+void delivery_result_expire(struct road *r, struct delivery_job *j, const char *why)
 {
         struct send_result result = { .kind = ERR_TIMEOUT, .why = why };
 
-        give_up(r, o, DELIVERY_EXPIRED, &result);
+        give_up(r, j, DELIVERY_EXPIRED, &result);
 }
 
-void settle_unknown(struct road *r, struct out *o, const char *why)
+void delivery_result_unknown(struct road *r, struct delivery_job *j, const char *why)
 {
         struct send_result result = { .kind = ERR_INTERNAL, .why = why };
 
-        give_up(r, o, DELIVERY_UNKNOWN, &result);
+        give_up(r, j, DELIVERY_UNKNOWN, &result);
 }
 
-/* It may have arrived in an earlier life: the row must go on saying so. */
-static void leave_unsure(struct road *r, struct out *o)
-{
-        o->state = OUT_QUEUED;
-        r->sending_count--;
-        road_check_drained(r);
-}
-
-void settle_unclaim(struct road *r, struct out *o)
+void delivery_result_unclaim(struct road *r, struct delivery_job *j)
 {
         struct send_result result = { 0 };
         struct settlement *m;
 
-        if (o->unsure) {
-                leave_unsure(r, o);
+        if (j->unconfirmed) { /* it may have arrived: its row must go on saying so */
+                delivery_enter(j, JOB_QUEUED);
+                r->outbox.sending--;
+                road_check_drained(r);
                 return;
         }
-        m = settlement_new(r, o, DELIVERY_QUEUED, NULL, &result);
+        m = settlement_new(r, j, DELIVERY_QUEUED, NULL, &result);
         m->attempt_after--;
         settle(m);
 }
@@ -374,11 +318,10 @@ void settle_unclaim(struct road *r, struct out *o)
 void delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result)
 {
-        char key[TURN_KEY_SIZE];
-        struct out *o = map_get(&r->outs, road_key("dlv", delivery, key));
+        struct delivery_job *j = outbox_find(r, delivery);
 
-        if (!o || o->d.fence != fence || o->state != OUT_SENDING)
+        if (!j || j->d.fence != fence || j->phase != JOB_SENDING)
                 return;
         fault_point("outbox.answered");
-        settle_result(r, o, result);
+        delivery_result_apply(r, j, result);
 }

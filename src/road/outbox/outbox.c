@@ -1,15 +1,8 @@
 /*
- * outbox: deliveries on their way to the platforms.
+ * outbox: queues of deliveries and when the first of each is sent.
  *
- *     QUEUED ── claim committed ──► SENDING ── adapter answers ──► SETTLING ── outcome committed
- *     ──► gone, or QUEUED again
- *
- * A channel's deliveries go one after the other; the adapter's budget (pace) decides when. The
- * claim is stored before the adapter is asked, so that after a crash a row in state sending means:
- * it may have arrived. An answer that may leave at once is claimed by the transaction that makes
- * its row: a commit less on the way of most messages.
+ * Deliveries of a channel go one after the other; the adapter's rate budget (pace) decides when.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,15 +10,22 @@
 #include "base/fault.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "road/outbox/delivery_job.h"
 #include "road/road_private.h"
+#include "road/turn/turn.h"
 
-/* a typing sign that takes longer must not hold up the answer behind it */
-#define TYPING_SECONDS 5
-#define EDIT_LOOK_BACK 32 /* how far from the end of a queue an edit to replace is looked for */
+#define TYPING_SECONDS 5  /* a slow typing sign must not hold up the answer behind it */
+#define EDIT_LOOK_BACK 32 /* how far from the end of a queue an edit is looked for */
 
-/* ---- adapters and channels ---- */
+void outbox_init(struct outbox *o)
+{
+        map_init(&o->adapters);
+        map_init(&o->jobs);
+}
 
-static void set_limits(struct road *r, struct out_adapter *a)
+/* ---- adapters and queues ---- */
+
+static void update_limits(struct road *r, struct outbox_adapter *a)
 {
         struct pace_limits limits = { 0 };
 
@@ -33,9 +33,9 @@ static void set_limits(struct road *r, struct out_adapter *a)
         pace_set_limits(a->pace, &limits);
 }
 
-struct out_adapter *outbox_adapter(struct road *r, const char *name)
+struct outbox_adapter *outbox_adapter(struct road *r, const char *name)
 {
-        struct out_adapter *a = map_get(&r->adapters, name);
+        struct outbox_adapter *a = map_get(&r->outbox.adapters, name);
         struct pace_limits none = { 0 };
 
         if (a)
@@ -44,230 +44,267 @@ struct out_adapter *outbox_adapter(struct road *r, const char *name)
         a->road = r;
         a->name = mem_strdup(name);
         a->pace = pace_new(&none);
-        map_init(&a->channels);
+        map_init(&a->queues);
         TAILQ_INIT(&a->held);
-        TAILQ_INIT(&a->crowd);
-        map_put(&r->adapters, name, a);
+        TAILQ_INIT(&a->blocked);
+        map_put(&r->outbox.adapters, name, a);
         if (r->resumed)
-                set_limits(r, a);
+                update_limits(r, a);
         return a;
 }
 
-void outbox_set_all_limits(struct road *r)
+void outbox_update_limits(struct road *r)
 {
         void *a;
 
-        for (size_t i = 0; map_each(&r->adapters, &i, NULL, &a);)
-                set_limits(r, a);
+        for (size_t i = 0; map_each(&r->outbox.adapters, &i, NULL, &a);)
+                update_limits(r, a);
+}
+
+void outbox_sweep(struct road *r)
+{
+        void *a;
+
+        for (size_t i = 0; map_each(&r->outbox.adapters, &i, NULL, &a);)
+                pace_sweep(((struct outbox_adapter *)a)->pace, loop_now_ms(r->loop));
 }
 
 bool outbox_has_room(const struct road *r, const char *adapter)
 {
-        const struct out_adapter *a = map_get(&r->adapters, adapter);
+        const struct outbox_adapter *a = map_get(&r->outbox.adapters, adapter);
 
         return !a || (int64_t)a->stats.open < r->limits.open_deliveries;
 }
 
-static void on_channel_timer(void *arg)
+void outbox_count_journaled(struct road *r, const char *adapter, size_t count, int64_t time_ms)
 {
-        struct out_channel *c = arg;
-
-        outbox_pump(c->adapter->road, c);
+        r->stats.sent += count;
+        outbox_adapter(r, adapter)->stats.last_sent_ms = time_ms;
 }
 
-static char *channel_key(const char *channel, const char *thread)
+static char *queue_key(const struct delivery *d)
 {
-        return mem_printf("%s%s%s", channel, thread ? ROAD_KEY_BREAK : "", thread ? thread : "");
+        return mem_printf("%s%s%s", d->channel, d->thread ? ROAD_KEY_BREAK : "",
+                          d->thread ? d->thread : "");
 }
 
-static struct out_channel *channel_get(struct road *r, struct out_adapter *a,
-                                       const struct delivery *d)
+static struct delivery_queue *queue_find(const struct outbox_adapter *a, const struct delivery *d)
 {
-        char *key = channel_key(d->channel, d->thread);
-        struct out_channel *c = map_get(&a->channels, key);
+        char *key = queue_key(d);
+        struct delivery_queue *q = map_get(&a->queues, key);
 
-        if (c) {
+        free(key);
+        return q;
+}
+
+static void on_queue_timer(void *arg)
+{
+        struct delivery_queue *q = arg;
+
+        outbox_pump(q->adapter->road, q);
+}
+
+static struct delivery_queue *queue_get(struct road *r, struct outbox_adapter *a,
+                                        const struct delivery *d)
+{
+        char *key = queue_key(d);
+        struct delivery_queue *q = map_get(&a->queues, key);
+
+        if (q) {
                 free(key);
-                return c;
+                return q;
         }
-        c = mem_zalloc(sizeof(*c));
-        c->adapter = a;
-        c->key = key;
-        TAILQ_INIT(&c->queue);
-        c->timer = timer_new(r->loop, on_channel_timer, c);
-        map_put(&a->channels, key, c);
-        return c;
+        q = mem_zalloc(sizeof(*q));
+        q->adapter = a;
+        q->key = key;
+        TAILQ_INIT(&q->jobs);
+        q->timer = timer_new(r->loop, on_queue_timer, q);
+        map_put(&a->queues, key, q);
+        return q;
 }
 
-static void channel_free(struct out_channel *c)
+static void queue_free(struct delivery_queue *q)
 {
-        if (c->crowded)
-                TAILQ_REMOVE(&c->adapter->crowd, c, next_crowded);
-        timer_free(c->timer);
-        free(c->key);
-        free(c);
+        if (q->blocked)
+                TAILQ_REMOVE(&q->adapter->blocked, q, next_blocked);
+        timer_free(q->timer);
+        free(q->key);
+        free(q);
 }
 
-void outbox_move_to_channel(struct road *r, struct out *thread)
+void outbox_release(struct road *r)
 {
-        struct out_channel *from = thread->channel, *to = NULL;
-        struct out *o, *next;
+        void *adapter, *queue;
 
-        for (o = TAILQ_FIRST(&from->queue); o; o = next) {
-                next = TAILQ_NEXT(o, next);
-                if (o->d.turn != thread->d.turn || o->state != OUT_QUEUED)
-                        continue;
-                TAILQ_REMOVE(&from->queue, o, next);
-                free((char *)o->d.thread);
-                o->d.thread = NULL;
-                to = o->channel = channel_get(r, from->adapter, &o->d);
-                TAILQ_INSERT_TAIL(&to->queue, o, next);
+        for (size_t i = 0; map_each(&r->outbox.adapters, &i, NULL, &adapter);) {
+                struct outbox_adapter *a = adapter;
+
+                for (size_t k = 0; map_each(&a->queues, &k, NULL, &queue);) {
+                        struct delivery_queue *q = queue;
+                        struct delivery_job *j;
+
+                        while ((j = TAILQ_FIRST(&q->jobs))) {
+                                TAILQ_REMOVE(&q->jobs, j, next);
+                                delivery_free(j);
+                        }
+                        queue_free(q);
+                }
+                map_release(&a->queues);
+                pace_free(a->pace);
+                free(a->name);
+                free(a);
         }
-        if (to)
-                outbox_pump(r, to);
+        map_release(&r->outbox.adapters);
+        map_release(&r->outbox.jobs);
 }
 
-/* ---- sends in doubt ---- */
+/* ---- unconfirmed sends ---- */
 
 /*
- * After a crash a claimed message may have arrived, and some platforms cannot tell. What matters
- * then is how many were claimed, so no more are than are needed to keep the connections busy; the
- * other channels wait for their turn in the order they came.
+ * After a crash a claimed message may have arrived, and some platforms cannot be asked. How many
+ * are claimed at once is therefore limited to what keeps the connections busy; other queues wait in
+ * the order they came.
  */
-static bool leaves_doubt(const struct road *r, const struct out *o)
+static bool is_undecidable(const struct road *r, const struct delivery_job *j)
 {
-        unsigned can = r->platforms.abilities(r->platforms.adapters, o->d.adapter);
+        unsigned can = r->platforms.abilities(r->platforms.adapters, j->d.adapter);
 
-        return !out_is_repeatable(o) && !(can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK));
+        return !delivery_is_repeatable(j) && !(can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK));
 }
 
-/* Files take long by nature: they neither wait here nor let others wait. */
-static bool is_counted(const struct road *r, const struct out *o)
+/* Uploads take long by nature: they neither wait nor make others wait. */
+static bool is_counted(const struct road *r, const struct delivery_job *j)
 {
-        return o->d.kind == DELIVER_SEND && leaves_doubt(r, o);
+        return j->d.kind == DELIVER_SEND && is_undecidable(r, j);
 }
 
-static bool has_room_for_doubt(const struct road *r, const struct out_adapter *a)
+static bool may_claim(const struct road *r, const struct outbox_adapter *a,
+                      const struct delivery_job *j)
 {
-        return a->in_doubt < r->limits.sends_in_doubt;
+        return !is_counted(r, j) || a->unconfirmed < r->limits.unconfirmed_sends;
 }
 
-static void join_crowd(struct out_channel *c)
+void outbox_confirm(struct road *r, struct delivery_job *j)
 {
-        if (c->crowded)
+        struct outbox_adapter *a = j->queue->adapter;
+        struct delivery_queue *q;
+
+        if (!j->counted)
                 return;
-        c->crowded = true;
-        TAILQ_INSERT_TAIL(&c->adapter->crowd, c, next_crowded);
-}
-
-void outbox_decided(struct road *r, struct out *o)
-{
-        struct out_adapter *a = o->channel->adapter;
-        struct out_channel *c;
-
-        if (!o->counted)
-                return;
-        o->counted = false;
-        a->in_doubt--;
-        while (has_room_for_doubt(r, a) && (c = TAILQ_FIRST(&a->crowd))) {
-                TAILQ_REMOVE(&a->crowd, c, next_crowded);
-                c->crowded = false;
-                outbox_pump(r, c);
+        j->counted = false;
+        a->unconfirmed--;
+        while (a->unconfirmed < r->limits.unconfirmed_sends && (q = TAILQ_FIRST(&a->blocked))) {
+                TAILQ_REMOVE(&a->blocked, q, next_blocked);
+                q->blocked = false;
+                outbox_pump(r, q);
         }
 }
 
 /* ---- in and out of memory ---- */
 
-void outbox_leave(struct road *r, struct out *o)
+static void add(struct road *r, struct delivery_job *j)
 {
-        struct out_channel *c = o->channel;
-        struct out_adapter *a = c->adapter;
-        struct out *follower = o->follower;
-        char key[TURN_KEY_SIZE];
+        struct outbox_adapter *a = outbox_adapter(r, j->d.adapter);
+        char key[ROAD_KEY_SIZE];
 
-        o->follower = NULL;
-        outbox_decided(r, o);
-        TAILQ_REMOVE(&c->queue, o, next);
-        map_remove(&r->outs, road_key("dlv", o->d.id, key));
-        r->out_count--;
+        j->queue = queue_get(r, a, &j->d);
+        TAILQ_INSERT_TAIL(&j->queue->jobs, j, next);
+        map_put(&r->outbox.jobs, road_key("dlv", j->d.id, key), j);
+        r->outbox.open++;
+        a->stats.open++;
+}
+
+void outbox_enqueue(struct road *r, struct delivery_job *j)
+{
+        add(r, j);
+        outbox_pump(r, j->queue);
+}
+
+void outbox_enqueue_next(struct road *r, struct delivery_job *j, struct delivery_job **answer)
+{
+        struct delivery_job *leader = *answer;
+
+        if (leader && progress_reaction_follows(j, leader)) {
+                while (leader->follower)
+                        leader = leader->follower;
+                leader->follower = j;
+                return;
+        }
+        if (j->d.turn > 0 && j->d.kind == DELIVER_SEND)
+                *answer = j;
+        outbox_enqueue(r, j);
+}
+
+void outbox_remove(struct road *r, struct delivery_job *j)
+{
+        struct delivery_queue *q = j->queue;
+        struct outbox_adapter *a = q->adapter;
+        struct delivery_job *follower = j->follower;
+        char key[ROAD_KEY_SIZE];
+
+        j->follower = NULL;
+        outbox_confirm(r, j);
+        TAILQ_REMOVE(&q->jobs, j, next);
+        map_remove(&r->outbox.jobs, road_key("dlv", j->d.id, key));
+        r->outbox.open--;
         a->stats.open--;
-        out_free(o);
-        if (TAILQ_EMPTY(&c->queue)) {
-                map_remove(&a->channels, c->key);
-                channel_free(c);
+        delivery_free(j);
+        if (TAILQ_EMPTY(&q->jobs)) {
+                map_remove(&a->queues, q->key);
+                queue_free(q);
         } else {
-                outbox_pump(r, c);
+                outbox_pump(r, q);
         }
         if (follower)
                 outbox_enqueue(r, follower);
         lane_release_held(r, a);
 }
 
-static void enter(struct road *r, struct out *o)
+void outbox_leave_thread(struct road *r, struct delivery_job *thread)
 {
-        struct out_adapter *a = outbox_adapter(r, o->d.adapter);
-        char key[TURN_KEY_SIZE];
+        struct delivery_queue *from = thread->queue, *to = NULL;
+        struct delivery_job *j, *next;
 
-        o->channel = channel_get(r, a, &o->d);
-        TAILQ_INSERT_TAIL(&o->channel->queue, o, next);
-        map_put(&r->outs, road_key("dlv", o->d.id, key), o);
-        r->out_count++;
-        a->stats.open++;
-}
-
-void outbox_enqueue(struct road *r, struct out *o)
-{
-        enter(r, o);
-        outbox_pump(r, o->channel);
-}
-
-static void follow(struct out *leader, struct out *o)
-{
-        while (leader->follower)
-                leader = leader->follower;
-        leader->follower = o;
-}
-
-void outbox_enqueue_next(struct road *r, struct out *o, struct out **answer)
-{
-        if (mark_follows(o, *answer)) {
-                follow(*answer, o);
-                return;
+        for (j = TAILQ_FIRST(&from->jobs); j; j = next) {
+                next = TAILQ_NEXT(j, next);
+                if (j->d.turn != thread->d.turn || j->phase != JOB_QUEUED)
+                        continue;
+                TAILQ_REMOVE(&from->jobs, j, next);
+                j->d.thread = NULL;
+                to = j->queue = queue_get(r, from->adapter, &j->d);
+                TAILQ_INSERT_TAIL(&to->jobs, j, next);
         }
-        if (o->d.turn > 0 && o->d.kind == DELIVER_SEND)
-                *answer = o;
-        outbox_enqueue(r, o);
+        if (to)
+                outbox_pump(r, to);
 }
 
-struct out *outbox_find(const struct road *r, int64_t delivery)
+struct delivery_job *outbox_find(const struct road *r, int64_t delivery)
 {
-        char key[TURN_KEY_SIZE];
+        char key[ROAD_KEY_SIZE];
 
-        return map_get(&r->outs, road_key("dlv", delivery, key));
+        return map_get(&r->outbox.jobs, road_key("dlv", delivery, key));
 }
 
-struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char *channel,
-                                const char *thread, int64_t ref, const char *message_id)
+struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, int64_t edits,
+                                      const char *message_id)
 {
-        struct out_adapter *a = map_get(&r->adapters, adapter);
-        char *key = channel_key(channel, thread);
-        struct out_channel *c = a ? map_get(&a->channels, key) : NULL;
-        struct out *o, *found = NULL;
+        struct outbox_adapter *a = map_get(&r->outbox.adapters, d->adapter);
+        struct delivery_queue *q = a ? queue_find(a, d) : NULL;
+        struct delivery_job *j, *found = NULL;
         struct buf member;
         int looked = 0;
 
-        free(key);
-        if (!c)
+        if (!q)
                 return NULL;
         buf_init(&member, 0);
         if (message_id)
                 jsonw_str(&member, "messageId", message_id);
-        for (o = TAILQ_LAST(&c->queue, out_list); o && !found && looked < EDIT_LOOK_BACK;
-             o = TAILQ_PREV(o, out_list, next), looked++) {
-                if (o->state != OUT_QUEUED || o->d.kind != DELIVER_EDIT)
+        for (j = TAILQ_LAST(&q->jobs, delivery_list); j && !found && looked < EDIT_LOOK_BACK;
+             j = TAILQ_PREV(j, delivery_list, next), looked++) {
+                if (j->phase != JOB_QUEUED || j->d.kind != DELIVER_EDIT)
                         continue;
-                if (message_id ? strstr(o->d.payload, member.data) != NULL : o->ref == ref)
-                        found = o;
+                if (message_id ? strstr(j->d.payload, member.data) != NULL : j->edits == edits)
+                        found = j;
         }
         buf_release(&member);
         return found;
@@ -275,72 +312,60 @@ struct out *outbox_waiting_edit(struct road *r, const char *adapter, const char 
 
 /* ---- claiming and sending ---- */
 
-struct claim {
+struct delivery_claim {
         struct road *road;
-        struct out *out;
+        struct delivery_job *job;
         int64_t old_fence;
-        bool lost;
-        bool anew;    /* the draft it edits never became a message: this is a new one */
-        char *target; /* where the draft is that this edits */
-        /* a sign that all went well reads like this if it did not; NULL: it is none */
-        char *cross;
-        bool crossed; /* it did not */
+        char *failed_payload; /* of a ✅ whose answer did not arrive; NULL: it is none */
+        /* results */
+        bool lost;         /* the row was claimed elsewhere */
+        bool becomes_send; /* the draft it edits never became a message */
+        bool answer_lost;  /* failed_payload is stored */
+        char *target;      /* the message it edits */
 };
 
-/* An edit of a draft goes to the message the draft became. */
-static int find_draft(struct store_tx *tx, struct claim *c, struct error *err)
+static int write_claim(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s;
+        struct delivery_claim *c = arg;
+        const struct delivery_job *j = c->job;
+        struct delivery_row row = { .id = j->d.id,
+                                    .attempt = j->d.attempt,
+                                    .fence = j->d.fence,
+                                    .owner = c->road->owner,
+                                    .lease_ms = j->lease_ms,
+                                    .kind = j->d.kind,
+                                    .edits = j->edits };
         int rc;
 
         free(c->target);
         c->target = NULL;
-        c->anew = false;
-        if (c->out->ref == 0)
-                return 0;
-        s = store_prepare(tx,
-                          "SELECT platform_id FROM deliveries WHERE id = ?1 AND state = 'sent'");
-        store_bind_int(s, 1, c->out->ref);
-        rc = store_step(s, err);
-        if (rc == 1) {
-                c->target = mem_strdup(store_col_text(s, 0));
-                store_reset(s);
+        c->becomes_send = c->answer_lost = false;
+        if (j->edits > 0) {
+                if (delivery_row_platform_id(tx, j->edits, &c->target, err) < 0)
+                        return -1;
+                c->becomes_send = !c->target && j->d.class == PACE_FINAL;
         }
-        c->anew = !c->target && c->out->d.class == PACE_FINAL;
+        if (c->becomes_send) {
+                row.kind = DELIVER_SEND;
+                row.edits = 0;
+        }
+        if (c->failed_payload) {
+                int64_t lost;
+
+                if (delivery_row_count_lost(tx, j->d.turn, PACE_FINAL, &lost, err) < 0)
+                        return -1;
+                c->answer_lost = lost > 0;
+                if (lost > 0 && delivery_row_set_payload(tx, j->d.id, c->failed_payload, err) < 0)
+                        return -1;
+        }
+        rc = delivery_row_claim(tx, &row, c->old_fence, err);
+        c->lost = rc == 0;
         return rc < 0 ? -1 : 0;
-}
-
-static int write_claim(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct claim *c = arg;
-        struct store_stmt *s;
-
-        if (find_draft(tx, c, err) < 0)
-                return -1;
-        c->crossed = false;
-        if (c->cross && mark_cross_out(tx, c->out, c->cross, &c->crossed, err) < 0)
-                return -1;
-        s = store_prepare(
-                tx, "UPDATE deliveries SET state = 'sending', attempt = ?2, fence = ?3, owner = ?4,"
-                    " lease_ms = ?5, kind = CASE ?7 WHEN 1 THEN 'send' ELSE kind END,"
-                    " edits = CASE ?7 WHEN 1 THEN 0 ELSE edits END"
-                    " WHERE id = ?1 AND fence = ?6 AND state IN ('queued', 'sending')");
-        store_bind_int(s, 1, c->out->d.id);
-        store_bind_int(s, 2, c->out->d.attempt);
-        store_bind_int(s, 3, c->out->d.fence);
-        store_bind_text(s, 4, c->road->owner);
-        store_bind_int(s, 5, c->out->lease_ms);
-        store_bind_int(s, 6, c->old_fence);
-        store_bind_int(s, 7, c->anew ? 1 : 0);
-        if (store_run(s, err) < 0)
-                return -1;
-        c->lost = store_changes(tx) == 0;
-        return 0;
 }
 
 static void on_deadline(void *arg)
 {
-        struct out *o = arg;
+        struct delivery_job *j = arg;
         struct send_result result = {
                 .outcome = SEND_UNSURE,
                 .kind = ERR_TIMEOUT,
@@ -348,185 +373,167 @@ static void on_deadline(void *arg)
                 .retry_after_ms = -1
         };
 
-        settle_result(o->channel->adapter->road, o, &result);
+        delivery_result_apply(j->queue->adapter->road, j, &result);
 }
 
-static void hand_over(struct road *r, struct out *o)
+/* The claim is stored: hand it to the adapter. */
+static void send_claimed(struct road *r, struct delivery_job *j)
 {
-        int64_t seconds = out_is_fleeting(o) && r->limits.delivery_seconds > TYPING_SECONDS
-                                  ? TYPING_SECONDS
-                                  : r->limits.delivery_seconds;
+        int64_t seconds = r->limits.delivery_seconds;
 
-        o->deadline = timer_new(r->loop, on_deadline, o);
-        timer_start(o->deadline, seconds * 1000);
-        if (o->unsure && !out_is_repeatable(o) &&
-            (r->platforms.abilities(r->platforms.adapters, o->d.adapter) & ADAPTER_READBACK)) {
-                o->reconciling = true;
-                r->platforms.reconcile(r->platforms.adapters, &o->d);
+        delivery_enter(j, JOB_SENDING);
+        if (r->draining) {
+                delivery_result_unclaim(r, j); /* nobody would be there for the answer */
+                return;
+        }
+        if (j->edits > 0 && !j->d.target) {
+                delivery_result_expire(r, j, "the message it changes was never sent");
+                return;
+        }
+        if (delivery_is_typing(j) && seconds > TYPING_SECONDS)
+                seconds = TYPING_SECONDS;
+        j->deadline = timer_new(r->loop, on_deadline, j);
+        timer_start(j->deadline, seconds * 1000);
+        if (j->unconfirmed && !delivery_is_repeatable(j) &&
+            (r->platforms.abilities(r->platforms.adapters, j->d.adapter) & ADAPTER_READBACK)) {
+                j->reconciling = true;
+                r->platforms.reconcile(r->platforms.adapters, &j->d);
         } else {
-                r->platforms.send(r->platforms.adapters, &o->d);
+                r->platforms.send(r->platforms.adapters, &j->d);
         }
 }
 
-/* Its row says so: the adapter may be asked. */
-static void is_claimed(struct road *r, struct out *o)
+/* Another process has it, or its row was never stored. */
+static void drop_claimed(struct road *r, struct delivery_job *j)
 {
-        o->state = OUT_SENDING;
-        if (r->draining)
-                settle_unclaim(r, o); /* nobody would be there for the answer */
-        else if (o->ref > 0 && !o->d.target)
-                settle_expired(r, o, "the message it changes was never sent");
-        else
-                hand_over(r, o);
-}
-
-/* Somebody else has it, or its row was never made. */
-static void is_lost(struct road *r, struct out *o)
-{
-        r->sending_count--;
-        outbox_leave(r, o);
+        r->outbox.sending--;
+        outbox_remove(r, j);
         road_check_drained(r);
 }
 
 static void on_claimed(void *arg)
 {
-        struct claim *c = arg;
+        struct delivery_claim *c = arg;
         struct road *r = c->road;
-        struct out *o = c->out;
+        struct delivery_job *j = c->job;
         bool lost = c->lost;
 
         fault_point("outbox.claimed");
-        if (c->anew)
-                out_becomes_send(o);
-        free((char *)o->d.target);
-        o->d.target = c->target;
-        if (c->crossed)
-                out_set_payload(o, c->cross);
-        free(c->cross);
+        if (c->becomes_send)
+                delivery_become_send(j);
+        delivery_set_target(j, c->target);
+        if (c->answer_lost)
+                delivery_set_payload(j, c->failed_payload);
+        free(c->failed_payload);
         free(c);
         if (lost)
-                is_lost(r, o);
+                drop_claimed(r, j);
         else
-                is_claimed(r, o);
+                send_claimed(r, j);
 }
 
-/* What changes in memory when a claim is on its way to the disk. */
-static void take_up(struct road *r, struct out *o)
+/* What changes in memory while a claim is being stored. */
+static void begin_claim(struct road *r, struct delivery_job *j)
 {
-        o->d.fence++;
-        o->d.attempt++;
-        o->lease_ms = clock_wall_ms() + r->limits.delivery_seconds * 1000;
-        o->state = OUT_CLAIMING;
-        o->counted = is_counted(r, o);
-        o->channel->adapter->in_doubt += o->counted;
-        r->sending_count++;
+        j->d.fence++;
+        j->d.attempt++;
+        j->lease_ms = clock_wall_ms() + r->limits.delivery_seconds * 1000;
+        delivery_enter(j, JOB_CLAIMING);
+        j->counted = is_counted(r, j);
+        j->queue->adapter->unconfirmed += j->counted;
+        r->outbox.sending++;
 }
 
-static void claim(struct road *r, struct out *o)
+static void claim(struct road *r, struct delivery_job *j)
 {
-        struct claim *c = mem_zalloc(sizeof(*c));
+        struct delivery_claim *c = mem_zalloc(sizeof(*c));
 
         c->road = r;
-        c->out = o;
-        c->old_fence = o->d.fence;
-        c->cross = mark_cross(o);
-        take_up(r, o);
+        c->job = j;
+        c->old_fence = j->d.fence;
+        c->failed_payload = progress_reaction_failed_payload(j);
+        begin_claim(r, j);
         fault_point("outbox.before_claim");
         road_write(r, "delivery claim", write_claim, on_claimed, c);
 }
 
-/*
- * A row of an earlier life that may have arrived, on a platform that can neither repeat nor look.
- */
-static bool is_undecidable(const struct road *r, const struct out *o)
-{
-        return o->unsure && leaves_doubt(r, o);
-}
-
-/* Milliseconds until the budget lets it go; 0: now, and it is counted. */
-static int64_t wait_for_budget(struct road *r, struct out_adapter *a, const struct out *o)
+/* Milliseconds until the delivery may go. 0: now, and the budget is spent. */
+static int64_t take_budget(struct road *r, struct outbox_adapter *a, const struct delivery_job *j)
 {
         int64_t now = loop_now_ms(r->loop);
-        bool group = r->platforms.channel_is_group(r->platforms.adapters, a->name, o->d.channel);
+        bool group = r->platforms.channel_is_group(r->platforms.adapters, a->name, j->d.channel);
 
-        if (o->due_mono > now)
-                return o->due_mono - now;
-        return pace_take(a->pace, o->d.channel, group, o->d.class, now);
+        if (j->due_mono > now)
+                return j->due_mono - now;
+        return pace_take(a->pace, j->d.channel, group, j->d.class, now);
 }
 
-void outbox_pump(struct road *r, struct out_channel *c)
+void outbox_pump(struct road *r, struct delivery_queue *q)
 {
-        struct out *o = TAILQ_FIRST(&c->queue);
+        struct delivery_job *j = TAILQ_FIRST(&q->jobs);
         int64_t wait;
 
-        if (!o || o->state != OUT_QUEUED || r->draining || !r->resumed)
+        if (!j || j->phase != JOB_QUEUED || r->draining || !r->resumed)
                 return;
-        if (!o->unsure && o->expires_ms > 0 && clock_boot_ms() > o->expires_boot) {
-                settle_expired(r, o,
-                               "it waited longer than it was worth (limits.deliveryExpirySeconds)");
+        if (!j->unconfirmed && j->expires_ms > 0 && clock_boot_ms() > j->expires_boot) {
+                delivery_result_expire(
+                        r, j, "it waited longer than it was worth (limits.deliveryExpirySeconds)");
                 return;
         }
-        if (!r->platforms.ready(r->platforms.adapters, c->adapter->name))
+        if (!r->platforms.ready(r->platforms.adapters, q->adapter->name))
                 return;
-        if (is_undecidable(r, o)) {
-                settle_unknown(
-                        r, o,
+        if (j->unconfirmed && is_undecidable(r, j)) {
+                delivery_result_unknown(
+                        r, j,
                         "the process ended while this was being sent; it may have arrived, and "
                         "the platform offers no way to find out");
                 return;
         }
-        if (is_counted(r, o) && !has_room_for_doubt(r, c->adapter)) {
-                join_crowd(c);
+        if (!may_claim(r, q->adapter, j)) {
+                if (!q->blocked)
+                        TAILQ_INSERT_TAIL(&q->adapter->blocked, q, next_blocked);
+                q->blocked = true;
                 return;
         }
-        wait = wait_for_budget(r, c->adapter, o);
+        wait = take_budget(r, q->adapter, j);
         if (wait <= 0)
-                claim(r, o);
-        else if (out_is_fleeting(o))
-                settle_expired(r, o, "no room in the budget for it now");
+                claim(r, j);
+        else if (delivery_is_typing(j))
+                delivery_result_expire(r, j, "no room in the budget for it now");
         else
-                timer_start(c->timer, wait);
+                timer_start(q->timer, wait);
 }
 
-static bool is_first_in_channel(const struct out_adapter *a, const struct out *o)
+bool outbox_claim_new(struct road *r, struct delivery_job *j)
 {
-        char *key = channel_key(o->d.channel, o->d.thread);
-        bool first = !map_get(&a->channels, key);
+        struct outbox_adapter *a = outbox_adapter(r, j->d.adapter);
 
-        free(key);
-        return first;
-}
-
-bool outbox_claim_with_row(struct road *r, struct out *o)
-{
-        struct out_adapter *a = outbox_adapter(r, o->d.adapter);
-
-        if (!r->resumed || r->draining || o->ref > 0 || !is_first_in_channel(a, o) ||
-            !r->platforms.ready(r->platforms.adapters, a->name) ||
-            (is_counted(r, o) && !has_room_for_doubt(r, a)) || wait_for_budget(r, a, o) > 0)
+        if (!r->resumed || r->draining || j->edits > 0 || queue_find(a, &j->d) ||
+            !r->platforms.ready(r->platforms.adapters, a->name) || !may_claim(r, a, j) ||
+            take_budget(r, a, j) > 0)
                 return false;
-        enter(r, o);
-        take_up(r, o);
+        add(r, j);
+        begin_claim(r, j);
         return true;
 }
 
-void outbox_row_stored(struct road *r, struct out *o, bool stored)
+void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
 {
         if (stored)
-                is_claimed(r, o);
+                send_claimed(r, j);
         else
-                is_lost(r, o);
+                drop_claimed(r, j);
 }
 
-static void pump_adapter(struct road *r, struct out_adapter *a)
+static void pump_adapter(struct road *r, struct outbox_adapter *a)
 {
-        void *channel;
-        struct out_channel **all = mem_array(a->channels.count + 1, sizeof(*all));
+        struct delivery_queue **all = mem_array(a->queues.count + 1, sizeof(*all));
         size_t n = 0;
+        void *queue;
 
-        /* pumping changes the map: look at a copy */
-        for (size_t i = 0; map_each(&a->channels, &i, NULL, &channel);)
-                all[n++] = channel;
+        /* pumping changes the map: walk over a copy */
+        for (size_t i = 0; map_each(&a->queues, &i, NULL, &queue);)
+                all[n++] = queue;
         for (size_t i = 0; i < n; i++)
                 outbox_pump(r, all[i]);
         free(all);
@@ -534,11 +541,11 @@ static void pump_adapter(struct road *r, struct out_adapter *a)
 
 void outbox_wake(struct road *r, const char *adapter)
 {
-        struct out_adapter *a = map_get(&r->adapters, adapter);
+        struct outbox_adapter *a = map_get(&r->outbox.adapters, adapter);
 
         if (!a)
                 return;
-        set_limits(r, a);
+        update_limits(r, a);
         pump_adapter(r, a);
 }
 
@@ -546,34 +553,8 @@ void outbox_pump_all(struct road *r)
 {
         void *a;
 
-        for (size_t i = 0; map_each(&r->adapters, &i, NULL, &a);)
+        for (size_t i = 0; map_each(&r->outbox.adapters, &i, NULL, &a);)
                 pump_adapter(r, a);
-}
-
-void outbox_release(struct road *r)
-{
-        void *adapter, *channel;
-
-        for (size_t i = 0; map_each(&r->adapters, &i, NULL, &adapter);) {
-                struct out_adapter *a = adapter;
-
-                for (size_t j = 0; map_each(&a->channels, &j, NULL, &channel);) {
-                        struct out_channel *c = channel;
-                        struct out *o;
-
-                        while ((o = TAILQ_FIRST(&c->queue))) {
-                                TAILQ_REMOVE(&c->queue, o, next);
-                                out_free(o);
-                        }
-                        channel_free(c);
-                }
-                map_release(&a->channels);
-                pace_free(a->pace);
-                free(a->name);
-                free(a);
-        }
-        map_release(&r->adapters);
-        map_release(&r->outs);
 }
 
 void rendered_release(struct rendered *r)

@@ -1,122 +1,127 @@
 /*
- * recall: what an agent that reads along is shown: the last messages of the channel, fresh from the
- * platform.
+ * channel_history: the latest messages of a channel, fetched from the platform for an agent that
+ * reads along.
  *
- * An adapter that does not answer must not keep the channel waiting for ever, and one that answers
- * late finds nobody.
+ * An adapter that does not answer must not block the channel, and one that answers late finds no
+ * turn.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "road/road_private.h"
+#include "road/turn/turn.h"
 
-#define RECALL_SECONDS 30
+#define FETCH_SECONDS 30
 
-struct recalling {
-        struct turn *turn; /* NULL: nobody waits any more */
+struct history_fetch {
+        struct turn *turn; /* NULL: no longer wanted */
         struct timer *timer;
 };
 
-void recall_forget(struct turn *t)
+/* The adapter's answer frees the fetch. */
+void channel_history_forget(struct turn *t)
 {
-        struct recalling *w = t->recalling;
+        struct history_fetch *f = t->progress.fetch;
 
-        if (!w)
+        if (!f)
                 return;
-        timer_free(w->timer);
-        w->timer = NULL;
-        w->turn = NULL; /* freed by the answer */
-        t->recalling = NULL;
+        timer_free(f->timer);
+        f->timer = NULL;
+        f->turn = NULL;
+        t->progress.fetch = NULL;
 }
 
 /* Nothing is posted: the next message is another chance. */
 static void fail(struct turn *t, enum error_kind kind, const char *why)
 {
-        char *error = mem_printf("cannot read what was said in the channel: %s", why);
-        struct turn_reply reply = { .kind = kind, .error = error };
+        char *error;
 
-        if (t->cancel_why)
-                turn_hand_over(t); /* where it is cancelled */
-        else
-                turn_end(t, &reply);
+        if (t->cancel.why) {
+                turn_prepare_next(t); /* which ends it */
+                return;
+        }
+        error = mem_printf("cannot read what was said in the channel: %s", why);
+        turn_end(t, &(struct turn_reply){ .kind = kind, .error = error });
         free(error);
 }
 
-static void on_late(void *arg)
+static void on_timeout(void *arg)
 {
-        struct recalling *w = arg;
-        struct turn *t = w->turn;
+        struct turn *t = ((struct history_fetch *)arg)->turn;
 
-        recall_forget(t);
+        channel_history_forget(t);
         fail(t, ERR_TIMEOUT, "the platform gave no answer in time");
 }
 
-/* What the turn is about stands in its inputs already. */
-static bool is_input(const struct turn *t, const struct channel_message *line)
+static bool is_input(const struct turn *t, const struct channel_message *m)
 {
-        for (unsigned i = 0; line->id && i < t->input_count; i++) {
-                if (t->inputs[i]->id && strcmp(t->inputs[i]->id, line->id) == 0)
+        for (unsigned i = 0; m->id && i < t->run.input_count; i++) {
+                if (t->inputs[i]->id && strcmp(t->inputs[i]->id, m->id) == 0)
                         return true;
         }
         return false;
 }
 
-static void keep_lines(struct turn *t, const struct channel_message *lines, size_t count)
+static void on_fetched(void *arg, const struct channel_message *messages, size_t count,
+                       const struct error *err)
 {
-        struct transcript_line *kept = arena_alloc(&t->arena, (count + 1) * sizeof(*kept));
-        const char *platform = t->inputs[0]->platform ? t->inputs[0]->platform : t->adapter;
+        struct history_fetch *f = arg;
+        struct turn *t = f->turn;
+        struct transcript_line *lines;
+        const char *platform;
         unsigned n = 0;
 
-        for (size_t i = 0; i < count; i++) {
-                const struct channel_message *l = &lines[i];
-
-                if (!l->text || l->text[0] == '\0' || is_input(t, l))
-                        continue;
-                kept[n++] = (struct transcript_line){
-                        .role = l->is_own ? "assistant" : "user",
-                        .name = l->sender_id
-                                        ? arena_printf(&t->arena, "%s:%s", platform, l->sender_id)
-                                        : NULL,
-                        .display = arena_strdup(&t->arena, l->sender_name),
-                        .text = arena_strdup(&t->arena, l->text),
-                        .time_ms = l->time_ms,
-                };
-        }
-        t->run.history = kept;
-        t->run.history_count = n;
-}
-
-static void on_recalled(void *arg, const struct channel_message *lines, size_t count,
-                        const struct error *err)
-{
-        struct recalling *w = arg;
-        struct turn *t = w->turn;
-
         if (t)
-                recall_forget(t);
-        free(w);
+                channel_history_forget(t);
+        free(f);
         if (!t)
                 return;
         if (err) {
                 fail(t, err->kind, err->text);
                 return;
         }
-        keep_lines(t, lines, count);
-        turn_hand_over(t);
+        platform = t->inputs[0]->platform ? t->inputs[0]->platform : t->run.adapter;
+        lines = arena_alloc(&t->arena, (count + 1) * sizeof(*lines));
+        for (size_t i = 0; i < count; i++) {
+                const struct channel_message *m = &messages[i];
+
+                if (!m->text || m->text[0] == '\0' || is_input(t, m))
+                        continue;
+                lines[n++] = (struct transcript_line){
+                        .role = m->is_own ? "assistant" : "user",
+                        .name = m->sender_id
+                                        ? arena_printf(&t->arena, "%s:%s", platform, m->sender_id)
+                                        : NULL,
+                        .display = arena_strdup(&t->arena, m->sender_name),
+                        .text = arena_strdup(&t->arena, m->text),
+                        .time_ms = m->time_ms,
+                };
+        }
+        t->run.history = lines;
+        t->run.history_count = n;
+        turn_prepare_next(t);
 }
 
-void recall_begin(struct turn *t, unsigned limit)
+bool channel_history_begin(struct turn *t)
 {
         struct road *r = t->road;
-        struct recalling *w = mem_zalloc(sizeof(*w));
-        int64_t seconds =
-                r->limits.turn_seconds < RECALL_SECONDS ? r->limits.turn_seconds : RECALL_SECONDS;
+        int64_t seconds = r->limits.turn_seconds;
+        struct history_fetch *f;
 
-        w->turn = t;
-        w->timer = timer_new(r->loop, on_late, w);
-        timer_start(w->timer, seconds * 1000);
-        t->recalling = w;
-        r->platforms.channel_history(r->platforms.adapters, t->adapter, t->channel, t->thread,
-                                     limit, on_recalled, w);
+        /* where the platform cannot be asked, the transcript has what the bot has seen */
+        if (t->policy.mode != MODE_AMBIENT || t->policy.channel_messages <= 0 ||
+            !r->platforms.channel_history ||
+            !(r->platforms.abilities(r->platforms.adapters, t->run.adapter) &
+              ADAPTER_CHANNEL_HISTORY))
+                return false;
+        f = mem_zalloc(sizeof(*f));
+        f->turn = t;
+        f->timer = timer_new(r->loop, on_timeout, f);
+        timer_start(f->timer, (seconds < FETCH_SECONDS ? seconds : FETCH_SECONDS) * 1000);
+        t->progress.fetch = f;
+        r->platforms.channel_history(r->platforms.adapters, t->run.adapter, t->run.channel,
+                                     t->run.thread, (unsigned)t->policy.channel_messages,
+                                     on_fetched, f);
+        return true;
 }

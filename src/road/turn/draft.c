@@ -2,34 +2,33 @@
  * draft: what people see while a turn runs.
  *
  * Typing is shown from a moment after the start until the answer. Where the platform can edit, a
- * growing answer is one message: the first piece is sent as a draft, later pieces edit it, and the
- * turn's final text is an edit of the same message, written in the turn's last transaction. Quick
- * answers never get that far: they are simply sent.
+ * growing answer is one message: its first piece is sent, later pieces edit it, and the final text
+ * is an edit as well, stored with the turn's end. Quick answers get no draft: they are simply sent.
  *
- * The draft's delivery number is stored with the turn, so a turn that is run again after a crash
- * goes on in the same message.
+ * The turn's row has the draft's delivery, so a turn that runs again after a crash continues the
+ * same message.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/road_private.h"
+#include "road/turn/turn.h"
 
 #define TYPING_AFTER_MS 400
 #define TYPING_EVERY_MS 4500
 #define TYPING_LIFE_MS  5000
 #define FIRST_AFTER_MS  800 /* from the first piece to the draft */
 #define EDIT_EVERY_MS   1200
-#define TEXT_MAX        65536 /* what is longer is not a preview any more */
+#define TEXT_MAX        65536 /* longer answers are not previewed further */
 
 struct draft {
         struct turn *turn;
         struct buf text;
         struct timer *typing, *show;
         bool changed; /* since it was last shown */
-        bool hushed;  /* it may still be silence: nothing is shown before it is not */
+        bool muted;   /* it may still become "no reply": show nothing */
 };
 
 void draft_free(struct draft *d)
@@ -42,149 +41,154 @@ void draft_free(struct draft *d)
         free(d);
 }
 
+void draft_end(struct turn *t)
+{
+        draft_free(t->display.draft);
+        t->display.draft = NULL;
+}
+
 /* ---- typing ---- */
 
-static void on_typing_put(void *arg, const struct outbox_receipt *receipt)
+static void on_typing_submitted(void *arg, const struct outbox_receipt *receipt)
 {
         (void)arg;
-        (void)receipt; /* nobody misses a typing sign that could not be stored */
+        (void)receipt; /* a typing sign that could not be stored is not missed */
 }
 
 static void on_typing(void *arg)
 {
         struct draft *d = arg;
         struct turn *t = d->turn;
+        struct road *r = t->road;
         struct outgoing out = {
-                .adapter = t->adapter,
-                .channel = t->channel,
-                .thread = t->thread,
+                .adapter = t->run.adapter,
+                .channel = t->run.channel,
+                .thread = t->run.thread,
                 .kind = DELIVER_TYPE,
                 .trace = t->trace,
                 .class = PACE_TYPING,
                 .expires_ms = clock_wall_ms() + TYPING_LIFE_MS,
         };
 
-        if (t->road->platforms.ready(t->road->platforms.adapters, t->adapter))
-                outbox_submit(t->road, &out, on_typing_put, NULL);
+        if (r->platforms.ready(r->platforms.adapters, t->run.adapter))
+                outbox_submit(r, &out, on_typing_submitted, NULL);
         timer_start(d->typing, TYPING_EVERY_MS);
 }
 
 /* ---- showing the text ---- */
 
-struct showing {
-        struct road *road;
+struct draft_write {
         struct turn *turn;
         bool first;       /* the draft itself, not an edit of it */
-        int64_t replaces; /* a waiting edit takes the new text instead, if it still waits */
-        bool replaced;    /* it did */
-        struct out *out;
+        int64_t replaces; /* a queued edit that takes the new text, if it is still queued */
+        bool replaced;    /* result */
+        struct delivery_job *job;
         struct bus_batch batch;
 };
 
-static int write_showing(struct store_tx *tx, void *arg, struct error *err)
+static int write_draft(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct showing *w = arg;
-        struct store_stmt *s;
-        int rc;
+        struct draft_write *w = arg;
+        int rc = 0;
 
         bus_batch_reset(&w->batch);
-        rc = w->replaces ? out_replace_payload(tx, w->replaces, w->out->d.payload, err) : 0;
+        if (w->replaces > 0)
+                rc = delivery_row_replace_payload(tx, w->replaces, w->job->d.payload, err);
         w->replaced = rc == 1;
         if (rc != 0)
                 return rc < 0 ? -1 : 0;
-        if (out_store(tx, &w->batch, w->out, false, NULL, err) < 0)
+        if (delivery_store(tx, &w->batch, w->job, err) < 0)
                 return -1;
-        if (!w->first)
-                return 0;
-        s = store_prepare(tx, "UPDATE turns SET draft = ?2 WHERE id = ?1");
-        store_bind_int(s, 1, w->turn->run.id);
-        store_bind_int(s, 2, w->out->d.id);
-        return store_run(s, err);
+        return w->first ? turn_row_set_draft(tx, w->turn->run.id, w->job->d.id, err) : 0;
 }
 
-static void on_shown(void *arg)
+static void on_stored(void *arg)
 {
-        struct showing *w = arg;
+        struct draft_write *w = arg;
         struct turn *t = w->turn;
-        struct out *waiting = w->replaced ? outbox_find(w->road, w->replaces) : NULL;
+        struct delivery_job *edit = w->replaced ? outbox_find(t->road, w->replaces) : NULL;
 
-        /* its claim, if there is one, is stored after this write: what is sent is what is stored */
-        if (waiting)
-                out_set_payload(waiting, w->out->d.payload);
+        /* a claim would be stored after this write, so what is sent is what is stored */
+        if (edit)
+                delivery_set_payload(edit, w->job->d.payload);
         if (w->replaced)
-                out_free(w->out);
+                delivery_free(w->job);
         else
-                outbox_enqueue(w->road, w->out);
+                outbox_enqueue(t->road, w->job);
         bus_batch_release(&w->batch);
         free(w);
-        t->showing--;
-        turn_end_held(t);
+        t->display.writes--;
+        turn_end_resume(t);
 }
 
-/*
- * The text so far as the platform would show it; NULL when there is nothing to show. Yours to free.
- */
-static char *preview(struct draft *d)
+/* The text so far as the platform shows it, as a delivery without a number; NULL: nothing. */
+static struct delivery_job *make_preview(struct draft *d)
 {
-        struct road *r = d->turn->road;
-        const struct incoming *last = d->turn->inputs[d->turn->input_count - 1];
+        struct turn *t = d->turn;
+        struct road *r = t->road;
+        bool first = t->display.draft_delivery == 0;
         struct rendered parts = { 0 };
+        struct delivery_job *j;
         struct buf payload;
         struct error err;
 
-        if (r->platforms.render(r->platforms.adapters, d->turn->adapter, d->text.data, &parts,
-                                &err) < 0 ||
+        if (r->platforms.render(r->platforms.adapters, t->run.adapter, d->text.data, &parts, &err) <
+                    0 ||
             parts.count == 0)
                 return NULL;
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "text", parts.parts[0].text);
         jsonw_opt(&payload, "plain", parts.parts[0].plain);
-        jsonw_opt(&payload, "replyTo", last->id);
-        jsonw_str(&payload, "turnId", d->turn->key);
+        jsonw_opt(&payload, "replyTo", turn_last_input(t)->id);
+        jsonw_str(&payload, "turnId", t->key);
         jsonw_bool(&payload, "draft", true);
         jsonw_close(&payload, '}');
+        j = delivery_new(r, &(struct delivery){ .turn = t->run.id,
+                                                .adapter = t->run.adapter,
+                                                .channel = t->run.channel,
+                                                .thread = t->run.thread,
+                                                .kind = first ? DELIVER_SEND : DELIVER_EDIT,
+                                                .class = PACE_EDIT,
+                                                .payload = payload.data,
+                                                .trace = t->trace });
+        delivery_expire_at(j, 0);
+        j->edits = t->display.draft_delivery;
+        buf_release(&payload);
         rendered_release(&parts);
-        return buf_take(&payload);
-}
-
-static void show(struct draft *d, const char *payload)
-{
-        struct turn *t = d->turn;
-        struct road *r = t->road;
-        struct showing *w = mem_zalloc(sizeof(*w));
-        struct out *waiting = NULL;
-
-        w->road = r;
-        w->turn = t;
-        w->first = t->draft_delivery == 0;
-        if (!w->first)
-                waiting = outbox_waiting_edit(r, t->adapter, t->channel, t->thread,
-                                              t->draft_delivery, NULL);
-        if (waiting)
-                w->replaces = waiting->d.id;
-        w->out = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
-                         w->first ? DELIVER_SEND : DELIVER_EDIT, PACE_EDIT, payload, t->trace);
-        w->out->ref = t->draft_delivery;
-        if (w->first)
-                t->draft_delivery = w->out->d.id;
-        t->showing++;
-        road_write(r, "draft", write_showing, on_shown, w);
+        return j;
 }
 
 static void on_show(void *arg)
 {
         struct draft *d = arg;
-        char *payload;
+        struct turn *t = d->turn;
+        struct road *r = t->road;
+        struct delivery_job *j, *edit = NULL;
+        struct draft_write *w;
 
         if (!d->changed)
                 return;
-        d->changed = false;
-        payload = preview(d);
-        if (payload)
-                show(d, payload);
-        free(payload);
         timer_start(d->show, EDIT_EVERY_MS);
+        j = make_preview(d);
+        if (j && !numbers_take(&r->delivery_numbers, 1, &j->d.id)) {
+                delivery_free(j); /* the store takes no writes: try again with the next piece */
+                return;
+        }
+        d->changed = false;
+        if (!j)
+                return;
+        w = mem_zalloc(sizeof(*w));
+        w->turn = t;
+        w->job = j;
+        w->first = t->display.draft_delivery == 0;
+        if (w->first)
+                t->display.draft_delivery = j->d.id;
+        else
+                edit = outbox_find_edit(r, &j->d, t->display.draft_delivery, NULL);
+        w->replaces = edit ? edit->d.id : 0;
+        t->display.writes++;
+        road_write(r, "draft", write_draft, on_stored, w);
 }
 
 /* ---- the turn's side ---- */
@@ -192,72 +196,67 @@ static void on_show(void *arg)
 void draft_begin(struct turn *t)
 {
         struct road *r = t->road;
-        unsigned can = r->platforms.abilities(r->platforms.adapters, t->adapter);
-        bool ambient = t->policy.mode == MODE_AMBIENT;
+        unsigned can = r->platforms.abilities(r->platforms.adapters, t->run.adapter);
         struct draft *d;
 
-        if (t->policy.mode != MODE_REPLY)
-                /* it is not known yet where the answer will stand, or whether */
+        if (t->policy.mode == MODE_SILENT)
+                return;
+        if (t->policy.mode != MODE_REPLY) /* where the answer goes is not known yet, or whether */
                 can &= ~(unsigned)ADAPTER_STREAMS;
-        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)) || t->policy.mode == MODE_SILENT)
+        if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)))
                 return;
         d = mem_zalloc(sizeof(*d));
         d->turn = t;
         buf_init(&d->text, TEXT_MAX);
         if (can & ADAPTER_TYPING) {
                 d->typing = timer_new(r->loop, on_typing, d);
-                d->hushed = ambient;
-                if (!ambient)
+                d->muted = t->policy.mode == MODE_AMBIENT;
+                if (!d->muted)
                         timer_start(d->typing, TYPING_AFTER_MS);
         }
         if (can & ADAPTER_STREAMS)
                 d->show = timer_new(r->loop, on_show, d);
-        t->draft = d;
-}
-
-/* The agent has begun to speak, and it is not one of the phrases that mean silence. */
-static void speak_up(struct draft *d, const char *text, size_t n)
-{
-        if (buf_add(&d->text, text, n) == 0 && silence_may_follow(&d->turn->policy, d->text.data))
-                return;
-        d->hushed = false;
-        timer_start(d->typing, 0);
+        t->display.draft = d;
 }
 
 void draft_add(struct turn *t, const char *text, size_t n)
 {
-        struct draft *d = t->draft;
+        struct draft *d = t->display.draft;
 
-        if (d && d->hushed) {
-                speak_up(d, text, n);
+        if (!d)
+                return;
+        if (d->muted) {
+                if (buf_add(&d->text, text, n) == 0 &&
+                    no_reply_may_follow(&t->policy, d->text.data))
+                        return;
+                d->muted = false;
+                timer_start(d->typing, 0);
                 return;
         }
-        if (!d || !d->show || d->text.overflow || buf_add(&d->text, text, n) < 0)
+        if (!d->show || d->text.overflow || buf_add(&d->text, text, n) < 0)
                 return; /* too long for a preview: what is shown stays until the end */
         d->changed = true;
         if (!timer_active(d->show))
-                timer_start(d->show, t->draft_delivery ? EDIT_EVERY_MS : FIRST_AFTER_MS);
+                timer_start(d->show, t->display.draft_delivery ? EDIT_EVERY_MS : FIRST_AFTER_MS);
 }
 
-void draft_end(struct turn *t)
-{
-        draft_free(t->draft);
-        t->draft = NULL;
-}
-
+/* The end makes queued pieces of the draft pointless. */
 void draft_supersede(struct turn *t, struct answer *a)
 {
         struct road *r = t->road;
-        struct out *o;
+        const struct delivery where = { .adapter = t->run.adapter,
+                                        .channel = t->run.channel,
+                                        .thread = t->run.thread };
+        struct delivery_job *j;
 
-        if (t->draft_delivery == 0)
+        if (t->display.draft_delivery == 0)
                 return;
-        o = outbox_waiting_edit(r, t->adapter, t->channel, t->thread, t->draft_delivery, NULL);
-        if (o)
-                answer_supersede(t, a, o);
-        o = outbox_find(r, t->draft_delivery);
-        if (o && o->state == OUT_QUEUED && !o->unsure && o->d.attempt == 0) {
-                answer_supersede(t, a, o);
-                t->draft_delivery = 0;
+        j = outbox_find_edit(r, &where, t->display.draft_delivery, NULL);
+        if (j)
+                turn_deliveries_supersede(t, a, j);
+        j = outbox_find(r, t->display.draft_delivery);
+        if (j && delivery_is_unseen(j)) {
+                turn_deliveries_supersede(t, a, j);
+                t->display.draft_delivery = 0;
         }
 }

@@ -29,7 +29,7 @@ struct late_reply {
         struct road *road; /* NULL once it is closed */
         struct store *store;
         int64_t turn;
-        char turn_key[TURN_KEY_SIZE];
+        char turn_key[ROAD_KEY_SIZE];
         char *request_key;       /* of the delivery; NULL: made when it is delivered */
         bool overdue;            /* the response of a call that outlived the turn */
         bool ends_turn;          /* waits for the turn's end to be stored */
@@ -67,7 +67,7 @@ static struct late_reply *late_reply_new(struct road *r, int64_t turn,
                 l->parts[l->part_count++] = mem_strdup(l->reply.text);
         l->reply.parts = (const char *const *)l->parts;
         l->reply.part_count = l->part_count;
-        LIST_INSERT_HEAD(&r->late_replies, l, next);
+        LIST_INSERT_HEAD(&r->turns.late_replies, l, next);
         return l;
 }
 
@@ -111,7 +111,7 @@ static int write_record(struct store_tx *tx, void *arg, struct error *err)
                                .thread = l->row->thread,
                                .trace = l->row->trace };
         struct buf payload;
-        char delivery[TURN_KEY_SIZE];
+        char delivery[ROAD_KEY_SIZE];
         int rc;
 
         bus_batch_reset(&l->batch);
@@ -211,7 +211,7 @@ static int64_t count_unstored(const struct late_reply *l)
         const struct late_reply *other;
         int64_t n = 0;
 
-        LIST_FOREACH(other, &l->road->late_replies, next)
+        LIST_FOREACH(other, &l->road->turns.late_replies, next)
                 n += other != l && other->turn == l->turn && other->submitted > 0;
         return n;
 }
@@ -323,7 +323,7 @@ void late_reply_submit(struct road *r, int64_t turn, const char *key,
                        const struct turn_reply *reply, late_reply_fn *fn, void *arg)
 {
         struct late_reply *l = late_reply_new(r, turn, reply);
-        struct turn *t = map_get(&r->turns, l->turn_key);
+        struct turn *t = turn_find(r, turn);
         char hex[SHA256_HEX_SIZE];
 
         l->fn = fn;
@@ -354,7 +354,7 @@ void late_reply_turn_ended(struct road *r, int64_t turn, bool answered)
 {
         struct late_reply *l, *following;
 
-        for (l = LIST_FIRST(&r->late_replies); l; l = following) {
+        for (l = LIST_FIRST(&r->turns.late_replies); l; l = following) {
                 following = LIST_NEXT(l, next);
                 if (!l->ends_turn || l->turn != turn)
                         continue;
@@ -367,7 +367,7 @@ void late_reply_release(struct road *r)
 {
         struct late_reply *l;
 
-        while ((l = LIST_FIRST(&r->late_replies))) {
+        while ((l = LIST_FIRST(&r->turns.late_replies))) {
                 LIST_REMOVE(l, next);
                 l->road = NULL;
                 if (!l->ends_turn)

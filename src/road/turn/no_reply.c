@@ -1,11 +1,11 @@
 /*
- * silence: answers that mean "I have nothing to say".
+ * no_reply: answers that mean "I have nothing to say".
  */
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/turn/turn.h"
 
 static const char *const always[] = { "[SILENT]", "no action needed" };
 
@@ -39,14 +39,14 @@ static bool matches(const struct reply_policy *policy, struct slice text, bool b
         return false;
 }
 
-bool silence_is(const struct reply_policy *policy, const char *text)
+bool no_reply_matches(const struct reply_policy *policy, const char *text)
 {
         struct slice s = trimmed(text);
 
         return s.n == 0 || matches(policy, s, false);
 }
 
-bool silence_may_follow(const struct reply_policy *policy, const char *text)
+bool no_reply_may_follow(const struct reply_policy *policy, const char *text)
 {
         return matches(policy, trimmed(text), true);
 }

@@ -1,11 +1,11 @@
 /*
- * mark: the sign on a message whose answer takes long, and what becomes of it.
+ * progress_reaction: 👀 on a message whose answer takes long, then ✅ or ❌.
  *
  * In groups, where the platform has reactions: after a while 👀 is put on the last message of the
- * turn; when the turn ends it is taken away, and ✅ or ❌ stands in its place, stored with the end.
- * Quick answers leave no sign at all. All of them go through the row of their channel, so none
- * overtakes another, and where the answer stands in a thread they follow it; and the sign's
- * delivery is kept with the turn, so whoever ends it after a crash takes it away.
+ * turn. When the turn ends it is removed and ✅ or ❌ stands in its place, stored with the end;
+ * quick answers leave no reaction at all. All of them go through the queue of their channel, so
+ * none overtakes another, and where the answer stands in a thread they follow it. The turn's row
+ * has the delivery, so that an end after a crash removes 👀 as well.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,152 +13,132 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/road_private.h"
+#include "road/turn/turn.h"
 
-#define WORKING "👀"
-#define DONE    "✅"
-#define FAILED  "❌"
+#define WORKING          "👀"
+#define DONE             "✅"
+#define FAILED           "❌"
 
-struct marking {
+#define NUMBERS_RETRY_MS 1000 /* while the store has no delivery numbers */
+
+struct reaction_write {
         struct turn *turn;
-        struct out *out;
+        struct delivery_job *job;
         struct bus_batch batch;
 };
 
-static struct out *reaction(struct turn *t, enum delivery_kind kind, const char *emoji)
+static struct delivery_job *make_reaction(struct turn *t, enum delivery_kind kind,
+                                          const char *emoji)
 {
+        struct delivery_job *j;
         struct buf payload;
-        struct out *o;
 
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
-        jsonw_str(&payload, "messageId", t->inputs[t->input_count - 1]->id);
+        jsonw_str(&payload, "messageId", turn_last_input(t)->id);
         jsonw_str(&payload, "emoji", emoji);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
-        o = out_new(t->road->next_delivery++, t->run.id, t->adapter, t->channel, t->thread, kind,
-                    PACE_EDIT, payload.data, t->trace);
+        j = delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
+                                                      .adapter = t->run.adapter,
+                                                      .channel = t->run.channel,
+                                                      .thread = t->run.thread,
+                                                      .kind = kind,
+                                                      .class = PACE_EDIT,
+                                                      .payload = payload.data,
+                                                      .trace = t->trace });
         buf_release(&payload);
-        out_set_expiry(t->road, o);
-        return o;
+        return j;
 }
 
-/* ---- while it runs ---- */
+/* ---- while the turn runs ---- */
 
-static int write_marking(struct store_tx *tx, void *arg, struct error *err)
+static int write_reaction(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct marking *m = arg;
-        struct store_stmt *s;
+        struct reaction_write *w = arg;
 
-        bus_batch_reset(&m->batch);
-        if (out_store(tx, &m->batch, m->out, false, NULL, err) < 0)
+        bus_batch_reset(&w->batch);
+        if (delivery_store(tx, &w->batch, w->job, err) < 0)
                 return -1;
-        s = store_prepare(tx, "UPDATE turns SET progress_reaction = ?2 WHERE id = ?1");
-        store_bind_int(s, 1, m->turn->run.id);
-        store_bind_int(s, 2, m->out->d.id);
-        return store_run(s, err);
+        return turn_row_set_progress_reaction(tx, w->turn->run.id, w->job->d.id, err);
 }
 
-static void on_marked(void *arg)
+static void on_stored(void *arg)
 {
-        struct marking *m = arg;
-        struct turn *t = m->turn;
+        struct reaction_write *w = arg;
+        struct turn *t = w->turn;
 
-        outbox_enqueue(t->road, m->out);
-        bus_batch_release(&m->batch);
-        free(m);
-        t->showing--;
-        turn_end_held(t);
+        outbox_enqueue(t->road, w->job);
+        bus_batch_release(&w->batch);
+        free(w);
+        t->display.writes--;
+        turn_end_resume(t);
 }
 
 static void on_slow(void *arg)
 {
         struct turn *t = arg;
-        struct marking *m = mem_zalloc(sizeof(*m));
+        struct reaction_write *w;
+        int64_t id;
 
-        m->turn = t;
-        m->out = reaction(t, DELIVER_REACT, WORKING);
-        t->mark = m->out->d.id;
-        t->showing++;
-        road_write(t->road, "mark", write_marking, on_marked, m);
-}
-
-/*
- * Only whoever wrote the message waits for its answer: what was merely reacted to, or read along,
- * is left alone; and so is what the platform marks.
- */
-static bool is_wanted(const struct turn *t)
-{
-        const struct reply_policy *policy = &t->policy;
-        const struct road *r = t->road;
-        const struct incoming *last = t->inputs[t->input_count - 1];
-
-        return policy->slow_ms > 0 && t->mark == 0 && last->chat == CHAT_GROUP && last->id &&
-               !last->is_awaited && strcmp(last->type, EVENT_MESSAGE_RECEIVED) == 0 &&
-               policy->mode != MODE_AMBIENT && policy->mode != MODE_SILENT &&
-               (r->platforms.abilities(r->platforms.adapters, t->adapter) & ADAPTER_REACTIONS);
-}
-
-void mark_begin(struct turn *t)
-{
-        if (!is_wanted(t))
+        if (!numbers_take(&t->road->delivery_numbers, 1, &id)) {
+                timer_start(t->display.slow, NUMBERS_RETRY_MS);
                 return;
-        t->slow = timer_new(t->road->loop, on_slow, t);
-        timer_start(t->slow, t->policy.slow_ms);
+        }
+        w = mem_zalloc(sizeof(*w));
+        w->turn = t;
+        w->job = make_reaction(t, DELIVER_REACT, WORKING);
+        w->job->d.id = t->display.reaction = id;
+        t->display.writes++;
+        road_write(t->road, "progress reaction", write_reaction, on_stored, w);
+}
+
+/* Skips reactions, ambient and silent turns, and commands whose platform shows progress itself. */
+void progress_reaction_begin(struct turn *t)
+{
+        const struct road *r = t->road;
+        const struct incoming *last = turn_last_input(t);
+
+        if (t->policy.slow_ms <= 0 || t->display.reaction != 0 || last->chat != CHAT_GROUP ||
+            !last->id || last->is_awaited || strcmp(last->type, EVENT_MESSAGE_RECEIVED) != 0 ||
+            !reply_mode_answers(t->policy.mode) ||
+            !(r->platforms.abilities(r->platforms.adapters, t->run.adapter) & ADAPTER_REACTIONS))
+                return;
+        t->display.slow = timer_new(r->loop, on_slow, t);
+        timer_start(t->display.slow, t->policy.slow_ms);
 }
 
 /* ---- when it ends ---- */
 
-void mark_end(struct turn *t, enum error_kind kind, struct answer *a)
+void progress_reaction_end(struct turn *t, enum error_kind kind, struct answer *a)
 {
-        struct out *working = t->mark ? outbox_find(t->road, t->mark) : NULL;
+        struct delivery_job *working;
 
-        if (t->mark == 0)
+        if (t->display.reaction == 0)
                 return;
-        if (working && working->state == OUT_QUEUED && !working->unsure && working->d.attempt == 0)
-                answer_supersede(t, a, working); /* nobody has seen it */
+        working = outbox_find(t->road, t->display.reaction);
+        if (working && delivery_is_unseen(working))
+                turn_deliveries_supersede(t, a, working);
         else
-                answer_add(a, reaction(t, DELIVER_UNREACT, WORKING));
+                turn_deliveries_add(a, make_reaction(t, DELIVER_UNREACT, WORKING));
         if (kind != ERR_CANCELLED)
-                answer_add(a, reaction(t, DELIVER_REACT, kind == ERR_NONE ? DONE : FAILED));
+                turn_deliveries_add(
+                        a, make_reaction(t, DELIVER_REACT, kind == ERR_NONE ? DONE : FAILED));
 }
 
-bool mark_follows(const struct out *o, const struct out *answer)
+bool progress_reaction_follows(const struct delivery_job *j, const struct delivery_job *answer)
 {
-        return answer && answer->d.turn == o->d.turn && answer->d.thread && !o->d.thread &&
-               (o->d.kind == DELIVER_REACT || o->d.kind == DELIVER_UNREACT);
+        return answer->d.turn == j->d.turn && answer->d.thread && !j->d.thread &&
+               (j->d.kind == DELIVER_REACT || j->d.kind == DELIVER_UNREACT);
 }
 
-/* ---- when the answer does not arrive ---- */
-
-char *mark_cross(const struct out *o)
+char *progress_reaction_failed_payload(const struct delivery_job *j)
 {
-        const char *tick =
-                o->d.turn > 0 && o->d.kind == DELIVER_REACT ? strstr(o->d.payload, DONE) : NULL;
+        const char *done =
+                j->d.turn > 0 && j->d.kind == DELIVER_REACT ? strstr(j->d.payload, DONE) : NULL;
 
-        if (!tick)
+        if (!done)
                 return NULL;
-        return mem_printf("%.*s%s%s", (int)(tick - o->d.payload), o->d.payload, FAILED,
-                          tick + strlen(DONE));
-}
-
-int mark_cross_out(struct store_tx *tx, const struct out *o, const char *cross, bool *crossed,
-                   struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "SELECT count(*) FROM deliveries WHERE turn = ?1 AND kind IN ('send', 'edit') AND class = ?2"
-                " AND state IN ('failed', 'unknown', 'expired')");
-        int64_t failed;
-
-        store_bind_int(s, 1, o->d.turn);
-        store_bind_int(s, 2, PACE_FINAL);
-        if (store_number(s, 0, &failed, err) < 0)
-                return -1;
-        *crossed = failed > 0;
-        if (!*crossed)
-                return 0;
-        s = store_prepare(tx, "UPDATE deliveries SET payload = ?2 WHERE id = ?1");
-        store_bind_int(s, 1, o->d.id);
-        store_bind_text(s, 2, cross);
-        return store_run(s, err);
+        return mem_printf("%.*s%s%s", (int)(done - j->d.payload), j->d.payload, FAILED,
+                          done + strlen(DONE));
 }

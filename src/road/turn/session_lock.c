@@ -1,96 +1,96 @@
 /*
- * flight: one turn of a session at a time, also where a session spans lanes.
+ * session_lock: one turn of a session at a time, also where a session spans lanes.
  *
- * A thread that grew out of a channel continues the channel's session, and an agent must not be
- * asked twice at once on one session. The turn that comes second waits here, first in its own lane,
- * until the other has ended. Only sessions with a running turn are known.
+ * A thread that grew out of a channel continues the channel's session, and an agent must not run
+ * twice at once on one session. The second turn waits here, first in its own lane. Only sessions
+ * with a running turn have a lock.
  */
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "road/road_private.h"
+#include "road/turn/turn.h"
 
-struct flight {
+struct session_lock {
         char *key;
-        struct turn *running;
         struct turn_list held;
 };
 
-static char *flight_key(const char *agent, const char *session)
+static char *lock_key(const char *agent, const char *session)
 {
         return mem_printf("%s%s%s", agent, ROAD_KEY_BREAK, session);
 }
 
-static struct flight *find(const struct road *r, const char *agent, const char *session)
+static struct session_lock *find(const struct road *r, const char *agent, const char *session)
 {
-        char *key = session ? flight_key(agent, session) : NULL;
-        struct flight *f = key ? map_get(&r->flights, key) : NULL;
+        char *key = session ? lock_key(agent, session) : NULL;
+        struct session_lock *lock = key ? map_get(&r->turns.session_locks, key) : NULL;
 
         free(key);
-        return f;
+        return lock;
 }
 
-bool flight_is_free(const struct road *r, const char *agent, const char *session)
+bool session_lock_is_free(const struct road *r, const char *agent, const char *session)
 {
         return !find(r, agent, session);
 }
 
-void flight_begin(struct turn *t)
+void session_lock_take(struct turn *t)
 {
         struct road *r = t->road;
-        struct flight *f;
+        struct session_lock *lock;
 
-        if (!t->session || !flight_is_free(r, t->agent, t->session))
-                return; /* given up or cancelled while another one runs: no agent is asked */
-        f = mem_zalloc(sizeof(*f));
-        f->key = flight_key(t->agent, t->session);
-        f->running = t;
-        TAILQ_INIT(&f->held);
-        map_put(&r->flights, f->key, f);
-        t->flight = f;
+        /* a turn given up or cancelled while another runs asks no agent and needs no lock */
+        if (!t->run.session || find(r, t->run.agent, t->run.session))
+                return;
+        lock = mem_zalloc(sizeof(*lock));
+        lock->key = lock_key(t->run.agent, t->run.session);
+        TAILQ_INIT(&lock->held);
+        map_put(&r->turns.session_locks, lock->key, lock);
+        t->progress.lock = lock;
 }
 
-bool flight_holds(struct turn *t)
+bool session_lock_hold(struct turn *t)
 {
-        struct flight *f = find(t->road, t->agent, t->session);
+        struct session_lock *lock = find(t->road, t->run.agent, t->run.session);
 
-        if (!f)
+        if (!lock)
                 return false;
-        lane_hold(t, &f->held);
+        lane_hold(t, &lock->held);
         return true;
 }
 
-void flight_end(struct turn *t)
+void session_lock_release(struct turn *t)
 {
         struct road *r = t->road;
-        struct flight *f = t->flight;
+        struct session_lock *lock = t->progress.lock;
         struct turn_list held;
         struct turn *next;
 
-        if (!f)
+        if (!lock)
                 return;
-        t->flight = NULL;
-        map_remove(&r->flights, f->key);
+        t->progress.lock = NULL;
+        map_remove(&r->turns.session_locks, lock->key);
         TAILQ_INIT(&held);
-        TAILQ_CONCAT(&held, &f->held, in_held);
+        TAILQ_CONCAT(&held, &lock->held, in_held);
         TAILQ_FOREACH(next, &held, in_held)
-                next->held_in = &held;
-        free(f->key);
-        free(f);
-        /* the first of them takes off, the others find its flight and wait for that */
+                next->queue.held_in = &held;
+        free(lock->key);
+        free(lock);
+        /* the first of them takes a new lock, the others find it and wait again */
         while ((next = TAILQ_FIRST(&held))) {
                 lane_unhold(next);
                 lane_pump(r, next->lane);
         }
 }
 
-void flight_release_all(struct road *r)
+void session_lock_release_all(struct road *r)
 {
-        void *flight;
+        void *lock;
 
-        for (size_t i = 0; map_each(&r->flights, &i, NULL, &flight);) {
-                free(((struct flight *)flight)->key);
-                free(flight);
+        for (size_t i = 0; map_each(&r->turns.session_locks, &i, NULL, &lock);) {
+                free(((struct session_lock *)lock)->key);
+                free(lock);
         }
-        map_release(&r->flights);
+        map_release(&r->turns.session_locks);
 }

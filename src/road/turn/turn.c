@@ -1,13 +1,3 @@
-/*
- * turn: one run of an agent, from its claim to the transaction that ends it.
- *
- *     QUEUED ── claim committed ──► RUNNING ── agent answers ──► ENDING ── end committed ──► gone
- *
- * The claim raises attempt and fence before the agent is asked; the end names the fence. An agent
- * that answers after its turn was given to somebody else changes nothing. If the process dies in
- * between, the row still says running: the next life runs it again when that does no harm, and
- * otherwise ends it with a notice to the user.
- */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,26 +7,31 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "road/inbox/decide.h"
 #include "road/road_private.h"
+#include "road/turn/turn.h"
 
-struct turn *turn_new(struct road *r, struct lane *lane, const char *agent, const char *rule,
-                      const char *trace)
+struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *run)
 {
-        struct turn *t = mem_zalloc(sizeof(*t));
+        static const size_t strings[] = {
+                offsetof(struct turn, run.agent),   offsetof(struct turn, run.rule),
+                offsetof(struct turn, run.adapter), offsetof(struct turn, run.channel),
+                offsetof(struct turn, run.thread),  offsetof(struct turn, run.session),
+        };
+        struct turn template = { .run = *run, .road = r, .lane = lane }, *t;
 
-        t->road = r;
-        t->lane = lane;
-        t->run.id = r->next_turn++;
+        t = mem_dup_struct(&template, sizeof(template), strings, COUNT(strings));
+        if (t->run.id == 0 && !numbers_take(&r->turn_numbers, 1, &t->run.id))
+                abort(); /* decide.c takes no more events than there are numbers */
         t->run.conversation = lane->conversation;
-        t->run.reset_turn = t->run.id >= lane->joins_from ? lane->joins_from : 0;
-        t->agent = mem_strdup(agent);
-        t->rule = mem_strdup(rule);
-        snprintf(t->trace, sizeof(t->trace), "%s", trace ? trace : "");
-        road_key("trn", t->run.id, t->key);
+        t->run.reset_turn = t->run.id >= lane->reset_turn ? lane->reset_turn : 0;
+        snprintf(t->trace, sizeof(t->trace), "%s", run->trace ? run->trace : "");
+        t->run.trace = t->trace;
+        t->run.key = road_key("trn", t->run.id, t->key);
         t->created_ms = clock_wall_ms();
         arena_init(&t->arena);
-        r->turn_count++;
-        map_put(&r->turns, t->key, t);
+        r->turns.open++;
+        map_put(&r->turns.by_number, t->key, t);
         return t;
 }
 
@@ -44,124 +39,84 @@ void turn_free(struct turn *t)
 {
         struct road *r = t->road;
 
-        map_remove(&r->turns, t->key);
-        r->turn_count--;
-        for (unsigned i = 0; i < t->input_count; i++) {
-                change_unindex(t, t->inputs[i]);
+        map_remove(&r->turns.by_number, t->key);
+        r->turns.open--;
+        for (unsigned i = 0; i < t->run.input_count; i++) {
+                message_edit_unindex(t, t->inputs[i]);
                 incoming_free(t->inputs[i]);
         }
         free(t->inputs);
         timer_free(t->timer);
-        timer_free(t->slow);
-        recall_forget(t);
+        timer_free(t->display.slow);
+        channel_history_forget(t);
+        turn_end_discard(t);
+        draft_free(t->display.draft);
         arena_release(&t->arena);
-        draft_free(t->draft);
-        free(t->agent);
-        free(t->rule);
-        free(t->adapter);
-        free(t->channel);
-        free(t->thread);
-        free(t->person);
-        free(t->session);
-        free(t->cancel_why);
+        free(t->cancel.why);
         free(t);
+}
+
+void turn_enter(struct turn *t, enum turn_phase phase)
+{
+        static const char *const names[] = {
+                [PHASE_STORING] = "storing", [PHASE_STORING_RUNNING] = "storing running",
+                [PHASE_QUEUED] = "queued",   [PHASE_STARTING] = "starting",
+                [PHASE_RUNNING] = "running", [PHASE_ENDING] = "ending",
+        };
+
+        log_debug("turn", LOG_S("turn", t->key), LOG_S("from", names[t->phase]),
+                  LOG_S("to", names[phase]), LOG_I("attempt", t->run.attempt));
+        t->phase = phase;
+}
+
+void turn_set_policy(struct turn *t, const struct reply_policy *policy)
+{
+        t->policy = *policy;
+        t->run.mode = policy->mode;
+        t->run.prompt = policy->prompt;
 }
 
 void turn_add_input(struct turn *t, struct incoming *in)
 {
-        if (t->input_count == t->input_cap) {
+        if (t->run.input_count == t->input_cap) {
                 t->input_cap = t->input_cap ? t->input_cap * 2 : 1;
                 t->inputs = mem_realloc(t->inputs, t->input_cap * sizeof(*t->inputs));
+                t->run.inputs = (const struct incoming *const *)t->inputs;
         }
-        t->inputs[t->input_count++] = in;
-        change_index(t, in);
-        if (t->adapter)
-                return;
-        t->adapter = mem_strdup(in->adapter);
-        t->channel = mem_strdup(in->channel);
-        t->thread = mem_strdup(in->thread);
+        t->inputs[t->run.input_count++] = in;
+        message_edit_index(t, in);
 }
 
-void turn_inputs_text(const struct turn *t, struct buf *out)
+struct incoming *turn_last_input(const struct turn *t)
 {
-        for (unsigned i = 0; i < t->input_count; i++)
-                buf_addf(out, "%s%lld", i ? "," : "", (long long)t->inputs[i]->event);
+        return t->inputs[t->run.input_count - 1];
 }
 
-void turn_show_inputs(const struct turn *t, const char *key, struct buf *out)
+char *turn_inputs_text(const struct turn *t)
 {
-        jsonw_open_member(out, key, '[');
-        for (unsigned i = 0; i < t->input_count; i++) {
-                char id[BUS_ID_SIZE];
+        struct buf text;
 
-                jsonw_str(out, NULL, bus_event_id(t->inputs[i]->event, id));
-        }
-        jsonw_close(out, ']');
+        buf_init(&text, 0);
+        for (unsigned i = 0; i < t->run.input_count; i++)
+                buf_addf(&text, "%s%lld", i ? "," : "", (long long)t->inputs[i]->event);
+        return buf_take(&text);
 }
 
-bool turn_may_start(const struct road *r, const char *adapter)
+void turn_write_inputs(const struct turn *t, const char *key, struct buf *json)
 {
-        return !r->draining && (int64_t)r->running_count < r->limits.running_turns &&
-               outbox_has_room(r, adapter);
+        char id[BUS_ID_SIZE];
+
+        jsonw_open_member(json, key, '[');
+        for (unsigned i = 0; i < t->run.input_count; i++)
+                jsonw_str(json, NULL, bus_event_id(t->inputs[i]->event, id));
+        jsonw_close(json, ']');
 }
 
-/* ---- claim ---- */
-
-struct claim {
-        struct turn *turn;
-        int64_t old_fence;
-        int64_t now_ms, lease_ms;
-        bool lost; /* the row is not ours any more */
-        struct bus_batch batch;
-};
-
-int turn_started_event(struct store_tx *tx, struct bus_batch *batch, const struct turn *t,
-                       int64_t attempt, int64_t now_ms, struct error *err)
+struct turn *turn_find(const struct road *r, int64_t id)
 {
-        struct bus_event e = {
-                .type = "turn.started",
-                .time_ms = now_ms,
-                .adapter = t->adapter,
-                .channel = t->channel,
-                .thread = t->thread,
-                .trace = t->trace,
-        };
-        struct buf payload;
-        int rc;
+        char key[ROAD_KEY_SIZE];
 
-        buf_init(&payload, 0);
-        jsonw_open(&payload, '{');
-        jsonw_str(&payload, "turnId", t->key);
-        jsonw_str(&payload, "agent", t->agent);
-        jsonw_int(&payload, "attempt", attempt);
-        jsonw_close(&payload, '}');
-        e.payload = payload.data;
-        rc = bus_append(tx, batch, &e, NULL, err);
-        buf_release(&payload);
-        return rc < 0 ? -1 : 0;
-}
-
-static int write_claim(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct claim *c = arg;
-        struct turn *t = c->turn;
-        struct store_stmt *s = store_prepare(
-                tx,
-                "UPDATE turns SET state = 'running', attempt = ?2, fence = ?3, owner = ?4, started_ms = ?5,"
-                " lease_ms = ?6 WHERE id = ?1 AND fence = ?7 AND state IN ('queued', 'running')");
-
-        bus_batch_reset(&c->batch);
-        store_bind_int(s, 1, t->run.id);
-        store_bind_int(s, 2, t->run.attempt);
-        store_bind_int(s, 3, t->run.fence);
-        store_bind_text(s, 4, t->road->owner);
-        store_bind_int(s, 5, c->now_ms);
-        store_bind_int(s, 6, c->lease_ms);
-        store_bind_int(s, 7, c->old_fence);
-        if (store_run(s, err) < 0)
-                return -1;
-        c->lost = store_changes(tx) == 0;
-        return c->lost ? 0 : turn_started_event(tx, &c->batch, t, t->run.attempt, c->now_ms, err);
+        return map_get(&r->turns.by_number, road_key("trn", id, key));
 }
 
 void turn_leave(struct turn *t)
@@ -176,18 +131,76 @@ void turn_leave(struct turn *t)
         road_check_drained(r);
 }
 
+/* ---- claiming ---- */
+
+struct turn_claim {
+        struct turn *turn;
+        int64_t old_fence;
+        int64_t now_ms, lease_ms;
+        bool lost; /* result: another process has it */
+        struct bus_batch batch;
+};
+
+bool turn_may_start(const struct road *r, const char *adapter)
+{
+        return !r->draining && (int64_t)r->turns.running < r->limits.running_turns &&
+               outbox_has_room(r, adapter);
+}
+
+int turn_append_started(struct store_tx *tx, struct bus_batch *batch, const struct turn *t,
+                        int64_t now_ms, struct error *err)
+{
+        struct bus_event e = {
+                .type = EVENT_TURN_STARTED,
+                .time_ms = now_ms,
+                .adapter = t->run.adapter,
+                .channel = t->run.channel,
+                .thread = t->run.thread,
+                .trace = t->trace,
+        };
+        struct buf payload;
+        int rc;
+
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "turnId", t->key);
+        jsonw_str(&payload, "agent", t->run.agent);
+        jsonw_int(&payload, "attempt", t->run.attempt);
+        jsonw_close(&payload, '}');
+        e.payload = payload.data;
+        rc = bus_append(tx, batch, &e, NULL, err);
+        buf_release(&payload);
+        return rc < 0 ? -1 : 0;
+}
+
+static int write_claim(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct turn_claim *c = arg;
+        struct turn *t = c->turn;
+        struct turn_row row = { .id = t->run.id,
+                                .attempt = t->run.attempt,
+                                .fence = t->run.fence,
+                                .owner = t->road->owner,
+                                .started_ms = c->now_ms };
+        int rc = turn_row_claim(tx, &row, c->old_fence, c->lease_ms, err);
+
+        bus_batch_reset(&c->batch);
+        c->lost = rc == 0;
+        return rc == 1 ? turn_append_started(tx, &c->batch, t, c->now_ms, err) : rc;
+}
+
 static void on_claimed(void *arg)
 {
-        struct claim *c = arg;
+        struct turn_claim *c = arg;
         struct turn *t = c->turn;
 
         bus_publish(t->road->bus, &c->batch);
         if (c->lost) {
-                if (t->cancel_done)
-                        t->cancel_done(t->cancel_arg, NULL);
+                if (t->cancel.done)
+                        t->cancel.done(t->cancel.arg, NULL);
                 turn_leave(t);
         } else {
-                turn_begin(t);
+                turn_prepare(t);
         }
         bus_batch_release(&c->batch);
         free(c);
@@ -196,13 +209,12 @@ static void on_claimed(void *arg)
 void turn_claim(struct turn *t)
 {
         struct road *r = t->road;
-        struct claim *c = mem_zalloc(sizeof(*c));
+        struct turn_claim *c = mem_zalloc(sizeof(*c));
 
         lane_take(t);
-        t->phase = PHASE_STARTING;
+        turn_enter(t, PHASE_STARTING);
         timer_free(t->timer);
         t->timer = NULL;
-
         c->turn = t;
         c->old_fence = t->run.fence;
         c->now_ms = clock_wall_ms();
@@ -213,84 +225,22 @@ void turn_claim(struct turn *t)
         road_write(r, "turn claim", write_claim, on_claimed, c);
 }
 
-/* ---- running ---- */
-
-static void on_deadline(void *arg)
-{
-        struct turn *t = arg;
-        struct road *r = t->road;
-        char error[120];
-        struct turn_reply reply = {
-                .kind = ERR_TIMEOUT,
-                .text = "Sorry, this took too long and was stopped. Please try again.",
-                .error = error
-        };
-
-        snprintf(error, sizeof(error),
-                 "agent '%.60s' gave no answer within %lld s (limits.turnSeconds)", t->agent,
-                 (long long)r->limits.turn_seconds);
-        r->agents.cancel(r->agents.agents, &t->run);
-        turn_end(t, &reply);
-}
-
-/* A turn that never started has an end as well, and that is told with its run. */
-void turn_fill_run(struct turn *t)
-{
-        t->run.agent = t->agent;
-        t->run.key = t->key;
-        t->run.trace = t->trace;
-        t->run.adapter = t->adapter;
-        t->run.channel = t->channel;
-        t->run.thread = t->thread;
-        t->run.session = t->session;
-        t->run.rule = t->rule;
-        t->run.mode = t->policy.mode;
-        t->run.prompt = t->policy.prompt;
-        t->run.inputs = (const struct incoming *const *)t->inputs;
-        t->run.input_count = t->input_count;
-}
-
-void turn_hand_over(struct turn *t)
-{
-        struct road *r = t->road;
-
-        if (r->closing && !t->cancel_why)
-                return; /* nobody would hear the answer: the next life asks */
-        turn_fill_run(t);
-        t->phase = PHASE_RUNNING;
-        timer_free(t->timer);
-        t->timer = timer_new(r->loop, on_deadline, t);
-        timer_start(t->timer, r->limits.turn_seconds * 1000);
-        fault_point("turn.claimed");
-        if (t->cancel_why) {
-                turn_check_cancel(t);
-                return;
-        }
-        draft_begin(t);
-        mark_begin(t);
-        r->agents.start(r->agents.agents, &t->run);
-}
-
-void turn_begin(struct turn *t)
-{
-        t->phase = PHASE_STARTING;
-        t->started_ms = clock_wall_ms();
-        quote_gather(t);
-}
+/* ---- running: called by agents ---- */
 
 static void publish_live(struct turn *t, const char *type, const char *key, const char *text,
                          size_t n)
 {
-        struct bus_event e = {
-                .type = type, .adapter = t->adapter, .channel = t->channel, .trace = t->trace
-        };
+        struct bus_event e = { .type = type,
+                               .adapter = t->run.adapter,
+                               .channel = t->run.channel,
+                               .trace = t->trace };
         struct buf json;
 
         buf_init(&json, 0);
         jsonw_open(&json, '{');
         jsonw_str(&json, "turnId", t->key);
         jsonw_str(&json, "traceId", t->trace);
-        jsonw_str(&json, "channel", t->channel);
+        jsonw_str(&json, "channel", t->run.channel);
         jsonw_strn(&json, key, text, n);
         jsonw_close(&json, '}');
         e.payload = json.data;
@@ -331,11 +281,16 @@ void turn_give_up(struct turn *t, const char *why)
 
 /* ---- stopping ---- */
 
+bool turn_is_withdrawn(const struct turn *t)
+{
+        return t->progress.deleted >= t->run.input_count;
+}
+
 void turn_check_cancel(struct turn *t)
 {
-        struct turn_reply reply = { .kind = ERR_CANCELLED, .error = t->cancel_why };
+        struct turn_reply reply = { .kind = ERR_CANCELLED, .error = t->cancel.why };
 
-        if (!t->cancel_why || t->joining > 0)
+        if (!t->cancel.why || t->queue.changes > 0)
                 return;
         if (t->phase == PHASE_QUEUED) {
                 lane_unhold(t);
@@ -346,23 +301,7 @@ void turn_check_cancel(struct turn *t)
         }
 }
 
-bool turn_is_taken_back(const struct turn *t)
-{
-        return t->deleted >= t->input_count;
-}
-
-int turn_mark_cancelled(struct store_tx *tx, int64_t turn, const char *why, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx,
-                "UPDATE turns SET cancel_reason = ?2 WHERE id = ?1 AND state IN ('queued', 'running')");
-
-        store_bind_int(s, 1, turn);
-        store_bind_text(s, 2, why);
-        return store_run(s, err);
-}
-
-struct refusal {
+struct cancel_refusal {
         store_done_fn *done;
         void *arg;
         struct error err;
@@ -370,7 +309,7 @@ struct refusal {
 
 static void on_refusal(void *arg)
 {
-        struct refusal *f = arg;
+        struct cancel_refusal *f = arg;
 
         f->done(f->arg, &f->err);
         free(f);
@@ -378,24 +317,24 @@ static void on_refusal(void *arg)
 
 void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *done, void *arg)
 {
-        char key[TURN_KEY_SIZE];
-        struct turn *t = map_get(&r->turns, road_key("trn", turn, key));
+        struct turn *t = turn_find(r, turn);
 
-        if (!t || t->cancel_why || t->phase == PHASE_ENDING) {
-                struct refusal *f;
+        if (!t || t->cancel.why || t->phase == PHASE_ENDING) {
+                struct cancel_refusal *f;
 
                 if (!done)
                         return;
                 f = mem_zalloc(sizeof(*f));
                 f->done = done;
                 f->arg = arg;
-                error_set(&f->err, ERR_MISSING, "turn '%s' is neither waiting nor running", key);
+                error_set(&f->err, ERR_MISSING, "turn 'trn-%lld' is neither waiting nor running",
+                          (long long)turn);
                 loop_defer(r->loop, on_refusal, f);
                 return;
         }
-        t->cancel_why = mem_strdup(why ? why : "cancelled");
-        t->cancel_done = done;
-        t->cancel_arg = arg;
+        t->cancel.why = mem_strdup(why ? why : "cancelled");
+        t->cancel.done = done;
+        t->cancel.arg = arg;
         if (t->phase == PHASE_RUNNING)
                 r->agents.cancel(r->agents.agents, &t->run);
         turn_check_cancel(t);

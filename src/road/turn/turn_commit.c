@@ -1,12 +1,11 @@
 /*
- * ending: a turn's end and its deliveries, in one transaction.
+ * turn_commit: a turn's end and its deliveries, in one transaction.
  *
  * State, transcript, trigger log, events and deliveries are written together, and only if the
  * turn's fence still holds: an answer is stored whole and once, or not at all. Nothing is sent
  * before that.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -14,132 +13,97 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/road_private.h"
+#include "road/turn/turn.h"
+#include "rows/transcript_row.h"
+#include "rows/trigger_log_row.h"
 
-struct ending {
+struct turn_end {
         struct turn *turn;
-        enum error_kind kind;
-        enum turn_state state; /* TURN_DONE, TURN_FAILED or TURN_CANCELLED */
-        char *text, *error;
-        char **parts; /* messages the agent wants apart; NULL: the text is one */
-        unsigned part_count;
-        char *request_key;
-        int64_t tokens_in, tokens_out, cost_microusd;
+        enum turn_state state;   /* TURN_DONE, TURN_FAILED or TURN_CANCELLED */
+        struct turn_reply reply; /* strings are ours */
         int64_t now_ms;
+        bool made; /* the answer */
         struct answer answer;
-        bool claimed; /* the first part leaves with this transaction */
+        bool claimed; /* the first delivery leaves with this transaction */
         struct turn_outcome outcome;
-        struct tx_extra extra; /* what others want stored together with it */
-        bool stale;            /* the fence has moved on: nothing was written */
+        struct tx_extra extra;
+        bool stale; /* result: the fence moved on, nothing was written */
         struct bus_batch batch;
+        TAILQ_ENTRY(turn_end) in_waiting;
+        bool waiting; /* for delivery numbers */
 };
 
-static int end_row(struct store_tx *tx, struct ending *e, struct error *err)
-{
-        /* it may be tried once more */
-        struct store_stmt *s = store_prepare(
-                tx,
-                "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5, error = ?6, tokens_in = ?7,"
-                " tokens_out = ?8, cost_microusd = ?9,"
-                " reply_policy = CASE WHEN ?3 = 'failed' THEN reply_policy END"
-                " WHERE id = ?1 AND fence = ?2"
-                " AND state IN ('queued', 'running')");
+/* ---- inside the store function ---- */
 
-        store_bind_int(s, 1, e->turn->run.id);
-        store_bind_int(s, 2, e->turn->run.fence);
-        store_bind_text(s, 3, turn_state_name(e->state));
-        store_bind_int(s, 4, e->now_ms);
-        store_bind_text(s, 5, e->kind ? error_kind_name(e->kind) : NULL);
-        store_bind_text(s, 6, e->error);
-        store_bind_int(s, 7, e->tokens_in);
-        store_bind_int(s, 8, e->tokens_out);
-        store_bind_int(s, 9, e->cost_microusd);
-        if (store_run(s, err) < 0)
-                return -1;
-        e->stale = store_changes(tx) == 0;
-        return 0;
+static int64_t duration_ms(const struct turn_end *e)
+{
+        int64_t ms = e->now_ms - e->turn->created_ms;
+
+        return ms > 0 ? ms : 0; /* clocks are set back */
 }
 
-static int say(struct store_tx *tx, const struct ending *e, const char *role, const char *name,
-               const char *text, struct error *err)
-{
-        struct store_stmt *s = store_prepare(
-                tx, "INSERT INTO transcript(conversation, turn, role, name, text, time_ms,"
-                    " session) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)");
-
-        if (!text || text[0] == '\0')
-                return 0;
-        store_bind_int(s, 1, e->turn->run.conversation);
-        store_bind_int(s, 2, e->turn->run.id);
-        store_bind_text(s, 3, role);
-        store_bind_text(s, 4, name);
-        store_bind_text(s, 5, text);
-        store_bind_int(s, 6, e->now_ms);
-        store_bind_text(s, 7, e->turn->session);
-        return store_run(s, err);
-}
-
-/* A failed turn leaves no trace in the conversation: a notice is not something the agent said. */
-static int end_transcript(struct store_tx *tx, const struct ending *e, struct error *err)
+/* A failed turn leaves no lines: a notice is not something the agent said. */
+static int write_transcript(struct store_tx *tx, const struct turn_end *e, struct error *err)
 {
         const struct turn *t = e->turn;
+        struct transcript_row row = { .conversation = t->run.conversation,
+                                      .turn = t->run.id,
+                                      .role = "user",
+                                      .time_ms = e->now_ms,
+                                      .session = t->run.session };
 
-        if (e->kind != ERR_NONE)
-                return 0;
-        for (unsigned i = 0; i < t->input_count; i++) {
+        for (unsigned i = 0; i < t->run.input_count; i++) {
                 const struct incoming *in = t->inputs[i];
 
-                if (say(tx, e, "user", in->sender_name ? in->sender_name : in->sender_username,
-                        in->text, err) < 0)
+                row.name = in->sender_name ? in->sender_name : in->sender_username;
+                row.text = in->text;
+                if (in->text && in->text[0] && transcript_row_insert(tx, &row, err) < 0)
                         return -1;
         }
-        return e->answer.silent ? 0 : say(tx, e, "assistant", t->agent, e->text, err);
+        if (e->answer.silent_reason || !e->reply.text || e->reply.text[0] == '\0')
+                return 0;
+        row.role = "assistant";
+        row.name = t->run.agent;
+        row.text = e->reply.text;
+        return transcript_row_insert(tx, &row, err);
 }
 
-static int64_t duration_ms(const struct ending *e)
+/* Tokens and cost are logged with the turn's last event, so that sums over the log are right. */
+static int write_trigger_log(struct store_tx *tx, const struct turn_end *e, struct error *err)
 {
-        return e->now_ms > e->turn->created_ms ? e->now_ms - e->turn->created_ms
-                                               : 0; /* clocks are set back */
-}
-
-/*
- * Tokens and cost belong to the turn: they stand with its last event, so that sums over the log are
- * right.
- */
-static int end_log(struct store_tx *tx, const struct ending *e, struct error *err)
-{
+        static const enum trigger_status statuses[] = { [TURN_DONE] = TRIGGER_DONE,
+                                                        [TURN_FAILED] = TRIGGER_FAILED,
+                                                        [TURN_CANCELLED] = TRIGGER_CANCELLED };
         const struct turn *t = e->turn;
 
-        for (unsigned i = 0; i < t->input_count; i++) {
-                bool last = i + 1 == t->input_count;
-                struct store_stmt *s = store_prepare(
-                        tx,
-                        "UPDATE trigger_log SET status = ?2, duration_ms = ?3, tokens_in = ?4,"
-                        " tokens_out = ?5, cost_microusd = ?6, error = ?7, reason = coalesce(?8, reason)"
-                        " WHERE event = ?1");
+        for (unsigned i = 0; i < t->run.input_count; i++) {
+                bool last = i + 1 == t->run.input_count;
+                struct trigger_log_row row = {
+                        .event = t->inputs[i]->event,
+                        .status = statuses[e->state],
+                        .reason = e->answer.silent_reason,
+                        .duration_ms = duration_ms(e),
+                        .tokens_in = last ? e->reply.tokens_in : 0,
+                        .tokens_out = last ? e->reply.tokens_out : 0,
+                        .cost_microusd = last ? e->reply.cost_microusd : 0,
+                        .error = e->reply.error,
+                };
 
-                store_bind_int(s, 1, t->inputs[i]->event);
-                store_bind_text(s, 2, turn_state_name(e->state));
-                store_bind_int(s, 3, duration_ms(e));
-                store_bind_int(s, 4, last ? e->tokens_in : 0);
-                store_bind_int(s, 5, last ? e->tokens_out : 0);
-                store_bind_int(s, 6, last ? e->cost_microusd : 0);
-                store_bind_text(s, 7, e->error);
-                store_bind_text(s, 8, e->answer.silent);
-                if (store_run(s, err) < 0)
+                if (trigger_log_row_finish(tx, &row, err) < 0)
                         return -1;
         }
         return 0;
 }
 
-static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
+static int append_event(struct store_tx *tx, struct turn_end *e, struct error *err)
 {
         const struct turn *t = e->turn;
+        struct bus_event event = { .time_ms = e->now_ms,
+                                   .adapter = t->run.adapter,
+                                   .channel = t->run.channel,
+                                   .thread = t->run.thread,
+                                   .trace = t->trace };
         struct buf type, payload;
-        struct bus_event ev = { .time_ms = e->now_ms,
-                                .adapter = t->adapter,
-                                .channel = t->channel,
-                                .thread = t->thread,
-                                .trace = t->trace };
         int rc;
 
         buf_init(&type, 0);
@@ -147,197 +111,211 @@ static int end_event(struct store_tx *tx, struct ending *e, struct error *err)
         buf_addf(&type, "turn.%s", turn_state_name(e->state));
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "turnId", t->key);
-        jsonw_str(&payload, "agent", t->agent);
+        jsonw_str(&payload, "agent", t->run.agent);
         jsonw_int(&payload, "attempt", t->run.attempt);
         jsonw_int(&payload, "durationMs", duration_ms(e));
-        turn_show_inputs(t, "events", &payload);
-        jsonw_int(&payload, "deliveries", (int64_t)e->answer.said);
-        if (e->kind != ERR_NONE) {
-                jsonw_str(&payload, "errorKind", error_kind_name(e->kind));
-                jsonw_str(&payload, "error", e->error);
+        turn_write_inputs(t, "events", &payload);
+        jsonw_int(&payload, "deliveries", (int64_t)e->answer.messages);
+        if (e->reply.kind != ERR_NONE) {
+                jsonw_str(&payload, "errorKind", error_kind_name(e->reply.kind));
+                jsonw_str(&payload, "error", e->reply.error);
         }
         jsonw_close(&payload, '}');
-        ev.type = type.data;
-        ev.payload = payload.data;
-        rc = bus_append(tx, &e->batch, &ev, NULL, err);
+        event.type = type.data;
+        event.payload = payload.data;
+        rc = bus_append(tx, &e->batch, &event, NULL, err);
         buf_release(&type);
         buf_release(&payload);
         return rc < 0 ? -1 : 0;
 }
 
-static int end_superseded(struct store_tx *tx, const struct ending *e, struct error *err)
+static int write_end(struct store_tx *tx, void *arg, struct error *err)
 {
-        for (size_t i = 0; i < e->answer.superseded_count; i++) {
-                struct store_stmt *s = store_prepare(
-                        tx,
-                        "UPDATE deliveries SET state = 'superseded', ended_ms = ?2 WHERE id = ?1"
-                        " AND state = 'queued'");
-
-                store_bind_int(s, 1, e->answer.superseded[i]);
-                store_bind_int(s, 2, e->now_ms);
-                if (store_run(s, err) < 0)
-                        return -1;
-        }
-        return 0;
-}
-
-/*
- * Unless another message has the name: a turn that was put back may be given the same answer again.
- */
-static int name_answer(struct store_tx *tx, const struct ending *e, struct error *err)
-{
-        struct store_stmt *s;
-
-        if (!e->request_key || e->answer.said == 0)
-                return 0;
-        s = store_prepare(tx, "UPDATE deliveries SET request_key = ?2 WHERE id = ?1"
-                              " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE request_key = ?2)");
-        store_bind_int(s, 1, e->answer.first);
-        store_bind_text(s, 2, e->request_key);
-        return store_run(s, err);
-}
-
-static int write_ending(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct ending *e = arg;
+        struct turn_end *e = arg;
+        const struct answer *a = &e->answer;
+        struct turn_row row = {
+                .id = e->turn->run.id,
+                .fence = e->turn->run.fence,
+                .state = e->state,
+                .ended_ms = e->now_ms,
+                .error_kind = e->reply.kind ? error_kind_name(e->reply.kind) : NULL,
+                .error = e->reply.error,
+                .tokens_in = e->reply.tokens_in,
+                .tokens_out = e->reply.tokens_out,
+                .cost_microusd = e->reply.cost_microusd,
+        };
+        int rc = turn_row_finish(tx, &row, err);
 
         bus_batch_reset(&e->batch);
-        if (end_row(tx, e, err) < 0)
+        e->stale = rc == 0;
+        if (rc != 1)
+                return rc;
+        if ((e->state == TURN_DONE && write_transcript(tx, e, err) < 0) ||
+            write_trigger_log(tx, e, err) < 0 || append_event(tx, e, err) < 0)
                 return -1;
-        if (e->stale)
-                return 0;
-        if (end_transcript(tx, e, err) < 0 || end_log(tx, e, err) < 0 ||
-            end_event(tx, e, err) < 0 || end_superseded(tx, e, err) < 0)
-                return -1;
-        for (size_t i = 0; i < e->answer.count; i++) {
-                if (out_store(tx, &e->batch, e->answer.outs[i], e->answer.journaled, NULL, err) < 0)
+        for (size_t i = 0; i < a->superseded_count; i++) {
+                if (delivery_row_supersede(tx, a->superseded[i], e->now_ms, err) < 0)
                         return -1;
         }
-        if (name_answer(tx, e, err) < 0)
+        for (size_t i = 0; i < a->count; i++) {
+                if (delivery_store(tx, &e->batch, a->jobs[i], err) < 0)
+                        return -1;
+        }
+        /* a retried turn may get the answer that has the key already */
+        if (e->reply.request_key && a->messages > 0 &&
+            delivery_row_set_request_key(tx, a->jobs[a->first]->d.id, e->reply.request_key, err) <
+                    0)
                 return -1;
         return e->extra.fn ? e->extra.fn(tx, e->extra.arg, err) : 0;
 }
 
-static void count_end(struct road *r, const struct ending *e)
+/* ---- after the commit ---- */
+
+static void end_free(struct turn_end *e)
 {
-        if (e->kind == ERR_NONE)
-                r->stats.turns_done++;
-        else if (e->kind == ERR_CANCELLED)
-                r->stats.turns_cancelled++;
-        else
-                r->stats.turns_failed++;
-        if (e->answer.journaled && e->answer.count > 0) {
-                r->stats.sent += e->answer.count;
-                outbox_adapter(r, e->turn->adapter)->stats.last_sent_ms = e->now_ms;
-        }
+        for (unsigned i = 0; i < e->reply.part_count; i++)
+                free((char *)e->reply.parts[i]);
+        free((char **)e->reply.parts);
+        free((char *)e->reply.text);
+        free((char *)e->reply.error);
+        free((char *)e->reply.request_key);
+        turn_deliveries_release(&e->answer);
+        bus_batch_release(&e->batch);
+        free(e);
 }
 
-static void send_answer(struct road *r, struct ending *e)
+static void send_deliveries(struct road *r, struct turn_end *e)
 {
-        struct out *answer = NULL;
+        struct delivery_job **jobs = e->answer.jobs, *answer = NULL;
 
         if (e->claimed)
-                outbox_row_stored(r, e->answer.outs[0], !e->stale);
+                outbox_on_stored(r, jobs[0], !e->stale);
         for (size_t i = e->claimed ? 1 : 0; i < e->answer.count; i++) {
                 if (e->answer.journaled || e->stale)
-                        out_free(e->answer.outs[i]);
+                        delivery_free(jobs[i]);
                 else
-                        outbox_enqueue_next(r, e->answer.outs[i], &answer);
+                        outbox_enqueue_next(r, jobs[i], &answer);
         }
 }
 
 static void on_ended(void *arg)
 {
-        struct ending *e = arg;
+        struct turn_end *e = arg;
         struct turn *t = e->turn;
         struct road *r = t->road;
 
         fault_point("turn.ended");
-        if (e->stale)
-                log_warn(
-                        "an answer came after its turn had been given to somebody else; it is not sent",
-                        LOG_S("turn", t->key));
-        else
-                count_end(r, e);
+        if (e->stale) {
+                log_warn("answer dropped: its turn was given to another process",
+                         LOG_S("turn", t->key));
+        } else {
+                if (e->state == TURN_DONE)
+                        r->stats.turns_done++;
+                else if (e->state == TURN_CANCELLED)
+                        r->stats.turns_cancelled++;
+                else
+                        r->stats.turns_failed++;
+                if (e->answer.journaled && e->answer.count > 0)
+                        outbox_count_journaled(r, t->run.adapter, e->answer.count, e->now_ms);
+        }
         bus_publish(r->bus, &e->batch);
         late_reply_turn_ended(r, t->run.id, !e->stale && e->state == TURN_DONE);
-        send_answer(r, e);
+        send_deliveries(r, e);
         if (e->extra.fn)
                 e->extra.done(e->extra.arg);
         if (r->dispatch.ended && !e->stale)
                 r->dispatch.ended(r->dispatch.dispatch, &t->run, &e->outcome);
-        if (t->cancel_done)
-                t->cancel_done(t->cancel_arg, NULL);
-        for (unsigned i = 0; i < e->part_count; i++)
-                free(e->parts[i]);
-        free(e->parts);
-        answer_release(&e->answer);
-        free(e->text);
-        free(e->error);
-        free(e->request_key);
-        bus_batch_release(&e->batch);
-        free(e);
+        if (t->cancel.done)
+                t->cancel.done(t->cancel.arg, NULL);
+        end_free(e);
         turn_leave(t);
 }
 
-static void store_end(struct ending *e)
-{
-        struct turn *t = e->turn;
-        struct road *r = t->road;
-        struct turn_reply reply = { .kind = e->kind,
-                                    .text = e->text,
-                                    .parts = (const char *const *)e->parts,
-                                    .part_count = e->part_count };
+/* ---- from the reply to the transaction ---- */
 
-        t->ending = NULL;
-        answer_make(t, &reply, &e->answer);
-        e->claimed = e->answer.count > 0 && !e->answer.journaled &&
-                     outbox_claim_with_row(r, e->answer.outs[0]);
-        e->outcome = (struct turn_outcome){ .answered = e->answer.said > 0,
+void turn_end_resume(struct turn *t)
+{
+        struct turn_end *e = t->progress.end;
+        struct road *r = t->road;
+        int64_t number;
+
+        if (!e || e->waiting || t->display.writes > 0)
+                return;
+        if (!e->made)
+                turn_deliveries_make(t, &e->reply, &e->answer);
+        e->made = true;
+        if (e->answer.count > 0) {
+                if (!numbers_take(&r->delivery_numbers, e->answer.count, &number)) {
+                        e->waiting = true;
+                        TAILQ_INSERT_TAIL(&r->turns.ends, e, in_waiting);
+                        return;
+                }
+                for (size_t i = 0; i < e->answer.count; i++)
+                        e->answer.jobs[i]->d.id = number++;
+                e->claimed = !e->answer.journaled && outbox_claim_new(r, e->answer.jobs[0]);
+        }
+        t->progress.end = NULL;
+        e->outcome = (struct turn_outcome){ .answered = e->answer.messages > 0,
                                             .thread = e->answer.thread,
-                                            .cost_microusd = e->cost_microusd };
-        turn_fill_run(t);
+                                            .cost_microusd = e->reply.cost_microusd };
         if (r->dispatch.ending)
                 r->dispatch.ending(r->dispatch.dispatch, &t->run, &e->outcome, &e->extra);
         fault_point("turn.before_end");
-        road_write(t->road, "turn end", write_ending, on_ended, e);
+        road_write(r, "turn end", write_end, on_ended, e);
 }
 
-void turn_end_held(struct turn *t)
+void turn_end_resume_all(struct road *r)
 {
-        if (t->ending && t->showing == 0)
-                store_end(t->ending);
+        struct turn_end *e;
+
+        while ((e = TAILQ_FIRST(&r->turns.ends)) &&
+               numbers_have(&r->delivery_numbers, e->answer.count)) {
+                TAILQ_REMOVE(&r->turns.ends, e, in_waiting);
+                e->waiting = false;
+                turn_end_resume(e->turn);
+        }
+}
+
+void turn_end_discard(struct turn *t)
+{
+        struct turn_end *e = t->progress.end;
+
+        if (!e)
+                return;
+        if (e->waiting)
+                TAILQ_REMOVE(&t->road->turns.ends, e, in_waiting);
+        for (size_t i = 0; i < e->answer.count; i++)
+                delivery_free(e->answer.jobs[i]);
+        end_free(e);
+        t->progress.end = NULL;
 }
 
 void turn_end(struct turn *t, const struct turn_reply *reply)
 {
-        struct ending *e = mem_zalloc(sizeof(*e));
+        struct turn_end *e = mem_zalloc(sizeof(*e));
+        char **parts = reply->part_count > 0 ? mem_array(reply->part_count, sizeof(*parts)) : NULL;
 
         timer_free(t->timer);
         t->timer = NULL;
-        timer_free(t->slow);
-        t->slow = NULL;
+        timer_free(t->display.slow);
+        t->display.slow = NULL;
         draft_end(t);
-        t->phase = PHASE_ENDING;
+        turn_enter(t, PHASE_ENDING);
         e->turn = t;
-        e->kind = reply->kind;
         e->state = reply->kind == ERR_NONE        ? TURN_DONE
                    : reply->kind == ERR_CANCELLED ? TURN_CANCELLED
                                                   : TURN_FAILED;
-        e->text = mem_strdup(reply->text);
-        e->error = mem_strdup(reply->error);
-        e->request_key = mem_strdup(reply->request_key);
-        if (reply->part_count > 0)
-                e->parts = mem_array(reply->part_count, sizeof(char *));
+        e->reply = *reply;
+        e->reply.text = mem_strdup(reply->text);
+        e->reply.error = mem_strdup(reply->error);
+        e->reply.request_key = mem_strdup(reply->request_key);
         for (unsigned i = 0; i < reply->part_count; i++)
-                e->parts[e->part_count++] = mem_strdup(reply->parts[i]);
-        e->tokens_in = reply->tokens_in;
-        e->tokens_out = reply->tokens_out;
-        e->cost_microusd = reply->cost_microusd;
+                parts[i] = mem_strdup(reply->parts[i]);
+        e->reply.parts = (const char *const *)parts;
         e->now_ms = clock_wall_ms();
-        if (e->kind != ERR_NONE && e->kind != ERR_CANCELLED)
-                log_warn("turn failed", LOG_S("turn", t->key), LOG_S("agent", t->agent),
-                         LOG_S("trace", t->trace), LOG_S("why", e->error));
-        t->ending = e;
-        turn_end_held(t);
+        if (e->state == TURN_FAILED)
+                log_warn("turn failed", LOG_S("turn", t->key), LOG_S("agent", t->run.agent),
+                         LOG_S("trace", t->trace), LOG_S("why", e->reply.error));
+        t->progress.end = e;
+        turn_end_resume(t);
 }

@@ -1,9 +1,9 @@
 /*
- * answer: the deliveries that a turn's end brings forth.
+ * turn_deliveries: the deliveries that a turn's end makes.
  *
- * The text is cut into messages for the place the question came from, or for a thread that begins
- * at the question. An agent that only reads along may have nothing to say; then nothing is said,
- * and the record tells so.
+ * The text is cut into messages for the chat the question came from, or for a thread that begins at
+ * the question. An agent that reads along may have nothing to say; then nothing is posted, and the
+ * trigger log says why.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,89 +13,85 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "road/road_private.h"
+#include "road/turn/turn.h"
 
 #define THREAD_NAME_CHARS 80
 
-static const struct incoming *last_input(const struct turn *t)
+void turn_deliveries_add(struct answer *a, struct delivery_job *j)
 {
-        return t->inputs[t->input_count - 1];
+        a->jobs = mem_realloc(a->jobs, (a->count + 1) * sizeof(*a->jobs));
+        a->jobs[a->count++] = j;
 }
 
-void answer_add(struct answer *a, struct out *o)
-{
-        a->outs = mem_realloc(a->outs, (a->count + 1) * sizeof(*a->outs));
-        a->outs[a->count++] = o;
-}
-
-void answer_supersede(struct turn *t, struct answer *a, struct out *o)
+void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery_job *j)
 {
         if (a->superseded_count == COUNT(a->superseded))
                 return;
-        a->superseded[a->superseded_count++] = o->d.id;
-        outbox_leave(t->road, o);
+        a->superseded[a->superseded_count++] = j->d.id;
+        outbox_remove(t->road, j);
 }
 
-void answer_release(struct answer *a)
+void turn_deliveries_release(struct answer *a)
 {
-        free(a->outs);
+        free(a->jobs);
         free(a->thread);
-        free(a->silent);
+        free(a->silent_reason);
+}
+
+static struct delivery_job *make_job(struct turn *t, enum delivery_kind kind, enum pace_class class,
+                                     const char *thread, const char *payload)
+{
+        return delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
+                                                         .adapter = t->run.adapter,
+                                                         .channel = t->run.channel,
+                                                         .thread = thread,
+                                                         .kind = kind,
+                                                         .class = class,
+                                                         .payload = payload,
+                                                         .trace = t->trace });
 }
 
 /* ---- the text ---- */
 
-/*
- * {"text": ..., "plain": ..., "replyTo": ..., "answers": [...]}: what the adapter needs and what
- * the story tells.
- */
-static void part_payload(const struct turn *t, const char *text, const char *plain, bool refers,
-                         struct buf *out)
-{
-        jsonw_open(out, '{');
-        jsonw_str(out, "text", text);
-        jsonw_opt(out, "plain", plain);
-        jsonw_opt(out, "replyTo", refers ? last_input(t)->id : NULL);
-        jsonw_str(out, "turnId", t->key);
-        turn_show_inputs(t, "answers", out);
-        jsonw_close(out, '}');
-}
-
 static void add_part(struct turn *t, struct answer *a, const char *text, const char *plain)
 {
-        struct road *r = t->road;
-        bool first = a->said == 0;
+        bool first = a->messages == 0;
         /* the draft becomes the first part */
-        bool edits = first && t->draft_delivery != 0 && !a->thread;
+        bool edits = first && t->display.draft_delivery != 0 && !a->thread;
+        struct delivery_job *j;
         struct buf payload;
-        struct out *o;
 
         buf_init(&payload, 0);
-        part_payload(t, text, plain, first && a->refers, &payload);
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel,
-                    a->thread ? a->thread : t->thread, edits ? DELIVER_EDIT : DELIVER_SEND,
-                    PACE_FINAL, payload.data, t->trace);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "text", text);
+        jsonw_opt(&payload, "plain", plain);
+        jsonw_opt(&payload, "replyTo", first && a->refers ? turn_last_input(t)->id : NULL);
+        jsonw_str(&payload, "turnId", t->key);
+        turn_write_inputs(t, "answers", &payload);
+        jsonw_close(&payload, '}');
+        j = make_job(t, edits ? DELIVER_EDIT : DELIVER_SEND, PACE_FINAL,
+                     a->thread ? a->thread : t->run.thread, payload.data);
         buf_release(&payload);
         if (edits)
-                o->ref = t->draft_delivery;
-        out_set_expiry(r, o);
-        if (a->part_delay_ms > 0 && !first)
-                out_delay(r, o, (int64_t)a->said * a->part_delay_ms);
-        answer_add(a, o);
+                j->edits = t->display.draft_delivery;
+        if (t->policy.part_delay_ms > 0 && !first)
+                delivery_delay(j, t->road, (int64_t)a->messages * t->policy.part_delay_ms);
         if (first)
-                a->first = o->d.id;
-        a->said++;
+                a->first = a->count;
+        turn_deliveries_add(a, j);
+        a->messages++;
 }
 
-/* A text that cannot be rendered is sent as it is: better plain than lost. */
+/* A text that cannot be rendered is sent as it is. */
 static void add_message(struct turn *t, struct answer *a, const char *text)
 {
         struct road *r = t->road;
         struct rendered parts = { 0 };
         struct error err;
-        int rc = r->platforms.render(r->platforms.adapters, t->adapter, text, &parts, &err);
+        int rc = r->platforms.render(r->platforms.adapters, t->run.adapter, text, &parts, &err);
 
         if (rc < 0) {
-                log_warn("cannot render an answer, sending it as it is", LOG_S("turn", t->key),
+                log_warn("cannot render an answer; sending it as it is", LOG_S("turn", t->key),
                          LOG_S("why", err.text));
                 add_part(t, a, text, NULL);
         }
@@ -109,9 +105,10 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
 static bool wants_thread(const struct turn *t, const struct turn_reply *reply)
 {
         const struct reply_policy *policy = &t->policy;
+        const struct incoming *last = turn_last_input(t);
 
-        if (reply->kind != ERR_NONE || t->thread || !t->road->platforms.thread_at ||
-            last_input(t)->chat != CHAT_GROUP || !last_input(t)->id)
+        if (reply->kind != ERR_NONE || t->run.thread || !t->road->platforms.thread_at ||
+            last->chat != CHAT_GROUP || !last->id)
                 return false;
         if (policy->mode == MODE_THREAD)
                 return true;
@@ -120,15 +117,21 @@ static bool wants_thread(const struct turn *t, const struct turn_reply *reply)
                        (size_t)policy->thread_chars;
 }
 
-/* The first line of what was asked, or the emoji and the first line of what it was put on. */
-static void thread_name(const struct incoming *in, struct buf *payload)
+/* Names it by the first line of the question, or by the emoji and the line it was put on. */
+static void begin_thread(struct turn *t, struct answer *a)
 {
+        struct road *r = t->road;
+        const struct incoming *in = turn_last_input(t);
+        const char *id = r->platforms.thread_at(r->platforms.adapters, in);
         const char *said = in->emoji ? in->raw_text : in->text;
         const char *text = said ? said + strspn(said, " \t\r\n") : "";
-        size_t line = strcspn(text, "\r\n"),
-               n = utf8_prefix(text, line, UTF8_CODE_POINTS, THREAD_NAME_CHARS);
-        struct buf name;
+        size_t n = utf8_prefix(text, strcspn(text, "\r\n"), UTF8_CODE_POINTS, THREAD_NAME_CHARS);
+        struct buf name, payload;
 
+        if (!id)
+                return;
+        a->thread = mem_strdup(id);
+        a->refers = false; /* the thread does already */
         buf_init(&name, 0);
         if (in->emoji && !in->emoji_custom)
                 buf_addf(&name, "%s ", in->emoji);
@@ -136,87 +139,59 @@ static void thread_name(const struct incoming *in, struct buf *payload)
                 buf_add(&name, text, n);
         else
                 buf_addstr(&name, "Conversation");
-        jsonw_str(payload, "name", name.data);
-        buf_release(&name);
-}
-
-static void begin_thread(struct turn *t, struct answer *a)
-{
-        struct road *r = t->road;
-        const struct incoming *in = last_input(t);
-        const char *id = r->platforms.thread_at(r->platforms.adapters, in);
-        struct buf payload;
-        struct out *o;
-
-        if (!id)
-                return;
-        a->thread = mem_strdup(id);
-        a->refers = false; /* the thread does already */
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "messageId", in->id);
-        thread_name(in, &payload);
+        jsonw_str(&payload, "name", name.data);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, a->thread,
-                    DELIVER_THREAD, PACE_FINAL, payload.data, t->trace);
+        turn_deliveries_add(a, make_job(t, DELIVER_THREAD, PACE_FINAL, a->thread, payload.data));
+        buf_release(&name);
         buf_release(&payload);
-        out_set_expiry(r, o);
-        answer_add(a, o);
-}
-
-/* What people saw growing stands in a thread now, or nobody wants to know it any more. */
-static void remove_draft(struct turn *t, struct answer *a)
-{
-        struct road *r = t->road;
-        struct out *o;
-
-        if (t->draft_delivery == 0)
-                return;
-        o = out_new(r->next_delivery++, t->run.id, t->adapter, t->channel, t->thread,
-                    DELIVER_DELETE, PACE_EDIT, "{}", t->trace);
-        o->ref = t->draft_delivery;
-        out_set_expiry(r, o);
-        answer_add(a, o);
-}
-
-/* ---- nothing to say ---- */
-
-/*
- * Why the answer is not posted; NULL: it is. Yours to free. Nobody has asked an agent that reads
- * along, so its failures are not told in the chat either.
- */
-static char *silence_of(const struct turn *t, const struct turn_reply *reply)
-{
-        const struct reply_policy *policy = &t->policy;
-
-        if (policy->mode == MODE_SILENT)
-                return mem_printf("the rule runs agent '%s' without posting what it says",
-                                  t->agent);
-        if (policy->mode != MODE_AMBIENT)
-                return NULL;
-        if (reply->kind != ERR_NONE)
-                return mem_printf("agent '%s' only reads along here", t->agent);
-        return silence_is(policy, reply->text)
-                       ? mem_printf("agent '%s' had nothing to say", t->agent)
-                       : NULL;
 }
 
 /* ---- all of it ---- */
 
-void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *a)
+/* Why the answer is not posted, yours to free; NULL: it is. */
+static char *silent_reason(const struct turn *t, const struct turn_reply *reply)
+{
+        if (t->policy.mode == MODE_SILENT)
+                return mem_printf("the rule runs agent '%s' without posting what it says",
+                                  t->run.agent);
+        if (t->policy.mode != MODE_AMBIENT)
+                return NULL;
+        if (reply->kind != ERR_NONE) /* nobody asked, so failures are not posted */
+                return mem_printf("agent '%s' only reads along here", t->run.agent);
+        return no_reply_matches(&t->policy, reply->text)
+                       ? mem_printf("agent '%s' had nothing to say", t->run.agent)
+                       : NULL;
+}
+
+/* Removes placeholders that the answer does not replace; a draft has replaced its own. */
+static void cancel_deferred(struct turn *t, struct answer *a)
+{
+        for (unsigned i = 0; i < t->run.input_count; i++) {
+                bool last = i + 1 == t->run.input_count;
+                bool answered =
+                        last && a->refers && (a->messages > 0 || t->display.draft_delivery != 0);
+
+                if (deferred_reply_is_open(t->inputs[i]) && !answered)
+                        turn_deliveries_add(a, deferred_reply_cancel(t->road, t->inputs[i], t));
+        }
+}
+
+void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct answer *a)
 {
         struct road *r = t->road;
-        const struct reply_policy *policy = &t->policy;
+        struct delivery_job *j;
 
-        /* who joins in answers nobody in particular, unless there is a place for the answer */
-        a->refers = policy->mode != MODE_AMBIENT || last_input(t)->is_awaited;
-        a->part_delay_ms = policy->part_delay_ms;
-        a->journaled = (r->platforms.abilities(r->platforms.adapters, t->adapter) &
+        /* who joins in refers to no message, unless a placeholder waits for the answer */
+        a->refers = t->policy.mode != MODE_AMBIENT || turn_last_input(t)->is_awaited;
+        a->journaled = (r->platforms.abilities(r->platforms.adapters, t->run.adapter) &
                         ADAPTER_JOURNALED) != 0;
         draft_supersede(t, a);
-        a->silent = silence_of(t, reply);
-        if (!a->silent && reply->text && reply->text[0] != '\0') {
+        a->silent_reason = silent_reason(t, reply);
+        if (!a->silent_reason && reply->text && reply->text[0] != '\0') {
                 if (wants_thread(t, reply))
                         begin_thread(t, a);
                 if (reply->part_count == 0)
@@ -224,8 +199,13 @@ void answer_make(struct turn *t, const struct turn_reply *reply, struct answer *
                 for (unsigned i = 0; i < reply->part_count; i++)
                         add_message(t, a, reply->parts[i]);
         }
-        if (a->thread || (reply->kind == ERR_CANCELLED && turn_is_taken_back(t)))
-                remove_draft(t, a);
-        withdraw_unanswered(t, a);
-        mark_end(t, reply->kind, a);
+        /* the draft's text stands in a thread now, or its question was deleted */
+        if (t->display.draft_delivery != 0 &&
+            (a->thread || (reply->kind == ERR_CANCELLED && turn_is_withdrawn(t)))) {
+                j = make_job(t, DELIVER_DELETE, PACE_EDIT, t->run.thread, "{}");
+                j->edits = t->display.draft_delivery;
+                turn_deliveries_add(a, j);
+        }
+        cancel_deferred(t, a);
+        progress_reaction_end(t, reply->kind, a);
 }

@@ -1,0 +1,61 @@
+/*
+ * decide: events that are stored but not decided, and what decisions do besides beginning turns.
+ * For src/road alone.
+ */
+#ifndef ROAD_INBOX_DECIDE_H
+#define ROAD_INBOX_DECIDE_H
+
+#include <sys/queue.h>
+
+#include "base/buf.h"
+#include "road/road.h"
+#include "road/turn/turn.h"
+
+/* A committed event that waits for its decision. */
+struct pending_event {
+        struct incoming *in;
+        STAILQ_ENTRY(pending_event) next;
+};
+
+struct inbox {
+        STAILQ_HEAD(, pending_event) pending;
+        size_t pending_count;
+        bool deciding;         /* decisions are being stored */
+        struct decided *asked; /* a /why that waits until decisions before it are stored */
+        bool dual_emit;        /* see ROAD_DUAL_EMIT */
+};
+
+/* A change that a decision makes, written by the decision's transaction. */
+struct effect {
+        /* may run more than once */
+        int (*write)(struct store_tx *tx, struct effect *e, struct error *err);
+        void (*committed)(struct effect *e);
+        void (*free)(struct effect *e);
+};
+
+/* ---- decide.c ---- */
+
+void decide_init(struct inbox *i);
+void decide_later(struct road *r, struct incoming *in); /* takes in over */
+void decide_pending(struct road *r);                    /* unless decisions are being stored */
+void decide_release(struct road *r);
+
+/* ---- command.c ---- */
+
+const char *command_name(enum road_command what);
+/* What the command does; appends its answer. COMMAND_WHY is answered by its report alone. */
+struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
+                           const struct incoming *in, struct buf *answer);
+
+/* ---- message_edit.c ---- */
+
+void message_edit_index(struct turn *t, const struct incoming *in);
+void message_edit_unindex(struct turn *t, const struct incoming *in);
+/*
+ * What an edit or deletion changes in *turn, and a sentence about it, yours to free. NULL: the
+ * message is not waiting for an answer.
+ */
+struct effect *message_edit_new(struct road *r, const struct incoming *in, struct turn **turn,
+                                char **reason);
+
+#endif

@@ -1,0 +1,142 @@
+#include "road/numbers.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "road/road_private.h"
+#include "rows/number_row.h"
+
+#define BLOCK 1000
+
+int64_t numbers_left(const struct numbers *n)
+{
+        return (n->end - n->next) + (n->spare_end - n->spare);
+}
+
+int64_t numbers_next(const struct numbers *n)
+{
+        return n->next < n->end ? n->next : n->spare;
+}
+
+bool numbers_have(const struct numbers *n, size_t count)
+{
+        int64_t spare_from = n->spare == n->end ? n->next : n->spare;
+
+        return n->end - n->next >= (int64_t)count || n->spare_end - spare_from >= (int64_t)count;
+}
+
+/* ---- reserving ---- */
+
+struct reservation {
+        const char *name;
+        int64_t count;
+        int64_t first; /* result */
+};
+
+static int write_reservation(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct reservation *v = arg;
+
+        return number_row_reserve(tx, v->name, v->count, &v->first, err);
+}
+
+static void add_block(struct numbers *n, int64_t first, int64_t count)
+{
+        if (n->spare < n->spare_end) { /* too small for what was wanted */
+                n->next = n->spare;
+                n->end = n->spare_end;
+        }
+        n->spare = first;
+        n->spare_end = first + count;
+        n->wanted = 0;
+}
+
+struct refill {
+        struct reservation reservation; /* first, for write_reservation */
+        struct numbers *numbers;
+};
+
+static void on_reserved(void *arg)
+{
+        struct refill *f = arg;
+        struct numbers *n = f->numbers;
+
+        n->reserving = false;
+        add_block(n, f->reservation.first, f->reservation.count);
+        free(f);
+        road_numbers_refilled(n->road);
+}
+
+static void reserve(struct numbers *n)
+{
+        struct refill *f;
+
+        if (n->reserving)
+                return;
+        f = mem_zalloc(sizeof(*f));
+        f->reservation = (struct reservation){ .name = n->name,
+                                               .count = n->wanted > BLOCK ? n->wanted : BLOCK };
+        f->numbers = n;
+        n->reserving = true;
+        road_write(n->road, "numbers", write_reservation, on_reserved, f);
+}
+
+/* ---- taking ---- */
+
+bool numbers_take(struct numbers *n, size_t count, int64_t *first)
+{
+        bool enough = numbers_have(n, count);
+
+        if (enough && n->end - n->next < (int64_t)count) {
+                if (n->spare != n->end)
+                        n->next = n->spare; /* the rest of this block stays unused */
+                n->end = n->spare_end;
+                n->spare = n->spare_end = 0;
+        }
+        if (enough) {
+                *first = n->next;
+                n->next += (int64_t)count;
+        } else if ((int64_t)count > n->wanted) {
+                n->wanted = (int64_t)count;
+        }
+        if (!enough || numbers_left(n) < BLOCK / 2)
+                reserve(n);
+        return enough;
+}
+
+/* ---- opening and closing ---- */
+
+void numbers_open(struct numbers *n, struct road *r, const char *name)
+{
+        struct reservation v = { .name = name, .count = BLOCK };
+        struct error err;
+
+        *n = (struct numbers){ .road = r, .name = name };
+        if (store_write_now(r->store, write_reservation, &v, &err) == 0) {
+                add_block(n, v.first, v.count);
+                return;
+        }
+        log_warn("cannot reserve numbers; retrying", LOG_S("of", name), LOG_S("why", err.text));
+        reserve(n);
+}
+
+static int write_return(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct numbers *n = arg;
+
+        if (n->spare < n->spare_end &&
+            number_row_return(tx, n->name, n->spare, n->spare_end, err) < 0)
+                return -1;
+        return n->next < n->end ? number_row_return(tx, n->name, n->next, n->end, err) : 0;
+}
+
+void numbers_close(struct numbers *n)
+{
+        struct error err;
+
+        if (!n->road || numbers_left(n) == 0)
+                return;
+        if (store_write_now(n->road->store, write_return, n, &err) < 0)
+                log_info("unused numbers are lost", LOG_S("of", n->name), LOG_S("why", err.text));
+}

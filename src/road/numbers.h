@@ -1,0 +1,40 @@
+/*
+ * numbers: turn and delivery numbers, reserved from the store in blocks.
+ *
+ * A number is known before its row is written, so inserts need no answer from the database, and two
+ * processes never use the same one. Numbers grow: a process that reserves later gets higher ones. A
+ * clean close returns what was not used; a crash leaves a gap.
+ */
+#ifndef ROAD_NUMBERS_H
+#define ROAD_NUMBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define ROAD_KEY_SIZE 24 /* "trn-" and a number */
+
+struct road;
+
+struct numbers {
+        struct road *road;
+        const char *name;         /* of the row */
+        int64_t next, end;        /* free: next to end - 1 */
+        int64_t spare, spare_end; /* the block after these; equal: none */
+        int64_t wanted;           /* reserve at least so many */
+        bool reserving;           /* a block is being reserved */
+};
+
+/* Blocks while reserving. A store that takes no writes now is asked again later. */
+void numbers_open(struct numbers *n, struct road *r, const char *name);
+void numbers_close(struct numbers *n); /* blocks while returning what was not used */
+/* Takes consecutive numbers. False: there are not enough yet; numbers_refilled follows. */
+bool numbers_take(struct numbers *n, size_t count, int64_t *first);
+bool numbers_have(const struct numbers *n, size_t count);
+int64_t numbers_left(const struct numbers *n);
+/* The least number that will be taken; needs numbers_left > 0. */
+int64_t numbers_next(const struct numbers *n);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * number_row: the next unused number of a kind of row, so that blocks can be reserved.
+ */
+#ifndef ROWS_NUMBER_ROW_H
+#define ROWS_NUMBER_ROW_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/store.h"
+
+/* Reserves `count` numbers of "turn" or "delivery"; *first is the least. */
+int number_row_reserve(struct store_tx *tx, const char *name, int64_t count, int64_t *first,
+                       struct error *err);
+/* Returns the numbers first to end - 1, unless later ones were reserved. */
+int number_row_return(struct store_tx *tx, const char *name, int64_t first, int64_t end,
+                      struct error *err);
+
+#endif
