@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
         struct dc_cache *cache;
         struct dc_dispatch e = { .session = "s", .seq = 1 };
-        struct dc_event item;
+        struct intake_content item;
         json_t *first;
 
         if (n < 1)
@@ -51,11 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                 &item,
                 &(struct dc_event_context){ .self = "42", .cache = cache, .role_mentions = true },
                 &e);
-        for (size_t i = 0; i < item.count; i++)
-                check(&item.items[i]);
-        if (item.count == 0 && !item.ignored)
+        for (size_t i = 0; i < item.event_count; i++)
+                check(&item.events[i]);
+        if (item.event_count == 0 && !item.ignored)
                 abort();
-        dc_event_release(&item);
+        intake_content_release(&item);
         dc_cache_free(cache);
         json_decref(e.d);
         return 0;

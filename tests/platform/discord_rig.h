@@ -22,7 +22,7 @@
 /* ---- the fake intake ---- */
 
 static struct {
-        struct dc_inbound_hooks hooks;
+        struct dc_intake_hooks hooks;
         unsigned opened, freed, intents;
         struct {
                 void (*stored)(void *arg, bool ok);
@@ -30,47 +30,48 @@ static struct {
         } waiting;
         const char *named, *named_id; /* a known user */
         const char *dm;               /* a channel that is a DM */
-} inbound;
+} fake_intake;
 
-struct dc_inbound *dc_inbound_new(const struct dc_inbound_options *options,
-                                  const struct dc_inbound_hooks *hooks)
+struct dc_intake *dc_intake_new(const struct dc_intake_options *options,
+                                const struct dc_intake_hooks *hooks)
 {
-        inbound.intents = options->intents;
-        inbound.hooks = *hooks;
-        inbound.opened++;
+        fake_intake.intents = options->intents;
+        fake_intake.hooks = *hooks;
+        fake_intake.opened++;
         hooks->state(hooks->ctx, DC_GATEWAY_UP, NULL);
-        return (struct dc_inbound *)&inbound;
+        return (struct dc_intake *)&fake_intake;
 }
 
-void dc_inbound_free(struct dc_inbound *in)
+void dc_intake_free(struct dc_intake *in)
 {
         if (in)
-                inbound.freed++;
+                fake_intake.freed++;
 }
 
-void dc_inbound_interaction(struct dc_inbound *in, const json_t *interaction,
-                            void (*stored)(void *arg, bool ok), void *arg)
+void dc_intake_post(struct dc_intake *in, const json_t *interaction,
+                    void (*stored)(void *arg, bool ok), void *arg)
 {
         (void)in;
         (void)interaction;
-        inbound.waiting.stored = stored;
-        inbound.waiting.arg = arg;
+        fake_intake.waiting.stored = stored;
+        fake_intake.waiting.arg = arg;
 }
 
-bool dc_inbound_channel(const struct dc_inbound *in, const char *channel,
-                        struct dc_channel_info *out)
+bool dc_intake_channel(const struct dc_intake *in, const char *channel, struct dc_channel_info *out)
 {
         (void)in;
         *out = (struct dc_channel_info){
-                .id = channel, .guild = inbound.dm && strcmp(inbound.dm, channel) == 0 ? NULL : "1"
+                .id = channel,
+                .guild = fake_intake.dm && strcmp(fake_intake.dm, channel) == 0 ? NULL : "1"
         };
         return true;
 }
 
-const char *dc_inbound_user_named(const struct dc_inbound *in, const char *username)
+const char *dc_intake_user_named(const struct dc_intake *in, const char *username)
 {
         (void)in;
-        return inbound.named && strcmp(inbound.named, username) == 0 ? inbound.named_id : NULL;
+        return fake_intake.named && strcmp(fake_intake.named, username) == 0 ? fake_intake.named_id
+                                                                             : NULL;
 }
 
 /* ---- the rig ---- */
@@ -113,7 +114,7 @@ static inline struct rig *rig_new(void)
         struct rig *g = mem_zalloc(sizeof(*g));
 
         fake_road_reset();
-        memset(&inbound, 0, sizeof(inbound));
+        memset(&fake_intake, 0, sizeof(fake_intake));
         g->dir = scratch_new();
         for (size_t i = 0; i < COUNT(folders); i++) {
                 char *path = scratch_path(g->dir, folders[i]);

@@ -35,6 +35,9 @@ struct fake_gateway {
         unsigned bad_answers; /* > 0: after so many such answers the next are SAY_YES */
         bool no_ack, no_hello;
         const char *replay; /* sent between RESUME and RESUMED */
+        /* the session whose RESUME is not answered, and the connection it came on */
+        const char *unanswered;
+        struct fake_ws_conn *unanswered_conn;
         const char *compress;
 
         unsigned opens, gone, identifies, resumes, beats;
@@ -164,6 +167,10 @@ static inline void fake_on_resume(struct fake_gateway *f, struct fake_ws_conn *c
         f->resumes++;
         f->resume_seq = json_int(d, "seq", -1);
         snprintf(f->resume_session, sizeof(f->resume_session), "%s", json_str(d, "session_id", ""));
+        if (f->unanswered && strcmp(f->unanswered, f->resume_session) == 0) {
+                f->unanswered_conn = c;
+                return;
+        }
         if (!fake_answer(f, c, f->resume))
                 return;
         if (f->replay)

@@ -39,7 +39,7 @@ static void a_good_token_shows_the_bot(void **state)
         rig_connect(g, "");
         assert_string_equal(rig_adapter(g)->bot_name, "testbot");
         assert_string_equal(rig_adapter(g)->bot_id, "42");
-        assert_int_equal(inbound.opened, 1);
+        assert_int_equal(fake_intake.opened, 1);
 }
 
 static void a_wrong_token_stops_with_advice(void **state)
@@ -51,7 +51,7 @@ static void a_wrong_token_stops_with_advice(void **state)
         rig_until_state(g, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "Discord does not know this bot token"));
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
-        assert_int_equal(inbound.opened, 0);
+        assert_int_equal(fake_intake.opened, 0);
 }
 
 static void a_token_the_gateway_refuses_stops_too(void **state)
@@ -59,7 +59,7 @@ static void a_token_the_gateway_refuses_stops_too(void **state)
         struct rig *g = *state;
 
         rig_connect(g, "");
-        inbound.hooks.state(inbound.hooks.ctx, DC_GATEWAY_BAD_TOKEN, "close code 4004");
+        fake_intake.hooks.state(fake_intake.hooks.ctx, DC_GATEWAY_BAD_TOKEN, "close code 4004");
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
 }
@@ -152,14 +152,14 @@ static void a_changed_token_is_used_everywhere_at_once(void **state)
         says(g, 204, "");
         rig_connect(g, "");
         rig_apply(g, "the.new.token", ",\"slashCommands\":false");
-        assert_int_equal(inbound.freed, 1);
+        assert_int_equal(fake_intake.freed, 1);
         rig_until_state(g, ADAPTER_UP);
         adapters_send(g->adapters, &d);
         rig_requests(g, 3);
         for (unsigned i = 2; i < 5; i++)
                 assert_non_null(strstr(fake_server_request(g->server, i),
                                        "Authorization: Bot the.new.token\r\n"));
-        assert_int_equal(inbound.opened, 2);
+        assert_int_equal(fake_intake.opened, 2);
 }
 
 static void intents_are_the_defaults_and_the_configured(void **state)
@@ -167,7 +167,7 @@ static void intents_are_the_defaults_and_the_configured(void **state)
         struct rig *g = *state;
 
         rig_connect(g, ",\"messageContent\":false,\"intents\":[\"GUILD_MEMBERS\"]");
-        assert_int_equal(inbound.intents, 46593 - (1 << 15) + (1 << 1));
+        assert_int_equal(fake_intake.intents, 46593 - (1 << 15) + (1 << 1));
 }
 
 static void wrong_settings_are_reported(void **state)
@@ -343,7 +343,8 @@ static void a_refused_channel_history_says_why(void **state)
         for (int i = 0; i < 100000 && h.calls == 0; i++)
                 loop_step(g->loop, true);
         assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?limit=100");
-        assert_string_equal(h.text, "Discord says: Missing Access (50001)");
+        assert_string_equal(
+                h.text, "Discord says: Missing Access (50001): give the bot View Channel there");
 }
 
 static void threads_start_only_in_guild_channels(void **state)
@@ -381,7 +382,7 @@ static void the_intake_reads_by_rest(void **state)
 
         says(g, 200, "{}");
         rig_connect(g, "");
-        inbound.hooks.get(inbound.hooks.ctx, &q, on_got, &status);
+        fake_intake.hooks.get(fake_intake.hooks.ctx, &q, on_got, &status);
         for (int i = 0; i < 100000 && status == 0; i++)
                 loop_step(g->loop, true);
         assert_int_equal(status, 200);
@@ -399,12 +400,12 @@ static void a_stopped_gateway_gets_no_late_answers(void **state)
         int status = 0;
 
         rig_connect(g, "");
-        inbound.hooks.get(inbound.hooks.ctx, &q, on_got, &status);
+        fake_intake.hooks.get(fake_intake.hooks.ctx, &q, on_got, &status);
         rig_requests(g, 1);
-        inbound.hooks.state(inbound.hooks.ctx, DC_GATEWAY_STOPPED, "the intent is missing");
-        for (int i = 0; i < 1000 && inbound.freed == 0; i++)
+        fake_intake.hooks.state(fake_intake.hooks.ctx, DC_GATEWAY_STOPPED, "the intent is missing");
+        for (int i = 0; i < 1000 && fake_intake.freed == 0; i++)
                 loop_step(g->loop, true);
-        assert_int_equal(inbound.freed, 1);
+        assert_int_equal(fake_intake.freed, 1);
         fake_server_answer(g->server, &late);
         for (int i = 0; i < 20; i++)
                 loop_step(g->loop, false);

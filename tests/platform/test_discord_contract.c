@@ -428,7 +428,7 @@ static void replies_to_commands_match_discords_description(void **state)
                 json_t *command = json_pack("{s:s, s:s, s:i, s:s}", "id", rows[i].id,
                                             "application_id", "43", "type", 2, "token", "tkn123");
 
-                inbound.hooks.stored(inbound.hooks.ctx, command);
+                fake_intake.hooks.stored(fake_intake.hooks.ctx, command);
                 json_decref(command);
                 adapters_send(g->adapters, &d);
                 until_sent(g, i + 1);
@@ -460,7 +460,7 @@ static void reads_of_the_intake_match_discords_description(void **state)
                 says(g, 200, "{}");
         rig_connect(g, "");
         for (unsigned i = 0; i < COUNT(rows); i++) {
-                inbound.hooks.get(inbound.hooks.ctx, &rows[i], on_got, &got);
+                fake_intake.hooks.get(fake_intake.hooks.ctx, &rows[i], on_got, &got);
                 for (int n = 0; n < 100000 && got <= i; n++)
                         loop_step(g->loop, true);
         }

@@ -30,7 +30,7 @@ static void stored(const char *text)
 {
         json_t *interaction = json_read(text, strlen(text), NULL);
 
-        inbound.hooks.stored(inbound.hooks.ctx, interaction);
+        fake_intake.hooks.stored(fake_intake.hooks.ctx, interaction);
         json_decref(interaction);
 }
 

@@ -19,7 +19,7 @@ struct rig {
         struct dc_cache *cache;
         struct dc_event_context reader;
         json_t *d;
-        struct dc_event item;
+        struct intake_content item;
 };
 
 static json_t *parse(const char *text)
@@ -58,7 +58,7 @@ static int set_up(void **state)
 
 static void forget(struct rig *g)
 {
-        dc_event_release(&g->item);
+        intake_content_release(&g->item);
         json_decref(g->d);
         g->d = NULL;
 }
@@ -80,9 +80,9 @@ static const struct incoming *told(struct rig *g, const char *type, const char *
         g->d = parse(text);
         dc_event_read(&g->item, &g->reader,
                       &(struct dc_dispatch){ .type = type, .d = g->d, .session = "s", .seq = 9 });
-        if (g->item.count == 0)
+        if (g->item.event_count == 0)
                 assert_non_null(g->item.ignored);
-        return g->item.count ? g->item.items : NULL;
+        return g->item.event_count ? g->item.events : NULL;
 }
 
 #define ANN "\"author\":{\"id\":\"5\",\"username\":\"ann\",\"global_name\":\"Ann\"}"
@@ -226,7 +226,7 @@ static void role_mentions_count_only_when_configured(void **state)
         assert_false(message(g, more)->is_mention);
         g->reader.role_mentions = true;
         assert_true(message(g, more)->is_mention);
-        assert_string_equal(g->item.items->text, "hello");
+        assert_string_equal(g->item.events->text, "hello");
         assert_false(message(g, other)->is_mention);
         assert_false(
                 message(g, ",\"content\":\"@everyone\",\"mention_everyone\":true")->is_mention);
@@ -352,7 +352,7 @@ static void attachments_are_listed(void **state)
         assert_string_equal(in->attachments[0].name, "a.png");
         assert_int_equal(in->attachments[0].size, 12);
         assert_string_equal(in->attachments[1].kind, "document");
-        assert_string_equal(g->item.files[1].url, "https://cdn/b");
+        assert_string_equal(g->item.sources[1], "https://cdn/b");
         in = message(g, ",\"content\":\"\",\"flags\":8192,\"attachments\":[{\"id\":\"70\","
                         "\"filename\":\"v.ogg\",\"content_type\":\"audio/ogg\","
                         "\"url\":\"https://cdn/v\"}]");
@@ -389,8 +389,8 @@ static void deletions_name_their_messages(void **state)
         assert_string_equal(in->thread, "11");
         told(g, "MESSAGE_DELETE_BULK",
              "{\"ids\":[\"1\",\"2\",\"3\"],\"channel_id\":\"10\",\"guild_id\":\"1\"}");
-        assert_int_equal(g->item.count, 3);
-        assert_string_equal(g->item.items[2].key, "3:delete");
+        assert_int_equal(g->item.event_count, 3);
+        assert_string_equal(g->item.events[2].key, "3:delete");
 }
 
 static void a_reaction_added_again_is_a_new_event(void **state)

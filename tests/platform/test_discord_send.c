@@ -126,7 +126,7 @@ static void deliveries_become_calls(void **state)
                 struct rig *g = rig_new();
                 const struct fake_sent *sent;
 
-                inbound.dm = "8";
+                fake_intake.dm = "8";
                 says(g, 200, SENT);
                 rig_connect(g, "");
                 deliver(g, (struct delivery){ .kind = calls[i].kind,
@@ -308,9 +308,9 @@ static void a_revoked_token_stops_the_adapter(void **state)
         assert_int_equal(sent->result.outcome, SEND_RETRY); /* until there is a new token */
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
-        for (int i = 0; i < 1000 && inbound.freed == 0; i++)
+        for (int i = 0; i < 1000 && fake_intake.freed == 0; i++)
                 loop_step(g->loop, true);
-        assert_int_equal(inbound.freed, 1); /* the gateway is closed */
+        assert_int_equal(fake_intake.freed, 1); /* the gateway is closed */
 }
 
 /* ---- idempotency ---- */
@@ -369,17 +369,17 @@ static void a_duplicate_bot_is_detected(void **state)
         dc_id_at(clock_wall_ms(), id);
         message =
                 json_pack("{s:s, s:s, s:s}", "id", id, "channel_id", "7", "nonce", nonce_of(g, 0));
-        inbound.hooks.own(inbound.hooks.ctx, message);
+        fake_intake.hooks.own(fake_intake.hooks.ctx, message);
         assert_int_equal(dc->duplicate.seen, 0);
         /* other software */
         json_object_set_new(message, "nonce", json_string("1234567890123456789"));
-        inbound.hooks.own(inbound.hooks.ctx, message);
+        fake_intake.hooks.own(fake_intake.hooks.ctx, message);
         assert_int_equal(dc->duplicate.seen, 0);
         json_object_set_new(message, "nonce", json_string("0123456789abcdef01234567"));
-        inbound.hooks.own(inbound.hooks.ctx, message);
+        fake_intake.hooks.own(fake_intake.hooks.ctx, message);
         assert_int_equal(dc->duplicate.seen, 1);
         dc->opened_ms += 120000; /* an earlier run may have sent it */
-        inbound.hooks.own(inbound.hooks.ctx, message);
+        fake_intake.hooks.own(fake_intake.hooks.ctx, message);
         assert_int_equal(dc->duplicate.seen, 1);
         json_decref(message);
 }
@@ -506,9 +506,9 @@ static void the_operator_is_the_first_admin(void **state)
 
         says(g, 200, SENT);
         rig_connect(g, ",\"admins\":[\"10\",\"11\"]");
-        inbound.hooks.dm(inbound.hooks.ctx, "99", "990"); /* a stranger */
-        inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
-        inbound.hooks.dm(inbound.hooks.ctx, "11", "110");
+        fake_intake.hooks.dm(fake_intake.hooks.ctx, "99", "990"); /* a stranger */
+        fake_intake.hooks.dm(fake_intake.hooks.ctx, "10", "100");
+        fake_intake.hooks.dm(fake_intake.hooks.ctx, "11", "110");
         deliver(g, (struct delivery){ .kind = DELIVER_SEND,
                                       .channel = "operator",
                                       .payload = "{\"text\":\"news\"}" });
@@ -524,7 +524,7 @@ static void the_operators_dm_survives_a_restart(void **state)
         says(g, 200, APPLICATION);
         says(g, 200, SENT);
         rig_connect(g, ",\"admins\":[\"10\"]");
-        inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
+        fake_intake.hooks.dm(fake_intake.hooks.ctx, "10", "100");
         rig_apply(g, "an.other.token", ",\"slashCommands\":false,\"admins\":[\"10\"]");
         rig_until_state(g, ADAPTER_UP);
         deliver(g, (struct delivery){ .kind = DELIVER_SEND,
@@ -569,8 +569,8 @@ static void known_names_become_mentions(void **state)
         struct rig *g = *state;
         struct rendered r;
 
-        inbound.named = "ada";
-        inbound.named_id = "11";
+        fake_intake.named = "ada";
+        fake_intake.named_id = "11";
         rig_connect(g, "");
         assert_int_equal(
                 adapters_render(g->adapters, "dc", "ask @Ada or @bob, not @everyone", &r, NULL), 0);

@@ -219,7 +219,7 @@ static void servers_and_the_bot_are_shown(void **state)
         says(g, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
         says(g, 200, ME);
         rig_connect(g, ",\"admins\":[\"10\"]");
-        inbound.hooks.dm(inbound.hooks.ctx, "10", "100");
+        fake_intake.hooks.dm(fake_intake.hooks.ctx, "10", "100");
         call(g, "discord_list_guilds", "{}");
         await_told(g);
         assert_string_equal(told.result, "{\"guilds\":[{\"id\":\"1\",\"name\":\"Home\"}]}");

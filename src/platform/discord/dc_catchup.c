@@ -36,7 +36,7 @@ struct gap {
 
 struct dc_catchup {
         struct adapter *adapter;
-        struct dc_intake *intake;
+        struct intake *window; /* of the intake */
         dc_caught_up_fn *caught_up;
         void *caught_up_arg;
         int64_t seconds, messages, done_ms, again_ms;
@@ -63,14 +63,14 @@ static struct gap *find_gap(const struct dc_catchup *c, unsigned shard)
 void dc_catchup_hold(struct dc_catchup *c)
 {
         if (!c->holds_all)
-                dc_intake_hold(c->intake, DC_EVERYWHERE);
+                intake_hold(c->window, INTAKE_EVERYWHERE);
         c->holds_all = true;
 }
 
 static void release_all(struct dc_catchup *c)
 {
         if (c->holds_all)
-                dc_intake_release(c->intake, DC_EVERYWHERE);
+                intake_release(c->window, INTAKE_EVERYWHERE);
         c->holds_all = false;
 }
 
@@ -364,8 +364,8 @@ static void on_timer(void *arg)
 
 /* ---- open and close ---- */
 
-struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o,
-                                  const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
+struct dc_catchup *dc_catchup_new(const struct dc_intake_options *o,
+                                  const struct dc_intake_hooks *hooks, struct dc_intake *intake,
                                   dc_caught_up_fn *caught_up, void *arg)
 {
         struct dc_catchup *c = mem_zalloc(sizeof(*c));
@@ -376,7 +376,7 @@ struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *o,
                                                    .done = on_scanned };
 
         c->adapter = o->adapter;
-        c->intake = intake;
+        c->window = dc_intake_window(intake);
         c->caught_up = caught_up;
         c->caught_up_arg = arg;
         c->seconds = o->catchup_seconds;

@@ -17,15 +17,14 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "platform/discord/dc_inbound.h"
 #include "platform/discord/dc_intake.h"
 
 struct dc_catchup;
 
 /* Everything that was missed on a shard is stored. */
 typedef void dc_caught_up_fn(void *arg, unsigned shard);
-struct dc_catchup *dc_catchup_new(const struct dc_inbound_options *options,
-                                  const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
+struct dc_catchup *dc_catchup_new(const struct dc_intake_options *options,
+                                  const struct dc_intake_hooks *hooks, struct dc_intake *intake,
                                   dc_caught_up_fn *caught_up, void *arg);
 /* Before the intake. NULL is fine. */
 void dc_catchup_free(struct dc_catchup *c);

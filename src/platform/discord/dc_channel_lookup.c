@@ -26,7 +26,7 @@ struct channel_query {
 
 struct dc_channel_lookup {
         struct adapter *adapter;
-        struct dc_inbound_hooks hooks;
+        struct dc_intake_hooks hooks;
         struct dc_cache *cache;
         bool role_mentions;
         char *self;
@@ -121,7 +121,7 @@ static void on_roles(void *arg, const struct dc_answer *a)
 static void send_query(void *query)
 {
         struct channel_query *q = query;
-        const struct dc_inbound_hooks *hooks = &q->lookup->hooks;
+        const struct dc_intake_hooks *hooks = &q->lookup->hooks;
         const struct dc_get channel = { "/channels/{channel_id}", { q->channel } },
                             roles = { "/guilds/{guild_id}/members/{user_id}",
                                       { q->guild, q->lookup->self } };
@@ -165,8 +165,8 @@ void dc_channel_lookup_set_self(struct dc_channel_lookup *l, const char *user_id
         l->self = mem_strdup(user_id);
 }
 
-struct dc_channel_lookup *dc_channel_lookup_new(const struct dc_inbound_options *o,
-                                                const struct dc_inbound_hooks *hooks,
+struct dc_channel_lookup *dc_channel_lookup_new(const struct dc_intake_options *o,
+                                                const struct dc_intake_hooks *hooks,
                                                 struct dc_cache *cache, dc_channel_lookup_fn *done,
                                                 void *arg)
 {

@@ -13,15 +13,15 @@
 #include <stdbool.h>
 
 #include "platform/discord/dc_cache.h"
-#include "platform/discord/dc_inbound.h"
+#include "platform/discord/dc_intake.h"
 
 struct dc_channel_lookup;
 
 /* known: it is in the cache, or is taken for a channel of its guild. */
 typedef void dc_channel_lookup_fn(void *arg, const char *channel, bool known);
 
-struct dc_channel_lookup *dc_channel_lookup_new(const struct dc_inbound_options *options,
-                                                const struct dc_inbound_hooks *hooks,
+struct dc_channel_lookup *dc_channel_lookup_new(const struct dc_intake_options *options,
+                                                const struct dc_intake_hooks *hooks,
                                                 struct dc_cache *cache, dc_channel_lookup_fn *done,
                                                 void *arg);
 /* No answer follows. NULL is fine. */

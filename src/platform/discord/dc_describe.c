@@ -223,7 +223,7 @@ const char *dc_describe(struct dc_event_reader *r, const json_t *message)
                 p++;
         while (end > p && strchr(" \n\t", end[-1]))
                 end--;
-        text = end > p ? arena_printf(&r->event->arena, "%.*s", (int)(end - p), p) : NULL;
+        text = end > p ? arena_printf(&r->content->arena, "%.*s", (int)(end - p), p) : NULL;
         buf_release(&out);
         return text;
 }

@@ -73,7 +73,7 @@ bool dc_destination_is_dm(const struct discord *dc, const char *channel)
         json_object_foreach((json_t *)operators, user, kept)
                 if (json_is_string(kept) && strcmp(json_string_value(kept), channel) == 0)
                         return true;
-        return dc->inbound && dc_inbound_channel(dc->inbound, channel, &info) && !info.guild;
+        return dc->intake && dc_intake_channel(dc->intake, channel, &info) && !info.guild;
 }
 
 /* ---- channels ---- */

@@ -19,7 +19,7 @@
 
 void dc_event_set_metadata(struct dc_event_reader *r, const char *key, json_t *value)
 {
-        json_object_set_new(r->event->metadata, key, value);
+        json_object_set_new(r->content->metadata, key, value);
 }
 
 static void set_text(struct dc_event_reader *r, const char *key, const char *text)
@@ -30,8 +30,8 @@ static void set_text(struct dc_event_reader *r, const char *key, const char *tex
 
 static void ignore(struct dc_event_reader *r, const char *why)
 {
-        r->event->ignored = why;
-        r->event->count = 0;
+        r->content->ignored = why;
+        r->content->event_count = 0;
 }
 
 static const char *id_of(const json_t *object, const char *key)
@@ -49,7 +49,7 @@ static bool is_self(const struct dc_event_reader *r, const char *id)
 struct incoming *dc_event_add(struct dc_event_reader *r, const char *channel, const char *guild,
                               size_t n)
 {
-        struct dc_event *event = r->event;
+        struct intake_content *content = r->content;
         struct dc_channel_info info = { .type = -1 }, parent = { .type = -1 };
 
         if (!dc_id_valid(channel) || n == 0) {
@@ -59,16 +59,17 @@ struct incoming *dc_event_add(struct dc_event_reader *r, const char *channel, co
         dc_cache_channel(r->context->cache, channel, &info);
         dc_cache_channel(r->context->cache, info.parent, &parent);
         if (!guild && info.guild) /* messages fetched by REST do not name it */
-                guild = arena_strdup(&event->arena, info.guild);
-        event->items = arena_alloc(&event->arena, n * sizeof(*event->items));
-        event->count = n;
+                guild = arena_strdup(&content->arena, info.guild);
+        content->events = arena_alloc(&content->arena, n * sizeof(*content->events));
+        content->event_count = n;
         for (size_t i = 0; i < n; i++) {
-                struct incoming *in = &event->items[i];
+                struct incoming *in = &content->events[i];
 
-                in->channel = info.parent ? arena_strdup(&event->arena, info.parent) : channel;
+                in->channel = info.parent ? arena_strdup(&content->arena, info.parent) : channel;
                 in->thread = info.parent ? channel : NULL;
                 in->chat = guild ? CHAT_GROUP : CHAT_DM;
-                in->chat_name = arena_strdup(&event->arena, info.parent ? parent.name : info.name);
+                in->chat_name =
+                        arena_strdup(&content->arena, info.parent ? parent.name : info.name);
                 in->guild = guild;
         }
         if (info.parent)
@@ -76,7 +77,7 @@ struct incoming *dc_event_add(struct dc_event_reader *r, const char *channel, co
         set_text(r, "guildName", dc_cache_guild_name(r->context->cache, guild));
         if (info.type >= 0)
                 dc_event_set_metadata(r, "channelType", json_integer(info.type));
-        return event->items;
+        return content->events;
 }
 
 void dc_event_set_sender(struct dc_event_reader *r, const json_t *user, const json_t *member,
@@ -91,7 +92,7 @@ void dc_event_set_sender(struct dc_event_reader *r, const json_t *user, const js
         in->sender_is_bot = json_flag(user, "bot", false);
         in->is_own = is_self(r, in->sender_id);
         if (json_is_array(roles))
-                json_object_set(r->event->metadata, "roles", roles);
+                json_object_set(r->content->metadata, "roles", roles);
         else if (in->guild && json_is_null(member))
                 dc_event_set_metadata(r, "rolesUnknown", json_true());
 }
@@ -109,21 +110,21 @@ static const char *attachment_kind(const json_t *message, const char *mime)
         return mime && strncmp(mime, "video/", 6) == 0 ? "video" : "document";
 }
 
-static void add_files(struct dc_event_reader *r, const json_t *message)
+static void add_files(struct dc_event_reader *r, const json_t *message, json_t *files)
 {
         const json_t *list = json_object_get(message, "attachments"), *file;
-        struct dc_event *event = r->event;
+        struct intake_content *content = r->content;
         size_t i;
 
         json_array_foreach(list, i, file) {
-                const char *url = json_str(file, "url", NULL),
+                const char *url = json_str(file, "url", NULL), *id = json_str(file, "id", NULL),
                            *mime = json_str(file, "content_type", NULL);
 
-                if (event->attachment_count == FILES_MAX || !url)
+                if (content->attachment_count == FILES_MAX || !url)
                         continue;
-                event->files[event->attachment_count] =
-                        (struct dc_event_file){ .id = json_str(file, "id", NULL), .url = url };
-                event->attachments[event->attachment_count++] =
+                json_array_append_new(files, id ? json_pack("{s:s}", "id", id) : json_object());
+                content->sources[content->attachment_count] = url;
+                content->attachments[content->attachment_count++] =
                         (struct attachment){ .kind = attachment_kind(message, mime),
                                              .name = json_str(file, "filename", NULL),
                                              .mime = mime,
@@ -136,16 +137,22 @@ static void add_files(struct dc_event_reader *r, const json_t *message)
 static void read_files(struct dc_event_reader *r, const json_t *message)
 {
         const json_t *forwarded = json_array_get(json_object_get(message, "message_snapshots"), 0);
-        struct dc_event *event = r->event;
+        struct intake_content *content = r->content;
+        json_t *files;
 
         if (json_array_size(json_object_get(message, "attachments")) == 0 && !forwarded)
                 return;
-        event->attachments = arena_alloc(&event->arena, FILES_MAX * sizeof(*event->attachments));
-        event->files = arena_alloc(&event->arena, FILES_MAX * sizeof(*event->files));
-        add_files(r, message);
-        add_files(r, json_object_get(forwarded, "message"));
-        event->items->attachments = event->attachments;
-        event->items->attachment_count = event->attachment_count;
+        files = json_array();
+        content->attachments =
+                arena_alloc(&content->arena, FILES_MAX * sizeof(*content->attachments));
+        content->sources = arena_alloc(&content->arena, FILES_MAX * sizeof(*content->sources));
+        add_files(r, message, files);
+        add_files(r, json_object_get(forwarded, "message"), files);
+        content->events->attachments = content->attachments;
+        content->events->attachment_count = content->attachment_count;
+        if (content->attachment_count > 0)
+                json_object_set(content->metadata, "files", files);
+        json_decref(files);
 }
 
 /* ---- messages ---- */
@@ -195,7 +202,7 @@ static void read_metadata(struct dc_event_reader *r, const json_t *message)
                 json_array_append_new(list, json_pack("{s:s, s:s}", "id", json_str(user, "id", ""),
                                                       "name", json_str(user, "username", "")));
         if (json_array_size(list) > 0)
-                json_object_set(r->event->metadata, "mentions", list);
+                json_object_set(r->content->metadata, "mentions", list);
         json_decref(list);
         set_text(r, "webhookId", json_str(message, "webhook_id", NULL));
         if (json_flag(message, "mention_everyone", false))
@@ -273,11 +280,11 @@ static void read_edit(struct dc_event_reader *r, json_t *d)
         if (!in)
                 return;
         in->type = EVENT_MESSAGE_EDITED;
-        in->key = arena_printf(&r->event->arena, "%s:edit:%s", in->id,
+        in->key = arena_printf(&r->content->arena, "%s:edit:%s", in->id,
                                json_str(d, "edited_timestamp", ""));
         in->time_ms = ms;
-        for (size_t i = 0; i < r->event->attachment_count; i++)
-                r->event->files[i].url = NULL; /* fetched with the message */
+        for (size_t i = 0; i < r->content->attachment_count; i++)
+                r->content->sources[i] = NULL; /* fetched with the message */
 }
 
 /* One message, or several that were deleted together. */
@@ -299,7 +306,7 @@ static void read_deletion(struct dc_event_reader *r, json_t *d)
                 }
                 in[i].type = EVENT_MESSAGE_DELETED;
                 in[i].id = id;
-                in[i].key = arena_printf(&r->event->arena, "%s:delete", id);
+                in[i].key = arena_printf(&r->content->arena, "%s:delete", id);
         }
 }
 
@@ -328,10 +335,11 @@ static void read_reaction(struct dc_event_reader *r, json_t *d)
         in->id = message;
         in->emoji_custom = custom != NULL;
         in->emoji_name = custom ? name : NULL;
-        in->emoji = custom ? arena_printf(&r->event->arena, "%s:%s", name ? name : "emoji", custom)
-                           : name;
+        in->emoji =
+                custom ? arena_printf(&r->content->arena, "%s:%s", name ? name : "emoji", custom)
+                       : name;
         in->is_reply = is_self(r, json_str(d, "message_author_id", NULL));
-        in->key = arena_printf(&r->event->arena, "%s:%s:%s:%s:%s:%" PRId64, message, who,
+        in->key = arena_printf(&r->content->arena, "%s:%s:%s:%s:%s:%" PRId64, message, who,
                                custom ? custom : name, added ? "+" : "-",
                                r->dispatch->session ? r->dispatch->session : "", r->dispatch->seq);
         set_text(r, "messageAuthorId", json_str(d, "message_author_id", NULL));
@@ -383,24 +391,15 @@ const char *dc_event_missing_member(const char *type, const json_t *d)
         return id_of(json_object_get(d, "author"), "id");
 }
 
-void dc_event_read(struct dc_event *out, const struct dc_event_context *context,
+void dc_event_read(struct intake_content *out, const struct dc_event_context *context,
                    const struct dc_dispatch *dispatch)
 {
-        struct dc_event_reader r = { .event = out, .context = context, .dispatch = dispatch };
+        struct dc_event_reader r = { .content = out, .context = context, .dispatch = dispatch };
         const struct dispatch_type *t = find_type(dispatch->type);
 
-        *out = (struct dc_event){ 0 };
-        arena_init(&out->arena);
-        out->metadata = json_object();
+        intake_content_init(out);
         if (t && json_is_object(dispatch->d))
                 t->read(&r, dispatch->d);
         else
                 ignore(&r, "not an event that is stored");
-}
-
-void dc_event_release(struct dc_event *event)
-{
-        json_decref(event->metadata);
-        arena_release(&event->arena);
-        *event = (struct dc_event){ 0 };
 }

@@ -22,10 +22,9 @@
 #include <jansson.h>
 #include <stddef.h>
 
-#include "base/arena.h"
 #include "platform/discord/dc_cache.h"
 #include "platform/discord/dc_gateway.h"
-#include "road/incoming.h"
+#include "platform/intake.h"
 
 /* Pressing a button whose data begins so sends the rest as a message: "say:yes" sends "yes". */
 #define DC_SAY "say:"
@@ -37,23 +36,6 @@ struct dc_event_context {
         bool role_mentions;
 };
 
-struct dc_event_file {
-        const char *id, *url; /* url NULL: nothing to fetch */
-        const char *error;    /* why it is missing; set while fetching */
-};
-
-/* Strings live as long as the event and the dispatch it was read from. */
-struct dc_event {
-        struct arena arena;
-        const char *ignored; /* why there is nothing to store */
-        struct incoming *items;
-        size_t count;
-        struct attachment *attachments; /* of items[0] */
-        struct dc_event_file *files;    /* one for each attachment */
-        size_t attachment_count;
-        json_t *metadata; /* of every item */
-};
-
 /* The channel or thread of a dispatch, as Discord names it; NULL: none, or of no interest. */
 const char *dc_event_channel(const char *type, const json_t *d);
 /*
@@ -63,18 +45,17 @@ const char *dc_event_channel(const char *type, const json_t *d);
  */
 const char *dc_event_missing_member(const char *type, const json_t *d);
 /* Always fills *out; release it. The dispatch's d must outlive it. */
-void dc_event_read(struct dc_event *out, const struct dc_event_context *context,
+void dc_event_read(struct intake_content *out, const struct dc_event_context *context,
                    const struct dc_dispatch *dispatch);
-void dc_event_release(struct dc_event *event);
 
 /* ---- for the files that read ---- */
 
 struct dc_event_reader {
-        struct dc_event *event;
+        struct intake_content *content;
         const struct dc_event_context *context;
         const struct dc_dispatch *dispatch;
 };
-/* Room for n items in this channel; NULL: it is not a channel. */
+/* Room for n events in this channel; NULL: it is not a channel. */
 struct incoming *dc_event_add(struct dc_event_reader *r, const char *channel, const char *guild,
                               size_t n);
 void dc_event_set_sender(struct dc_event_reader *r, const json_t *user, const json_t *member,

@@ -16,7 +16,7 @@ enum scan_state { SCAN_IDLE, SCAN_GUILDS, SCAN_CHANNELS, SCAN_THREADS, SCAN_WAIT
 
 struct dc_guild_scan {
         struct adapter *adapter;
-        struct dc_inbound_hooks hooks;
+        struct dc_intake_hooks hooks;
         struct dc_guild_scan_owner owner;
         struct dc_catchup_times times;
         enum scan_state state;
@@ -139,8 +139,8 @@ bool dc_guild_scan_take_failed(struct dc_guild_scan *s)
         return failed;
 }
 
-struct dc_guild_scan *dc_guild_scan_new(const struct dc_inbound_options *o,
-                                        const struct dc_inbound_hooks *hooks,
+struct dc_guild_scan *dc_guild_scan_new(const struct dc_intake_options *o,
+                                        const struct dc_intake_hooks *hooks,
                                         const struct dc_guild_scan_owner *owner)
 {
         struct dc_guild_scan *s = mem_zalloc(sizeof(*s));

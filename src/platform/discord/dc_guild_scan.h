@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "platform/discord/dc_inbound.h"
+#include "platform/discord/dc_intake.h"
 
 struct dc_guild_scan;
 
@@ -23,8 +23,8 @@ struct dc_guild_scan_owner {
         void (*done)(void *arg); /* dc_guild_scan_begin is allowed */
 };
 
-struct dc_guild_scan *dc_guild_scan_new(const struct dc_inbound_options *options,
-                                        const struct dc_inbound_hooks *hooks,
+struct dc_guild_scan *dc_guild_scan_new(const struct dc_intake_options *options,
+                                        const struct dc_intake_hooks *hooks,
                                         const struct dc_guild_scan_owner *owner);
 /* NULL is fine. */
 void dc_guild_scan_free(struct dc_guild_scan *s);

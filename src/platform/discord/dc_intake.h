@@ -1,50 +1,102 @@
 /*
- * dc_intake: what happened on Discord, on its way to the inbox.
+ * dc_intake: everything that comes from Discord, on its way to the inbox.
  *
- *     arrived ──► placed (which channel is this?) ──► met (who is it?) ──► fetching (files) ──►
- *     ready ──► storing ──► done
+ *     gateway ──► which channel is it? ──► which member? ──► read ──► intake: files, order, store
+ *     post    ──┘ (dc_channel_lookup)      (dc_member_lookup) (dc_event)            │
+ *     catch-up ─┘                                                acknowledged after the commit
  *
- * Events of one place are handed over in their order; those of other places do not wait for them. A
- * dispatch is acknowledged to the gateway when it is committed, or when there is nothing in it for
- * us. When the inbox refuses, it stays and is handed over again.
+ * Events of one channel are stored in their order; an interaction does not wait, because it has to
+ * be acknowledged within three seconds. A dispatch is acknowledged to the gateway when it is
+ * committed, or when there is nothing in it for us.
+ *
+ * REST belongs to the owner: it is reached by the `get` hook.
  */
 #ifndef PLATFORM_DISCORD_DC_INTAKE_H
 #define PLATFORM_DISCORD_DC_INTAKE_H
 
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "platform/discord/dc_cache.h"
 #include "platform/discord/dc_gateway.h"
-#include "platform/discord/dc_inbound.h"
+#include "platform/discord/dc_rest.h"
+#include "platform/intake.h"
+#include "platform/platform.h"
 
 struct dc_intake;
 
-struct dc_intake *dc_intake_new(const struct dc_inbound_options *options,
-                                const struct dc_inbound_hooks *hooks, struct dc_cache *cache);
-/*
- * Late acknowledgements find nobody; whoever waits for one is told that it was not stored. NULL is
- * fine.
- */
+/* What the incoming side reads by REST. */
+struct dc_get {
+        const char *route; /* as in struct dc_request */
+        const char *args[2];
+        const char *query; /* NULL: none */
+        bool idle;         /* it may be late: leave the limits to what people wait for */
+};
+
+/* Milliseconds; 0: the default in the comment. Tests shorten them. */
+struct dc_catchup_times {
+        int64_t wait_ms;  /* 250: the first wait while Discord is unavailable; doubles */
+        int64_t done_ms;  /* 3000: after the last sign of something to read, catch-up is over */
+        int64_t again_ms; /* 300000: the next attempt after giving up */
+};
+
+struct dc_intake_options {
+        struct adapter *adapter;
+        const struct secret *token; /* must outlive the intake */
+        const char *gateway_url;    /* NULL: ask Discord */
+        unsigned intents;
+        int64_t flags;            /* of the application, to name a missing intent; 0: unknown */
+        int64_t shards;           /* 0: as Discord recommends */
+        const char *compress;     /* "zlib-stream", "zstd-stream", "none" */
+        bool role_mentions;       /* a mention of one of the bot's roles is a mention */
+        int64_t media_max_bytes;  /* 0: nothing is downloaded */
+        int64_t catchup_seconds;  /* how far back catch-up reads; 0: not at all */
+        int64_t catchup_messages; /* at most so many of each channel */
+        struct dc_gateway_times times;
+        struct dc_catchup_times catchup_times;
+};
+
+struct dc_intake_hooks {
+        void *ctx;
+        /* One call of done, later, or none after dc_intake_free. */
+        void (*get)(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg);
+        /* As in struct dc_gateway_handlers. */
+        void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
+        void (*state)(void *ctx, enum dc_gateway_state state, const char *why);
+        /* An interaction of the gateway is stored: acknowledge it now. Borrowed. */
+        void (*stored)(void *ctx, const json_t *interaction);
+        /* A person has written in this DM channel. May be NULL. */
+        void (*dm)(void *ctx, const char *user, const char *channel);
+        /* A message of the bot itself; borrowed. May be NULL. */
+        void (*own)(void *ctx, const json_t *message);
+        /* Autocompletion: answer at once, nothing is stored. May be NULL. */
+        void (*complete)(void *ctx, const json_t *interaction);
+};
+
+/* Opens the gateway. */
+struct dc_intake *dc_intake_new(const struct dc_intake_options *options,
+                                const struct dc_intake_hooks *hooks);
+/* Late answers are ignored; open posts are reported as not stored. NULL is fine. */
 void dc_intake_free(struct dc_intake *in);
-/* Whom to acknowledge to, and who we are: from then on. */
-void dc_intake_set_gateway(struct dc_intake *in, struct dc_gateway *g);
-void dc_intake_set_self(struct dc_intake *in, const char *user_id);
-
-void dc_intake_event(struct dc_intake *in, const struct dc_dispatch *e);
-void dc_intake_interaction(struct dc_intake *in, const json_t *interaction,
-                           void (*stored)(void *arg, bool ok), void *arg);
-
-/* ---- for dc_catchup.c ---- */
-
-#define DC_EVERYWHERE "*" /* as a place: all of them */
-
 /*
- * What happens in this place waits until it is released, because something older is still being
- * looked for. Counted.
+ * An interaction of the signed HTTP endpoint, verified and borrowed. stored(arg, true) after the
+ * commit, or false.
  */
-void dc_intake_hold(struct dc_intake *in, const char *place);
-void dc_intake_release(struct dc_intake *in, const char *place);
-/* A message that was missed, in the order of their times: before whatever of its place is held. */
-void dc_intake_missed(struct dc_intake *in, const char *place, json_t *message);
-/* How many of them are not stored yet. */
-size_t dc_intake_missing(const struct dc_intake *in);
+void dc_intake_post(struct dc_intake *in, const json_t *interaction,
+                    void (*stored)(void *arg, bool ok), void *arg);
+
+/* As in dc_cache.h. */
+bool dc_intake_channel(const struct dc_intake *in, const char *channel,
+                       struct dc_channel_info *out);
+const char *dc_intake_user_named(const struct dc_intake *in, const char *username);
+void dc_intake_stats(const struct dc_intake *in, struct dc_gateway_stats *out);
+
+/* ---- for catch-up ---- */
+
+/* To hold and release channels. */
+struct intake *dc_intake_window(struct dc_intake *in);
+/* A missed message, in the order of their times: goes before held events of its channel. */
+void dc_intake_missed(struct dc_intake *in, const char *channel, json_t *message);
 
 #endif

@@ -145,17 +145,17 @@ void dc_interaction_read(struct dc_event_reader *r, json_t *d)
                      *user = member ? json_object_get(member, "user") : json_object_get(d, "user");
         const char *id = json_str(d, "id", NULL), *guild = json_str(d, "guild_id", NULL);
         int64_t kind = json_int(d, "type", 0);
-        struct arena *arena = &r->event->arena;
+        struct arena *arena = &r->content->arena;
         struct incoming *in;
 
-        r->event->ignored = "not a command, button or form";
+        r->content->ignored = "not a command, button or form";
         if (!dc_id_valid(id) ||
             (kind != KIND_COMMAND && kind != KIND_COMPONENT && kind != KIND_FORM))
                 return;
         in = dc_event_add(r, json_str(d, "channel_id", NULL), dc_id_valid(guild) ? guild : NULL, 1);
         if (!in)
                 return;
-        r->event->ignored = NULL;
+        r->content->ignored = NULL;
         dc_event_set_sender(r, user, member, in);
         in->key = arena_printf(arena, "interaction:%s", id);
         in->id = id;

@@ -28,7 +28,7 @@ struct member_entry {
 
 struct dc_member_lookup {
         struct adapter *adapter;
-        struct dc_inbound_hooks hooks;
+        struct dc_intake_hooks hooks;
         struct dc_catchup_times times;
         dc_member_lookup_fn *done;
         void *arg;
@@ -164,8 +164,8 @@ json_t *dc_member_lookup_get(struct dc_member_lookup *l, const char *guild, cons
 
 /* ---- open and close ---- */
 
-struct dc_member_lookup *dc_member_lookup_new(const struct dc_inbound_options *o,
-                                              const struct dc_inbound_hooks *hooks,
+struct dc_member_lookup *dc_member_lookup_new(const struct dc_intake_options *o,
+                                              const struct dc_intake_hooks *hooks,
                                               dc_member_lookup_fn *done, void *arg)
 {
         struct dc_member_lookup *l = mem_zalloc(sizeof(*l));

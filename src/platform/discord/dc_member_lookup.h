@@ -13,15 +13,15 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "platform/discord/dc_inbound.h"
+#include "platform/discord/dc_intake.h"
 
 struct dc_member_lookup;
 
 /* The member is Discord's object, or null. Borrowed. */
 typedef void dc_member_lookup_fn(void *arg, const char *guild, const char *user, json_t *member);
 
-struct dc_member_lookup *dc_member_lookup_new(const struct dc_inbound_options *options,
-                                              const struct dc_inbound_hooks *hooks,
+struct dc_member_lookup *dc_member_lookup_new(const struct dc_intake_options *options,
+                                              const struct dc_intake_hooks *hooks,
                                               dc_member_lookup_fn *done, void *arg);
 /* No answer follows. NULL is fine. */
 void dc_member_lookup_free(struct dc_member_lookup *l);

@@ -74,6 +74,19 @@ const char *dc_outcome_advice(int code)
         return row ? row->advice : NULL;
 }
 
+void dc_outcome_error(const struct dc_answer *a, struct error *err)
+{
+        const char *advice = dc_outcome_advice(a->code);
+
+        error_set(err,
+                  a->status == 404   ? ERR_MISSING
+                  : a->status == 429 ? ERR_LIMIT
+                  : a->status > 0    ? ERR_REFUSED
+                  : a->kind          ? a->kind
+                                     : ERR_NET,
+                  "%s%s%s", a->why, advice ? ": " : "", advice ? advice : "");
+}
+
 static enum send_outcome find_outcome(enum delivery_kind kind, const struct dc_answer *a,
                                       const struct code_row *row)
 {

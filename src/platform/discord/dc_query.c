@@ -45,7 +45,7 @@ static void on_messages(void *arg, const struct dc_answer *a)
         for (size_t i = 0; i < n; i++)
                 lines[i] = read_message(job->dc, json_array_get(a->result, n - 1 - i));
         if (!a->ok)
-                error_set(&err, a->status ? ERR_REFUSED : ERR_NET, "%s", a->why);
+                dc_outcome_error(a, &err);
         if (job->dc->adapter->road) /* else the road has closed */
                 job->done(job->arg, lines, a->ok ? n : 0, a->ok ? NULL : &err);
         free(lines);

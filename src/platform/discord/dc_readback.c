@@ -43,8 +43,9 @@ struct readback_job {
 
 struct dc_readback {
         struct adapter *adapter;
-        struct dc_inbound_hooks hooks;
+        struct dc_intake_hooks hooks;
         struct dc_intake *intake;
+        struct intake *window; /* of the intake */
         void (*room)(void *arg);
         void *room_arg;
         int64_t messages;
@@ -93,7 +94,7 @@ static void end_job(struct readback_job *j)
         r->count--;
         r->running--;
         if (j->held)
-                dc_intake_release(r->intake, j->channel);
+                intake_release(r->window, j->channel);
         if (j->of_old_gap || j->failed)
                 map_remove(&r->known, j->channel);
         else
@@ -152,7 +153,7 @@ static void read_page(void *job)
         struct dc_readback *r = j->r;
         char query[60];
 
-        if (dc_intake_missing(r->intake) >= UNSTORED_MAX) {
+        if (r->window->backfilling >= UNSTORED_MAX) {
                 read_later(j, STORING_MS);
                 return;
         }
@@ -202,7 +203,7 @@ static void stop_holding(void *arg)
 
         TAILQ_FOREACH(j, &r->jobs, next) {
                 if (j->held)
-                        dc_intake_release(r->intake, j->channel);
+                        intake_release(r->window, j->channel);
                 j->held = false;
         }
 }
@@ -247,7 +248,7 @@ void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_
         j->left = r->messages;
         dc_id_at(since_ms, j->after);
         j->held = true;
-        dc_intake_hold(r->intake, channel);
+        intake_hold(r->window, channel);
         if (!timer_active(r->holding))
                 timer_start(r->holding, HOLD_MS);
         TAILQ_INSERT_TAIL(&r->jobs, j, next);
@@ -262,8 +263,7 @@ enum dc_readback_load dc_readback_load(const struct dc_readback *r)
                 return DC_READBACK_FULL;
         if (r->crowded)
                 return DC_READBACK_CROWDED;
-        return r->count == 0 && dc_intake_missing(r->intake) == 0 ? DC_READBACK_IDLE
-                                                                  : DC_READBACK_BUSY;
+        return r->count == 0 && r->window->backfilling == 0 ? DC_READBACK_IDLE : DC_READBACK_BUSY;
 }
 
 bool dc_readback_take_failed(struct dc_readback *r)
@@ -276,8 +276,8 @@ bool dc_readback_take_failed(struct dc_readback *r)
 
 /* ---- open and close ---- */
 
-struct dc_readback *dc_readback_new(const struct dc_inbound_options *o,
-                                    const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
+struct dc_readback *dc_readback_new(const struct dc_intake_options *o,
+                                    const struct dc_intake_hooks *hooks, struct dc_intake *intake,
                                     void (*room)(void *arg), void *arg)
 {
         struct dc_readback *r = mem_zalloc(sizeof(*r));
@@ -285,6 +285,7 @@ struct dc_readback *dc_readback_new(const struct dc_inbound_options *o,
         r->adapter = o->adapter;
         r->hooks = *hooks;
         r->intake = intake;
+        r->window = dc_intake_window(intake);
         r->room = room;
         r->room_arg = arg;
         r->messages = o->catchup_messages;

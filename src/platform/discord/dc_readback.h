@@ -11,14 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "platform/discord/dc_inbound.h"
 #include "platform/discord/dc_intake.h"
 
 struct dc_readback;
 
 /* `room` is called when there is room for further channels, after there was none. */
-struct dc_readback *dc_readback_new(const struct dc_inbound_options *options,
-                                    const struct dc_inbound_hooks *hooks, struct dc_intake *intake,
+struct dc_readback *dc_readback_new(const struct dc_intake_options *options,
+                                    const struct dc_intake_hooks *hooks, struct dc_intake *intake,
                                     void (*room)(void *arg), void *arg);
 /* Before the intake. NULL is fine. */
 void dc_readback_free(struct dc_readback *r);

@@ -53,16 +53,9 @@ static void finish(struct tool_call *t, json_t *result, const struct error *err)
 
 static void fail_with(struct tool_call *t, const struct dc_answer *a)
 {
-        const char *advice = dc_outcome_advice(a->code);
         struct error err = { 0 };
 
-        error_set(&err,
-                  a->status == 404   ? ERR_MISSING
-                  : a->status == 429 ? ERR_LIMIT
-                  : a->status > 0    ? ERR_REFUSED
-                  : a->kind          ? a->kind
-                                     : ERR_NET,
-                  "%s%s%s", a->why, advice ? ": " : "", advice ? advice : "");
+        dc_outcome_error(a, &err);
         finish(t, NULL, &err);
 }
 
@@ -133,8 +126,8 @@ static int read_send(const struct send_tool *s, const struct discord *dc, const 
         if (out->channel && s->person) {
                 snprintf(spaces->person, sizeof(spaces->person), DC_USER "%s", out->channel);
                 out->channel = spaces->person;
-        } else if (out->channel && dc->inbound &&
-                   dc_inbound_channel(dc->inbound, out->channel, &info) && info.parent) {
+        } else if (out->channel && dc->intake &&
+                   dc_intake_channel(dc->intake, out->channel, &info) && info.parent) {
                 snprintf(spaces->parent, sizeof(spaces->parent), "%s", info.parent);
                 out->thread = out->channel;
                 out->channel = spaces->parent;

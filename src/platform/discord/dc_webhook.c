@@ -107,7 +107,7 @@ static void store(struct discord *dc, struct http_exchange *x, json_t *interacti
         p->x = x;
         p->interaction = json_incref(interaction);
         LIST_INSERT_HEAD(&dc->posts, p, next);
-        dc_inbound_interaction(dc->inbound, interaction, on_stored, p);
+        dc_intake_post(dc->intake, interaction, on_stored, p);
 }
 
 void dc_webhook_handle(struct adapter *a, struct http_exchange *x)
@@ -132,7 +132,7 @@ void dc_webhook_handle(struct adapter *a, struct http_exchange *x)
                                  json_pack("{s:i, s:{s:[]}}", "type", 8, "data", "choices"));
         else if (type < 1 || !dc_id_valid(json_str(interaction, "id", NULL)))
                 http_refuse(x, 400, "VALIDATION_ERROR", "this is no interaction of Discord");
-        else if (!dc->inbound || !a->road)
+        else if (!dc->intake || !a->road)
                 http_refuse(x, 503, "UNAVAILABLE", "adapter '%s' is not connected yet", a->name);
         else
                 store(dc, x, interaction);

@@ -183,7 +183,7 @@ static void on_unauthorized(void *arg)
         stop(dc, why);
 }
 
-/* ---- the inbound side ---- */
+/* ---- hooks of the intake ---- */
 
 static void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg)
 {
@@ -239,7 +239,7 @@ static void on_own(void *ctx, const json_t *message)
 static void link_up(struct discord *dc)
 {
         const struct discord_conf *conf = dc->conf;
-        struct dc_inbound_options options = {
+        struct dc_intake_options options = {
                 .adapter = dc->adapter,
                 .token = dc->token,
                 .gateway_url = conf->gateway_url,
@@ -252,13 +252,13 @@ static void link_up(struct discord *dc)
                 .catchup_seconds = conf->catch_up_seconds,
                 .catchup_messages = conf->catch_up_messages,
         };
-        const struct dc_inbound_hooks hooks = { .ctx = dc,
-                                                .get = on_get,
-                                                .ready = on_ready,
-                                                .state = on_state,
-                                                .dm = on_dm,
-                                                .own = on_own,
-                                                .stored = dc_deferred_stored };
+        const struct dc_intake_hooks hooks = { .ctx = dc,
+                                               .get = on_get,
+                                               .ready = on_ready,
+                                               .state = on_state,
+                                               .dm = on_dm,
+                                               .own = on_own,
+                                               .stored = dc_deferred_stored };
 
         if (!conf->message_content)
                 options.intents &= ~DC_INTENT_MESSAGE_CONTENT;
@@ -268,7 +268,7 @@ static void link_up(struct discord *dc)
         dc->failures = 0;
         if (dc->self.application)
                 dc_commands_publish(dc);
-        dc->inbound = dc_inbound_new(&options, &hooks);
+        dc->intake = dc_intake_new(&options, &hooks);
 }
 
 /* ---- greeting ---- */
@@ -346,8 +346,8 @@ static void on_timer(void *arg)
                 greet(dc);
                 return;
         }
-        dc_inbound_free(dc->inbound);
-        dc->inbound = NULL;
+        dc_intake_free(dc->intake);
+        dc->intake = NULL;
         dc_rest_cancel(dc->rest);
         dc_webhook_release(dc);
 }
@@ -436,8 +436,8 @@ static void discord_close(struct adapter *a)
 {
         struct discord *dc = a->self;
 
-        dc_inbound_free(dc->inbound);
-        dc->inbound = NULL;
+        dc_intake_free(dc->intake);
+        dc->intake = NULL;
         dc_webhook_release(dc);
         dc_sends_release(dc);
         dc_rest_cancel(dc->rest);
@@ -471,12 +471,12 @@ static bool mention(const struct adapter *a, struct slice name, struct buf *out)
         char username[40];
         const char *id;
 
-        if (!dc->inbound || name.n == 0 || name.n >= sizeof(username))
+        if (!dc->intake || name.n == 0 || name.n >= sizeof(username))
                 return false;
         for (size_t i = 0; i < name.n; i++) /* user names are in lower case, agents may not be */
                 username[i] = (char)tolower((unsigned char)name.p[i]);
         username[name.n] = '\0';
-        id = dc_inbound_user_named(dc->inbound, username);
+        id = dc_intake_user_named(dc->intake, username);
         return id && buf_addf(out, "<@%s>", id) == 0;
 }
 

@@ -7,10 +7,10 @@
  *   in
  *     dc_gateway.h        the gateway: dc_gateway, dc_shard, dc_connection, dc_session, dc_intents
  *     dc_webhook.c        interactions over HTTP
- *     dc_inbound.h        from there to the inbox: dc_inbound, dc_intake, dc_event, dc_interaction,
- *                         dc_describe, dc_cache, dc_channel_lookup, dc_member_lookup
- *     dc_catchup.h        after a lost session: dc_catchup, dc_guild_scan, dc_readback
- *     dc_duplicate_bot.c  detects another process with the same token
+ *     dc_intake.h         from there to the inbox: dc_intake, dc_event, dc_interaction,
+ * dc_describe, dc_cache, dc_channel_lookup, dc_member_lookup dc_catchup.h        after a lost
+ * session: dc_catchup, dc_guild_scan, dc_readback dc_duplicate_bot.c  detects another process with
+ * the same token
  *
  *   out
  *     dc_send.c           sends deliveries; dc_payload.c makes their calls, dc_destination.c finds
@@ -18,7 +18,7 @@
  *     dc_deferred.c       acknowledges slash commands and replies to them
  *     dc_rest.h           the REST API: dc_rest, dc_call, dc_rate_limit, dc_ban_guard
  *     dc_commands.c       registers the slash commands
- *     dc_query.c          questions of the road: the last messages of a channel
+ *     dc_query.c          lookups for the road: channel history
  *     dc_tools.c          what agents and the API may call
  *
  * In a thread (and in a forum's post) Discord's channel_id is the thread. In events and deliveries
@@ -36,7 +36,7 @@
 #include "base/map.h"
 #include "platform/discord/dc_duplicate_bot.h"
 #include "platform/discord/dc_id.h"
-#include "platform/discord/dc_inbound.h"
+#include "platform/discord/dc_intake.h"
 #include "platform/discord/dc_rest.h"
 #include "platform/platform.h"
 
@@ -90,8 +90,8 @@ struct discord {
                 int64_t flags;    /* of the application: granted intents; 0: unknown */
         } self;
         struct dc_rest *rest;
-        struct dc_inbound *inbound; /* NULL before DISCORD_LINKED */
-        struct dc_call *call;       /* of the greeting */
+        struct dc_intake *intake; /* NULL before DISCORD_LINKED */
+        struct dc_call *call;     /* of the greeting */
         struct timer *timer;
         unsigned failures;
         TAILQ_HEAD(, dc_send) sends;
@@ -128,6 +128,8 @@ void dc_sends_release(struct discord *dc);
 /* What an answer means for a delivery; its reason goes to text. */
 void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *answer,
                      struct send_result *out, char *text, size_t size);
+/* A failed answer as an error, with advice for the operator. */
+void dc_outcome_error(const struct dc_answer *a, struct error *err);
 /* What the operator can do about one of Discord's codes; NULL: unknown. */
 const char *dc_outcome_advice(int code);
 
@@ -165,7 +167,7 @@ enum dc_deferred_result {
 
 void dc_deferred_open(struct discord *dc);
 void dc_deferred_release(struct discord *dc);
-/* An interaction of the gateway is stored: acknowledges it. A hook of dc_inbound. */
+/* An interaction of the gateway is stored: acknowledges it. A hook of dc_intake. */
 void dc_deferred_stored(void *discord, const json_t *interaction);
 /* An interaction of a post is stored: returns the acknowledgement for the response; yours. */
 json_t *dc_deferred_posted(struct discord *dc, const json_t *interaction);
@@ -185,7 +187,7 @@ enum dc_deferred_result dc_deferred_answered(struct discord *dc, const char *int
 
 bool dc_webhook_admits(struct adapter *a, struct http_exchange *x);
 void dc_webhook_handle(struct adapter *a, struct http_exchange *x);
-/* After dc_inbound_free: answers open posts with 503. */
+/* After dc_intake_free: answers open posts with 503. */
 void dc_webhook_release(struct discord *dc);
 
 /* ---- dc_commands.c ---- */

@@ -1,0 +1,632 @@
+/* Catch-up: what a lost session has missed is read back, once and in order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "discord_intake_rig.h"
+
+/* ---- reading back ---- */
+
+/* Replaces the session by a new one, which introduces the guild; newest: of channel 10. */
+static void lose_session(struct rig *g, const char *newest)
+{
+        unsigned identifies = g->fake.identifies;
+        char *guild;
+
+        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
+        await(g, &g->fake.identifies, identifies + 1);
+        guild = mem_printf(
+                "%.*s\"%s\"%s", (int)(strstr(GUILD("@"), "@") - GUILD("@")), GUILD("@"), newest,
+                "},{\"id\":\"15\",\"type\":15,\"last_message_id\":\"9\"}],\"threads\":[]}");
+        fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
+        free(guild);
+}
+
+static void page(struct rig *g, unsigned i, const char *first, unsigned count)
+{
+        uint64_t id = strtoull(first, NULL, 10) + count - 1;
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addch(&b, '[');
+        for (unsigned k = 0; k < count; k++)
+                buf_addf(&b,
+                         "%s{\"id\":\"%llu\",\"channel_id\":\"10\",\"type\":0,"
+                         "\"content\":\"missed\",\"author\":{\"id\":\"5\",\"username\":\"ann\"}}",
+                         k ? "," : "", (unsigned long long)(id - k));
+        buf_addch(&b, ']');
+        answer(g, i, 200, b.data);
+        buf_release(&b);
+        if (g->member.done && g->member_is)
+                answer_member(g, 200, g->member_is);
+}
+
+static void missed_messages_come_before_live_ones(void **state)
+{
+        struct rig *g = *state;
+        char now[24], after[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        assert_non_null(strstr(g->gets[0].path, "/channels/10/messages?after="));
+        assert_non_null(strstr(g->gets[0].path, "&limit=100"));
+        snprintf(after, sizeof(after), "%.*s",
+                 (int)strcspn(strstr(g->gets[0].path, "after=") + 6, "&"),
+                 strstr(g->gets[0].path, "after=") + 6);
+        assert_true(dc_id_time_ms(after) <= clock_wall_ms() - 60000);
+        write_in(g, "10", "1", "900", "");
+        write_in(g, "12", "1", "901", "");
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(1), "901"); /* the quiet channel does not wait */
+        page(g, 0, "200", 3);
+        assert_int_equal(fake_road.received_count, 6);
+        assert_string_equal(key(2), "200");
+        assert_string_equal(key(3), "201");
+        assert_string_equal(key(4), "202");
+        assert_string_equal(key(5), "900");
+        assert_string_equal(fake_road.received.guild, "1");
+        assert_int_equal(g->get_count, 1); /* neither the forum nor the quiet channel was read */
+}
+
+static void reading_back_stops_at_the_limit(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        page(g, 0, "200", 100);
+        assert_int_equal(g->get_count, 2);
+        assert_string_equal(g->gets[1].path, "/channels/10/messages?after=299&limit=20");
+        page(g, 1, "300", 20);
+        assert_int_equal(g->get_count, 2);
+        assert_int_equal(fake_road.received_count, 121);
+}
+
+static void an_unreadable_channel_holds_nothing(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        write_in(g, "10", "1", "900", "");
+        answer(g, 0, 503, NULL);
+        await(g, &g->get_count, 2);
+        answer(g, 1, 403, NULL);
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(1), "900");
+}
+
+static void a_second_gap_is_read_back_too(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        lose_session(g, now); /* while the first is being read */
+        write_in(g, "12", "1", "901", "");
+        await(g, &fake_road.received_count, 2);
+        page(g, 0, "200", 1);
+        assert_int_equal(g->get_count, 2);
+        assert_string_equal(g->gets[1].path, "/channels/10/messages?after=200&limit=100");
+        page(g, 1, "201", 1);
+        assert_int_equal(g->get_count, 2);
+        fake_road_ack(1, ERR_NONE);
+        fake_road_ack(2, ERR_NONE);
+        fake_road_ack(3, ERR_NONE);
+        lose_session(g, now); /* and after it */
+        await(g, &g->get_count, 3);
+        page(g, 2, "202", 1);
+        assert_string_equal(key(4), "202");
+}
+
+/* An earlier run was reading back; this one resumes, and no guild is introduced. */
+static void resumed_with_a_gap(struct rig *g)
+{
+        char now[24];
+
+        connected(g);
+        dc_id_at(clock_wall_ms(), now);
+        write_in(g, "10", "1", now, "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        close_it(g);
+        fake_road_reset();
+        g->get_count = g->ups = 0;
+        begin(g);
+        await(g, &g->get_count, 1);
+}
+
+/* A resumed session introduces no guilds: they are listed by REST. */
+static void a_restart_resumes_catch_up(void **state)
+{
+        struct rig *g = *state;
+        char now[24], *channels;
+
+        resumed_with_a_gap(g);
+        dc_id_at(clock_wall_ms(), now);
+        assert_int_equal(g->ups, 1);
+        assert_int_equal(g->fake.resumes, 1);
+        assert_string_equal(g->gets[0].path, "/users/@me/guilds?limit=200&after=0");
+        answer(g, 0, 200, "[{\"id\":\"1\",\"name\":\"Home\"}]");
+        assert_string_equal(g->gets[1].path, "/guilds/1/channels");
+        channels =
+                mem_printf("[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"},{\"id\":\"12\","
+                           "\"type\":0}]",
+                           now);
+        answer(g, 1, 200, channels);
+        free(channels);
+        assert_int_equal(g->get_count, 4);
+        assert_non_null(strstr(g->gets[2].path, "/channels/10/messages?after="));
+        assert_string_equal(g->gets[3].path, "/guilds/1/threads/active");
+        channels = mem_printf(
+                "{\"threads\":[{\"id\":\"13\",\"type\":11,\"last_message_id\":\"%s\"}]}", now);
+        answer(g, 3, 200, channels);
+        free(channels);
+        assert_int_equal(g->get_count, 5);
+        assert_non_null(strstr(g->gets[4].path, "/channels/13/messages?after="));
+}
+
+/* Answers with ids from `first` on, in the order of Discord's list. */
+static void list_guilds(struct rig *g, unsigned i, unsigned first, unsigned count)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addch(&b, '[');
+        for (unsigned k = 0; k < count; k++)
+                buf_addf(&b, "%s{\"id\":\"%u\"}", k ? "," : "", first + k);
+        buf_addch(&b, ']');
+        answer(g, i, 200, b.data);
+        buf_release(&b);
+}
+
+static void any_number_of_guilds_is_listed(void **state)
+{
+        struct rig *g = *state;
+        unsigned at = 0;
+
+        resumed_with_a_gap(g);
+        list_guilds(g, 0, 1000, 200);
+        for (unsigned k = 0; k < 200; k++) {
+                char path[60];
+
+                at = g->get_count - 1;
+                snprintf(path, sizeof(path), "/guilds/%u/channels", 1000 + k);
+                assert_string_equal(g->gets[at % GETS].path, path);
+                /* a refusal stops nothing */
+                answer(g, at % GETS, k == 7 ? 403 : 200, "[]");
+                at = g->get_count - 1;
+                snprintf(path, sizeof(path), "/guilds/%u/threads/active", 1000 + k);
+                assert_string_equal(g->gets[at % GETS].path, path);
+                answer(g, at % GETS, 200, "{\"threads\":[]}");
+        }
+        at = g->get_count - 1;
+        assert_string_equal(g->gets[at % GETS].path, "/users/@me/guilds?limit=200&after=1199");
+        list_guilds(g, at % GETS, 1200, 1);
+        assert_string_equal(g->gets[(g->get_count - 1) % GETS].path, "/guilds/1200/channels");
+}
+
+/* One of two shards has lost its session; the id of a guild names its shard. */
+static void only_guilds_of_the_shard_with_a_gap_are_listed(void **state)
+{
+        struct rig *g = *state;
+        bool first;
+
+        g->o.shards = 2;
+        resumed_with_a_gap(g);
+        answer(g, 0, 200, "[{\"id\":\"4194304\"},{\"id\":\"8388608\"}]");
+        first = strcmp(g->gets[1].path, "/guilds/4194304/channels") == 0;
+        assert_string_equal(g->gets[1].path,
+                            first ? "/guilds/4194304/channels" : "/guilds/8388608/channels");
+        answer(g, 1, 200, "[]");
+        answer(g, 2, 200, "{}");
+        assert_int_equal(g->get_count, 3);
+}
+
+/* Marks the session of a shard as lost before: its catch-up has not finished. Returns its id. */
+static char *leave_gap(struct rig *g, unsigned shard)
+{
+        char name[40], *path, *id;
+        json_t *session;
+
+        snprintf(name, sizeof(name), "state/gateway-dc-%u.json", shard);
+        path = scratch_path(g->dir, name);
+        session = json_load_file(path, 0, NULL);
+        id = mem_strdup(json_str(session, "session", NULL));
+        assert_non_null(id);
+        json_object_set_new(session, "missingMs", json_integer(clock_wall_ms()));
+        assert_int_equal(json_dump_file(session, path, 0), 0);
+        json_decref(session);
+        free(path);
+        return id;
+}
+
+/*
+ * Only the first shard reads recent conversations, after which everything is released; the others
+ * have to release it themselves.
+ */
+static void no_shard_holds_all_channels_for_ever(void **state)
+{
+        static const char message[] = "{\"id\":\"900\",\"channel_id\":\"77\",\"type\":0,"
+                                      "\"content\":\"hi\",\"author\":{\"id\":\"5\"}}";
+        struct rig *g = *state;
+        char *session;
+
+        g->o.shards = 2;
+        connected(g);
+        close_it(g);
+        session = leave_gap(g, 1);
+        g->fake.unanswered = session;
+        begin(g);
+        for (int i = 0; i < STEPS && !g->fake.unanswered_conn; i++)
+                loop_step(g->loop, true);
+        assert_non_null(g->fake.unanswered_conn);
+        fake_dispatch(&g->fake, g->fake.unanswered_conn, "MESSAGE_CREATE", message);
+        for (int i = 0; i < 50; i++)
+                loop_step(g->loop, false);
+        assert_int_equal(fake_road.received_count, 0);
+        fake_dispatch(&g->fake, g->fake.unanswered_conn, "RESUMED", "{}");
+        await(g, &fake_road.received_count, 1);
+        free(session);
+}
+
+/* 300 channels of one guild have messages: the next guild waits until most are read. */
+static void guilds_wait_for_room_to_read_their_channels(void **state)
+{
+        struct rig *g = *state;
+        struct buf b;
+        char now[24];
+        unsigned before;
+
+        resumed_with_a_gap(g);
+        dc_id_at(clock_wall_ms(), now);
+        list_guilds(g, 0, 1000, 2);
+        buf_init(&b, 0);
+        for (unsigned k = 0; k < 300; k++)
+                buf_addf(&b, "%s{\"id\":\"%u\",\"type\":0,\"last_message_id\":\"%s\"}",
+                         k ? "," : "[", 5000 + k, now);
+        buf_addch(&b, ']');
+        answer(g, 1, 200, b.data);
+        buf_release(&b);
+        before = g->get_count;
+        assert_string_equal(g->gets[before - 1].path, "/guilds/1000/threads/active");
+        answer(g, before - 1, 200, "{\"threads\":[]}");
+        /* four channels are being read, nothing else */
+        assert_int_equal(g->get_count, before);
+        for (unsigned k = 0; k < 200; k++) {
+                unsigned i;
+
+                for (i = 0; i < GETS && !(g->gets[i].done && strstr(g->gets[i].path, "/messages?"));
+                     i++) {
+                }
+                assert_true(i < GETS);
+                answer(g, i, 200, "[]");
+        }
+        for (before = 0;
+             before < GETS && strcmp(g->gets[before].path, "/guilds/1001/channels") != 0;
+             before++) {
+        }
+        assert_true(before < GETS);
+}
+
+/* With a full disk, say, missed messages stay in memory until they are stored. */
+static void reading_back_waits_for_the_inbox(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        g->o.catchup_messages = 2000;
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        for (unsigned i = 0; i < 5; i++) {
+                char first[24];
+
+                snprintf(first, sizeof(first), "%u", 1000 + i * 100);
+                page(g, i, first, 100);
+        }
+        assert_int_equal(fake_road.received_count, 501);
+        assert_int_equal(g->get_count, 5);
+        for (unsigned i = 1; i <= 500; i++)
+                fake_road_ack(i, ERR_NONE);
+        await(g, &g->get_count, 6);
+        assert_string_equal(g->gets[5].path, "/channels/10/messages?after=1499&limit=100");
+}
+
+/* A broken connection does not restart catch-up. */
+static void a_resume_does_not_restart_catch_up(void **state)
+{
+        struct rig *g = *state;
+        unsigned asked;
+
+        resumed_with_a_gap(g);
+        list_guilds(g, 0, 1000, 2);
+        answer(g, 1, 200, "[]");
+        asked = g->get_count;
+        fake_say(&g->fake, g->fake.last, "{\"op\":7,\"d\":null}");
+        await(g, &g->fake.resumes, 2);
+        write_in(g, "12", "1", "901", "");
+        await(g, &g->get_count, asked + 1);
+        assert_string_equal(g->gets[asked].path, "/channels/12"); /* and no guild again */
+        answer(g, asked, 200, "{\"id\":\"12\",\"type\":0,\"guild_id\":\"1\"}");
+        await(g, &fake_road.received_count, 1); /* nothing stays held */
+        answer(g, asked - 1, 200, "{\"threads\":[]}");
+        assert_string_equal(g->gets[asked + 1].path, "/guilds/1001/channels");
+}
+
+/* Does the session's file say that catch-up has not finished? */
+static bool is_missing(struct rig *g)
+{
+        char *path = scratch_path(g->dir, "state/gateway-dc-0.json");
+        json_t *session = json_load_file(path, 0, NULL);
+        bool missing = json_int(session, "missingMs", -1) != 0;
+
+        json_decref(session);
+        free(path);
+        return missing;
+}
+
+static void a_gap_closes_when_all_is_stored(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        g->o.catchup_times.done_ms = 5;
+        connected(g);
+        dc_id_at(clock_wall_ms(), now);
+        write_in(g, "10", "1", now, "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        page(g, 0, "200", 1);
+        for (int i = 0; i < 20; i++)
+                loop_step(g->loop, true);
+        assert_true(is_missing(g)); /* read, not stored */
+        fake_road_ack(1, ERR_NONE);
+        for (int i = 0; i < STEPS && is_missing(g); i++)
+                loop_step(g->loop, true);
+        assert_false(is_missing(g));
+}
+
+static void failed_catch_up_is_repeated_later(void **state)
+{
+        struct rig *g = *state;
+        unsigned at = 0;
+        char now[24], *places;
+
+        g->o.catchup_times = (struct dc_catchup_times){ .wait_ms = 1, .done_ms = 5, .again_ms = 5 };
+        connected(g);
+        dc_id_at(clock_wall_ms(), now);
+        write_in(g, "10", "1", now, "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        lose_session(g, now);
+        do { /* until it is given up, and catch-up starts over */
+                await(g, &g->get_count, at + 1);
+                assert_true(at < GETS - 4);
+                answer(g, at++, 503, NULL);
+                for (int i = 0; i < STEPS && g->get_count == at; i++)
+                        loop_step(g->loop, true);
+        } while (strstr(g->gets[at].path, "/messages?"));
+        assert_true(is_missing(g));
+        assert_string_equal(g->gets[at].path, "/users/@me/guilds?limit=200&after=0");
+        list_guilds(g, at, 1, 1);
+        places = mem_printf("[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"}]", now);
+        answer(g, at + 1, 200, places);
+        free(places);
+        assert_non_null(strstr(g->gets[at + 2].path, "/channels/10/messages?after="));
+        answer(g, at + 2, 200, "[]");
+        answer(g, at + 3, 200, "{}");
+        for (int i = 0; i < STEPS && is_missing(g); i++)
+                loop_step(g->loop, true);
+        assert_false(is_missing(g));
+}
+
+/* ---- members of messages read back ---- */
+
+/* A session was lost, and channel 10 is about to be read; member lookups stay open. */
+static void missed_something(struct rig *g)
+{
+        char now[24];
+
+        g->member_is = NULL;
+        g->o.catchup_times.wait_ms = 1;
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        assert_int_equal(g->member_count, 0); /* live events carry their member */
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+}
+
+/* And Ann's messages 200 to 202 are read back. */
+static void missed_by_a_stranger(struct rig *g)
+{
+        missed_something(g);
+        page(g, 0, "200", 3);
+}
+
+static void messages_read_back_have_their_senders_roles(void **state)
+{
+        struct rig *g = *state;
+
+        missed_by_a_stranger(g);
+        write_in(g, "10", "1", "900", "");
+        write_in(g, "12", "1", "901", "");
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(1), "901"); /* only her channel waits */
+        assert_string_equal(g->member.path, "/guilds/1/members/5");
+        assert_int_equal(g->member_count, 1); /* once for three messages */
+        answer_member(g, 200, "{\"nick\":\"Annie\",\"roles\":[\"77\"]}");
+        await(g, &fake_road.received_count, 6);
+        assert_string_equal(key(2), "200");
+        assert_string_equal(key(3), "201");
+        assert_string_equal(key(4), "202");
+        assert_string_equal(key(5), "900");
+        assert_non_null(strstr(fake_road.arrivals[2].metadata, "\"roles\":[\"77\"]"));
+        assert_non_null(strstr(fake_road.arrivals[4].metadata, "\"roles\":[\"77\"]"));
+        assert_int_equal(g->member_count, 1);
+}
+
+static void a_person_who_left_has_no_roles(void **state)
+{
+        struct rig *g = *state;
+
+        missed_by_a_stranger(g);
+        answer_member(g, 404, NULL);
+        assert_int_equal(fake_road.received_count, 4);
+        assert_non_null(strstr(metadata(), "\"roles\":[]"));
+        assert_null(strstr(metadata(), "rolesUnknown"));
+}
+
+static void a_member_lookup_retries(void **state)
+{
+        struct rig *g = *state;
+
+        missed_by_a_stranger(g);
+        answer_member(g, 503, NULL);
+        assert_int_equal(fake_road.received_count, 1);
+        await(g, &g->member_count, 2);
+        answer_member(g, 200, "{\"roles\":[\"77\"]}");
+        assert_int_equal(fake_road.received_count, 4);
+        assert_non_null(strstr(metadata(), "\"roles\":[\"77\"]"));
+}
+
+static void unavailable_roles_become_unknown(void **state)
+{
+        struct rig *g = *state;
+        unsigned asked = 0;
+
+        missed_by_a_stranger(g);
+        while (fake_road.received_count == 1 && asked < 20) {
+                await(g, &g->member_count, ++asked);
+                answer_member(g, 500, NULL);
+        }
+        assert_int_equal(asked, 9);
+        assert_int_equal(fake_road.received_count, 4);
+        assert_non_null(strstr(metadata(), "\"rolesUnknown\":true"));
+        assert_null(strstr(metadata(), "\"roles\""));
+}
+
+static void few_members_are_looked_up_at_once(void **state)
+{
+        struct rig *g = *state;
+        struct buf b;
+
+        missed_something(g);
+        buf_init(&b, 0);
+        for (unsigned i = 0; i < 6; i++)
+                buf_addf(&b,
+                         "%c{\"id\":\"%u\",\"channel_id\":\"10\",\"type\":0,\"content\":\"hi\","
+                         "\"author\":{\"id\":\"%u\"}}",
+                         i ? ',' : '[', 400 - i, 50 + i);
+        buf_addch(&b, ']');
+        answer(g, 0, 200, b.data);
+        buf_release(&b);
+        assert_int_equal(g->member_count, 4);
+        answer_member(g, 503, NULL); /* one that waits makes room */
+        assert_int_equal(g->member_count, 5);
+        close_it(g);
+}
+
+static void the_first_session_reads_nothing_back(void **state)
+{
+        struct rig *g = *state;
+        char now[24], *guild;
+
+        dc_id_at(clock_wall_ms(), now);
+        begin(g);
+        await(g, &g->ups, 1);
+        guild = mem_printf("{\"id\":\"1\",\"channels\":[{\"id\":\"10\",\"type\":0,"
+                           "\"last_message_id\":\"%s\"}]}",
+                           now);
+        fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
+        free(guild);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        assert_int_equal(g->get_count, 0);
+}
+
+static void closing_with_everything_in_flight_is_safe(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session(g, now);
+        await(g, &g->get_count, 1);
+        write_in(g, "10", "1", "900",
+                 ",\"attachments\":[{\"id\":\"70\",\"url\":\"http://127.0.0.1:1/x\"}]");
+        write_in(g, "33", "1", "901", "");
+        write_in(g, "12", "1", "902", "");
+        await(g, &fake_road.received_count, 2);
+        close_it(g);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        const struct CMUnitTest tests[] = {
+                T(missed_messages_come_before_live_ones),
+                T(reading_back_stops_at_the_limit),
+                T(an_unreadable_channel_holds_nothing),
+                T(a_second_gap_is_read_back_too),
+                T(a_restart_resumes_catch_up),
+                T(any_number_of_guilds_is_listed),
+                T(only_guilds_of_the_shard_with_a_gap_are_listed),
+                T(no_shard_holds_all_channels_for_ever),
+                T(guilds_wait_for_room_to_read_their_channels),
+                T(reading_back_waits_for_the_inbox),
+                T(a_resume_does_not_restart_catch_up),
+                T(a_gap_closes_when_all_is_stored),
+                T(failed_catch_up_is_repeated_later),
+                T(messages_read_back_have_their_senders_roles),
+                T(a_person_who_left_has_no_roles),
+                T(a_member_lookup_retries),
+                T(unavailable_roles_become_unknown),
+                T(few_members_are_looked_up_at_once),
+                T(the_first_session_reads_nothing_back),
+                T(closing_with_everything_in_flight_is_safe),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
