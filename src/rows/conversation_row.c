@@ -56,3 +56,24 @@ int conversation_row_history_start(struct store_tx *tx, int64_t id, struct histo
         sql_end(s);
         return rc < 0 ? -1 : 0;
 }
+
+struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char *adapter,
+                                                int64_t active_ms, int64_t before, int64_t limit)
+{
+        return sql_query(tx,
+                         "SELECT id, coalesce(thread, channel) FROM conversations"
+                         " WHERE adapter = ?1 AND active_ms >= ?2 AND id < ?3"
+                         " ORDER BY id DESC"
+                         " LIMIT ?4",
+                         SQL_TEXT(adapter), SQL_INT(active_ms), SQL_INT(before), SQL_INT(limit));
+}
+
+int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **chat,
+                                 struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_INT(id), OUT_TEXT(chat));
+        return rc;
+}

@@ -33,4 +33,14 @@ struct history_start {
 int conversation_row_history_start(struct store_tx *tx, int64_t id, struct history_start *out,
                                    struct error *err);
 
+/*
+ * The conversations of an adapter that were active since then, newest first by an id that does not
+ * change; before: only ids below (INT64_MAX: all).
+ */
+struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char *adapter,
+                                                int64_t active_ms, int64_t before, int64_t limit);
+/* 1 with the id and the chat's thread, or else its channel, borrowed; 0: no more; -1. */
+int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **chat,
+                                 struct error *err);
+
 #endif

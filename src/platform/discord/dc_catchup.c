@@ -12,6 +12,7 @@
 #include "platform/discord/dc_guild_scan.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_readback.h"
+#include "rows/conversation_row.h"
 
 #define MARGIN_MS    60000  /* clocks differ */
 #define INTRODUCE_MS 300000 /* how long after a gap guilds may still be introduced */
@@ -85,28 +86,20 @@ struct recent_page {
         int64_t last; /* the smallest id of the page; 0: no further page */
 };
 
-/* Newest first, by a number that does not change while conversations go on. */
 static int read_recent(struct store_tx *tx, void *arg, struct error *err)
 {
         struct recent_page *p = arg;
-        struct store_stmt *s = store_prepare(
-                tx, "SELECT id, COALESCE(thread, channel) FROM conversations"
-                    " WHERE adapter = ? AND active_ms >= ? AND id < ? ORDER BY id DESC LIMIT ?");
+        struct store_stmt *s =
+                conversation_row_list_recent(tx, p->adapter, p->from_ms, p->before, RECENT_PAGE);
+        const char *chat;
         size_t rows = 0;
         int rc;
 
         p->count = 0;
-        store_bind_text(s, 1, p->adapter);
-        store_bind_int(s, 2, p->from_ms);
-        store_bind_int(s, 3, p->before);
-        store_bind_int(s, 4, RECENT_PAGE);
-        while ((rc = store_step(s, err)) == 1) {
-                const char *channel = store_col_text(s, 1);
-
-                p->last = store_col_int(s, 0);
+        while ((rc = conversation_row_next_recent(s, &p->last, &chat, err)) == 1) {
                 rows++;
-                if (p->count < RECENT_PAGE && dc_id_valid(channel))
-                        snprintf(p->channels[p->count++], DC_ID_SIZE, "%s", channel);
+                if (p->count < RECENT_PAGE && dc_id_valid(chat))
+                        snprintf(p->channels[p->count++], DC_ID_SIZE, "%s", chat);
         }
         if (rows < RECENT_PAGE)
                 p->last = 0;
