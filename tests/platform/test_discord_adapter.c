@@ -347,6 +347,110 @@ static void a_refused_channel_history_says_why(void **state)
                 h.text, "Discord says: Missing Access (50001): give the bot View Channel there");
 }
 
+/* ---- channels and users ---- */
+
+struct looked_up {
+        unsigned calls;
+        enum error_kind kind;
+        char text[200];
+};
+
+static void on_channel(void *arg, const struct channel_info *info, const struct error *err)
+{
+        struct looked_up *l = arg;
+
+        l->calls++;
+        l->kind = err ? err->kind : ERR_NONE;
+        if (info)
+                snprintf(l->text, sizeof(l->text), "%s %s %s topic=%s parent=%s members=%d",
+                         info->id, info->kind == CHAT_DM ? "dm" : "group", info->name,
+                         info->topic ? info->topic : "", info->parent ? info->parent : "",
+                         (int)info->members);
+}
+
+static void on_user(void *arg, const struct user_info *info, const struct error *err)
+{
+        struct looked_up *l = arg;
+
+        l->calls++;
+        l->kind = err ? err->kind : ERR_NONE;
+        if (info)
+                snprintf(l->text, sizeof(l->text), "%s %s %s%s", info->id, info->username,
+                         info->name, info->is_bot ? " bot" : "");
+}
+
+static void await_lookup(struct rig *g, const struct looked_up *l)
+{
+        for (int i = 0; i < 100000 && l->calls == 0; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(l->calls, 1);
+}
+
+static void channels_are_looked_up(void **state)
+{
+        static const struct {
+                const char *json, *text;
+        } rows[] = {
+                { "{\"id\":\"7\",\"type\":11,\"guild_id\":\"1\",\"name\":\"topic\","
+                  "\"parent_id\":\"6\",\"member_count\":3}",
+                  "7 group topic topic= parent=6 members=3" },
+                { "{\"id\":\"7\",\"type\":0,\"guild_id\":\"1\",\"name\":\"general\","
+                  "\"topic\":\"chat\"}",
+                  "7 group general topic=chat parent= members=-1" },
+                { "{\"id\":\"7\",\"type\":1,\"recipients\":[{\"username\":\"ann\"}]}",
+                  "7 dm ann topic= parent= members=-1" },
+        };
+        struct rig *g = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++)
+                says(g, 200, rows[i].json);
+        rig_connect(g, "");
+        for (unsigned i = 0; i < COUNT(rows); i++) {
+                struct looked_up l = { 0 };
+
+                assert_int_equal(
+                        adapters_channel_info(g->adapters, "dc", "7", on_channel, &l, NULL), 0);
+                await_lookup(g, &l);
+                assert_string_equal(rig_line(g, i), "GET /channels/7");
+                assert_string_equal(l.text, rows[i].text);
+        }
+}
+
+static void users_are_looked_up(void **state)
+{
+        struct rig *g = *state;
+        struct looked_up l = { 0 };
+        struct error err = { 0 };
+
+        says(g, 200, "{\"id\":\"5\",\"username\":\"ann\",\"global_name\":\"Ann\"}");
+        says(g, 404, "{\"code\":10013,\"message\":\"Unknown User\"}");
+        rig_connect(g, "");
+        assert_int_equal(adapters_user_info(g->adapters, "dc", "5", on_user, &l, NULL), 0);
+        await_lookup(g, &l);
+        assert_string_equal(rig_line(g, 0), "GET /users/5");
+        assert_string_equal(l.text, "5 ann Ann");
+        l = (struct looked_up){ 0 };
+        assert_int_equal(adapters_user_info(g->adapters, "dc", "6", on_user, &l, NULL), 0);
+        await_lookup(g, &l);
+        assert_int_equal(l.kind, ERR_MISSING);
+        assert_int_equal(adapters_user_info(g->adapters, "dc", "ann", on_user, &l, &err), -1);
+        assert_string_equal(err.text, "'ann' is no id of a Discord user");
+        assert_int_equal(adapters_channel_info(g->adapters, "dc", "#x", on_channel, &l, &err), -1);
+}
+
+static void lookups_in_flight_end_with_the_adapter(void **state)
+{
+        struct rig *g = *state;
+        struct looked_up l = { 0 };
+
+        rig_connect(g, "");
+        assert_int_equal(adapters_user_info(g->adapters, "dc", "5", on_user, &l, NULL), 0);
+        rig_requests(g, 1);
+        adapters_apply(g->adapters, NULL, 0, NULL);
+        assert_int_equal(l.calls, 1);
+        assert_int_equal(l.kind, ERR_CANCELLED);
+}
+
 static void threads_start_only_in_guild_channels(void **state)
 {
         struct rig *g = *state;
@@ -432,6 +536,9 @@ int main(void)
                 TEST(unwanted_commands_are_removed),
                 TEST(channel_history_comes_oldest_first),
                 TEST(a_refused_channel_history_says_why),
+                TEST(channels_are_looked_up),
+                TEST(users_are_looked_up),
+                TEST(lookups_in_flight_end_with_the_adapter),
                 TEST(threads_start_only_in_guild_channels),
                 TEST(the_intake_reads_by_rest),
                 TEST(a_stopped_gateway_gets_no_late_answers),

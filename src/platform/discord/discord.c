@@ -515,6 +515,8 @@ const struct platform_ops discord_platform = {
         .webhook = dc_webhook_handle,
         .webhook_admits = dc_webhook_admits,
         .channel_history = dc_query_history,
+        .channel_info = dc_query_channel,
+        .user_info = dc_query_user,
         .thread_at = thread_at,
         .tools = dc_tools,
 };

@@ -18,7 +18,7 @@
  *     dc_deferred.c       acknowledges slash commands and replies to them
  *     dc_rest.h           the REST API: dc_rest, dc_call, dc_rate_limit, dc_ban_guard
  *     dc_commands.c       registers the slash commands
- *     dc_query.c          lookups for the road: channel history
+ *     dc_query.c          lookups for the road and the API: channel history, channels, users
  *     dc_tools.c          what agents and the API may call
  *
  * In a thread (and in a forum's post) Discord's channel_id is the thread. In events and deliveries
@@ -197,8 +197,13 @@ void dc_commands_publish(void *discord);
 
 /* ---- dc_query.c ---- */
 
+/* platform_ops.channel_history, .channel_info and .user_info. */
 void dc_query_history(struct adapter *a, const char *channel, const char *thread, unsigned limit,
                       channel_history_fn *done, void *arg);
+int dc_query_channel(struct adapter *a, const char *channel, channel_info_fn *done, void *arg,
+                     struct error *err);
+int dc_query_user(struct adapter *a, const char *user, user_info_fn *done, void *arg,
+                  struct error *err);
 
 /* ---- dc_tools.c ---- */
 
