@@ -258,7 +258,7 @@ static inline void answer_it(struct asked *a, int status, const char *text)
 {
         json_t *body = text ? json_read(text, strlen(text), NULL) : NULL;
         const struct dc_answer answer = {
-                .ok = status == 200, .status = status, .result = body, .why = "as told"
+                .ok = status == 200, .status = status, .result = body, .why = "as scripted"
         };
         dc_answer_fn *done = a->done;
 

@@ -152,7 +152,7 @@ static inline bool fake_answer(struct fake_gateway *f, struct fake_ws_conn *c, i
         if (f->bad_answers > 0 && --f->bad_answers == 0)
                 f->identify = f->resume = SAY_YES; /* from the next one on */
         if (say > 0)
-                fake_ws_close(c, say, "as told");
+                fake_ws_close(c, say, "as scripted");
         else if (say == SAY_INVALID)
                 fake_say(f, c, "{\"op\":9,\"d\":false}");
         else if (say == SAY_INVALID_RESUMABLE)

@@ -467,7 +467,7 @@ static void reads_of_the_intake_match_discords_description(void **state)
         check_requests(g, 2 + COUNT(rows));
 }
 
-static void on_told(void *arg, const char *result, const struct error *err)
+static void on_tool_done(void *arg, const char *result, const struct error *err)
 {
         (void)result;
         (void)err;
@@ -485,7 +485,7 @@ static void tools_match_discords_description(void **state)
                 { "discord_whoami", "{}" },
         };
         struct rig *g = *state;
-        unsigned told = 0;
+        unsigned done = 0;
 
         for (size_t i = 0; i < COUNT(rows) + 1; i++)
                 says(g, 200, "[]");
@@ -493,9 +493,9 @@ static void tools_match_discords_description(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 json_t *arguments = json_loads(rows[i].arguments, 0, NULL);
 
-                tool_call(g->adapters, "dc", rows[i].tool, arguments, on_told, &told);
+                tool_call(g->adapters, "dc", rows[i].tool, arguments, on_tool_done, &done);
                 json_decref(arguments);
-                for (int n = 0; n < 100000 && told <= i; n++)
+                for (int n = 0; n < 100000 && done <= i; n++)
                         loop_step(g->loop, true);
         }
         check_requests(g, 2 + COUNT(rows) + 1);

@@ -74,7 +74,7 @@ static int tear_down(void **state)
 }
 
 /* Reads a dispatch; returns its only event, or NULL. */
-static const struct incoming *told(struct rig *g, const char *type, const char *text)
+static const struct incoming *read_one(struct rig *g, const char *type, const char *text)
 {
         forget(g);
         g->d = parse(text);
@@ -91,7 +91,7 @@ static const struct incoming *told(struct rig *g, const char *type, const char *
 static const struct incoming *message(struct rig *g, const char *more)
 {
         char *text = mem_printf("{" IN "%s}", more);
-        const struct incoming *in = told(g, "MESSAGE_CREATE", text);
+        const struct incoming *in = read_one(g, "MESSAGE_CREATE", text);
 
         free(text);
         return in;
@@ -126,7 +126,7 @@ static void a_message_has_sender_channel_and_roles(void **state)
 
 static void a_direct_message_is_a_dm(void **state)
 {
-        const struct incoming *in = told(
+        const struct incoming *in = read_one(
                 *state, "MESSAGE_CREATE",
                 "{\"id\":\"1000\",\"channel_id\":\"500\",\"type\":0,\"content\":\"hi\"," ANN "}");
 
@@ -139,7 +139,7 @@ static void a_direct_message_is_a_dm(void **state)
 static void threads_and_posts_belong_to_their_channel(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in = told(
+        const struct incoming *in = read_one(
                 g, "MESSAGE_CREATE",
                 "{\"id\":\"1000\",\"channel_id\":\"11\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
                 "}");
@@ -151,17 +151,19 @@ static void threads_and_posts_belong_to_their_channel(void **state)
         learn(g, "THREAD_CREATE",
               "{\"id\":\"16\",\"type\":11,\"guild_id\":\"1\",\"parent_id\":\"15\","
               "\"name\":\"post\"}");
-        in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"16\",\"channel_id\":\"16\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
-                  "}");
+        in = read_one(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"16\",\"channel_id\":\"16\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
+                "}");
         assert_string_equal(in->channel, "15");
         assert_string_equal(in->thread, "16");
         learn(g, "THREAD_LIST_SYNC",
               "{\"guild_id\":\"1\",\"threads\":[{\"id\":\"17\",\"type\":12,"
               "\"parent_id\":\"10\"}]}");
-        in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"18\",\"channel_id\":\"17\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
-                  "}");
+        in = read_one(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"18\",\"channel_id\":\"17\",\"guild_id\":\"1\",\"content\":\"x\"," ANN
+                "}");
         assert_string_equal(in->channel, "10");
         assert_string_equal(in->thread, "17");
 }
@@ -176,7 +178,8 @@ static void notices_of_discord_are_ignored(void **state)
                         "\"content\":\"new name\"," ANN "}",
                         type);
 
-                assert_int_equal(told(g, "MESSAGE_CREATE", text) != NULL, type == 0 || type == 19);
+                assert_int_equal(read_one(g, "MESSAGE_CREATE", text) != NULL,
+                                 type == 0 || type == 19);
                 free(text);
         }
 }
@@ -232,12 +235,12 @@ static void role_mentions_count_only_when_configured(void **state)
                 message(g, ",\"content\":\"@everyone\",\"mention_everyone\":true")->is_mention);
 }
 
-static void assert_stranger(const char *type, const char *text, const char *wanted)
+static void assert_missing_member(const char *type, const char *text, const char *wanted)
 {
         json_t *d = json_read(text, strlen(text), NULL);
         const char *who = dc_event_missing_member(type, d);
 
-        assert_string_equal(who ? who : "nobody", wanted);
+        assert_string_equal(who ? who : "none", wanted);
         json_decref(d);
 }
 
@@ -246,24 +249,24 @@ static void a_missing_member_is_recognised(void **state)
 #define EDITED ",\"content\":\"x\",\"edited_timestamp\":\"2026-01-02T03:04:05.000000+00:00\""
         struct rig *g = *state;
 
-        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"}}", "5");
-        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"member\":{\"roles\":[]}}",
-                        "nobody");
-        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"webhook_id\":\"5\"}",
-                        "nobody");
-        assert_stranger("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"type\":7}", "nobody");
-        assert_stranger("MESSAGE_CREATE", "[]", "nobody");
-        assert_stranger("MESSAGE_UPDATE", "{\"author\":{\"id\":\"5\"}}", "nobody");
-        assert_stranger("MESSAGE_UPDATE", "{\"author\":{\"id\":\"5\"}" EDITED "}", "5");
-        assert_stranger("MESSAGE_REACTION_ADD", "{\"user_id\":\"5\",\"member\":{\"roles\":[]}}",
-                        "nobody");
-        assert_stranger("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"5\"}", "5");
-        assert_stranger("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"../5\"}", "nobody");
-        assert_stranger("MESSAGE_DELETE", "{\"id\":\"5\"}", "nobody");
-        assert_non_null(
-                told(g, "MESSAGE_CREATE",
-                     "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"hi\","
-                     "\"author\":{\"id\":\"5\"},\"member\":null}"));
+        assert_missing_member("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"}}", "5");
+        assert_missing_member("MESSAGE_CREATE",
+                              "{\"author\":{\"id\":\"5\"},\"member\":{\"roles\":[]}}", "none");
+        assert_missing_member("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"webhook_id\":\"5\"}",
+                              "none");
+        assert_missing_member("MESSAGE_CREATE", "{\"author\":{\"id\":\"5\"},\"type\":7}", "none");
+        assert_missing_member("MESSAGE_CREATE", "[]", "none");
+        assert_missing_member("MESSAGE_UPDATE", "{\"author\":{\"id\":\"5\"}}", "none");
+        assert_missing_member("MESSAGE_UPDATE", "{\"author\":{\"id\":\"5\"}" EDITED "}", "5");
+        assert_missing_member("MESSAGE_REACTION_ADD",
+                              "{\"user_id\":\"5\",\"member\":{\"roles\":[]}}", "none");
+        assert_missing_member("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"5\"}", "5");
+        assert_missing_member("MESSAGE_REACTION_REMOVE", "{\"user_id\":\"../5\"}", "none");
+        assert_missing_member("MESSAGE_DELETE", "{\"id\":\"5\"}", "none");
+        assert_non_null(read_one(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"content\":\"hi\","
+                "\"author\":{\"id\":\"5\"},\"member\":null}"));
         assert_true(json_flag(g->item.metadata, "rolesUnknown", false));
 #undef EDITED
 }
@@ -273,7 +276,7 @@ static void replies_to_the_bot_are_recognised(void **state)
         struct rig *g = *state;
         const struct incoming *in;
 
-        in = told(
+        in = read_one(
                 g, "MESSAGE_CREATE",
                 "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":19,\"content\":"
                 "\"yes\"," ANN ",\"message_reference\":{\"message_id\":\"900\"},"
@@ -283,7 +286,7 @@ static void replies_to_the_bot_are_recognised(void **state)
         assert_string_equal(in->reply_to, "900");
         assert_string_equal(json_str(json_object_get(g->item.metadata, "replyTo"), "text", ""),
                             "sure?");
-        in = told(
+        in = read_one(
                 g, "MESSAGE_CREATE",
                 "{\"id\":\"1000\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":19,\"content\":"
                 "\"yes\"," ANN
@@ -295,19 +298,20 @@ static void replies_to_the_bot_are_recognised(void **state)
 static void bots_webhooks_and_own_messages_differ(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in = told(
+        const struct incoming *in = read_one(
                 g, "MESSAGE_CREATE",
                 "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"42\","
                 "\"bot\":true}}");
 
         assert_true(in->is_own && in->sender_is_bot);
-        in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"6\","
-                  "\"bot\":true}}");
+        in = read_one(
+                g, "MESSAGE_CREATE",
+                "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"author\":{\"id\":\"6\","
+                "\"bot\":true}}");
         assert_true(!in->is_own && in->sender_is_bot);
-        in = told(g, "MESSAGE_CREATE",
-                  "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"webhook_id\":\"42\","
-                  "\"author\":{\"id\":\"42\"}}");
+        in = read_one(g, "MESSAGE_CREATE",
+                      "{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"x\",\"webhook_id\":\"42\","
+                      "\"author\":{\"id\":\"42\"}}");
         assert_true(!in->is_own && in->sender_is_bot);
 }
 
@@ -364,31 +368,31 @@ static void attachments_are_listed(void **state)
 static void edits_are_events_unfolding_links_are_not(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in =
-                told(g, "MESSAGE_UPDATE",
-                     "{" IN ",\"content\":\"now\",\"edited_timestamp\":\"2026-11-15T10:00:00Z\"}");
+        const struct incoming *in = read_one(
+                g, "MESSAGE_UPDATE",
+                "{" IN ",\"content\":\"now\",\"edited_timestamp\":\"2026-11-15T10:00:00Z\"}");
 
         assert_string_equal(in->type, EVENT_MESSAGE_EDITED);
         assert_string_equal(in->key, "1000:edit:2026-11-15T10:00:00Z");
         assert_string_equal(in->text, "now");
-        assert_null(told(g, "MESSAGE_UPDATE",
-                         "{" IN ",\"content\":\"now\",\"edited_timestamp\":null}"));
-        assert_null(
-                told(g, "MESSAGE_UPDATE", "{\"id\":\"1000\",\"channel_id\":\"10\",\"embeds\":[]}"));
+        assert_null(read_one(g, "MESSAGE_UPDATE",
+                             "{" IN ",\"content\":\"now\",\"edited_timestamp\":null}"));
+        assert_null(read_one(g, "MESSAGE_UPDATE",
+                             "{\"id\":\"1000\",\"channel_id\":\"10\",\"embeds\":[]}"));
 }
 
 static void deletions_name_their_messages(void **state)
 {
         struct rig *g = *state;
-        const struct incoming *in = told(
+        const struct incoming *in = read_one(
                 g, "MESSAGE_DELETE", "{\"id\":\"1000\",\"channel_id\":\"11\",\"guild_id\":\"1\"}");
 
         assert_string_equal(in->type, EVENT_MESSAGE_DELETED);
         assert_string_equal(in->id, "1000");
         assert_string_equal(in->key, "1000:delete");
         assert_string_equal(in->thread, "11");
-        told(g, "MESSAGE_DELETE_BULK",
-             "{\"ids\":[\"1\",\"2\",\"3\"],\"channel_id\":\"10\",\"guild_id\":\"1\"}");
+        read_one(g, "MESSAGE_DELETE_BULK",
+                 "{\"ids\":[\"1\",\"2\",\"3\"],\"channel_id\":\"10\",\"guild_id\":\"1\"}");
         assert_int_equal(g->item.event_count, 3);
         assert_string_equal(g->item.events[2].key, "3:delete");
 }
@@ -397,12 +401,12 @@ static void a_reaction_added_again_is_a_new_event(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in =
-                told(g, "MESSAGE_REACTION_ADD",
-                     "{\"user_id\":\"5\",\"channel_id\":\"10\",\"message_id\":\"1000\","
-                     "\"guild_id\":\"1\",\"member\":{"
-                     "\"user\":{\"id\":\"5\",\"username\":\"ann\"},\"roles\":[\"7\"]},"
-                     "\"emoji\":{\"id\":null,\"name\":"
-                     "\"\xf0\x9f\x94\xac\"},\"message_author_id\":\"42\"}");
+                read_one(g, "MESSAGE_REACTION_ADD",
+                         "{\"user_id\":\"5\",\"channel_id\":\"10\",\"message_id\":\"1000\","
+                         "\"guild_id\":\"1\",\"member\":{"
+                         "\"user\":{\"id\":\"5\",\"username\":\"ann\"},\"roles\":[\"7\"]},"
+                         "\"emoji\":{\"id\":null,\"name\":"
+                         "\"\xf0\x9f\x94\xac\"},\"message_author_id\":\"42\"}");
 
         assert_string_equal(in->type, EVENT_REACTION_RECEIVED);
         assert_string_equal(in->emoji, "\xf0\x9f\x94\xac");
@@ -410,18 +414,18 @@ static void a_reaction_added_again_is_a_new_event(void **state)
         assert_string_equal(in->sender_username, "ann");
         assert_true(in->is_reply);
         assert_string_equal(in->key, "1000:5:\xf0\x9f\x94\xac:+:s:9");
-        in = told(g, "MESSAGE_REACTION_REMOVE",
-                  "{\"user_id\":\"5\",\"channel_id\":\"500\",\"message_id\":\"1000\","
-                  "\"emoji\":{\"id\":\"88\",\"name\":\"party\"}}");
+        in = read_one(g, "MESSAGE_REACTION_REMOVE",
+                      "{\"user_id\":\"5\",\"channel_id\":\"500\",\"message_id\":\"1000\","
+                      "\"emoji\":{\"id\":\"88\",\"name\":\"party\"}}");
         assert_string_equal(in->type, EVENT_REACTION_REMOVED);
         assert_int_equal(in->chat, CHAT_DM);
         assert_string_equal(in->emoji, "party:88");
         assert_string_equal(in->emoji_name, "party");
         assert_true(in->emoji_custom);
         assert_string_equal(in->key, "1000:5:88:-:s:9");
-        in = told(g, "MESSAGE_REACTION_ADD",
-                  "{\"user_id\":\"42\",\"channel_id\":\"500\",\"message_id\":\"1000\","
-                  "\"emoji\":{\"name\":\"x\"}}");
+        in = read_one(g, "MESSAGE_REACTION_ADD",
+                      "{\"user_id\":\"42\",\"channel_id\":\"500\",\"message_id\":\"1000\","
+                      "\"emoji\":{\"name\":\"x\"}}");
         assert_true(in->is_own);
 }
 
@@ -454,7 +458,7 @@ static void commands_are_messages_without_their_token(void **state)
                 char *text = mem_printf("{\"id\":\"2000\",\"type\":2," BY ",\"data\":%s}",
                                         rows[i].data),
                      *dump;
-                const struct incoming *in = told(g, "INTERACTION_CREATE", text);
+                const struct incoming *in = read_one(g, "INTERACTION_CREATE", text);
 
                 free(text);
                 assert_non_null(in);
@@ -474,29 +478,29 @@ static void buttons_are_messages_or_custom_events(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in =
-                told(g, "INTERACTION_CREATE",
-                     "{\"id\":\"2000\",\"type\":3," BY
-                     ",\"message\":{\"id\":\"900\"},\"data\":{\"custom_id\":\"say:yes\"}}");
+                read_one(g, "INTERACTION_CREATE",
+                         "{\"id\":\"2000\",\"type\":3," BY
+                         ",\"message\":{\"id\":\"900\"},\"data\":{\"custom_id\":\"say:yes\"}}");
 
         assert_string_equal(in->text, "yes");
         assert_null(in->type);
         assert_string_equal(in->id, "900");
-        in = told(g, "INTERACTION_CREATE",
-                  "{\"id\":\"2000\",\"type\":3," BY
-                  ",\"message\":{\"id\":\"900\"},\"data\":{\"custom_id\":\"x\"}}");
+        in = read_one(g, "INTERACTION_CREATE",
+                      "{\"id\":\"2000\",\"type\":3," BY
+                      ",\"message\":{\"id\":\"900\"},\"data\":{\"custom_id\":\"x\"}}");
         assert_string_equal(in->type, "custom.discord.component");
-        assert_null(
-                told(g, "INTERACTION_CREATE", "{\"id\":\"2000\",\"type\":4," BY ",\"data\":{}}"));
-        assert_null(told(g, "INTERACTION_CREATE", "{\"id\":\"2000\",\"type\":1}"));
+        assert_null(read_one(g, "INTERACTION_CREATE",
+                             "{\"id\":\"2000\",\"type\":4," BY ",\"data\":{}}"));
+        assert_null(read_one(g, "INTERACTION_CREATE", "{\"id\":\"2000\",\"type\":1}"));
 }
 
 static void forms_are_messages_of_their_values(void **state)
 {
         const struct incoming *in =
-                told(*state, "INTERACTION_CREATE",
-                     "{\"id\":\"2000\",\"type\":5," BY
-                     ",\"data\":{\"custom_id\":\"f\",\"components\":[{\"type\":1,"
-                     "\"components\":[{\"custom_id\":\"q\",\"value\":\"how?\"}]}]}}");
+                read_one(*state, "INTERACTION_CREATE",
+                         "{\"id\":\"2000\",\"type\":5," BY
+                         ",\"data\":{\"custom_id\":\"f\",\"components\":[{\"type\":1,"
+                         "\"components\":[{\"custom_id\":\"q\",\"value\":\"how?\"}]}]}}");
 
         assert_string_equal(in->text, "how?");
 }
@@ -519,7 +523,7 @@ static void nonsense_gives_no_event(void **state)
 
         for (size_t i = 0; i < COUNT(types); i++)
                 for (size_t k = 0; k < COUNT(texts); k++)
-                        assert_null(told(*state, types[i], texts[k]));
+                        assert_null(read_one(*state, types[i], texts[k]));
 }
 
 static void the_cache_forgets_removed_guilds_not_outages(void **state)

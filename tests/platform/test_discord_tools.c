@@ -13,12 +13,12 @@ static struct {
         unsigned calls;
         char result[2000], why[600];
         enum error_kind kind;
-} told;
+} last;
 
 static int begin(void **state)
 {
         unsetenv("DISCORD_BOT_TOKEN");
-        memset(&told, 0, sizeof(told));
+        memset(&last, 0, sizeof(last));
         *state = rig_new();
         return 0;
 }
@@ -29,13 +29,13 @@ static int end(void **state)
         return 0;
 }
 
-static void on_told(void *arg, const char *result, const struct error *err)
+static void on_done(void *arg, const char *result, const struct error *err)
 {
         (void)arg;
-        told.calls++;
-        snprintf(told.result, sizeof(told.result), "%s", result ? result : "");
-        snprintf(told.why, sizeof(told.why), "%s", err ? err->text : "");
-        told.kind = err ? err->kind : ERR_NONE;
+        last.calls++;
+        snprintf(last.result, sizeof(last.result), "%s", result ? result : "");
+        snprintf(last.why, sizeof(last.why), "%s", err ? err->text : "");
+        last.kind = err ? err->kind : ERR_NONE;
 }
 
 static void call(struct rig *g, const char *tool, const char *arguments)
@@ -43,17 +43,17 @@ static void call(struct rig *g, const char *tool, const char *arguments)
         json_t *parsed = json_read(arguments, strlen(arguments), NULL);
 
         assert_non_null(parsed);
-        told.calls = 0;
-        tool_call(g->adapters, "dc", tool, parsed, on_told, NULL);
+        last.calls = 0;
+        tool_call(g->adapters, "dc", tool, parsed, on_done, NULL);
         json_decref(parsed);
-        assert_int_equal(told.calls, 0); /* not before the call has returned */
+        assert_int_equal(last.calls, 0); /* not before the call has returned */
 }
 
 static void await_told(struct rig *g)
 {
-        for (int i = 0; i < 100000 && told.calls == 0; i++)
+        for (int i = 0; i < 100000 && last.calls == 0; i++)
                 loop_step(g->loop, true);
-        assert_int_equal(told.calls, 1);
+        assert_int_equal(last.calls, 1);
 }
 
 static void every_tool_has_a_schema(void **state)
@@ -117,7 +117,7 @@ static void tools_that_send_make_deliveries(void **state)
                 assert_string_equal(fake_road.put.name, rows[i].name);
                 fake_road.put.ack(fake_road.put.arg, &receipt);
                 assert_string_equal(
-                        told.result,
+                        last.result,
                         "{\"deliveryId\":\"dlv-12\",\"status\":\"queued\",\"messages\":2}");
         }
         /* everything goes through the outbox */
@@ -147,7 +147,7 @@ static void wrong_arguments_are_named(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 call(g, rows[i].tool, rows[i].arguments);
                 await_told(g);
-                assert_string_equal(told.why, rows[i].why);
+                assert_string_equal(last.why, rows[i].why);
         }
         assert_int_equal(fake_server_requests(g->server), g->greetings);
 }
@@ -167,7 +167,7 @@ static void reading_lists_messages_oldest_first(void **state)
         call(g, "discord_read", "{\"channel_id\":\"7\",\"limit\":500,\"before\":\"99\"}");
         await_told(g);
         assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?limit=100&before=99");
-        assert_string_equal(told.result,
+        assert_string_equal(last.result,
                             "{\"messages\":[{\"id\":\"175928847299117063\","
                             "\"time\":\"2016-04-30T11:18:25.796Z\",\"author\":{\"id\":\"5\","
                             "\"username\":\"ada\",\"name\":\"Ada "
@@ -193,7 +193,7 @@ static void channels_are_listed_with_threads(void **state)
         assert_string_equal(rig_line(g, 1), "GET /guilds/1/channels");
         assert_string_equal(rig_line(g, 2), "GET /guilds/1/threads/active");
         assert_string_equal(
-                told.result,
+                last.result,
                 "{\"guildId\":\"1\",\"channels\":[{\"id\":\"7\",\"name\":\"general\","
                 "\"type\":\"text\",\"topic\":\"all\"},{\"id\":\"8\",\"name\":\"f\","
                 "\"type\":\"forum\"},{\"id\":\"70\",\"name\":\"plan\",\"type\":\"thread\","
@@ -208,7 +208,7 @@ static void one_of_several_servers_must_be_named(void **state)
         rig_connect(g, "");
         call(g, "discord_list_channels", "{}");
         await_told(g);
-        assert_string_equal(told.why,
+        assert_string_equal(last.why,
                             "'guild_id' must say which server is meant: 1 (Home), 2 (Work)");
 }
 
@@ -222,10 +222,10 @@ static void servers_and_the_bot_are_shown(void **state)
         fake_intake.hooks.dm(fake_intake.hooks.ctx, "10", "100");
         call(g, "discord_list_guilds", "{}");
         await_told(g);
-        assert_string_equal(told.result, "{\"guilds\":[{\"id\":\"1\",\"name\":\"Home\"}]}");
+        assert_string_equal(last.result, "{\"guilds\":[{\"id\":\"1\",\"name\":\"Home\"}]}");
         call(g, "discord_whoami", "{}");
         await_told(g);
-        assert_string_equal(told.result,
+        assert_string_equal(last.result,
                             "{\"id\":\"42\",\"username\":\"testbot\",\"applicationId\":\"43\","
                             "\"operators\":[\"10\"],\"operatorDm\":\"100\"}");
 }
@@ -238,9 +238,9 @@ static void refusals_come_with_advice(void **state)
         rig_connect(g, "");
         call(g, "discord_read", "{\"channel_id\":\"7\"}");
         await_told(g);
-        assert_int_equal(told.kind, ERR_REFUSED);
+        assert_int_equal(last.kind, ERR_REFUSED);
         assert_string_equal(
-                told.why, "Discord says: Missing Access (50001): give the bot View Channel there");
+                last.why, "Discord says: Missing Access (50001): give the bot View Channel there");
 }
 
 static void tools_without_a_token_say_where_to_put_it(void **state)
@@ -252,8 +252,8 @@ static void tools_without_a_token_say_where_to_put_it(void **state)
         assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
         call(g, "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}");
         await_told(g);
-        assert_int_equal(told.kind, ERR_CONFLICT);
-        assert_string_equal(told.why,
+        assert_int_equal(last.kind, ERR_CONFLICT);
+        assert_string_equal(last.why,
                             "there is no bot token: set DISCORD_BOT_TOKEN in the environment, or "
                             "adapters.dc.botToken");
 }
@@ -268,8 +268,8 @@ static void tools_in_flight_end_with_the_adapter(void **state)
         call(g, "discord_whoami", "{}");
         rig_requests(g, 1);
         assert_int_equal(adapters_apply(g->adapters, NULL, 0, &err), 0);
-        assert_int_equal(told.calls, 1);
-        assert_string_equal(told.why, "the adapter was stopped");
+        assert_int_equal(last.calls, 1);
+        assert_string_equal(last.why, "the adapter was stopped");
 }
 
 int main(void)

@@ -168,13 +168,13 @@ struct dc_rate_limit_headers dc_call_limits(const struct http_call *h)
 /* The body's number is exact, the header's in whole seconds. Always positive for a 429. */
 static int64_t retry_after(const json_t *body, const struct http_result *result)
 {
-        const json_t *told = json_object_get(body, "retry_after");
-        double seconds = json_number_value(told);
+        const json_t *given = json_object_get(body, "retry_after");
+        double seconds = json_number_value(given);
 
-        if (json_is_number(told) && seconds >= 0)
+        if (json_is_number(given) && seconds >= 0)
                 return seconds > (double)RETRY_MAX_MS / 1000 ? RETRY_MAX_MS
                                                              : (int64_t)(seconds * 1000) + 1;
-        if (json_is_number(told) || (result->status == 429 && result->retry_after_ms <= 0))
+        if (json_is_number(given) || (result->status == 429 && result->retry_after_ms <= 0))
                 return DC_LIMITED_MS;
         return result->retry_after_ms;
 }

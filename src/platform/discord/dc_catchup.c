@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/adapters.h"
-#include "platform/discord/dc_guild_scan.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_readback.h"
 #include "rows/conversation_row.h"
@@ -20,6 +19,7 @@
 #define AGAIN_MS     300000 /* the next attempt, after Discord was unavailable */
 #define RECENT_DAYS  30
 #define RECENT_PAGE  500
+#define GUILD_PAGE   200 /* Discord's maximum */
 
 /* How the channels of a shard's guilds become known. */
 enum guild_source {
@@ -35,8 +35,21 @@ struct gap {
         int64_t until_ms; /* loop time: guilds introduced later are new to the bot */
 };
 
+/* Lists the bot's guilds by REST, and the channels and active threads of each. */
+struct guild_scan {
+        enum scan_state { SCAN_IDLE, SCAN_GUILDS, SCAN_CHANNELS, SCAN_THREADS, SCAN_WAITING } state;
+        char guilds[GUILD_PAGE][DC_ID_SIZE];
+        size_t count, next;
+        char after[DC_ID_SIZE]; /* the last id of the page before */
+        bool last;              /* no page follows */
+        unsigned tries;
+        struct timer *retry;
+};
+
 struct dc_catchup {
         struct adapter *adapter;
+        struct dc_intake_hooks hooks;
+        struct dc_catchup_times times;
         struct intake *window; /* of the intake */
         dc_caught_up_fn *caught_up;
         void *caught_up_arg;
@@ -44,7 +57,7 @@ struct dc_catchup {
         struct gap *gaps; /* by shard */
         unsigned gap_count, shards;
         struct dc_readback *readback;
-        struct dc_guild_scan *scan;
+        struct guild_scan scan;
         struct recent_page *recent; /* being read from the store; NULL: none */
         int64_t recent_before;      /* conversations below this id are to be read; 0: none */
         int64_t recent_since_ms;
@@ -163,7 +176,7 @@ static void begin_recent(struct dc_catchup *c, int64_t since_ms)
                 release_all(c);
 }
 
-/* ---- guilds ---- */
+/* ---- guilds that the gateway introduces ---- */
 
 /* Wants the channels with messages since then. */
 static void want_channels(struct dc_catchup *c, const json_t *channels, int64_t since_ms)
@@ -182,60 +195,7 @@ static void want_channels(struct dc_catchup *c, const json_t *channels, int64_t 
         }
 }
 
-/* Lists the guilds of all shards that need it. */
-static void begin_scan(struct dc_catchup *c)
-{
-        bool any = false;
-
-        if (!dc_guild_scan_is_idle(c->scan))
-                return; /* on_scanned follows */
-        for (unsigned i = 0; i < c->gap_count; i++) {
-                if (c->gaps[i].source != GUILDS_TO_LIST)
-                        continue;
-                c->gaps[i].source = GUILDS_LISTING;
-                any = true;
-        }
-        if (any)
-                dc_guild_scan_begin(c->scan);
-}
-
-/* The gap of the guild's shard, while its guilds are listed; NULL: none. */
-static const struct gap *find_scanned_gap(const struct dc_catchup *c, const char *guild)
-{
-        const struct gap *gap = c->shards > 0 ? find_gap(c, dc_id_shard(guild, c->shards)) : NULL;
-
-        return gap && gap->open && gap->source == GUILDS_LISTING ? gap : NULL;
-}
-
-static bool wants_guild(void *arg, const char *guild)
-{
-        return find_scanned_gap(arg, guild) != NULL;
-}
-
-static bool has_room(void *arg)
-{
-        return dc_readback_load(((struct dc_catchup *)arg)->readback) < DC_READBACK_CROWDED;
-}
-
-static void on_channels(void *arg, const char *guild, const json_t *channels)
-{
-        struct dc_catchup *c = arg;
-        const struct gap *gap = find_scanned_gap(c, guild);
-
-        if (gap)
-                want_channels(c, channels, gap->since_ms);
-}
-
-/* Shards that came too late for this scan get another one. */
-static void on_scanned(void *arg)
-{
-        struct dc_catchup *c = arg;
-
-        for (unsigned i = 0; i < c->gap_count; i++)
-                if (c->gaps[i].source == GUILDS_LISTING)
-                        c->gaps[i].source = GUILDS_INTRODUCED;
-        begin_scan(c);
-}
+static void begin_scan(struct dc_catchup *c);
 
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
 {
@@ -254,12 +214,139 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
         want_channels(c, json_object_get(guild, "threads"), gap->since_ms);
 }
 
+/* ---- guilds listed by REST ---- */
+
+/* The gap of the guild's shard, while its guilds are listed; NULL: none. */
+static const struct gap *find_scanned_gap(const struct dc_catchup *c, const char *guild)
+{
+        const struct gap *gap = c->shards > 0 ? find_gap(c, dc_id_shard(guild, c->shards)) : NULL;
+
+        return gap && gap->open && gap->source == GUILDS_LISTING ? gap : NULL;
+}
+
+static void on_listed(void *arg, const struct dc_answer *a);
+
+static void send_scan_query(void *catchup)
+{
+        struct dc_catchup *c = catchup;
+        struct guild_scan *s = &c->scan;
+        struct dc_get q = { "/users/@me/guilds", .idle = true };
+        char query[60];
+
+        if (s->state == SCAN_GUILDS) {
+                snprintf(query, sizeof(query), "limit=%d&after=%s", GUILD_PAGE, s->after);
+                q.query = query;
+        } else {
+                q.route = s->state == SCAN_CHANNELS ? "/guilds/{guild_id}/channels"
+                                                    : "/guilds/{guild_id}/threads/active";
+                q.args[0] = s->guilds[s->next];
+        }
+        c->hooks.get(c->hooks.ctx, &q, on_listed, c);
+}
+
+static void enter_scan(struct dc_catchup *c, enum scan_state state)
+{
+        c->scan.state = state;
+        c->scan.tries = 0;
+        if (state == SCAN_GUILDS || state == SCAN_CHANNELS || state == SCAN_THREADS) {
+                send_scan_query(c);
+        } else if (state == SCAN_IDLE) {
+                for (unsigned i = 0; i < c->gap_count; i++)
+                        if (c->gaps[i].source == GUILDS_LISTING)
+                                c->gaps[i].source = GUILDS_INTRODUCED;
+                begin_scan(c); /* for shards that came too late */
+        }
+}
+
+/* Lists the guilds of all shards that need it, unless a scan is running. */
+static void begin_scan(struct dc_catchup *c)
+{
+        bool any = false;
+
+        if (c->scan.state != SCAN_IDLE)
+                return;
+        for (unsigned i = 0; i < c->gap_count; i++) {
+                if (c->gaps[i].source != GUILDS_TO_LIST)
+                        continue;
+                c->gaps[i].source = GUILDS_LISTING;
+                any = true;
+        }
+        if (!any)
+                return;
+        snprintf(c->scan.after, sizeof(c->scan.after), "0");
+        enter_scan(c, SCAN_GUILDS);
+}
+
+/* The next guild with a gap, when there is room for its channels. */
+static void scan_next_guild(struct dc_catchup *c)
+{
+        struct guild_scan *s = &c->scan;
+
+        while (s->next < s->count && !find_scanned_gap(c, s->guilds[s->next]))
+                s->next++;
+        if (s->next == s->count)
+                enter_scan(c, s->last ? SCAN_IDLE : SCAN_GUILDS);
+        else if (dc_readback_load(c->readback) < DC_READBACK_CROWDED)
+                enter_scan(c, SCAN_CHANNELS);
+        else
+                enter_scan(c, SCAN_WAITING);
+}
+
+static void take_guilds(struct guild_scan *s, const json_t *page)
+{
+        s->count = s->next = 0;
+        for (size_t i = 0; i < json_array_size(page) && s->count < GUILD_PAGE; i++) {
+                const char *id = json_str(json_array_get(page, i), "id", NULL);
+
+                if (dc_id_valid(id))
+                        snprintf(s->guilds[s->count++], DC_ID_SIZE, "%s", id);
+        }
+        if (s->count > 0)
+                snprintf(s->after, sizeof(s->after), "%s", s->guilds[s->count - 1]);
+        s->last = json_array_size(page) < GUILD_PAGE || s->count == 0;
+}
+
+static void on_listed(void *arg, const struct dc_answer *a)
+{
+        struct dc_catchup *c = arg;
+        struct guild_scan *s = &c->scan;
+        bool unavailable = dc_rest_is_unavailable(a);
+        int64_t wait = unavailable ? dc_readback_wait_ms(&c->times, s->tries++) : -1;
+        const json_t *body = a->status == 200 ? a->result : NULL;
+        const char *guild = s->state == SCAN_GUILDS ? "all" : s->guilds[s->next];
+        const struct gap *gap = s->state == SCAN_GUILDS ? NULL : find_scanned_gap(c, guild);
+
+        if (wait >= 0) {
+                timer_start(s->retry, wait);
+                return;
+        }
+        if (!body) {
+                c->failed = c->failed || unavailable;
+                log_info("cannot list channels for catch-up", LOG_S("adapter", c->adapter->name),
+                         LOG_S("guild", guild), LOG_S("why", a->why));
+        }
+        if (s->state == SCAN_GUILDS) {
+                take_guilds(s, body);
+                scan_next_guild(c);
+        } else if (s->state == SCAN_CHANNELS) {
+                if (gap)
+                        want_channels(c, body, gap->since_ms);
+                enter_scan(c, SCAN_THREADS);
+        } else {
+                if (gap)
+                        want_channels(c, json_object_get(body, "threads"), gap->since_ms);
+                s->next++;
+                scan_next_guild(c);
+        }
+}
+
 static void on_room(void *arg)
 {
         struct dc_catchup *c = arg;
 
         read_recent_page(c);
-        dc_guild_scan_continue(c->scan);
+        if (c->scan.state == SCAN_WAITING)
+                scan_next_guild(c);
 }
 
 /* ---- gaps ---- */
@@ -333,13 +420,11 @@ static void on_timer(void *arg)
         if (c->again)
                 start_over(c);
         if (dc_readback_load(c->readback) != DC_READBACK_IDLE || c->recent_before != 0 ||
-            c->recent || !dc_guild_scan_is_idle(c->scan)) {
+            c->recent || c->scan.state != SCAN_IDLE) {
                 timer_start(c->timer, c->done_ms);
                 return;
         }
-        failed = c->failed;
-        failed |= dc_readback_take_failed(c->readback);
-        failed |= dc_guild_scan_take_failed(c->scan);
+        failed = dc_readback_take_failed(c->readback) || c->failed;
         c->failed = false;
         if (failed) {
                 log_info("catch-up incomplete; retrying", LOG_S("adapter", c->adapter->name),
@@ -362,11 +447,6 @@ struct dc_catchup *dc_catchup_new(const struct dc_intake_options *o,
                                   dc_caught_up_fn *caught_up, void *arg)
 {
         struct dc_catchup *c = mem_zalloc(sizeof(*c));
-        const struct dc_guild_scan_owner owner = { .arg = c,
-                                                   .wants = wants_guild,
-                                                   .has_room = has_room,
-                                                   .channels = on_channels,
-                                                   .done = on_scanned };
 
         c->adapter = o->adapter;
         c->window = dc_intake_window(intake);
@@ -377,7 +457,9 @@ struct dc_catchup *dc_catchup_new(const struct dc_intake_options *o,
         c->done_ms = o->catchup_times.done_ms > 0 ? o->catchup_times.done_ms : DONE_MS;
         c->again_ms = o->catchup_times.again_ms > 0 ? o->catchup_times.again_ms : AGAIN_MS;
         c->readback = dc_readback_new(o, hooks, intake, on_room, c);
-        c->scan = dc_guild_scan_new(o, hooks, &owner);
+        c->hooks = *hooks;
+        c->times = o->catchup_times;
+        c->scan.retry = timer_new(o->adapter->loop, send_scan_query, c);
         c->timer = timer_new(o->adapter->loop, on_timer, c);
         return c;
 }
@@ -388,7 +470,7 @@ void dc_catchup_free(struct dc_catchup *c)
                 return;
         if (c->recent)
                 c->recent->c = NULL;
-        dc_guild_scan_free(c->scan);
+        timer_free(c->scan.retry);
         dc_readback_free(c->readback);
         timer_free(c->timer);
         free(c->gaps);

@@ -3,8 +3,8 @@
  *
  * Three sources name the channels where something may be missing: guilds that the gateway
  * introduces, with the newest message of each channel; guilds that it does not introduce, listed by
- * REST (dc_guild_scan); and the channels of recent conversations in the store, DMs among them.
- * dc_readback reads those channels. No source is limited in number or kept in memory as a whole:
+ * REST; and the channels of recent conversations in the store, DMs among them. dc_readback reads
+ * those channels. No source is limited in number or kept in memory as a whole:
  * each continues when there is room.
  *
  * Bounded are the age and the number of messages of each channel. What is read twice is recognised

@@ -9,7 +9,7 @@
  *                  └──────────────────►           gone: replied, removed, refused or expired
  *
  * This file alone knows whether a placeholder is there. Deliveries wait while it is pending. After
- * a post over HTTP our response was the acknowledgement, and nobody confirms it: for a moment 404
+ * a post over HTTP our response was the acknowledgement, without a confirmation: for a moment 404
  * means that the placeholder is not there yet.
  *
  * Tokens are secrets, in memory and in a file of the state directory, so that a command can be

@@ -40,7 +40,7 @@ struct dc_event_context {
 const char *dc_event_channel(const char *type, const json_t *d);
 /*
  * The user whose member object is missing from a dispatch, borrowed; NULL: it is there or not
- * needed. Messages fetched by REST never have one. A member of null means that nobody knows:
+ * needed. Messages fetched by REST never have one. A member of null means unknown:
  * metadata.rolesUnknown.
  */
 const char *dc_event_missing_member(const char *type, const json_t *d);

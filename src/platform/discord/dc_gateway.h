@@ -75,7 +75,7 @@ struct dc_dispatch {
         int64_t seq;
 };
 
-/* What the owner is told of the connections. */
+/* The connections as reported to the owner. */
 enum dc_gateway_state {
         DC_GATEWAY_NONE,      /* nothing yet */
         DC_GATEWAY_UP,        /* all shards */
