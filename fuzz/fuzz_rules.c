@@ -64,18 +64,18 @@ static void ask(struct rule *r, const char *text)
                                .emoji = text,
                                .metadata = text,
                                .time_ms = 1794728171127 };
-        struct situation s;
         struct buf why;
 
         buf_init(&why, 0);
         for (int type = 0; type < 2; type++) {
                 in.type = type == 0 ? EVENT_MESSAGE_RECEIVED : EVENT_REACTION_RECEIVED;
                 in.sender_is_bot = type == 1;
-                situation_init(&s, &in);
-                s.conversation = type == 0;
-                if (!rule_matches(r, &s, &why) && why.len == 0)
+                struct rule_context context = { .in = &in,
+                                                .platform = "telegram",
+                                                .in_session = type == 0 };
+                if (!rule_matches(r, &context, &why) && why.len == 0)
                         abort(); /* a refusal without a reason */
-                situation_release(&s);
+                rule_context_release(&context);
                 buf_clear(&why);
         }
         buf_release(&why);
