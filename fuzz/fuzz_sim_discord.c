@@ -10,9 +10,9 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "net/loop.h"
-#include "sim/discord/form.h"
-#include "sim/discord/play.h"
-#include "sim/discord/world.h"
+#include "sim/discord/dc_people.h"
+#include "sim/discord/dc_spec.h"
+#include "sim/discord/dc_world.h"
 
 #define WORLD_INPUTS 500
 

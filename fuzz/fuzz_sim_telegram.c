@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "sim/multipart.h"
-#include "sim/telegram/rich.h"
-#include "sim/telegram/spec.h"
+#include "sim/telegram/tg_rich_text.h"
+#include "sim/telegram/tg_spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -5,7 +5,7 @@
 #define SIM_CONSOLE_H
 
 #include "net/loop.h"
-#include "sim/acts.h"
+#include "sim/control.h"
 
 struct console;
 

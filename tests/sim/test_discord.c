@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "../lib/fake_server.h"
-#include "../lib/sim_discord_rig.h"
+#include "../lib/sim_rig.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "sim/discord/signer.h"
+#include "sim/discord/dc_signer.h"
 
 #define MESSAGES "/channels/" GENERAL "/messages"
 

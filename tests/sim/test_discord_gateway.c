@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "../lib/sim_discord_rig.h"
+#include "../lib/sim_rig.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "sim/discord/gateway.h"
+#include "sim/discord/dc_gateway.h"
 
 #define AGENT 46593u /* guilds, messages, reactions, direct messages and reactions, content */
 

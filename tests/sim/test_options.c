@@ -12,8 +12,8 @@
 
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "sim/knobs.h"
 #include "sim/options.h"
+#include "sim/world_settings.h"
 
 static const struct own_option own[] = { { "data", "DIR", "files" }, { 0 } };
 static const struct options_about about = { .name = "test",

@@ -17,9 +17,9 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
-#include "sim/telegram/call.h"
-#include "sim/telegram/control.h"
-#include "sim/telegram/world.h"
+#include "sim/telegram/tg_call.h"
+#include "sim/telegram/tg_control.h"
+#include "sim/telegram/tg_world.h"
 
 #define TOKEN "7:sim"
 

@@ -1,0 +1,95 @@
+#include "sim/control.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+
+struct buf acts_begin(void)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_bool(&b, "ok", true);
+        return b;
+}
+
+void acts_answer(struct http_exchange *x, struct buf *b)
+{
+        size_t n;
+
+        jsonw_close(b, '}');
+        n = b->len;
+        http_answer_take(x, 200, "application/json", buf_take(b), n);
+}
+
+void acts_refuse(struct http_exchange *x, const struct error *err)
+{
+        http_answer_json(x, err->kind == ERR_MISSING ? 404 : 400,
+                         json_pack("{s:b,s:s}", "ok", 0, "error", err->text));
+}
+
+void acts_run(struct http_exchange *x)
+{
+        const struct act *act = http_route_of(x)->more;
+        struct error err = { 0 };
+        size_t n;
+        const char *body = http_body(x, &n);
+        json_t *wish = json_read(body, n, &err);
+        struct buf b = acts_begin();
+
+        if (!wish || act->play(http_server_arg(x), wish, &b, &err) != 0) {
+                acts_refuse(x, &err);
+                buf_release(&b);
+        } else {
+                acts_answer(x, &b);
+        }
+        json_decref(wish);
+}
+
+int acts_add_fault(struct faults *f, const json_t *wish, struct buf *out, struct error *err)
+{
+        int64_t seed = json_int(wish, "seed", 0);
+
+        if (seed)
+                f->dice = (uint64_t)seed;
+        if (json_object_get(wish, "kind") && faults_add(f, wish, err) != 0)
+                return -1;
+        faults_write(f, out);
+        return 0;
+}
+
+/* The member of the world that the route's row names. */
+static void *member_of(struct http_exchange *x, size_t at)
+{
+        return (char *)http_server_arg(x) + at;
+}
+
+void acts_faults(struct http_exchange *x)
+{
+        const struct act_look *look = http_route_of(x)->more;
+        struct faults *f = member_of(x, look->at);
+        struct buf b = acts_begin();
+
+        if (strcmp(http_method(x), "DELETE") == 0)
+                faults_clear(f);
+        faults_write(f, &b);
+        acts_answer(x, &b);
+}
+
+void acts_journal(struct http_exchange *x)
+{
+        const struct act_look *look = http_route_of(x)->more;
+        const char *valid = http_query(x, "valid");
+        bool bad = look->invalid > 0 && valid && strcmp(valid, "false") == 0;
+
+        journal_serve(*(struct journal **)member_of(x, bad ? look->invalid : look->at), x);
+}
+
+void acts_help(struct http_exchange *x)
+{
+        const char *text = http_route_of(x)->more;
+
+        http_answer(x, 200, "text/plain; charset=utf-8", text, strlen(text));
+}

@@ -1,0 +1,287 @@
+/*
+ * Who and what there is: people, guilds, channels, roles, rights, bots.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/discord/dc_gateway.h"
+#include "sim/discord/dc_interactions.h"
+#include "sim/discord/dc_people.h"
+#include "sim/discord/dc_world_events.h"
+
+#define MAX_PADDING 1000000
+
+static uint64_t id_of(const json_t *wish)
+{
+        char room[DC_ID_SIZE];
+
+        return dc_parse_id(dc_play_text(wish, "id", room));
+}
+
+/* {"id":"7","username":"bob","global_name":"Bob","guild":"Lab","bot":true,"refuses":true} */
+int dc_play_user(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        struct guild *g = NULL;
+        struct user *u;
+
+        if (json_object_get(wish, "guild") && !(g = dc_play_find_guild(w, wish, err)))
+                return -1;
+        u = dc_user_make(w, id_of(wish), json_str(wish, "username", NULL),
+                         json_str(wish, "global_name", NULL));
+        u->is_bot = json_flag(wish, "bot", u->is_bot);
+        u->refuses = json_flag(wish, "refuses", u->refuses);
+        if (g) {
+                dc_member_make(g, u);
+                dc_happen_member(w, g, u, "GUILD_MEMBER_ADD");
+        }
+        dc_render_user(out, "user", u);
+        return 0;
+}
+
+/*
+ * {"name":"Lab","id":"..","members":1000,"channels":50,"unavailable":true}; an existing one is
+ * changed.
+ */
+int dc_play_guild(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        struct guild *g = dc_guild(w, id_of(wish));
+        const char *name = json_str(wish, "name", g ? g->name : "A guild");
+        bool made = !g, was_away = g && g->unavailable;
+        int64_t members = json_int(wish, "members", g ? (int64_t)g->padding_members : 0);
+        int64_t channels = json_int(wish, "channels", g ? (int64_t)g->padding_channels : 0);
+
+        if (members < 0 || members > MAX_PADDING || channels < 0 || channels > MAX_PADDING)
+                return error_set(err, ERR_INVALID, "'members' and 'channels' go up to %d",
+                                 MAX_PADDING);
+        if (!g) {
+                g = dc_guild_make(w, id_of(wish), name, dc_play_find_user(w, wish));
+                dc_channel_make(w, g, 0, CHANNEL_TEXT, "general");
+        }
+        g->padding_members = (size_t)members;
+        g->padding_channels = (size_t)channels;
+        g->unavailable = json_flag(wish, "unavailable", g->unavailable);
+        if (made || (was_away && !g->unavailable))
+                dc_happen_guild(w, g, "GUILD_CREATE");
+        else if (g->unavailable && !was_away)
+                dc_happen_guild(w, g, "GUILD_DELETE");
+        dc_json_id(out, "guild", g->id);
+        jsonw_str(out, "name", g->name);
+        dc_json_id(out, "channel", g->channels->id);
+        return 0;
+}
+
+static const struct {
+        const char *name;
+        enum channel_type type;
+} channel_types[] = {
+        { "text", CHANNEL_TEXT },         { "voice", CHANNEL_VOICE },
+        { "category", CHANNEL_CATEGORY }, { "announcement", CHANNEL_NEWS },
+        { "forum", CHANNEL_FORUM },       { "media", CHANNEL_MEDIA },
+};
+
+/* {"name":"help","type":"forum","guild":"Lab"}; {"channel":"help","remove":true} */
+int dc_play_channel(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        const char *type = json_str(wish, "type", "text"), *topic = json_str(wish, "topic", NULL);
+        struct guild *g = dc_play_find_guild(w, wish, err);
+        struct channel *c;
+
+        if (!g)
+                return -1;
+        if (json_flag(wish, "remove", false)) {
+                c = dc_play_find_channel(w, wish, err);
+                if (!c || !c->guild)
+                        return c ? error_set(err, ERR_INVALID, "direct messages stay") : -1;
+                dc_happen_channel(w, c, "DELETE");
+                dc_channel_remove(w, c);
+                return 0;
+        }
+        for (size_t i = 0; i < COUNT(channel_types); i++) {
+                if (strcmp(channel_types[i].name, type) != 0)
+                        continue;
+                c = dc_channel_make(w, g, id_of(wish), channel_types[i].type,
+                                    json_str(wish, "name", "channel"));
+                c->topic = mem_strdup(topic);
+                dc_happen_channel(w, c, "CREATE");
+                dc_json_id(out, "channel", c->id);
+                return 0;
+        }
+        return error_set(err, ERR_INVALID,
+                         "'type' must be one of text, voice, category, announcement, forum, media");
+}
+
+static void set_roles(struct world *w, struct guild *g, struct member *m, const json_t *roles)
+{
+        const json_t *name;
+        char id[DC_ID_SIZE];
+        size_t i;
+
+        json_array_clear(m->roles);
+        json_array_foreach(roles, i, name) {
+                const char *text = json_string_value(name);
+                struct role *r = text ? dc_role_by_name(g, text) : NULL;
+
+                if (!r && text)
+                        r = dc_role_make(w, g, dc_parse_id(text), text);
+                if (r)
+                        json_array_append_new(m->roles, json_string(dc_id(r->id, id)));
+        }
+}
+
+/*
+ * {"from":"bob","guild":"Lab","roles":["mods"],"nick":"B"}; {"from":"bob","leave":true}; "from" may
+ * be the bot
+ */
+int dc_play_member(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        struct guild *g = dc_play_find_guild(w, wish, err);
+        struct user *u = dc_play_find_user(w, wish);
+        const char *nick = json_str(wish, "nick", NULL);
+        bool known = g && dc_member(g, u->id);
+        struct member *m;
+
+        if (!g)
+                return -1;
+        dc_json_id(out, "guild", g->id);
+        if (json_flag(wish, "leave", false)) {
+                if (u->is_bot)
+                        dc_happen_guild(w, g, "GUILD_DELETE");
+                dc_member_remove(g, u->id);
+                dc_happen_member(w, g, u, "GUILD_MEMBER_REMOVE");
+                return 0;
+        }
+        m = dc_member_make(g, u);
+        if (json_is_array(json_object_get(wish, "roles")))
+                set_roles(w, g, m, json_object_get(wish, "roles"));
+        if (nick) {
+                free(m->nick);
+                m->nick = mem_strdup(nick);
+        }
+        dc_happen_member(w, g, u, known ? "GUILD_MEMBER_UPDATE" : "GUILD_MEMBER_ADD");
+        dc_json_tree(out, "roles", m->roles);
+        return 0;
+}
+
+static const struct {
+        const char *name;
+        uint64_t bit;
+} permissions[] = {
+        { "ADD_REACTIONS", MAY_REACT },
+        { "VIEW_CHANNEL", MAY_VIEW },
+        { "SEND_MESSAGES", MAY_SEND },
+        { "MANAGE_MESSAGES", MAY_MANAGE },
+        { "EMBED_LINKS", MAY_EMBED },
+        { "ATTACH_FILES", MAY_ATTACH },
+        { "READ_MESSAGE_HISTORY", MAY_READ_HISTORY },
+        { "MENTION_EVERYONE", MAY_EVERYONE },
+        { "MANAGE_THREADS", MAY_THREADS },
+        { "CREATE_PUBLIC_THREADS", MAY_OPEN_THREADS },
+        { "SEND_MESSAGES_IN_THREADS", MAY_SEND_THREADS },
+};
+
+/* {"channel":"general","deny":["SEND_MESSAGES"]}; [] gives everything back */
+int dc_play_permissions(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        struct channel *c = dc_play_find_channel(w, wish, err);
+        const json_t *name;
+        uint64_t denied = 0, bit;
+        size_t i;
+
+        if (!c)
+                return -1;
+        json_array_foreach(json_object_get(wish, "deny"), i, name) {
+                bit = 0;
+                for (size_t k = 0; k < COUNT(permissions); k++) {
+                        if (json_is_string(name) &&
+                            strcasecmp(permissions[k].name, json_string_value(name)) == 0)
+                                bit = permissions[k].bit;
+                }
+                if (!bit)
+                        return error_set(err, ERR_INVALID, "there is no permission '%s'",
+                                         json_is_string(name) ? json_string_value(name) : "");
+                denied |= bit;
+        }
+        c->denied = denied;
+        dc_json_id(out, "channel", c->id);
+        jsonw_int(out, "sessions", dc_happen_channel(w, c, "UPDATE"));
+        return 0;
+}
+
+static const struct {
+        const char *name;
+        uint64_t bit;
+} intents[] = {
+        { "GUILD_MEMBERS", INTENT_MEMBERS },
+        { "GUILD_PRESENCES", INTENT_PRESENCES },
+        { "MESSAGE_CONTENT", INTENT_CONTENT },
+};
+
+static int set_intents(struct bot *b, const json_t *list, struct error *err)
+{
+        uint64_t allowed = 0, bit;
+        const json_t *name;
+        size_t i;
+
+        json_array_foreach(list, i, name) {
+                bit = 0;
+                for (size_t k = 0; k < COUNT(intents); k++) {
+                        if (json_is_string(name) &&
+                            strcmp(intents[k].name, json_string_value(name)) == 0)
+                                bit = intents[k].bit;
+                }
+                if (!bit)
+                        return error_set(
+                                err, ERR_INVALID,
+                                "'intents' lists GUILD_MEMBERS, GUILD_PRESENCES, MESSAGE_CONTENT");
+                allowed |= bit;
+        }
+        b->intents = allowed;
+        return 0;
+}
+
+static void set_endpoint(struct bot *b, const json_t *url)
+{
+        free(b->interactions_url);
+        b->interactions_url = mem_strdup(json_string_value(url));
+        if (b->interactions_url)
+                dc_interaction_ping(b);
+}
+
+static void set_token(struct world *w, struct bot *b, const char *token)
+{
+        map_remove(&w->bots_by_token, b->token);
+        free(b->token);
+        b->token = mem_strdup(token);
+        map_put(&w->bots_by_token, token, b);
+}
+
+/*
+ * {"token":".."} makes one;
+ * {"bot":"..","intents":["MESSAGE_CONTENT"],"interactions_url":"http://..","starts_left":5,
+ * "new_token":"..","username":".."} changes one.
+ */
+int dc_play_bot(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        const char *token = json_str(wish, "token", NULL),
+                   *renewed = json_str(wish, "new_token", NULL);
+        const json_t *list = json_object_get(wish, "intents"),
+                     *url = json_object_get(wish, "interactions_url");
+        struct bot *b = token ? dc_bot(w, token) : dc_play_find_bot(w, wish, err);
+
+        if (!b || (list && set_intents(b, list, err) != 0))
+                return -1;
+        dc_user_make(w, b->user->id, json_str(wish, "username", NULL), NULL);
+        b->starts_left = json_int(wish, "starts_left", b->starts_left);
+        b->token_reset = json_flag(wish, "token_reset", b->token_reset);
+        if (url)
+                set_endpoint(b, url);
+        if (renewed && !dc_bot_by_token(w, renewed))
+                set_token(w, b, renewed);
+        dc_render_user(out, "user", b->user);
+        jsonw_str(out, "token", b->token);
+        return 0;
+}

@@ -1,0 +1,542 @@
+#include "sim/discord/dc_call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+
+#define MAX_ARGS_LOGGED 16384
+#define MAX_BODY        ((size_t)26 << 20)
+
+/* ---- life ---- */
+
+static struct call *call_new(struct world *w, const struct form_op *op, struct http_exchange *x)
+{
+        struct call *c = mem_zalloc(sizeof(*c));
+
+        c->world = w;
+        c->op = op;
+        c->x = x;
+        c->status = 200;
+        c->valid = true;
+        c->query = json_object();
+        c->started_ns = clock_mono_ns();
+        buf_init(&c->out, 0);
+        c->next = w->live;
+        c->link = &w->live;
+        if (w->live)
+                w->live->link = &c->next;
+        w->live = c;
+        return c;
+}
+
+static void call_free(struct call *c)
+{
+        *c->link = c->next;
+        if (c->next)
+                c->next->link = c->link;
+        timer_free(c->delay);
+        json_decref(c->args);
+        json_decref(c->query);
+        json_decref(c->errors);
+        multipart_release(&c->uploads);
+        buf_release(&c->out);
+        free(c);
+}
+
+int dc_call_fail(struct call *c, int status, int code, const char *message)
+{
+        c->status = status;
+        c->code = code;
+        snprintf(c->message, sizeof(c->message), "%s", message);
+        return -1;
+}
+
+int dc_call_done(struct call *c)
+{
+        c->status = 204;
+        return 0;
+}
+
+int dc_call_misfit(struct call *c, const char *member, const char *code, const char *message)
+{
+        json_decref(c->errors);
+        c->errors = json_object();
+        json_object_set_new(c->errors, member, form_error(code, message));
+        return dc_call_fail(c, 400, 50035, "Invalid Form Body");
+}
+
+/* ---- the answer ---- */
+
+static void write_error(struct call *c)
+{
+        struct buf *b = &c->out;
+
+        buf_clear(b);
+        jsonw_open(b, '{');
+        jsonw_str(b, "message", c->message);
+        if (c->status == 429) {
+                jsonw_real(b, "retry_after", c->retry_after);
+                jsonw_bool(b, "global", strcmp(c->scope, "global") == 0);
+        } else {
+                jsonw_int(b, "code", c->code);
+        }
+        if (c->errors)
+                dc_json_tree(b, "errors", c->errors);
+        jsonw_close(b, '}');
+}
+
+static void record_into(struct journal *j, const struct call *c, const char *args)
+{
+        struct buf *b = journal_open(j, c->op->name, (int64_t)dc_call_id(c, "channel_id"));
+
+        jsonw_str(b, "method", c->op->method);
+        jsonw_str(b, "path", http_path(c->x));
+        jsonw_bool(b, "valid", c->valid);
+        if (!c->valid)
+                jsonw_str(b, "problem", c->problem);
+        jsonw_int(b, "status", c->status);
+        if (c->status >= 400) {
+                jsonw_int(b, "code", c->code);
+                jsonw_str(b, "message", c->message);
+        }
+        jsonw_int(b, "micros", (int64_t)(clock_mono_ns() - c->started_ns) / 1000);
+        jsonw_int(b, "uploads", (int64_t)c->uploads.count);
+        if (json_object_size(c->query) > 0)
+                dc_json_tree(b, "query", c->query);
+        if (args && strlen(args) <= MAX_ARGS_LOGGED)
+                jsonw_raw(b, "body", args);
+        journal_close(j);
+}
+
+static void record(const struct call *c)
+{
+        struct world *w = c->world;
+        char *args;
+
+        w->call_count++;
+        w->invalid_count += !c->valid;
+        if (c->valid && !w->settings.record_calls)
+                return;
+        args = c->args ? json_text(c->args) : NULL;
+        if (w->settings.record_calls)
+                record_into(w->calls, c, args);
+        if (!c->valid)
+                record_into(w->invalid, c, args);
+        free(args);
+}
+
+static void add_header(struct http_exchange *x, const char *name, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+static void add_header(struct http_exchange *x, const char *name, const char *fmt, ...)
+{
+        char value[64];
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(value, sizeof(value), fmt, ap);
+        va_end(ap);
+        http_add_header(x, name, value);
+}
+
+static void add_headers(const struct call *c)
+{
+        const struct rate *r = &c->rate;
+
+        if (r->bucket[0]) {
+                add_header(c->x, "X-RateLimit-Limit", "%d", r->limit);
+                add_header(c->x, "X-RateLimit-Remaining", "%d", r->remaining);
+                add_header(c->x, "X-RateLimit-Reset", "%.3f",
+                           (double)clock_wall_ms() / 1000 + r->reset_after);
+                add_header(c->x, "X-RateLimit-Reset-After", "%.3f", r->reset_after);
+                add_header(c->x, "X-RateLimit-Bucket", "%s", r->bucket);
+        }
+        if (c->status != 429)
+                return;
+        add_header(c->x, "Retry-After", "%d", (int)c->retry_after + 1);
+        add_header(c->x, "X-RateLimit-Scope", "%s", c->scope);
+        if (strcmp(c->scope, "global") == 0)
+                add_header(c->x, "X-RateLimit-Global", "true");
+}
+
+static void deliver(struct call *c)
+{
+        struct http_exchange *x = c->x;
+        size_t n = c->out.len;
+
+        if (c->cut)
+                http_cut(x);
+        else {
+                add_headers(c);
+                http_answer_take(x, c->status, n ? "application/json" : NULL, buf_take(&c->out), n);
+        }
+        call_free(c);
+}
+
+static void on_delay(void *arg)
+{
+        deliver(arg);
+}
+
+static void finish(struct call *c)
+{
+        if (c->status >= 400)
+                write_error(c);
+        else if (c->status == 204)
+                buf_clear(&c->out);
+        record(c);
+        if (c->late_status) {
+                dc_call_fail(c, c->late_status, 0, "asked for by a fault");
+                write_error(c);
+        }
+        if (c->slow_ms > 0) {
+                c->delay = timer_new(c->world->loop, on_delay, c);
+                timer_start(c->delay, c->slow_ms);
+                return;
+        }
+        deliver(c);
+}
+
+void dc_call_end_all(struct world *w)
+{
+        struct call *next;
+
+        for (struct call *c = w->live; c; c = next) {
+                next = c->next;
+                c->cut = true;
+                deliver(c);
+        }
+}
+
+/* ---- what was asked ---- */
+
+static void add_text(void *arg, const char *name, const char *value)
+{
+        json_object_set_new(arg, name, json_string(value));
+}
+
+static bool type_is(const char *content_type, const char *name)
+{
+        return content_type && strncasecmp(content_type, name, strlen(name)) == 0;
+}
+
+static int read_json(struct call *c, const char *body, size_t n)
+{
+        struct error err = { 0 };
+
+        c->args = json_read(body, n, &err);
+        if (c->args)
+                return 0;
+        c->valid = false;
+        snprintf(c->problem, sizeof(c->problem), "%.150s", err.text);
+        return dc_call_fail(c, 400, 50109, "The request body contains invalid JSON.");
+}
+
+static int read_parts(struct call *c, const char *type, const char *body, size_t n)
+{
+        struct error err = { 0 };
+        const struct multipart_part *payload;
+
+        if (multipart_init(&c->uploads, type, body, n, &err) != 0) {
+                c->valid = false;
+                snprintf(c->problem, sizeof(c->problem), "%.150s", err.text);
+                return dc_call_fail(c, 400, 50035, "Invalid Form Body");
+        }
+        payload = multipart_find(&c->uploads, "payload_json");
+        if (payload)
+                return read_json(c, payload->data, payload->n);
+        c->args = json_object();
+        return 0;
+}
+
+static int read_body(struct call *c)
+{
+        const char *type = http_header(c->x, "Content-Type");
+        size_t n;
+        const char *body = http_body(c->x, &n);
+
+        http_query_each(c->x, add_text, c->query);
+        if (n == 0)
+                return 0;
+        if (type_is(type, "application/json"))
+                return read_json(c, body, n);
+        if (multipart_is(type))
+                return read_parts(c, type, body, n);
+        c->valid = false;
+        snprintf(c->problem, sizeof(c->problem), "Content-Type '%.60s'", type ? type : "");
+        return dc_call_misfit(
+                c, "_errors", "CONTENT_TYPE_INVALID",
+                "Expected \"Content-Type\" header to be one of application/json, multipart/form-data.");
+}
+
+/* ---- may it? ---- */
+
+static bool needs_bot(const struct form_op *op)
+{
+        return !strstr(op->path, ":webhook_token") && !strstr(op->path, ":interaction_token") &&
+               strcmp(op->name, "get_gateway") != 0;
+}
+
+static int check_version(struct call *c)
+{
+        const char *version = http_param(c->x, "version");
+
+        if (strcmp(version, "v10") == 0 || strcmp(version, "v9") == 0)
+                return 0;
+        return dc_call_fail(c, 400, 50041, "Invalid API version");
+}
+
+static int check_bot(struct call *c)
+{
+        const char *header = http_header(c->x, "Authorization");
+
+        if (header && strncmp(header, "Bot ", 4) == 0)
+                c->bot = dc_bot_by_token(c->world, header + 4);
+        if (!needs_bot(c->op))
+                return 0;
+        if (!c->bot || c->bot->token_reset)
+                return dc_call_fail(c, 401, 0, "401: Unauthorized");
+        return 0;
+}
+
+/* Cloudflare stands before the API and turns away who does not say what they are. */
+static int check_agent(struct call *c)
+{
+        const char *agent = http_header(c->x, "User-Agent");
+
+        if (!needs_bot(c->op) || (agent && strncmp(agent, "DiscordBot (", 12) == 0))
+                return 0;
+        c->valid = false;
+        snprintf(c->problem, sizeof(c->problem), "User-Agent '%.80s'", agent ? agent : "");
+        if (!c->world->settings.strict)
+                return 0;
+        return dc_call_fail(
+                c, 403, 40333,
+                "internal network error: User-Agent must be of the form DiscordBot (url, version)");
+}
+
+static int limit(struct call *c, double retry_after, const char *scope)
+{
+        c->retry_after = retry_after;
+        c->scope = scope;
+        c->world->limited_count++;
+        return dc_call_fail(c, 429, 0, "You are being rate limited.");
+}
+
+static const char *major_of(const struct call *c)
+{
+        static const char *const names[] = { "channel_id", "guild_id", "webhook_id" };
+
+        for (size_t i = 0; i < COUNT(names); i++) {
+                const char *id = http_param(c->x, names[i]);
+
+                if (id)
+                        return id;
+        }
+        return "";
+}
+
+static int check_rate(struct call *c)
+{
+        const char *who = c->bot ? c->bot->token : "";
+
+        if (!c->world->settings.limits)
+                return 0;
+        c->rate = dc_rates_count(c->world->rates, c->op, who, major_of(c));
+        if (!c->rate.passed)
+                return 0;
+        return limit(c, c->rate.reset_after, c->rate.global ? "global" : "user");
+}
+
+static void refuse_form(struct call *c, json_t *errors)
+{
+        json_decref(c->errors);
+        c->errors = errors;
+        dc_call_fail(c, 400, 50035, "Invalid Form Body");
+}
+
+/* What the description does not know is noted; whether it is refused is a setting. */
+static int check_form(struct call *c)
+{
+        bool strict = c->world->settings.strict;
+        char query_problem[FORM_PROBLEM_SIZE], lenient_problem[FORM_PROBLEM_SIZE];
+        json_t *body = form_check_body(c->op, c->args, false, c->problem);
+        json_t *query = form_check_query(c->op, c->query, false, query_problem);
+
+        if (!body && !query)
+                return 0;
+        c->valid = false;
+        if (!body)
+                memcpy(c->problem, query_problem, sizeof(query_problem));
+        if (!strict) {
+                json_decref(body);
+                json_decref(query);
+                query = NULL;
+                body = form_check_body(c->op, c->args, true, lenient_problem);
+        }
+        if (body || query)
+                refuse_form(c, body ? body : query);
+        if (body)
+                json_decref(query);
+        return c->errors ? -1 : 0;
+}
+
+/* Those faults that strike before anything happens. */
+static int strike_before(struct call *c)
+{
+        struct faults *f = &c->world->faults;
+        const char *name = c->op->name;
+        const struct fault *fault;
+
+        if (faults_strike(f, FAULT_CUT_BEFORE, name)) {
+                c->cut = true;
+                return dc_call_fail(c, 599, 0, "cut before the effect");
+        }
+        if ((fault = faults_strike(f, FAULT_ERROR, name)))
+                return dc_call_fail(c, fault->status, 0, "asked for by a fault");
+        if ((fault = faults_strike(f, FAULT_FLOOD, name)))
+                return limit(c, fault->retry_after, fault->scope[0] ? fault->scope : "user");
+        if ((fault = faults_strike(f, FAULT_SLOW, name)))
+                c->slow_ms = fault->ms;
+        if ((fault = faults_strike(f, FAULT_ERROR_AFTER, name)))
+                c->late_status = fault->status;
+        c->cut = faults_strike(f, FAULT_CUT_AFTER, name) != NULL;
+        return 0;
+}
+
+static int run(struct call *c)
+{
+        op_fn *fn = dc_op_of(c->op);
+
+        return fn ? fn(c) : dc_call_fail(c, 501, 0, "the operation is not simulated");
+}
+
+static void serve(struct http_exchange *x)
+{
+        struct call *c = call_new(http_server_arg(x), http_route_of(x)->more, x);
+
+        if (check_version(c) == 0 && check_bot(c) == 0 && check_agent(c) == 0 &&
+            check_rate(c) == 0 && strike_before(c) == 0 && read_body(c) == 0 && check_form(c) == 0)
+                run(c);
+        finish(c);
+}
+
+struct http_route *dc_call_routes(const struct http_route *more, size_t more_count, size_t *count)
+{
+        size_t ops = form_op_count();
+        struct http_route *routes = mem_array(ops + more_count, sizeof(*routes));
+
+        for (size_t i = 0; i < ops; i++) {
+                const struct form_op *op = form_op_at(i);
+
+                routes[i] = (struct http_route){ op->method, op->path, serve, MAX_BODY, op };
+        }
+        memcpy(routes + ops, more, more_count * sizeof(*more));
+        *count = ops + more_count;
+        return routes;
+}
+
+/* ---- for operations ---- */
+
+uint64_t dc_call_id(const struct call *c, const char *param)
+{
+        return dc_parse_id(http_param(c->x, param));
+}
+
+uint64_t dc_call_query_id(const struct call *c, const char *name)
+{
+        return dc_parse_id(json_str(c->query, name, NULL));
+}
+
+int64_t dc_call_query_int(const struct call *c, const char *name, int64_t fallback)
+{
+        const char *text = json_str(c->query, name, NULL);
+
+        return text ? strtoll(text, NULL, 10) : fallback;
+}
+
+uint64_t dc_args_id(const json_t *args, const char *member)
+{
+        const json_t *value = json_object_get(args, member);
+
+        return json_is_integer(value) ? (uint64_t)json_integer_value(value)
+                                      : dc_parse_id(json_string_value(value));
+}
+
+struct channel *dc_call_channel(struct call *c, uint64_t needed)
+{
+        struct channel *channel = dc_channel(c->world, dc_call_id(c, "channel_id"));
+        uint64_t may = channel ? dc_permissions(c->bot, channel) : 0;
+
+        if (!channel)
+                dc_call_fail(c, 404, 10003, "Unknown Channel");
+        else if (!(may & MAY_VIEW))
+                dc_call_fail(c, 403, 50001, "Missing Access");
+        else if ((may & needed) != needed)
+                dc_call_fail(c, 403, 50013, "Missing Permissions");
+        else
+                return channel;
+        return NULL;
+}
+
+struct message *dc_call_message(struct call *c, struct channel *channel)
+{
+        struct message *m = dc_message(channel, dc_call_id(c, "message_id"));
+
+        if (!m || (m->flags & MESSAGE_FLAG_EPHEMERAL)) {
+                dc_call_fail(c, 404, 10008, "Unknown Message");
+                return NULL;
+        }
+        return m;
+}
+
+struct guild *dc_call_guild(struct call *c)
+{
+        struct guild *g = dc_guild(c->world, dc_call_id(c, "guild_id"));
+
+        if (!g)
+                dc_call_fail(c, 404, 10004, "Unknown Guild");
+        else if (!dc_member(g, c->bot->user->id))
+                dc_call_fail(c, 403, 50001, "Missing Access");
+        else
+                return g;
+        return NULL;
+}
+
+struct buf *dc_call_note(const struct call *c, const char *kind, const struct channel *channel)
+{
+        struct buf *b = journal_open(c->world->sent, kind, channel ? (int64_t)channel->id : 0);
+
+        if (channel) {
+                dc_json_id(b, "channel", channel->id);
+                if (channel->guild)
+                        jsonw_str(b, "where", channel->name);
+                else
+                        jsonw_str(b, "to", channel->user->username);
+        }
+        if (c->bot)
+                jsonw_str(b, "bot", c->bot->user->username);
+        return b;
+}
+
+void dc_call_show(const struct call *c, const struct message *m)
+{
+        const struct channel *at = m->channel;
+        size_t files = json_array_size(m->attachments);
+
+        if (c->world->quiet)
+                return;
+        printf("%s -> %s%s: %s", m->author->username, at->guild ? "#" : "@",
+               at->guild ? at->name : at->user->username, m->content);
+        if (files > 0)
+                printf(" [%zu file%s]", files, files == 1 ? "" : "s");
+        printf("\n");
+        fflush(stdout);
+}

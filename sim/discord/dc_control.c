@@ -1,0 +1,264 @@
+#include "sim/discord/dc_control.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/control.h"
+#include "sim/discord/dc_call.h"
+#include "sim/discord/dc_files.h"
+#include "sim/discord/dc_gateway.h"
+#include "sim/discord/dc_people.h"
+#include "sim/discord/dc_signer.h"
+#include "sim/options.h"
+#include "sim/world_settings.h"
+
+const char dc_control_help[] =
+        "  POST /sim/send         somebody writes: {\"from\":\"ada\",\"text\":\"hi\"}, or a list of "
+        "those;\n"
+        "                         channel (id or name; without it a direct message), reply_to, "
+        "embeds,\n"
+        "                         files: "
+        "[{\"content\":\"..\"|\"base64\":\"..\"|\"size\":n,\"file_name\":\"..\"}],\n"
+        "                         type, flags, extra; <@dragoman> in the text mentions the bot\n"
+        "  POST /sim/edit         {\"message_id\":\"..\",\"text\":\"ho\"}\n"
+        "  POST /sim/delete       {\"message_id\":\"..\"}\n"
+        "  POST /sim/react        {\"from\":\"ada\",\"message_id\":\"..\",\"emoji\":\"👍\"}; "
+        "/sim/unreact takes it "
+        "back\n"
+        "  POST /sim/typing       {\"from\":\"ada\",\"channel\":\"general\"}\n"
+        "  POST /sim/thread       "
+        "{\"from\":\"ada\",\"channel\":\"general\",\"name\":\"News\",\"text\":\"..\"}, on "
+        "\"message_id\"\n"
+        "  POST /sim/rename       {\"channel\":\"News\",\"name\":\"Old news\"}\n"
+        "  POST /sim/archive      {\"channel\":\"News\",\"archived\":true,\"locked\":false}\n"
+        "  POST /sim/press        a button or menu: "
+        "{\"message_id\":\"..\",\"custom_id\":\"yes\",\"values\":[]}\n"
+        "  POST /sim/command      "
+        "{\"from\":\"ada\",\"name\":\"ask\",\"options\":{\"question\":\"why\"}}\n"
+        "  POST /sim/modal        {\"custom_id\":\"form\",\"values\":{\"name\":\"Ada\"}}\n"
+        "  POST /sim/users        "
+        "{\"id\":\"7\",\"username\":\"bob\",\"guild\":\"Lab\",\"refuses\":false}\n"
+        "  POST /sim/guilds       "
+        "{\"name\":\"Lab\",\"members\":1000,\"channels\":50,\"unavailable\":false}\n"
+        "  POST /sim/channels     {\"name\":\"help\",\"type\":\"forum\"}, or "
+        "{\"channel\":\"help\",\"remove\":true}\n"
+        "  POST /sim/members      "
+        "{\"from\":\"bob\",\"roles\":[\"mods\"],\"nick\":\"B\",\"leave\":false}\n"
+        "  POST /sim/permissions  {\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}\n"
+        "  POST /sim/bots         {\"token\":\"..\"} or "
+        "{\"bot\":\"..\",\"intents\":[\"MESSAGE_CONTENT\"],\n"
+        "                         "
+        "\"interactions_url\":\"..\",\"starts_left\":5,\"new_token\":\"..\"}\n"
+        "  GET  /sim/messages     what bots did: after, wait (ms), limit, channel, kind (message, "
+        "edit,\n"
+        "                         delete, reaction, reaction_removed, typing, thread, thread_change,\n"
+        "                         dm_open, commands, interaction_answer, follow_up, ...)\n"
+        "  GET  /sim/calls        every call with its validity: after, wait, limit, kind (an "
+        "operation),\n"
+        "                         valid=false for the invalid ones only\n"
+        "  GET  /sim/links        the gateway: connect, identify, resume, heartbeat, presence, "
+        "closed, gone\n"
+        "  GET  /sim/history      the messages of ?channel=\n"
+        "  GET  /sim/state        bots, guilds, sessions, counters, settings\n"
+        "  POST /sim/settings     "
+        "{\"strict\":true,\"limits\":true,\"heartbeat_ms\":41250,\"acks\":true,...}\n"
+        "  POST /sim/gateway      {\"action\":\"cut\"}, reconnect, invalid_session (resumable), close "
+        "(code),\n"
+        "                         heartbeat, raw (text), event (event, d), expire; \"shard\"\n"
+        "  POST /sim/faults       {\"kind\":\"cut_after\",\"method\":\"create_message\",\"next\":3}; "
+        "kinds "
+        "cut_before,\n"
+        "                         cut_after, slow, error, error_after, flood (scope), duplicate, "
+        "drop,\n"
+        "                         close (code), refuse, mute; or with \"probability\"\n"
+        "  DELETE /sim/faults     no more of them; GET shows them\n";
+
+/* ---- looking ---- */
+
+static void run_history(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        json_t *wish = json_object();
+        struct error err = { 0 };
+        struct buf b = acts_begin();
+        const char *names[] = { "channel", "from", "bot" };
+        const struct channel *c;
+
+        for (size_t i = 0; i < COUNT(names); i++) {
+                if (http_query(x, names[i]))
+                        json_object_set_new(wish, names[i], json_string(http_query(x, names[i])));
+        }
+        c = dc_play_find_channel(w, wish, &err);
+        json_decref(wish);
+        if (!c) {
+                acts_refuse(x, &err);
+                buf_release(&b);
+                return;
+        }
+        jsonw_open_member(&b, "messages", '[');
+        for (size_t i = 0; i < c->count; i++)
+                dc_render_message(&b, NULL, w, c->messages[i], NULL, RENDER_NONCE);
+        jsonw_close(&b, ']');
+        acts_answer(x, &b);
+}
+
+/* clang-format off */
+#define AT(field) offsetof(struct world_settings, field)
+static const struct knob knobs[] = {
+        { "strict",          KNOB_FLAG,  AT(strict),          0,  0 },
+        { "limits",          KNOB_FLAG,  AT(limits),          0,  0 },
+        { "record_calls",    KNOB_FLAG,  AT(record_calls),    0,  0 },
+        { "acks",            KNOB_FLAG,  AT(acks),            0,  0 },
+        { "keep_messages",   KNOB_SIZE,  AT(keep_messages),   OPTIONS_KEEP_MIN, 1000000 },
+        { "heartbeat_ms",    KNOB_WHOLE, AT(heartbeat_ms),    10, INT32_MAX },
+        { "resume_ms",       KNOB_WHOLE, AT(resume_ms),       0,  0 },
+        { "shards",          KNOB_WHOLE, AT(shards),          1,  INT32_MAX },
+        { "min_shards",      KNOB_WHOLE, AT(min_shards),      0,  0 },
+        { "max_concurrency", KNOB_WHOLE, AT(max_concurrency), 1,  INT32_MAX },
+        { "start_limit",     KNOB_WHOLE, AT(start_limit),     0,  0 },
+        { "start_reset_ms",  KNOB_WHOLE, AT(start_reset_ms),  0,  0 },
+        { "nonce_ms",        KNOB_WHOLE, AT(nonce_ms),        0,  0 },
+        { "ack_ms",          KNOB_WHOLE, AT(ack_ms),          0,  0 },
+        { 0 },
+};
+/* clang-format on */
+
+static void write_bots(struct buf *b, const struct world *w)
+{
+        jsonw_open_member(b, "bots", '[');
+        for (const struct bot *bot = w->bots; bot; bot = bot->next) {
+                jsonw_open(b, '{');
+                jsonw_str(b, "token", bot->token);
+                dc_render_user(b, "user", bot->user);
+                jsonw_int(b, "starts_left", bot->starts_left);
+                jsonw_bool(b, "token_reset", bot->token_reset);
+                jsonw_opt(b, "interactions_url", bot->interactions_url);
+                dc_json_tree(b, "commands", bot->commands);
+                dc_json_tree(b, "guild_commands", bot->guild_commands);
+                jsonw_close(b, '}');
+        }
+        jsonw_close(b, ']');
+}
+
+static void write_guilds(struct buf *b, const struct world *w)
+{
+        jsonw_open_member(b, "guilds", '[');
+        for (const struct guild *g = w->first_guild; g; g = g->next) {
+                jsonw_open(b, '{');
+                dc_json_id(b, "id", g->id);
+                jsonw_str(b, "name", g->name);
+                jsonw_open_member(b, "channels", '[');
+                for (const struct channel *c = g->channels; c; c = c->next)
+                        dc_render_channel(b, NULL, c);
+                jsonw_close(b, ']');
+                jsonw_close(b, '}');
+        }
+        jsonw_close(b, ']');
+}
+
+static void write_counters(struct buf *b, const struct world *w)
+{
+        jsonw_open_member(b, "counters", '{');
+        jsonw_int(b, "calls", (int64_t)w->call_count);
+        jsonw_int(b, "invalid_calls", (int64_t)w->invalid_count);
+        jsonw_int(b, "messages", (int64_t)w->message_count);
+        jsonw_int(b, "events", (int64_t)w->event_count);
+        jsonw_int(b, "limited", (int64_t)w->limited_count);
+        jsonw_int(b, "last_message", (int64_t)journal_last(w->sent));
+        jsonw_int(b, "last_call", (int64_t)journal_last(w->calls));
+        jsonw_int(b, "last_link", (int64_t)journal_last(w->links));
+        jsonw_close(b, '}');
+}
+
+static void run_state(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        struct buf b = acts_begin();
+
+        jsonw_str(&b, "gateway", dc_gateway_url(w->gateway));
+        jsonw_str(&b, "public_key", dc_signer_public(w->signer));
+        write_bots(&b, w);
+        write_guilds(&b, w);
+        dc_gateway_write(w->gateway, &b);
+        write_counters(&b, w);
+        knobs_write(knobs, &w->settings, &b);
+        faults_write(&w->faults, &b);
+        acts_answer(x, &b);
+}
+
+/* ---- settings and faults ---- */
+
+static int set_settings(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        if (knobs_turn(knobs, &w->settings, sizeof(w->settings), wish, err) != 0)
+                return -1;
+        knobs_write(knobs, &w->settings, out);
+        return 0;
+}
+
+static int add_fault(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        return acts_add_fault(&w->faults, wish, out, err);
+}
+
+/* ---- the table ---- */
+
+static const struct http_route routes[] = {
+        { "GET", "/attachments/:channel/:id/:name", dc_file_serve, 0, NULL },
+        ACT_HELP(dc_control_help),
+        ACT_JOURNAL("/sim/messages", sent),
+        ACT_CALLS("/sim/calls", calls, invalid),
+        ACT_JOURNAL("/sim/links", links),
+        { "GET", "/sim/history", run_history, 0, NULL },
+        { "GET", "/sim/state", run_state, 0, NULL },
+        ACT_FAULTS(faults),
+        ACT("/sim/faults", add_fault),
+        ACT("/sim/settings", set_settings),
+        ACT("/sim/gateway", dc_gateway_act),
+        ACT("/sim/send", dc_play_send),
+        ACT("/sim/edit", dc_play_edit),
+        ACT("/sim/delete", dc_play_delete),
+        ACT("/sim/react", dc_play_react),
+        ACT("/sim/unreact", dc_play_unreact),
+        ACT("/sim/typing", dc_play_typing),
+        ACT("/sim/thread", dc_play_thread),
+        ACT("/sim/rename", dc_play_rename),
+        ACT("/sim/archive", dc_play_archive),
+        ACT("/sim/press", dc_play_press),
+        ACT("/sim/command", dc_play_command),
+        ACT("/sim/modal", dc_play_modal),
+        ACT("/sim/users", dc_play_user),
+        ACT("/sim/guilds", dc_play_guild),
+        ACT("/sim/channels", dc_play_channel),
+        ACT("/sim/members", dc_play_member),
+        ACT("/sim/permissions", dc_play_permissions),
+        ACT("/sim/bots", dc_play_bot),
+};
+
+struct http_route *dc_control_routes(size_t *count)
+{
+        return dc_call_routes(routes, COUNT(routes), count);
+}
+
+void dc_control_refuse(void *arg, struct http_exchange *x, int status, const char *code,
+                       const char *message)
+{
+        struct buf b;
+
+        (void)arg;
+        (void)code;
+        buf_init(&b, 0);
+        jsonw_open(&b, '{');
+        jsonw_str(&b, "message",
+                  status == 404   ? "404: Not Found"
+                  : status == 405 ? "405: Method Not Allowed"
+                  : status == 413 ? "Request entity too large"
+                                  : message);
+        jsonw_int(&b, "code", status == 413 ? 40005 : 0);
+        jsonw_close(&b, '}');
+        http_answer(x, status, "application/json", b.data, b.len);
+        buf_release(&b);
+}

@@ -1,0 +1,135 @@
+#include "sim/discord/dc_files.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+#define VALID_S   86400
+#define KEEP_SIZE ((size_t)512 << 20)
+
+struct file {
+        char *name, *content_type, *data;
+        size_t n;
+};
+
+static const struct {
+        const char *suffix, *type;
+} types[] = {
+        { ".png", "image/png" },
+        { ".jpg", "image/jpeg" },
+        { ".jpeg", "image/jpeg" },
+        { ".gif", "image/gif" },
+        { ".webp", "image/webp" },
+        { ".txt", "text/plain; charset=utf-8" },
+        { ".md", "text/markdown; charset=utf-8" },
+        { ".json", "application/json" },
+        { ".pdf", "application/pdf" },
+        { ".ogg", "audio/ogg" },
+        { ".mp3", "audio/mpeg" },
+        { ".mp4", "video/mp4" },
+};
+
+static const char *type_of(const char *name, const char *told)
+{
+        size_t n = strlen(name);
+
+        for (size_t i = 0; i < COUNT(types); i++) {
+                size_t m = strlen(types[i].suffix);
+
+                if (n > m && strcasecmp(name + n - m, types[i].suffix) == 0)
+                        return types[i].type;
+        }
+        return told ? told : "application/octet-stream";
+}
+
+/* The size of a PNG is at a fixed place; of others nobody asks here. */
+static bool png_size(const unsigned char *p, size_t n, int *width, int *height)
+{
+        if (n < 24 || memcmp(p, "\x89PNG\r\n\x1a\n", 8) != 0)
+                return false;
+        *width = p[18] << 8 | p[19];
+        *height = p[22] << 8 | p[23];
+        return true;
+}
+
+/* Blanks and the like become underscores, as on the real network. */
+static char *tidy_name(const char *name)
+{
+        char *out = mem_strdup(name && *name ? name : "file");
+
+        for (char *p = out; *p; p++) {
+                if (strchr(" /\\?#%&\"'<>", *p))
+                        *p = '_';
+        }
+        return out;
+}
+
+json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
+                    const char *content_type, const void *data, size_t n)
+{
+        struct file *f = mem_zalloc(sizeof(*f));
+        uint64_t id = dc_snowflake(w);
+        int64_t now_s = clock_wall_ms() / 1000;
+        char key[DC_ID_SIZE], *url;
+        int width, height;
+        json_t *out;
+
+        f->name = tidy_name(name);
+        f->content_type = mem_strdup(type_of(f->name, content_type));
+        f->data = mem_dup(data, n);
+        f->n = n;
+        if (w->file_bytes + n > KEEP_SIZE)
+                dc_files_release(w); /* links to older ones lead nowhere now, as expired ones do */
+        w->file_bytes += n;
+        map_put(&w->files, dc_id(id, key), f);
+        url = mem_printf("%s/attachments/%llu/%s/%s?ex=%" PRIx64 "&is=%" PRIx64 "&hm=sim",
+                         w->base_url, (unsigned long long)c->id, key, f->name, now_s + VALID_S,
+                         now_s);
+        out = json_pack("{s:s,s:s,s:I,s:s,s:s,s:s}", "id", key, "filename", f->name, "size",
+                        (json_int_t)n, "url", url, "proxy_url", url, "content_type",
+                        f->content_type);
+        if (png_size(data, n, &width, &height)) {
+                json_object_set_new(out, "width", json_integer(width));
+                json_object_set_new(out, "height", json_integer(height));
+        }
+        free(url);
+        return out;
+}
+
+void dc_file_serve(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        const struct file *f = map_get(&w->files, http_param(x, "id"));
+        const char *expires = http_query(x, "ex");
+
+        if (!f || !expires || strtoll(expires, NULL, 16) < clock_wall_ms() / 1000) {
+                static const char gone[] = "This content is no longer available.";
+
+                http_answer(x, f ? 403 : 404, "text/plain", gone, strlen(gone));
+                return;
+        }
+        http_answer(x, 200, f->content_type, f->data, f->n);
+}
+
+void dc_files_release(struct world *w)
+{
+        const char *key;
+        void *value;
+
+        for (size_t i = 0; map_each(&w->files, &i, &key, &value);) {
+                struct file *f = value;
+
+                free(f->name);
+                free(f->content_type);
+                free(f->data);
+                free(f);
+        }
+        map_release(&w->files);
+        map_init(&w->files);
+        w->file_bytes = 0;
+}

@@ -1,0 +1,56 @@
+/*
+ * gateway: the WebSocket side of the simulated Discord, version 10 in JSON.
+ *
+ * A link is a connection; a session is what a bot has after IDENTIFY. A session outlives its link
+ * for a while, keeps what it has sent, and is taken up again by RESUME.
+ */
+#ifndef SIM_DISCORD_DC_GATEWAY_H
+#define SIM_DISCORD_DC_GATEWAY_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "sim/discord/dc_world.h"
+#include "sim/ws.h"
+
+#define INTENT_GUILDS       (1ull << 0)
+#define INTENT_MEMBERS      (1ull << 1)
+#define INTENT_PRESENCES    (1ull << 8)
+#define INTENT_MESSAGES     (1ull << 9)
+#define INTENT_REACTIONS    (1ull << 10)
+#define INTENT_TYPING       (1ull << 11)
+#define INTENT_DM           (1ull << 12)
+#define INTENT_DM_REACTIONS (1ull << 13)
+#define INTENT_DM_TYPING    (1ull << 14)
+#define INTENT_CONTENT      (1ull << 15)
+#define INTENTS_PRIVILEGED  (INTENT_MEMBERS | INTENT_PRESENCES | INTENT_CONTENT)
+#define INTENTS_ALL         0x331ffffull
+
+struct gateway *dc_gateway_new(struct world *w);
+int dc_gateway_listen(struct gateway *g, const struct ws_options *o, struct error *err);
+/* Ends the connections. Before the world goes. */
+void dc_gateway_free(struct gateway *g);
+/* "ws://127.0.0.1:40123", borrowed. */
+const char *dc_gateway_url(const struct gateway *g);
+
+/* An event, and who learns of it. */
+struct telling {
+        const char *event;                /* "MESSAGE_CREATE" */
+        const struct channel *channel;    /* bots that may see it; NULL: see guild */
+        const struct guild *guild;        /* bots that are in it; NULL: everybody's shard 0 */
+        const struct bot *bot;            /* this one only; NULL: all */
+        uint64_t guild_intent, dm_intent; /* what a session must have asked for; 0: nothing */
+};
+/* d is the event as JSON text. Returns to how many sessions it went. */
+unsigned dc_tell(struct world *w, const struct telling *t, const char *d);
+/* The same for a message, which not every session may read. */
+unsigned dc_tell_message(struct world *w, const char *event, const struct message *m);
+
+/* POST /sim/gateway: {"action":"cut"}; see docs/SIMULATORS.md. */
+int dc_gateway_act(struct world *w, const json_t *wish, struct buf *out, struct error *err);
+/* A member "sessions". */
+void dc_gateway_write(const struct gateway *g, struct buf *b);
+
+#endif

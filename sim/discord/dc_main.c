@@ -1,0 +1,135 @@
+/*
+ * dragoman-sim discord: what is its own in the life of a simulator.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sim/discord/dc_call.h"
+#include "sim/discord/dc_control.h"
+#include "sim/discord/dc_gateway.h"
+#include "sim/discord/dc_people.h"
+#include "sim/discord/dc_signer.h"
+#include "sim/discord/dc_world.h"
+#include "sim/simulator.h"
+#include "sim/simulators.h"
+
+#define LAB     900000000000000001u
+#define GENERAL 900000000000000002u
+#define ADA     42
+
+enum { OWN_GATEWAY_PORT };
+static const struct own_option own[] = {
+        [OWN_GATEWAY_PORT] = { "gateway-port", "N",
+                               "the port of the gateway; without it a free one" },
+        { 0 },
+};
+
+/* ---- the world ---- */
+
+static void fill(struct world *w, const struct options *o)
+{
+        struct user *ada = dc_user_make(w, ADA, "ada", "Ada");
+        struct guild *lab;
+
+        for (size_t i = 0; i < o->token_count; i++)
+                dc_bot(w, o->tokens[i]);
+        lab = dc_guild_make(w, LAB, "Lab", ada);
+        dc_channel_make(w, lab, GENERAL, CHANNEL_TEXT, "general");
+}
+
+static int start_gateway(struct world *w, const struct options *o, struct error *err)
+{
+        const char *port = o->own[OWN_GATEWAY_PORT];
+        char *address = options_address(o, port ? port : "0");
+        struct ws_options options = { .listen = address,
+                                      .tls_cert_file = o->tls_cert,
+                                      .tls_key_file = o->tls_key };
+        int rc = dc_gateway_listen(w->gateway, &options, err);
+
+        free(address);
+        return rc;
+}
+
+static void close_world(struct world *w)
+{
+        dc_call_end_all(w);
+        dc_world_free(w);
+}
+
+static struct world *open_world(struct loop *l, struct http_client *client, const struct options *o,
+                                struct error *err)
+{
+        struct world *w = dc_world_new(l);
+
+        w->client = client;
+        w->quiet = o->quiet;
+        w->settings.limits = !o->no_limits;
+        w->settings.strict = !o->lax;
+        if (o->keep)
+                w->settings.keep_messages = o->keep;
+        if (o->seed)
+                w->faults.dice = o->seed;
+        fill(w, o);
+        if (start_gateway(w, o, err) == 0)
+                return w;
+        close_world(w);
+        return NULL;
+}
+
+/* ---- the server ---- */
+
+static void reached(struct world *w, const char *url)
+{
+        snprintf(w->base_url, sizeof(w->base_url), "%s", url);
+}
+
+static void greet(const struct world *w, const char *url)
+{
+        printf("\n"
+               "@%s listens. For config.json:\n"
+               "\n"
+               "  \"adapters\": {\n"
+               "    \"dc\": { \"type\": \"discord\", \"botToken\": \"%s\",\n"
+               "            \"apiBase\": \"%s/api/v10\", \"gatewayUrl\": \"%s\",\n"
+               "            \"publicKey\": \"%s\",\n"
+               "            \"admins\": [\"42\"], \"dm\": \"everyone\" }\n"
+               "  }\n"
+               "\n"
+               "Write to it as Ada, user 42, by typing here, or in #general of the guild Lab "
+               "with:\n"
+               "\n"
+               "  curl %s/sim/send -d '{\"channel\":\"general\",\"text\":\"<@%s> hello\"}'\n"
+               "\n"
+               "What the bot says is shown here; GET /sim tells what else can be played.\n"
+               "\n",
+               w->bots->user->username, w->bots->token, url, dc_gateway_url(w->gateway),
+               dc_signer_public(w->signer), url, w->bots->user->username);
+}
+
+int discord_sim_main(int argc, char **argv)
+{
+        static const struct host_ops ops = {
+                .about = { .name = "discord",
+                           .about = "Discord on this machine: the gateway, the HTTP API, and "
+                                    "people you play over HTTP. Every call is\n"
+                                    "checked against Discord's own description. Ends with "
+                                    "Ctrl-C.\n",
+                           .port = "8082",
+                           /* the first part is the bot's number */
+                           .token = "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token",
+                           .own = own,
+                           .controls = dc_control_help },
+                .user_agent = "Discord-Interactions/1.0 (+https://discord.com)",
+                .open = open_world,
+                .close = close_world,
+                .routes = dc_control_routes,
+                .refuse = dc_control_refuse,
+                .reached = reached,
+                .greet = greet,
+                .send = dc_play_send,
+        };
+
+        return host_main(&ops, argc, argv);
+}

@@ -1,0 +1,278 @@
+#include "sim/discord/dc_world_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+
+/* ---- messages ---- */
+
+struct message *dc_message_new(struct world *w, struct channel *c, struct user *author)
+{
+        struct message *m = mem_zalloc(sizeof(*m));
+
+        m->id = dc_snowflake(w);
+        m->channel = c;
+        m->author = author;
+        m->content = mem_strdup("");
+        m->mentions = json_array();
+        m->mention_roles = json_array();
+        m->attachments = json_array();
+        m->embeds = json_array();
+        m->components = json_array();
+        return m;
+}
+
+static void reaction_free(struct reaction *r)
+{
+        free(r->users);
+        free(r);
+}
+
+void dc_message_free(struct message *m)
+{
+        if (!m)
+                return;
+        while (m->reactions) {
+                struct reaction *r = m->reactions;
+
+                m->reactions = r->next;
+                reaction_free(r);
+        }
+        json_decref(m->mentions);
+        json_decref(m->mention_roles);
+        json_decref(m->attachments);
+        json_decref(m->embeds);
+        json_decref(m->components);
+        json_decref(m->extra);
+        json_decref(m->interaction);
+        free(m->content);
+        free(m->nonce);
+        free(m);
+}
+
+void dc_message_post(struct world *w, struct message *m)
+{
+        struct channel *c = m->channel;
+
+        if (c->count == w->settings.keep_messages) {
+                /* a quarter at once, so that moving the rest costs little per message */
+                size_t gone = c->count / 4 + 1;
+
+                for (size_t i = 0; i < gone; i++)
+                        dc_message_free(c->messages[i]);
+                memmove(c->messages, c->messages + gone, (c->count - gone) * sizeof(*c->messages));
+                c->count -= gone;
+        }
+        if (c->count == c->room) {
+                c->room = c->room ? c->room * 2 : 16;
+                c->messages = mem_realloc(c->messages, c->room * sizeof(*c->messages));
+        }
+        c->messages[c->count++] = m;
+        c->last_message_id = m->id;
+        w->message_count++;
+}
+
+/* The place of the first message whose id is not smaller. */
+static size_t place(const struct channel *c, uint64_t id)
+{
+        size_t low = 0, high = c->count;
+
+        while (low < high) {
+                size_t mid = (low + high) / 2;
+
+                if (c->messages[mid]->id < id)
+                        low = mid + 1;
+                else
+                        high = mid;
+        }
+        return low;
+}
+
+struct message *dc_message(const struct channel *c, uint64_t id)
+{
+        size_t at = place(c, id);
+
+        return id && at < c->count && c->messages[at]->id == id ? c->messages[at] : NULL;
+}
+
+void dc_message_remove(struct message *m)
+{
+        struct channel *c = m->channel;
+        size_t at = place(c, m->id);
+
+        memmove(c->messages + at, c->messages + at + 1, (c->count - at - 1) * sizeof(*c->messages));
+        c->count--;
+        dc_message_free(m);
+}
+
+/* ---- mentions ---- */
+
+static bool listed(const json_t *list, const char *text)
+{
+        const json_t *at;
+        size_t i;
+
+        json_array_foreach(list, i, at) {
+                if (json_is_string(at) && strcmp(json_string_value(at), text) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Does allowed_mentions let this one through? Without it everything pings. */
+static bool allows(const json_t *allowed, const char *kind, const char *id)
+{
+        if (!json_is_object(allowed))
+                return true;
+        return listed(json_object_get(allowed, "parse"), kind) ||
+               (id && listed(json_object_get(allowed, kind), id));
+}
+
+static void add_once(json_t *list, const char *text)
+{
+        if (!listed(list, text))
+                json_array_append_new(list, json_string(text));
+}
+
+/* "<@42>", "<@!42>" or "<@&42>" at p: the id goes to out, *kind says what it is. */
+static bool mention_at(const char *p, char out[DC_ID_SIZE], const char **kind)
+{
+        size_t n;
+
+        if (strncmp(p, "<@", 2) != 0)
+                return false;
+        *kind = p[2] == '&' ? "roles" : "users";
+        p += p[2] == '&' || p[2] == '!' ? 3 : 2;
+        n = strspn(p, "0123456789");
+        if (n == 0 || n >= DC_ID_SIZE || p[n] != '>')
+                return false;
+        memcpy(out, p, n);
+        out[n] = '\0';
+        return true;
+}
+
+static void add_mention(struct world *w, struct message *m, const json_t *allowed, const char *kind,
+                        const char *id)
+{
+        bool roles = strcmp(kind, "roles") == 0;
+
+        if (!allows(allowed, kind, id))
+                return;
+        if (!roles && dc_user(w, dc_parse_id(id)))
+                add_once(m->mentions, id);
+        else if (roles && m->channel->guild && dc_role_by_name(m->channel->guild, id))
+                add_once(m->mention_roles, id);
+}
+
+void dc_message_mentions(struct world *w, struct message *m, const json_t *allowed)
+{
+        char id[DC_ID_SIZE];
+        const char *kind;
+
+        json_array_clear(m->mentions);
+        json_array_clear(m->mention_roles);
+        m->mention_everyone = (strstr(m->content, "@everyone") || strstr(m->content, "@here")) &&
+                              m->channel->guild && allows(allowed, "everyone", NULL);
+        for (const char *p = m->content; (p = strchr(p, '<')); p++) {
+                if (mention_at(p, id, &kind))
+                        add_mention(w, m, allowed, kind, id);
+        }
+        if (m->type == MESSAGE_REPLY && m->reply_to &&
+            (!json_is_object(allowed) || json_flag(allowed, "replied_user", false))) {
+                const struct channel *c = dc_channel(w, m->reply_channel);
+                const struct message *to = c ? dc_message(c, m->reply_to) : NULL;
+
+                if (to)
+                        add_once(m->mentions, dc_id(to->author->id, id));
+        }
+}
+
+bool dc_message_mentions_user(const struct message *m, uint64_t user_id)
+{
+        char id[DC_ID_SIZE];
+
+        return listed(m->mentions, dc_id(user_id, id));
+}
+
+/* ---- reactions ---- */
+
+int dc_emoji_parse(const char *text, struct emoji *out)
+{
+        const char *colon = strrchr(text, ':');
+        size_t n = colon ? (size_t)(colon - text) : strlen(text);
+
+        memset(out, 0, sizeof(*out));
+        if (n == 0 || n >= sizeof(out->name))
+                return -1;
+        memcpy(out->name, text, n);
+        if (colon)
+                return (out->id = dc_parse_id(colon + 1)) ? 0 : -1;
+        /* letters and the like are no emoji; digits only with the keycap behind them */
+        for (const char *p = text; *p; p++) {
+                if ((unsigned char)*p >= 0x80)
+                        return 0;
+        }
+        return -1;
+}
+
+static bool same_emoji(const struct emoji *a, const struct emoji *b)
+{
+        return a->id || b->id ? a->id == b->id : strcmp(a->name, b->name) == 0;
+}
+
+struct reaction *dc_reaction(const struct message *m, const struct emoji *e)
+{
+        for (struct reaction *r = m->reactions; r; r = r->next) {
+                if (same_emoji(&r->emoji, e))
+                        return r;
+        }
+        return NULL;
+}
+
+bool dc_reaction_has(const struct reaction *r, const struct user *u)
+{
+        for (size_t i = 0; i < r->count; i++) {
+                if (r->users[i] == u)
+                        return true;
+        }
+        return false;
+}
+
+bool dc_react(struct message *m, const struct emoji *e, struct user *u)
+{
+        struct reaction *r = dc_reaction(m, e), **end = &m->reactions;
+
+        if (r && dc_reaction_has(r, u))
+                return false;
+        if (!r) {
+                r = mem_zalloc(sizeof(*r));
+                r->emoji = *e;
+                while (*end)
+                        end = &(*end)->next;
+                *end = r;
+        }
+        r->users = mem_realloc(r->users, (r->count + 1) * sizeof(*r->users));
+        r->users[r->count++] = u;
+        return true;
+}
+
+bool dc_unreact(struct message *m, const struct emoji *e, const struct user *u)
+{
+        struct reaction *r = dc_reaction(m, e), **at = &m->reactions;
+        size_t i = 0;
+
+        while (r && i < r->count && r->users[i] != u)
+                i++;
+        if (!r || i == r->count)
+                return false;
+        memmove(r->users + i, r->users + i + 1, (r->count - i - 1) * sizeof(*r->users));
+        if (--r->count > 0)
+                return true;
+        while (*at != r)
+                at = &(*at)->next;
+        *at = r->next;
+        reaction_free(r);
+        return true;
+}

@@ -1,0 +1,106 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/discord/dc_ops.h"
+#include "sim/discord/dc_world_events.h"
+
+int dc_op_get_channel(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, 0);
+
+        if (!channel)
+                return -1;
+        dc_render_channel(&c->out, NULL, channel);
+        return 0;
+}
+
+static void note_change(const struct call *c, const struct channel *channel)
+{
+        struct buf *b = dc_call_note(c, dc_is_thread(channel) ? "thread_change" : "channel_change",
+                                     channel);
+
+        dc_json_tree(b, "change", c->args);
+        dc_render_channel(b, "now", channel);
+        journal_close(c->world->sent);
+}
+
+static void change_thread(struct channel *channel, const json_t *args)
+{
+        channel->archived = json_flag(args, "archived", channel->archived);
+        channel->locked = json_flag(args, "locked", channel->locked);
+        channel->auto_archive = (int)json_int(args, "auto_archive_duration", channel->auto_archive);
+}
+
+int dc_op_update_channel(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, 0);
+        const char *name = json_str(c->args, "name", NULL),
+                   *topic = json_str(c->args, "topic", NULL);
+
+        if (!channel)
+                return -1;
+        if (!channel->guild)
+                return dc_call_fail(c, 403, 50024, "Cannot execute action on this channel type");
+        if (dc_is_thread(channel) && channel->owner_id != c->bot->user->id &&
+            !(dc_permissions(c->bot, channel) & MAY_THREADS))
+                return dc_call_fail(c, 403, 50013, "Missing Permissions");
+        change_thread(channel, c->args);
+        if (topic) {
+                free(channel->topic);
+                channel->topic = mem_strdup(topic);
+        }
+        note_change(c, channel);
+        if (name && strcmp(name, channel->name) != 0)
+                dc_happen_rename(c->world, channel, name, c->bot->user);
+        else
+                dc_happen_channel(c->world, channel, "UPDATE");
+        dc_render_channel(&c->out, NULL, channel);
+        return 0;
+}
+
+int dc_op_delete_channel(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, 0);
+
+        if (!channel)
+                return -1;
+        dc_render_channel(&c->out, NULL, channel);
+        if (!channel->guild)
+                return 0; /* closing direct messages hides them, no more */
+        dc_call_note(c, dc_is_thread(channel) ? "thread_delete" : "channel_delete", channel);
+        journal_close(c->world->sent);
+        dc_happen_channel(c->world, channel, "DELETE");
+        dc_channel_remove(c->world, channel);
+        return 0;
+}
+
+int dc_op_typing(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, 0);
+
+        if (!channel)
+                return -1;
+        dc_call_note(c, "typing", channel);
+        journal_close(c->world->sent);
+        dc_happen_typing(c->world, channel, c->bot->user);
+        return dc_call_done(c);
+}
+
+int dc_op_create_dm(struct call *c)
+{
+        struct user *u = dc_user(c->world, dc_args_id(c->args, "recipient_id"));
+        struct channel *dm;
+
+        if (!u || u->is_bot)
+                return dc_call_fail(c, 400, u ? 50007 : 50033,
+                                    u ? "Cannot send messages to this user"
+                                      : "Invalid Recipient(s)");
+        dm = dc_dm(c->bot, u, true);
+        dc_call_note(c, "dm_open", dm);
+        journal_close(c->world->sent);
+        dc_render_channel(&c->out, NULL, dm);
+        return 0;
+}

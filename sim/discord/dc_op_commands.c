@@ -1,0 +1,202 @@
+/*
+ * Slash commands, global and of one guild: kept as they were sent, with an id and a version.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/discord/dc_ops.h"
+
+#define MAX_COMMANDS 100
+
+/* The list the path means, borrowed; NULL after call_fail. */
+static json_t *list_of(struct call *c)
+{
+        const char *guild = http_param(c->x, "guild_id");
+        json_t *list;
+
+        if (dc_call_id(c, "application_id") != c->bot->application_id) {
+                dc_call_fail(c, 403, 20012,
+                             "You are not authorized to perform this action on this application");
+                return NULL;
+        }
+        if (!guild)
+                return c->bot->commands;
+        if (!dc_call_guild(c))
+                return NULL;
+        list = json_object_get(c->bot->guild_commands, guild);
+        if (!list) {
+                list = json_array();
+                json_object_set_new(c->bot->guild_commands, guild, list);
+        }
+        return list;
+}
+
+static json_t *find(const json_t *list, const char *key, const char *value, size_t *at)
+{
+        for (*at = 0; *at < json_array_size(list); (*at)++) {
+                json_t *command = json_array_get(list, *at);
+
+                if (strcmp(json_str(command, key, ""), value) == 0)
+                        return command;
+        }
+        return NULL;
+}
+
+/* A command as it is stored; `old` keeps its id. */
+static json_t *make(struct call *c, const json_t *wanted, const json_t *old)
+{
+        json_t *out = json_deep_copy(wanted);
+        char id[DC_ID_SIZE];
+        const char *guild = http_param(c->x, "guild_id");
+
+        if (old)
+                json_object_set(out, "id", json_object_get(old, "id"));
+        else
+                json_object_set_new(out, "id", json_string(dc_id(dc_snowflake(c->world), id)));
+        json_object_set_new(out, "version", json_string(dc_id(dc_snowflake(c->world), id)));
+        json_object_set_new(out, "application_id", json_string(dc_id(c->bot->application_id, id)));
+        if (guild)
+                json_object_set_new(out, "guild_id", json_string(guild));
+        if (!json_object_get(out, "type"))
+                json_object_set_new(out, "type", json_integer(1));
+        if (!json_object_get(out, "default_member_permissions"))
+                json_object_set_new(out, "default_member_permissions", json_null());
+        if (!json_object_get(out, "nsfw"))
+                json_object_set_new(out, "nsfw", json_false());
+        if (!json_is_string(json_object_get(out, "description")))
+                json_object_set_new(out, "description", json_string(""));
+        return out;
+}
+
+static void note(const struct call *c, const json_t *list)
+{
+        struct buf *b = dc_call_note(c, "commands", NULL);
+        const char *guild = http_param(c->x, "guild_id");
+
+        if (guild)
+                jsonw_str(b, "guild", guild);
+        dc_json_tree(b, "commands", list);
+        journal_close(c->world->sent);
+}
+
+static int answer(struct call *c, const json_t *value)
+{
+        dc_json_tree(&c->out, NULL, value);
+        return 0;
+}
+
+/* What the description does not say: names are lower case, chat commands are described. */
+static int check(struct call *c, const json_t *command)
+{
+        const char *name = json_str(command, "name", "");
+
+        if (json_int(command, "type", 1) != 1)
+                return 0;
+        for (const char *p = name; *p; p++) {
+                if ((*p >= 'A' && *p <= 'Z') || *p == ' ')
+                        return dc_call_misfit(c, "name", "APPLICATION_COMMAND_INVALID_NAME",
+                                              "Command name is invalid");
+        }
+        if (!*json_str(command, "description", ""))
+                return dc_call_misfit(c, "description", "BASE_TYPE_REQUIRED",
+                                      "This field is required");
+        return 0;
+}
+
+int dc_op_list_commands(struct call *c)
+{
+        const json_t *list = list_of(c);
+
+        return list ? answer(c, list) : -1;
+}
+
+int dc_op_set_commands(struct call *c)
+{
+        json_t *list = list_of(c), *wanted, *fresh;
+        size_t i, at;
+
+        if (!list)
+                return -1;
+        if (json_array_size(c->args) > MAX_COMMANDS)
+                return dc_call_fail(c, 400, 30032,
+                                    "Maximum number of application commands reached (100)");
+        json_array_foreach(c->args, i, wanted) {
+                if (check(c, wanted) != 0)
+                        return -1;
+        }
+        fresh = json_array();
+        json_array_foreach(c->args, i, wanted)
+                json_array_append_new(
+                        fresh,
+                        make(c, wanted, find(list, "name", json_str(wanted, "name", ""), &at)));
+        json_array_clear(list);
+        json_array_extend(list, fresh);
+        json_decref(fresh);
+        note(c, list);
+        return answer(c, list);
+}
+
+int dc_op_create_command(struct call *c)
+{
+        json_t *list = list_of(c), *old;
+        size_t at;
+
+        if (!list || check(c, c->args) != 0)
+                return -1;
+        old = find(list, "name", json_str(c->args, "name", ""), &at);
+        c->status = old ? 200 : 201;
+        if (old)
+                json_array_set_new(list, at, make(c, c->args, old));
+        else
+                json_array_append_new(list, make(c, c->args, NULL));
+        note(c, list);
+        return answer(c, json_array_get(list, old ? at : json_array_size(list) - 1));
+}
+
+/* The command of the path; NULL after call_fail. */
+static json_t *command_of(struct call *c, json_t **list, size_t *at)
+{
+        json_t *command =
+                (*list = list_of(c)) ? find(*list, "id", http_param(c->x, "command_id"), at) : NULL;
+
+        if (*list && !command)
+                dc_call_fail(c, 404, 10063, "Unknown application command");
+        return command;
+}
+
+int dc_op_get_command(struct call *c)
+{
+        json_t *list;
+        size_t at;
+        const json_t *command = command_of(c, &list, &at);
+
+        return command ? answer(c, command) : -1;
+}
+
+int dc_op_update_command(struct call *c)
+{
+        json_t *list;
+        size_t at;
+        json_t *command = command_of(c, &list, &at);
+
+        if (!command)
+                return -1;
+        json_object_update(command, c->args);
+        note(c, list);
+        return answer(c, command);
+}
+
+int dc_op_delete_command(struct call *c)
+{
+        json_t *list;
+        size_t at;
+
+        if (!command_of(c, &list, &at))
+                return -1;
+        json_array_remove(list, at);
+        note(c, list);
+        return dc_call_done(c);
+}

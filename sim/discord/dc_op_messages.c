@@ -1,0 +1,275 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/discord/dc_compose.h"
+#include "sim/discord/dc_nonces.h"
+#include "sim/discord/dc_ops.h"
+#include "sim/discord/dc_world_events.h"
+
+/* ---- sending ---- */
+
+/* Somebody who shares no guild with the bot can be answered, but not addressed. */
+static bool is_stranger(const struct call *c, const struct channel *dm)
+{
+        for (const struct guild *g = c->world->first_guild; g; g = g->next) {
+                if (dc_member(g, dm->user->id) && dc_member(g, c->bot->user->id))
+                        return false;
+        }
+        for (size_t i = 0; i < dm->count; i++) {
+                if (dm->messages[i]->author == dm->user)
+                        return false;
+        }
+        return true;
+}
+
+/* May a message be sent there at all? -1 after call_fail. */
+static int check_place(struct call *c, const struct channel *channel)
+{
+        if (!channel->guild && channel->user->refuses)
+                return dc_call_fail(c, 403, 50007, "Cannot send messages to this user");
+        if (!channel->guild && is_stranger(c, channel))
+                return dc_call_fail(
+                        c, 403, 50278,
+                        "Cannot send messages to this user due to having no mutual guilds");
+        if (dc_is_forum(channel) || channel->type == CHANNEL_CATEGORY)
+                return dc_call_fail(c, 400, 50008, "Cannot send messages in a non-text channel");
+        if (channel->locked && !(dc_permissions(c->bot, channel) & MAY_THREADS))
+                return dc_call_fail(c, 400, 160005, "Thread is locked");
+        return 0;
+}
+
+static uint64_t needed_to_send(const struct call *c, const struct channel *channel)
+{
+        uint64_t needed = channel && dc_is_thread(channel) ? MAY_SEND_THREADS : MAY_SEND;
+
+        return needed | (c->uploads.count > 1 ? MAY_ATTACH : 0);
+}
+
+static void note_message(const struct call *c, const char *kind, const struct message *m,
+                         const json_t *args)
+{
+        struct buf *b = dc_call_note(c, kind, m->channel);
+        const json_t *allowed = json_object_get(args, "allowed_mentions");
+
+        dc_json_id(b, "message_id", m->id);
+        jsonw_str(b, "text", m->content);
+        if (m->reply_to)
+                dc_json_id(b, "reply_to", m->reply_to);
+        if (allowed)
+                dc_json_tree(b, "allowed_mentions", allowed);
+        dc_render_message(b, "message", c->world, m, c->bot, RENDER_NONCE | RENDER_ALONE);
+        journal_close(c->world->sent);
+        dc_call_show(c, m);
+}
+
+static int answer_message(struct call *c, const struct message *m)
+{
+        dc_render_message(&c->out, NULL, c->world, m, c->bot, RENDER_NONCE);
+        return 0;
+}
+
+/* The nonce as text, yours; NULL: none. */
+static char *nonce_of(const json_t *args)
+{
+        const json_t *nonce = json_object_get(args, "nonce");
+
+        if (json_is_string(nonce))
+                return mem_strdup(json_string_value(nonce));
+        return json_is_integer(nonce) ? mem_printf("%lld", (long long)json_integer_value(nonce))
+                                      : NULL;
+}
+
+static int send_message(struct call *c, struct channel *channel, const char *nonce)
+{
+        bool enforce = nonce && json_flag(c->args, "enforce_nonce", false);
+        struct message *m = enforce ? dc_nonce_find(c->bot, channel, nonce) : NULL;
+
+        if (m)
+                return answer_message(c, m);
+        m = dc_message_new(c->world, channel, c->bot->user);
+        m->nonce = nonce ? json_text(json_object_get(c->args, "nonce")) : NULL;
+        if (dc_compose_reference(c, m, c->args) != 0 || dc_compose(c, m, c->args, false) != 0) {
+                dc_message_free(m);
+                return -1;
+        }
+        dc_happen_message(c->world, m);
+        if (enforce)
+                dc_nonce_remember(c->bot, m, nonce);
+        note_message(c, "message", m, c->args);
+        return answer_message(c, m);
+}
+
+int dc_op_create_message(struct call *c)
+{
+        struct channel *at = dc_channel(c->world, dc_call_id(c, "channel_id"));
+        struct channel *channel = dc_call_channel(c, needed_to_send(c, at));
+        char *nonce;
+        int rc;
+
+        if (!channel || check_place(c, channel) != 0)
+                return -1;
+        nonce = nonce_of(c->args);
+        rc = send_message(c, channel, nonce);
+        free(nonce);
+        return rc;
+}
+
+/* ---- reading ---- */
+
+static size_t first_after(const struct channel *ch, uint64_t id)
+{
+        size_t i = 0;
+
+        while (i < ch->count && ch->messages[i]->id <= id)
+                i++;
+        return i;
+}
+
+int dc_op_list_messages(struct call *c)
+{
+        struct channel *ch = dc_call_channel(c, 0);
+        int64_t limit = dc_call_query_int(c, "limit", 50);
+        uint64_t before = dc_call_query_id(c, "before"), after = dc_call_query_id(c, "after"),
+                 around = dc_call_query_id(c, "around");
+        size_t from = 0, to;
+
+        if (!ch)
+                return -1;
+        to = ch->count;
+        if (before)
+                to = first_after(ch, before - 1);
+        if (after) {
+                from = first_after(ch, after);
+                to = from + (size_t)limit < ch->count ? from + (size_t)limit : ch->count;
+        } else if (around) {
+                size_t middle = first_after(ch, around - 1);
+
+                to = middle + (size_t)limit / 2 + 1 < ch->count ? middle + (size_t)limit / 2 + 1
+                                                                : ch->count;
+        }
+        if (to - from > (size_t)limit)
+                from = to - (size_t)limit;
+        jsonw_open(&c->out, '[');
+        if (dc_permissions(c->bot, ch) & MAY_READ_HISTORY) {
+                for (size_t i = to; i > from; i--)
+                        dc_render_message(&c->out, NULL, c->world, ch->messages[i - 1], c->bot,
+                                          RENDER_PLAIN);
+        }
+        jsonw_close(&c->out, ']');
+        return 0;
+}
+
+int dc_op_get_message(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, MAY_READ_HISTORY);
+        struct message *m = channel ? dc_call_message(c, channel) : NULL;
+
+        return m ? answer_message(c, m) : -1;
+}
+
+/* ---- changing ---- */
+
+int dc_op_update_message(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, 0);
+        struct message *m = channel ? dc_call_message(c, channel) : NULL;
+
+        if (!m)
+                return -1;
+        if (m->author != c->bot->user)
+                return dc_call_fail(c, 403, 50005,
+                                    "Cannot edit a message authored by another user");
+        if (dc_compose(c, m, c->args, true) != 0)
+                return -1;
+        dc_happen_edit(c->world, m);
+        note_message(c, "edit", m, c->args);
+        return answer_message(c, m);
+}
+
+static void note_delete(const struct call *c, const struct message *m)
+{
+        struct buf *b = dc_call_note(c, "delete", m->channel);
+
+        dc_json_id(b, "message_id", m->id);
+        journal_close(c->world->sent);
+}
+
+int dc_op_delete_message(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, 0);
+        struct message *m = channel ? dc_call_message(c, channel) : NULL;
+
+        if (!m)
+                return -1;
+        if (m->author != c->bot->user &&
+            (!channel->guild || !(dc_permissions(c->bot, channel) & MAY_MANAGE)))
+                return channel->guild ? dc_call_fail(c, 403, 50013, "Missing Permissions")
+                                      : dc_call_fail(c, 403, 50003,
+                                                     "Cannot execute action on a DM channel");
+        note_delete(c, m);
+        dc_happen_delete(c->world, m);
+        return dc_call_done(c);
+}
+
+int dc_op_bulk_delete(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, MAY_MANAGE);
+        const json_t *ids = json_object_get(c->args, "messages"), *id;
+        size_t i;
+
+        if (!channel)
+                return -1;
+        json_array_foreach(ids, i, id) {
+                struct message *m = dc_message(channel, dc_parse_id(json_string_value(id)));
+
+                if (!m)
+                        continue;
+                note_delete(c, m);
+                dc_happen_delete(c->world, m);
+        }
+        return dc_call_done(c);
+}
+
+/* ---- pins ---- */
+
+static int pin(struct call *c, bool pinned)
+{
+        struct channel *channel = dc_call_channel(c, MAY_MANAGE);
+        struct message *m = channel ? dc_call_message(c, channel) : NULL;
+
+        if (!m)
+                return -1;
+        m->pinned = pinned;
+        dc_json_id(dc_call_note(c, pinned ? "pin" : "unpin", channel), "message_id", m->id);
+        journal_close(c->world->sent);
+        return dc_call_done(c);
+}
+
+int dc_op_pin(struct call *c)
+{
+        return pin(c, true);
+}
+
+int dc_op_unpin(struct call *c)
+{
+        return pin(c, false);
+}
+
+int dc_op_list_pins(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, MAY_READ_HISTORY);
+
+        if (!channel)
+                return -1;
+        jsonw_open(&c->out, '[');
+        for (size_t i = channel->count; i > 0; i--) {
+                if (channel->messages[i - 1]->pinned)
+                        dc_render_message(&c->out, NULL, c->world, channel->messages[i - 1], c->bot,
+                                          RENDER_PLAIN);
+        }
+        jsonw_close(&c->out, ']');
+        return 0;
+}

@@ -1,0 +1,217 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/discord/dc_compose.h"
+#include "sim/discord/dc_ops.h"
+#include "sim/discord/dc_world_events.h"
+
+static void note_thread(const struct call *c, const struct channel *thread,
+                        const struct message *on)
+{
+        struct buf *b = dc_call_note(c, "thread", thread->parent);
+
+        dc_json_id(b, "thread", thread->id);
+        jsonw_str(b, "name", thread->name);
+        if (on)
+                dc_json_id(b, "message_id", on->id);
+        dc_render_channel(b, "now", thread);
+        journal_close(c->world->sent);
+}
+
+static int answer_thread(struct call *c, const struct channel *thread)
+{
+        dc_render_channel(&c->out, NULL, thread);
+        c->status = 201;
+        return 0;
+}
+
+static bool takes_threads(const struct channel *channel)
+{
+        return channel->type == CHANNEL_TEXT || channel->type == CHANNEL_NEWS;
+}
+
+int dc_op_thread_on_message(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, MAY_OPEN_THREADS), *thread;
+        struct message *m = channel ? dc_call_message(c, channel) : NULL;
+
+        if (!m)
+                return -1;
+        if (!takes_threads(channel))
+                return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
+        if (m->has_thread)
+                return dc_call_fail(c, 400, 160004,
+                                    "A thread has already been created for this message");
+        thread = dc_happen_thread(c->world, channel, m,
+                                  channel->type == CHANNEL_NEWS ? CHANNEL_NEWS_THREAD
+                                                                : CHANNEL_THREAD,
+                                  json_str(c->args, "name", ""), c->bot->user);
+        thread->auto_archive =
+                (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
+        note_thread(c, thread, m);
+        return answer_thread(c, thread);
+}
+
+/* A post in a forum: a thread and its first message, which has the thread's number. */
+static int create_post(struct call *c, struct channel *forum)
+{
+        struct channel *post = dc_happen_thread(c->world, forum, NULL, CHANNEL_THREAD,
+                                                json_str(c->args, "name", ""), c->bot->user);
+        struct message *m = dc_message_new(c->world, post, c->bot->user);
+        const json_t *tags = json_object_get(c->args, "applied_tags");
+
+        m->id = post->id;
+        if (dc_compose(c, m, json_object_get(c->args, "message"), false) != 0) {
+                dc_message_free(m);
+                dc_happen_channel(c->world, post, "DELETE");
+                dc_channel_remove(c->world, post);
+                return -1;
+        }
+        if (json_is_array(tags)) {
+                json_decref(post->tags);
+                post->tags = json_deep_copy(tags);
+        }
+        dc_happen_message(c->world, m);
+        note_thread(c, post, m);
+        dc_render_channel(&c->out, NULL, post);
+        buf_truncate(&c->out, c->out.len - 1); /* the closing brace */
+        dc_render_message(&c->out, "message", c->world, m, c->bot, RENDER_PLAIN);
+        jsonw_close(&c->out, '}');
+        c->status = 201;
+        return 0;
+}
+
+int dc_op_create_thread(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, 0), *thread;
+        int64_t type = json_int(c->args, "type", CHANNEL_PRIVATE_THREAD);
+
+        if (!channel)
+                return -1;
+        if (dc_is_forum(channel))
+                return json_is_object(json_object_get(c->args, "message"))
+                               ? create_post(c, channel)
+                               : dc_call_misfit(c, "message", "BASE_TYPE_REQUIRED",
+                                                "This field is required");
+        if (!takes_threads(channel))
+                return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
+        thread = dc_happen_thread(c->world, channel, NULL, (enum channel_type)type,
+                                  json_str(c->args, "name", ""), c->bot->user);
+        thread->auto_archive =
+                (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
+        note_thread(c, thread, NULL);
+        return answer_thread(c, thread);
+}
+
+/* ---- members ---- */
+
+static struct channel *thread_of(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, 0);
+
+        if (channel && !dc_is_thread(channel)) {
+                dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
+                return NULL;
+        }
+        return channel;
+}
+
+int dc_op_join_thread(struct call *c)
+{
+        struct channel *thread = thread_of(c);
+
+        if (!thread)
+                return -1;
+        dc_thread_join(thread, c->bot->user);
+        return dc_call_done(c);
+}
+
+int dc_op_leave_thread(struct call *c)
+{
+        struct channel *thread = thread_of(c);
+        char id[DC_ID_SIZE];
+        size_t i = 0;
+
+        if (!thread)
+                return -1;
+        dc_id(c->bot->user->id, id);
+        while (i < json_array_size(thread->joined)) {
+                if (strcmp(json_string_value(json_array_get(thread->joined, i)), id) == 0)
+                        json_array_remove(thread->joined, i);
+                else
+                        i++;
+        }
+        return dc_call_done(c);
+}
+
+int dc_op_add_thread_member(struct call *c)
+{
+        struct channel *thread = thread_of(c);
+        const struct user *u = dc_user(c->world, dc_call_id(c, "user_id"));
+
+        if (!thread)
+                return -1;
+        if (!u)
+                return dc_call_fail(c, 404, 10013, "Unknown User");
+        dc_thread_join(thread, u);
+        return dc_call_done(c);
+}
+
+int dc_op_list_thread_members(struct call *c)
+{
+        struct channel *thread = thread_of(c);
+        const json_t *id;
+        size_t i;
+
+        if (!thread)
+                return -1;
+        jsonw_open(&c->out, '[');
+        json_array_foreach(thread->joined, i, id)
+                dc_render_thread_member(&c->out, NULL, thread, dc_parse_id(json_string_value(id)));
+        jsonw_close(&c->out, ']');
+        return 0;
+}
+
+/* ---- lists ---- */
+
+static void write_threads(struct call *c, const struct guild *g, const struct channel *parent,
+                          bool archived)
+{
+        jsonw_open(&c->out, '{');
+        jsonw_open_member(&c->out, "threads", '[');
+        for (const struct channel *at = g->channels; at; at = at->next) {
+                if (dc_is_thread(at) && at->archived == archived &&
+                    (!parent || at->parent == parent))
+                        dc_render_channel(&c->out, NULL, at);
+        }
+        jsonw_close(&c->out, ']');
+        jsonw_raw(&c->out, "members", "[]");
+        jsonw_bool(&c->out, "has_more", false);
+        jsonw_close(&c->out, '}');
+}
+
+int dc_op_active_threads(struct call *c)
+{
+        struct guild *g = dc_call_guild(c);
+
+        if (!g)
+                return -1;
+        write_threads(c, g, NULL, false);
+        return 0;
+}
+
+int dc_op_archived_threads(struct call *c)
+{
+        struct channel *channel = dc_call_channel(c, MAY_READ_HISTORY);
+
+        if (!channel)
+                return -1;
+        if (!channel->guild)
+                return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
+        write_threads(c, channel->guild, channel, true);
+        return 0;
+}

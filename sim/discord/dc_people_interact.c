@@ -1,0 +1,183 @@
+/*
+ * Using what bots offer: slash commands, buttons and menus, forms.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/discord/dc_interactions.h"
+#include "sim/discord/dc_people.h"
+
+/* ---- slash commands ---- */
+
+static json_t *find_named(const json_t *list, const char *name)
+{
+        json_t *at;
+        size_t i;
+
+        json_array_foreach(list, i, at) {
+                if (strcmp(json_str(at, "name", ""), name) == 0)
+                        return at;
+        }
+        return NULL;
+}
+
+/* In a guild its own commands come first. */
+static json_t *find_command(const struct bot *b, const struct channel *c, const char *name)
+{
+        char id[DC_ID_SIZE];
+        json_t *command = NULL;
+
+        if (c->guild)
+                command = find_named(json_object_get(b->guild_commands, dc_id(c->guild->id, id)),
+                                     name);
+        return command ? command : find_named(b->commands, name);
+}
+
+static int type_of_value(const json_t *value)
+{
+        if (json_is_integer(value))
+                return 4;
+        if (json_is_boolean(value))
+                return 5;
+        return json_is_real(value) ? 10 : 3;
+}
+
+/* {"question":"why"} becomes the list the API has. A member that is an object is a subcommand. */
+static json_t *options_of(const json_t *wish, const json_t *described)
+{
+        json_t *out = json_array(), *value;
+        const char *name;
+
+        json_object_foreach((json_t *)wish, name, value) {
+                const json_t *row = find_named(described, name);
+
+                if (json_is_object(value))
+                        json_array_append_new(
+                                out, json_pack("{s:s,s:I,s:o}", "name", name, "type",
+                                               (json_int_t)json_int(row, "type", 1), "options",
+                                               options_of(value, json_object_get(row, "options"))));
+                else
+                        json_array_append_new(
+                                out,
+                                json_pack("{s:s,s:I,s:O}", "name", name, "type",
+                                          (json_int_t)json_int(row, "type", type_of_value(value)),
+                                          "value", value));
+        }
+        return out;
+}
+
+/* told: filled by whoever made the interaction */
+static void write_made(struct buf *out, const struct interaction *i, const unsigned *told)
+{
+        dc_json_id(out, "interaction", i->id);
+        jsonw_str(out, "token", i->token);
+        dc_json_id(out, "channel", i->channel->id);
+        jsonw_int(out, "sessions", *told);
+}
+
+int dc_play_command(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        struct channel *c = dc_play_find_channel(w, wish, err);
+        struct bot *b = dc_play_find_bot(w, wish, err);
+        struct user *from = dc_play_find_user(w, wish);
+        const char *name = json_str(wish, "name", "");
+        bool completes = json_flag(wish, "autocomplete", false);
+        const json_t *command;
+        json_t *data;
+        unsigned told;
+
+        if (!c || !b)
+                return -1;
+        command = find_command(b, c, name);
+        if (!command)
+                return error_set(err, ERR_MISSING, "the bot has registered no command '%s'", name);
+        if (c->guild)
+                dc_member_make(c->guild, from);
+        data = json_pack("{s:O,s:s,s:I}", "id", json_object_get(command, "id"), "name", name,
+                         "type", (json_int_t)json_int(command, "type", 1));
+        json_object_set_new(
+                data, "options",
+                options_of(json_object_get(wish, "options"), json_object_get(command, "options")));
+        write_made(out,
+                   dc_interaction_make(b,
+                                       completes ? INTERACTION_AUTOCOMPLETE : INTERACTION_COMMAND,
+                                       c, from, data, NULL, &told),
+                   &told);
+        return 0;
+}
+
+/* ---- buttons and menus ---- */
+
+/* The component with this custom_id (or label), anywhere below; NULL: none. */
+static const json_t *find_component(const json_t *list, const char *custom_id)
+{
+        const json_t *at, *below;
+        size_t i;
+
+        json_array_foreach(list, i, at) {
+                const char *label = json_str(at, "label", "");
+
+                if (strcmp(json_str(at, "custom_id", ""), custom_id) == 0 ||
+                    (*label && strcmp(label, custom_id) == 0))
+                        return at;
+                if ((below = find_component(json_object_get(at, "components"), custom_id)))
+                        return below;
+        }
+        return NULL;
+}
+
+int dc_play_press(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        struct message *m = dc_play_find_message(w, wish, err);
+        const char *id = json_str(wish, "custom_id", "");
+        struct user *from = dc_play_find_user(w, wish);
+        struct bot *b = m ? dc_bot_by_name(w, m->author->username) : NULL;
+        const json_t *component = m ? find_component(m->components, id) : NULL;
+        json_t *data;
+        unsigned told;
+
+        if (!m)
+                return -1;
+        if (!b || !component || json_flag(component, "disabled", false))
+                return error_set(err, ERR_MISSING, "the message has nothing to press called '%s'",
+                                 id);
+        data = json_pack("{s:s,s:I}", "custom_id", json_str(component, "custom_id", ""),
+                         "component_type", (json_int_t)json_int(component, "type", 2));
+        if (json_is_array(json_object_get(wish, "values")))
+                json_object_set(data, "values", json_object_get(wish, "values"));
+        write_made(out,
+                   dc_interaction_make(b, INTERACTION_COMPONENT, m->channel, from, data, m, &told),
+                   &told);
+        return 0;
+}
+
+/* ---- forms ---- */
+
+/* {"custom_id":"form","values":{"name":"Ada"}} */
+int dc_play_modal(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+{
+        struct channel *c = dc_play_find_channel(w, wish, err);
+        struct bot *b = dc_play_find_bot(w, wish, err);
+        json_t *rows = json_array(), *value, *data;
+        const char *name;
+        unsigned told;
+
+        json_object_foreach(json_object_get(wish, "values"), name, value)
+                json_array_append_new(rows,
+                                      json_pack("{s:i,s:[{s:i,s:s,s:O}]}", "type", 1, "components",
+                                                "type", 4, "custom_id", name, "value", value));
+        if (!c || !b) {
+                json_decref(rows);
+                return -1;
+        }
+        data = json_pack("{s:s,s:o}", "custom_id", json_str(wish, "custom_id", ""), "components",
+                         rows);
+        write_made(out,
+                   dc_interaction_make(b, INTERACTION_MODAL, c, dc_play_find_user(w, wish), data,
+                                       NULL, &told),
+                   &told);
+        return 0;
+}

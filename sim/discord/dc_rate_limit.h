@@ -1,0 +1,31 @@
+/*
+ * rates: buckets of requests, as Discord limits them.
+ *
+ * A bucket is a route and its top-level id; it allows so many requests in a window that begins with
+ * the first. Beside them all stands one bucket per bot for everything.
+ */
+#ifndef SIM_DISCORD_DC_RATE_LIMIT_H
+#define SIM_DISCORD_DC_RATE_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/discord/dc_spec.h"
+
+struct rates;
+
+struct rate {
+        int limit, remaining;
+        double reset_after; /* seconds */
+        char bucket[33];    /* the name told in X-RateLimit-Bucket */
+        bool passed;        /* this one is too many */
+        bool global;
+};
+
+struct rates *dc_rates_new(void);
+void dc_rates_free(struct rates *r);
+/* Counts a request. `who` is the bot's token, `major` the channel, guild or webhook (or ""). */
+struct rate dc_rates_count(struct rates *r, const struct form_op *op, const char *who,
+                           const char *major);
+
+#endif

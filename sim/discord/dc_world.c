@@ -1,0 +1,297 @@
+#include "sim/discord/dc_world_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "sim/discord/dc_files.h"
+#include "sim/discord/dc_gateway.h"
+#include "sim/discord/dc_interactions.h"
+#include "sim/discord/dc_nonces.h"
+#include "sim/discord/dc_rate_limit.h"
+#include "sim/discord/dc_signer.h"
+
+#define EPOCH_MS      1420070400000ll
+#define JOURNAL_KEEP  20000
+#define JOURNAL_BYTES ((size_t)64 << 20)
+
+/* ---- ids ---- */
+
+uint64_t dc_snowflake(struct world *w)
+{
+        uint64_t id = (uint64_t)(clock_wall_ms() - EPOCH_MS) << 22;
+
+        w->last_id = id > w->last_id ? id : w->last_id + 1;
+        return w->last_id;
+}
+
+int64_t dc_snowflake_ms(uint64_t id)
+{
+        return (int64_t)(id >> 22) + EPOCH_MS;
+}
+
+char *dc_id(uint64_t id, char out[DC_ID_SIZE])
+{
+        snprintf(out, DC_ID_SIZE, "%llu", (unsigned long long)id);
+        return out;
+}
+
+uint64_t dc_parse_id(const char *text)
+{
+        size_t n = text ? strlen(text) : 0;
+
+        if (n == 0 || n > 20 || strspn(text, "0123456789") != n)
+                return 0;
+        return strtoull(text, NULL, 10);
+}
+
+void *dc_find(const struct map *m, uint64_t id)
+{
+        char key[DC_ID_SIZE];
+
+        return map_get(m, dc_id(id, key));
+}
+
+void dc_put(struct map *m, uint64_t id, void *value)
+{
+        char key[DC_ID_SIZE];
+
+        map_put(m, dc_id(id, key), value);
+}
+
+/* ---- users ---- */
+
+struct user *dc_user(const struct world *w, uint64_t id)
+{
+        return dc_find(&w->users, id);
+}
+
+static void rename_text(char **slot, const char *text)
+{
+        if (!text)
+                return;
+        free(*slot);
+        *slot = mem_strdup(text);
+}
+
+struct user *dc_user_make(struct world *w, uint64_t id, const char *username,
+                          const char *global_name)
+{
+        struct user *u;
+
+        if (id == 0)
+                id = dc_snowflake(w);
+        u = dc_user(w, id);
+        if (!u) {
+                u = mem_zalloc(sizeof(*u));
+                u->id = id;
+                u->username = mem_printf("user%llu", (unsigned long long)id);
+                dc_put(&w->users, id, u);
+        }
+        rename_text(&u->username, username);
+        rename_text(&u->global_name, global_name);
+        return u;
+}
+
+struct user *dc_user_by_name(const struct world *w, const char *text)
+{
+        struct user *u = dc_user(w, dc_parse_id(text));
+        const char *key;
+        void *value;
+
+        if (u || !text)
+                return u;
+        for (size_t i = 0; map_each(&w->users, &i, &key, &value);) {
+                u = value;
+                if (strcasecmp(u->username, text) == 0)
+                        return u;
+        }
+        return NULL;
+}
+
+static void user_free(struct user *u)
+{
+        free(u->username);
+        free(u->global_name);
+        free(u);
+}
+
+/* ---- bots ---- */
+
+struct bot *dc_bot_by_token(const struct world *w, const char *token)
+{
+        return token ? map_get(&w->bots_by_token, token) : NULL;
+}
+
+struct bot *dc_bot_by_name(const struct world *w, const char *text)
+{
+        struct bot *b = dc_bot_by_token(w, text);
+        uint64_t id = dc_parse_id(text);
+
+        if (b || !text)
+                return b ? b : w->bots;
+        for (b = w->bots; b; b = b->next) {
+                if (b->user->id == id || strcasecmp(b->user->username, text) == 0)
+                        return b;
+        }
+        return NULL;
+}
+
+static int base64_digit(char c)
+{
+        static const char digits[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        const char *at = c ? strchr(digits, c) : NULL;
+
+        return at ? (int)(at - digits) : -1;
+}
+
+/* A token begins with the bot's number in base64; 0 when this one does not. */
+static uint64_t id_of_token(const char *token)
+{
+        char text[32];
+        size_t n = 0;
+        unsigned bits = 0, have = 0;
+
+        for (; *token && *token != '.' && n + 1 < sizeof(text); token++) {
+                int digit = base64_digit(*token);
+
+                if (digit < 0)
+                        return 0;
+                bits = bits << 6 | (unsigned)digit;
+                have += 6;
+                if (have >= 8) {
+                        have -= 8;
+                        text[n++] = (char)(bits >> have & 0xff);
+                }
+        }
+        text[n] = '\0';
+        return dc_parse_id(text);
+}
+
+struct bot *dc_bot(struct world *w, const char *token)
+{
+        struct bot *b = dc_bot_by_token(w, token), **end = &w->bots;
+        uint64_t id = id_of_token(token);
+
+        if (b)
+                return b;
+        b = mem_zalloc(sizeof(*b));
+        b->world = w;
+        b->token = mem_strdup(token);
+        b->user =
+                dc_user_make(w, id && !dc_user(w, id) ? id : 0, w->bots ? NULL : "dragoman", NULL);
+        b->user->is_bot = true;
+        b->application_id = b->user->id;
+        b->intents = ~0ull;
+        b->commands = json_array();
+        b->guild_commands = json_object();
+        b->starts_left = w->settings.start_limit;
+        map_init(&b->dms);
+        map_init(&b->nonces);
+        while (*end)
+                end = &(*end)->next;
+        *end = b;
+        map_put(&w->bots_by_token, token, b);
+        for (struct guild *g = w->first_guild; g; g = g->next)
+                dc_member_make(g, b->user);
+        return b;
+}
+
+static void bot_free(struct bot *b)
+{
+        dc_nonces_release(b);
+        map_release(&b->dms);
+        json_decref(b->commands);
+        json_decref(b->guild_commands);
+        free(b->interactions_url);
+        free(b->token);
+        free(b);
+}
+
+/* ---- the whole ---- */
+
+struct world *dc_world_new(struct loop *l)
+{
+        struct world *w = mem_zalloc(sizeof(*w));
+
+        w->loop = l;
+        w->settings = (struct world_settings){
+                .strict = true,
+                .limits = true,
+                .record_calls = true,
+                .keep_messages = 500,
+                .heartbeat_ms = 41250,
+                .resume_ms = 300000,
+                .replay = 10000,
+                .shards = 1,
+                .min_shards = 1,
+                .max_concurrency = 1,
+                .start_limit = 1000,
+                .start_reset_ms = 86400000,
+                .acks = true,
+                .nonce_ms = 300000,
+                .ack_ms = 3000,
+        };
+        map_init(&w->bots_by_token);
+        map_init(&w->users);
+        map_init(&w->guilds);
+        map_init(&w->channels);
+        map_init(&w->files);
+        map_init(&w->interactions);
+        w->guilds_end = &w->first_guild;
+        faults_init(&w->faults, id_random_below(UINT64_MAX));
+        w->sent = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
+        w->calls = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
+        w->invalid = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
+        w->links = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
+        w->rates = dc_rates_new();
+        w->signer = dc_signer_new();
+        w->gateway = dc_gateway_new(w);
+        return w;
+}
+
+void dc_world_free(struct world *w)
+{
+        const char *key;
+        void *value;
+
+        if (!w)
+                return;
+        dc_gateway_free(w->gateway);
+        journal_free(w->sent);
+        journal_free(w->calls);
+        journal_free(w->invalid);
+        journal_free(w->links);
+        dc_interactions_release(w);
+        dc_files_release(w);
+        for (size_t i = 0; map_each(&w->channels, &i, &key, &value);)
+                dc_channel_free(value);
+        map_release(&w->channels);
+        while (w->first_guild) {
+                struct guild *g = w->first_guild;
+
+                w->first_guild = g->next;
+                dc_guild_free(g);
+        }
+        map_release(&w->guilds);
+        while (w->bots) {
+                struct bot *b = w->bots;
+
+                w->bots = b->next;
+                bot_free(b);
+        }
+        map_release(&w->bots_by_token);
+        for (size_t i = 0; map_each(&w->users, &i, &key, &value);)
+                user_free(value);
+        map_release(&w->users);
+        faults_release(&w->faults);
+        dc_rates_free(w->rates);
+        dc_signer_free(w->signer);
+        free(w);
+}

@@ -1,0 +1,575 @@
+#include "sim/telegram/tg_call.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "net/http_route.h"
+#include "sim/telegram/tg_updates.h"
+
+#define OK_HEAD         "{\"ok\":true,\"result\":"
+#define MAX_ARGS_LOGGED 16384
+
+static void run(struct call *c);
+
+/* ---- life ---- */
+
+static struct call *call_new(struct bot *b, const struct spec_method *m, struct http_exchange *x)
+{
+        struct call *c = mem_zalloc(sizeof(*c));
+        struct world *w = b->world;
+
+        c->world = w;
+        c->bot = b;
+        c->method = m;
+        c->x = x;
+        c->status = 200;
+        c->valid = true;
+        c->started_ns = clock_mono_ns();
+        buf_init(&c->out, 0);
+        c->next = w->live;
+        c->link = &w->live;
+        if (w->live)
+                w->live->link = &c->next;
+        w->live = c;
+        return c;
+}
+
+static void call_free(struct call *c)
+{
+        *c->link = c->next;
+        if (c->next)
+                c->next->link = c->link;
+        while (c->fetched) {
+                struct fetched *f = c->fetched;
+
+                c->fetched = f->next;
+                free(f->url);
+                free(f);
+        }
+        http_call_abort(c->fetching);
+        timer_free(c->delay);
+        json_decref(c->args);
+        multipart_release(&c->uploads);
+        buf_release(&c->out);
+        free(c->wants_url);
+        free(c);
+}
+
+int call_fail(struct call *c, int status, const char *fmt, ...)
+{
+        va_list ap;
+
+        va_start(ap, fmt);
+        vsnprintf(c->description, sizeof(c->description), fmt, ap);
+        va_end(ap);
+        c->status = status;
+        return -1;
+}
+
+int call_true(struct call *c)
+{
+        jsonw_bool(&c->out, NULL, true);
+        return 0;
+}
+
+/* ---- the answer ---- */
+
+static void write_error(struct buf *b, int status, const char *description, int64_t retry_after,
+                        int64_t migrate_to)
+{
+        buf_clear(b);
+        jsonw_open(b, '{');
+        jsonw_bool(b, "ok", false);
+        jsonw_int(b, "error_code", status);
+        jsonw_str(b, "description", description);
+        if (retry_after || migrate_to) {
+                jsonw_open_member(b, "parameters", '{');
+                if (retry_after)
+                        jsonw_int(b, "retry_after", retry_after);
+                if (migrate_to)
+                        jsonw_int(b, "migrate_to_chat_id", migrate_to);
+                jsonw_close(b, '}');
+        }
+        jsonw_close(b, '}');
+}
+
+static void record_into(struct journal *j, const struct call *c, const char *args)
+{
+        struct buf *b = journal_open(j, c->method->name, 0);
+
+        jsonw_str(b, "method", c->method->name);
+        jsonw_int(b, "bot", c->bot->user.id);
+        jsonw_bool(b, "valid", c->valid);
+        if (!c->valid)
+                jsonw_str(b, "problem", c->problem);
+        jsonw_int(b, "status", c->status);
+        if (c->status != 200)
+                jsonw_str(b, "description", c->description);
+        jsonw_int(b, "micros", (int64_t)(clock_mono_ns() - c->started_ns) / 1000);
+        if (strlen(args) <= MAX_ARGS_LOGGED)
+                jsonw_raw(b, "parameters", args);
+        journal_close(j);
+}
+
+static void record(const struct call *c)
+{
+        struct world *w = c->world;
+        char *args;
+
+        w->call_count++;
+        w->invalid_count += !c->valid;
+        if (c->valid && !w->settings.record_calls)
+                return;
+        args = json_text(c->args);
+        if (w->settings.record_calls)
+                record_into(w->calls, c, args);
+        if (!c->valid)
+                record_into(w->invalid, c, args);
+        free(args);
+}
+
+static void deliver(struct call *c)
+{
+        struct http_exchange *x = c->x;
+
+        c->x = NULL;
+        if (x && c->cut)
+                http_cut(x);
+        else if (x) {
+                size_t n = c->out.len;
+
+                if (c->retry_after) {
+                        char text[24];
+
+                        snprintf(text, sizeof(text), "%lld", (long long)c->retry_after);
+                        http_add_header(x, "Retry-After", text);
+                }
+                http_answer_take(x, c->late_status ? c->late_status : c->status, "application/json",
+                                 buf_take(&c->out), n);
+        }
+        call_free(c);
+}
+
+static void on_delay(void *arg)
+{
+        deliver(arg);
+}
+
+void call_finish(struct call *c)
+{
+        if (c->status == 200) {
+                if (c->note)
+                        jsonw_str(&c->out, "description", c->note);
+                jsonw_close(&c->out, '}');
+        } else {
+                write_error(&c->out, c->status, c->description, c->retry_after, c->migrate_to);
+        }
+        record(c);
+        if (c->late_status)
+                write_error(&c->out, c->late_status, "Internal Server Error: asked for by a fault",
+                            0, 0);
+        if (c->slow_ms > 0) {
+                c->delay = timer_new(c->world->loop, on_delay, c);
+                timer_start(c->delay, c->slow_ms);
+                return;
+        }
+        deliver(c);
+}
+
+void call_end_all(struct world *w)
+{
+        for (struct bot *b = w->bots; b; b = b->next)
+                updates_interrupt(b->updates, "the server is going down");
+        while (w->live) {
+                w->live->cut = true;
+                deliver(w->live);
+        }
+}
+
+/* ---- parameters ---- */
+
+static void add_text(void *arg, const char *name, const char *value)
+{
+        json_object_set_new(arg, name, json_string(value));
+}
+
+static int read_form(json_t *args, const char *body, size_t n)
+{
+        char *text = mem_strndup(body, n);
+        struct http_pair *pairs;
+        size_t count;
+        int rc = http_route_parse_query(text, &pairs, &count);
+
+        for (size_t i = 0; i < count; i++)
+                add_text(args, pairs[i].name, pairs[i].value);
+        free(pairs);
+        free(text);
+        return rc;
+}
+
+static void read_parts(struct call *c)
+{
+        for (size_t i = 0; i < c->uploads.count; i++) {
+                const struct multipart_part *p = &c->uploads.parts[i];
+                char *reference;
+
+                if (!p->file_name) {
+                        json_object_set_new(c->args, p->name, json_stringn(p->data, p->n));
+                        continue;
+                }
+                /* a parameter of that name gets the file; others refer to it with attach:// */
+                reference = mem_printf("attach://%s", p->name);
+                if (spec_has_parameter(c->method, p->name))
+                        json_object_set_new(c->args, p->name, json_string(reference));
+                free(reference);
+        }
+}
+
+static bool type_is(const char *content_type, const char *name)
+{
+        return content_type && strncasecmp(content_type, name, strlen(name)) == 0;
+}
+
+/* The body in whichever form it comes. -1 after call_fail. */
+static int read_body(struct call *c)
+{
+        const char *type = http_header(c->x, "Content-Type");
+        size_t n;
+        const char *body = http_body(c->x, &n);
+        struct error err = { 0 };
+
+        if (n == 0)
+                return 0;
+        if (type_is(type, "application/json")) {
+                json_t *value = json_read(body, n, &err);
+
+                if (!json_is_object(value)) {
+                        json_decref(value);
+                        return call_fail(c, 400, "Bad Request: can't parse JSON: %s", err.text);
+                }
+                json_object_update(c->args, value);
+                json_decref(value);
+                return 0;
+        }
+        if (multipart_is(type)) {
+                if (multipart_init(&c->uploads, type, body, n, &err) != 0)
+                        return call_fail(c, 400, "Bad Request: can't parse multipart body: %s",
+                                         err.text);
+                read_parts(c);
+                return 0;
+        }
+        if (type_is(type, "application/x-www-form-urlencoded")) {
+                if (read_form(c->args, body, n) != 0)
+                        return call_fail(c, 400, "Bad Request: can't parse the form");
+                return 0;
+        }
+        return 0; /* as the real server: what it cannot read it does not see */
+}
+
+static int check(struct call *c)
+{
+        if (spec_check(c->method, c->args, c->problem) == 0)
+                return 0;
+        c->valid = false;
+        if (!c->world->settings.strict)
+                return 0;
+        return call_fail(c, 400, "Bad Request: %s", c->problem);
+}
+
+const struct multipart_part *call_upload(const struct call *c, const char *parameter)
+{
+        const char *value = json_str(c->args, parameter, NULL);
+
+        return value && strncmp(value, "attach://", 9) == 0 ? multipart_find(&c->uploads, value + 9)
+                                                            : NULL;
+}
+
+/* ---- faults ---- */
+
+/* Those that strike before anything happens. True: the call is over. */
+static bool strike_before(struct call *c)
+{
+        struct faults *f = &c->world->faults;
+        const char *name = c->method->name;
+        const struct fault *fault;
+
+        if (faults_strike(f, FAULT_CUT_BEFORE, name)) {
+                c->cut = true;
+                call_fail(c, 599, "cut before the effect");
+                return true;
+        }
+        if ((fault = faults_strike(f, FAULT_ERROR, name))) {
+                call_fail(c, fault->status, "Internal Server Error: asked for by a fault");
+                return true;
+        }
+        if ((fault = faults_strike(f, FAULT_FLOOD, name))) {
+                c->retry_after = (int64_t)fault->retry_after;
+                call_fail(c, 429, "Too Many Requests: retry after %lld", (long long)c->retry_after);
+                return true;
+        }
+        if ((fault = faults_strike(f, FAULT_SLOW, name)))
+                c->slow_ms = fault->ms;
+        if ((fault = faults_strike(f, FAULT_ERROR_AFTER, name)))
+                c->late_status = fault->status;
+        c->cut = faults_strike(f, FAULT_CUT_AFTER, name) != NULL;
+        return false;
+}
+
+/* ---- running ---- */
+
+static void on_fetched(void *arg, const struct http_result *r)
+{
+        struct call *c = arg;
+        struct fetched *f;
+
+        c->fetching = NULL;
+        if (r->status != 200) {
+                call_fail(c, 400, "Bad Request: failed to get HTTP URL content");
+                call_finish(c);
+                return;
+        }
+        f = mem_zalloc(sizeof(*f));
+        f->url = c->wants_url;
+        c->wants_url = NULL;
+        f->file = files_add(c->world->files, "documents", strrchr(f->url, '/') + 1, NULL, r->body,
+                            r->body_n);
+        f->next = c->fetched;
+        c->fetched = f;
+        run(c);
+}
+
+static void fetch(struct call *c)
+{
+        static const struct http_handlers handlers = { .on_done = on_fetched };
+        struct http_request request = { .url = c->wants_url,
+                                        .total_ms = 20000,
+                                        .max_body = FILES_MAX_DOWNLOAD,
+                                        .repeatable = true,
+                                        .follow = true };
+
+        c->fetching = http_call_start(c->world->client, &request, &handlers, c);
+}
+
+static int answer_minimal(struct call *c)
+{
+        switch (c->method->returns) {
+        case SPEC_RETURNS_TRUE:
+                return call_true(c);
+        case SPEC_RETURNS_LIST:
+                buf_addstr(&c->out, "[]");
+                return 0;
+        case SPEC_RETURNS_INTEGER:
+                jsonw_int(&c->out, NULL, 0);
+                return 0;
+        default:
+                return call_fail(c, 400, "Bad Request: method is not simulated");
+        }
+}
+
+static void run(struct call *c)
+{
+        method_fn *fn = method_of(c->method);
+        int rc;
+
+        buf_clear(&c->out);
+        buf_addstr(&c->out, OK_HEAD);
+        rc = fn ? fn(c) : answer_minimal(c);
+        if (rc == CALL_FETCH)
+                fetch(c);
+        else if (rc != CALL_LATER)
+                call_finish(c);
+}
+
+static void refuse(struct http_exchange *x, int status, const char *description)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        write_error(&b, status, description, 0, 0);
+        http_answer(x, status, "application/json", b.data, b.len);
+        buf_release(&b);
+}
+
+static struct bot *bot_of_path(struct world *w, const char *segment)
+{
+        return segment && strncmp(segment, "bot", 3) == 0 ? bot_by_token(w, segment + 3) : NULL;
+}
+
+void call_serve(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        const char *segment = http_param(x, "bot");
+        struct bot *b = bot_of_path(w, segment);
+        const struct spec_method *m = spec_method(http_param(x, "method"));
+        struct call *c;
+
+        if (strncmp(segment, "bot", 3) != 0 || (b && !m)) {
+                refuse(x, 404, b ? "Not Found: method not found" : "Not Found");
+                return;
+        }
+        if (!b || b->logged_out) {
+                refuse(x, 401, b ? "Unauthorized: logged out" : "Unauthorized");
+                return;
+        }
+        c = call_new(b, m, x);
+        c->args = json_object();
+        http_query_each(x, add_text, c->args);
+        if (read_body(c) != 0 || strike_before(c) || check(c) != 0)
+                call_finish(c);
+        else
+                run(c);
+}
+
+void call_from_webhook(struct bot *b, const json_t *reply)
+{
+        const struct spec_method *m = spec_method(json_str(reply, "method", ""));
+        struct call *c;
+
+        if (!m)
+                return;
+        c = call_new(b, m, NULL);
+        c->args = json_copy((json_t *)reply);
+        json_object_del(c->args, "method");
+        if (check(c) != 0)
+                call_finish(c);
+        else
+                run(c);
+}
+
+void call_serve_file(struct http_exchange *x)
+{
+        struct world *w = http_server_arg(x);
+        char *path = mem_printf("%s/%s", http_param(x, "folder"), http_param(x, "name"));
+        struct file *f = files_by_path(w->files, path);
+        const struct fault *fault = faults_strike(&w->faults, FAULT_ERROR, "file");
+        struct buf b;
+
+        free(path);
+        buf_init(&b, 0);
+        if (!bot_of_path(w, http_param(x, "bot")))
+                refuse(x, 401, "Unauthorized");
+        else if (fault)
+                refuse(x, fault->status, "Internal Server Error: asked for by a fault");
+        else if (!f || files_read(w->files, f, &b) != 0)
+                refuse(x, 404, "Not Found");
+        else {
+                size_t n = b.len;
+
+                http_answer_take(x, 200, "application/octet-stream", buf_take(&b), n);
+        }
+        buf_release(&b);
+}
+
+/* ---- chats ---- */
+
+struct chat *call_find_chat(struct call *c, const char *parameter)
+{
+        const json_t *value = json_object_get(c->args, parameter);
+        const char *name = json_string_value(value);
+        struct chat *chat = NULL;
+        struct user *u;
+
+        if (name && *name == '@') {
+                struct buf lower;
+
+                buf_init(&lower, 0);
+                for (name++; *name; name++)
+                        buf_addch(&lower,
+                                  *name >= 'A' && *name <= 'Z' ? (char)(*name + 32) : *name);
+                chat = map_get(&c->world->names, lower.data);
+                buf_release(&lower);
+        } else if (json_integer_value(value) > 0) {
+                u = user_get(c->world, json_integer_value(value));
+                chat = u ? chat_private(c->bot, u, false) : NULL;
+        } else if (json_is_integer(value)) {
+                chat = chat_group(c->world, json_integer_value(value));
+        }
+        if (!chat)
+                call_fail(c, 400, "Bad Request: chat not found");
+        return chat;
+}
+
+struct chat *call_chat(struct call *c)
+{
+        struct chat *chat = call_find_chat(c, "chat_id");
+        const struct member *me;
+
+        if (!chat)
+                return NULL;
+        if (chat->migrated_to) {
+                c->migrate_to = chat->migrated_to;
+                call_fail(c, 400, "Bad Request: group chat was upgraded to a supergroup chat");
+                return NULL;
+        }
+        if (chat->blocked) {
+                call_fail(c, 403, "Forbidden: bot was blocked by the user");
+                return NULL;
+        }
+        if (chat->type == CHAT_PRIVATE)
+                return chat;
+        me = chat_member(chat, c->bot->user.id);
+        if (me && me->standing >= STANDING_MEMBER)
+                return chat;
+        call_fail(c, 403,
+                  me && me->standing == STANDING_KICKED
+                          ? "Forbidden: bot was kicked from the %s chat"
+                          : "Forbidden: bot is not a member of the %s chat",
+                  chat_type_name(chat->type));
+        return NULL;
+}
+
+/* ---- rates ---- */
+
+/* Seconds until n tokens are there; 0 when they are. */
+static double bucket_wait(struct bucket *k, double rate, double burst, double n, int64_t now_ms)
+{
+        if (rate <= 0)
+                return 0;
+        if (k->at_ms == 0)
+                k->tokens = burst;
+        else
+                k->tokens += (double)(now_ms - k->at_ms) / 1000 * rate;
+        if (k->tokens > burst)
+                k->tokens = burst;
+        k->at_ms = now_ms;
+        /* an album larger than the burst may pass when the bucket is full */
+        return k->tokens >= n || k->tokens >= burst ? 0
+                                                    : ((n < burst ? n : burst) - k->tokens) / rate;
+}
+
+int call_pace(struct call *c, struct chat *chat, unsigned n)
+{
+        const struct world_settings *s = &c->world->settings;
+        bool group = chat->type != CHAT_PRIVATE;
+        int64_t now = clock_mono_ms();
+        double wait, longest;
+
+        if (!s->limits)
+                return 0;
+        longest = bucket_wait(&c->bot->pace, s->per_second, s->per_second, n, now);
+        wait = bucket_wait(&chat->pace, s->per_chat_second, s->chat_burst, n, now);
+        longest = wait > longest ? wait : longest;
+        if (group) {
+                wait = bucket_wait(&chat->minute, s->per_group_minute / 60, s->per_group_minute, n,
+                                   now);
+                longest = wait > longest ? wait : longest;
+        }
+        if (longest > 0) {
+                c->retry_after = (int64_t)longest + 1;
+                c->world->flood_count++;
+                return call_fail(c, 429, "Too Many Requests: retry after %lld",
+                                 (long long)c->retry_after);
+        }
+        c->bot->pace.tokens -= n;
+        chat->pace.tokens -= n;
+        if (group)
+                chat->minute.tokens -= n;
+        return 0;
+}

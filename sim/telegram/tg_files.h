@@ -1,0 +1,46 @@
+/*
+ * files: what was uploaded, by bots or users.
+ *
+ * Contents are kept in memory, or in the data directory, up to a cap: the oldest contents go first,
+ * and getFile then says so.
+ */
+#ifndef SIM_TELEGRAM_TG_FILES_H
+#define SIM_TELEGRAM_TG_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+#define FILES_MAX_UPLOAD   ((size_t)50 << 20)
+#define FILES_MAX_PHOTO    ((size_t)10 << 20)
+#define FILES_MAX_DOWNLOAD ((size_t)20 << 20)
+
+struct world;
+struct files;
+
+struct file {
+        char id[48], unique_id[24];
+        char path[80]; /* as getFile tells it: "photos/file_1.jpg" */
+        char *name, *mime;
+        size_t size;
+        int width, height; /* of images; 0: not known */
+        char *data;        /* NULL: in the data directory, or forgotten */
+        bool forgotten;
+        struct file *next;
+};
+
+struct files *files_new(struct world *w);
+void files_free(struct files *f);
+/* Copies data. folder is the kind of media: "photos"; name and mime may be NULL. */
+struct file *files_add(struct files *f, const char *folder, const char *name, const char *mime,
+                       const void *data, size_t n);
+struct file *files_by_id(const struct files *f, const char *id);
+struct file *files_by_path(const struct files *f, const char *path);
+/* Adds the contents to b. -1 when they are gone. */
+int files_read(const struct files *f, const struct file *file, struct buf *b);
+/* Is it an image of a known kind? Sets its size where that is easy to find. */
+bool files_image(const void *data, size_t n, int *width, int *height, const char **mime);
+
+#endif

@@ -1,0 +1,198 @@
+/*
+ * The methods about chats, their members and topics.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "sim/telegram/tg_compose.h"
+#include "sim/telegram/tg_methods.h"
+
+int method_get_chat(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+
+        if (!chat)
+                return -1;
+        render_chat(&c->out, NULL, chat);
+        buf_truncate(&c->out, c->out.len - 1); /* the same, and more */
+        jsonw_int(&c->out, "accent_color_id", 0);
+        jsonw_int(&c->out, "max_reaction_count", 11);
+        jsonw_raw(
+                &c->out, "accepted_gift_types",
+                "{\"unlimited_gifts\":false,\"limited_gifts\":false,\"unique_gifts\":false,\"premium_subscription\":false,\"gifts_from_channels\":false}");
+        if (chat->type == CHAT_GROUP || chat->type == CHAT_SUPERGROUP)
+                jsonw_raw(&c->out, "permissions", "{\"can_send_messages\":true}");
+        jsonw_close(&c->out, '}');
+        return 0;
+}
+
+int method_get_member(struct call *c)
+{
+        int64_t id = json_int(c->args, "user_id", 0);
+        struct chat *chat = call_chat(c);
+        struct user *u = user_get(c->world, id);
+        struct member *m, stranger = { .user = u, .standing = STANDING_LEFT };
+
+        if (!chat)
+                return -1;
+        if (!u)
+                return call_fail(c, 400, "Bad Request: PARTICIPANT_ID_INVALID");
+        m = chat_member(chat, id);
+        if (!m && chat->type == CHAT_PRIVATE && (id == chat->id || u == &c->bot->user))
+                stranger.standing = STANDING_MEMBER;
+        render_member(&c->out, NULL, m ? m : &stranger);
+        return 0;
+}
+
+static struct chat *call_group(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+
+        if (chat && chat->type == CHAT_PRIVATE) {
+                call_fail(c, 400, "Bad Request: there are no administrators in the private chat");
+                return NULL;
+        }
+        return chat;
+}
+
+int method_get_admins(struct call *c)
+{
+        struct chat *chat = call_group(c);
+
+        if (!chat)
+                return -1;
+        jsonw_open(&c->out, '[');
+        for (struct member *m = chat->members; m; m = m->next) {
+                if (m->standing >= STANDING_ADMIN)
+                        render_member(&c->out, NULL, m);
+        }
+        jsonw_close(&c->out, ']');
+        return 0;
+}
+
+int method_count_members(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+        int64_t n = 0;
+
+        if (!chat)
+                return -1;
+        for (struct member *m = chat->members; m; m = m->next)
+                n += m->standing >= STANDING_MEMBER;
+        jsonw_int(&c->out, NULL, chat->type == CHAT_PRIVATE ? 2 : n);
+        return 0;
+}
+
+int method_leave(struct call *c)
+{
+        struct chat *chat = call_group(c);
+
+        if (!chat)
+                return -1;
+        chat_set_member(chat, &c->bot->user, c->bot, STANDING_LEFT);
+        compose_tell(c, "leave", chat);
+        journal_close(c->world->sent);
+        return call_true(c);
+}
+
+/* ---- topics ---- */
+
+static struct chat *call_forum(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+        const struct member *me;
+
+        if (!chat)
+                return NULL;
+        me = chat_member(chat, c->bot->user.id);
+        if (!chat->forum)
+                call_fail(c, 400, "Bad Request: the chat is not a forum");
+        else if (me && me->standing < STANDING_ADMIN)
+                call_fail(c, 400, "Bad Request: not enough rights to create a topic");
+        else
+                return chat;
+        return NULL;
+}
+
+static void write_topic(struct buf *b, const char *key, const struct topic *t)
+{
+        jsonw_open_member(b, key, '{');
+        jsonw_int(b, "message_thread_id", t->id);
+        jsonw_str(b, "name", t->name);
+        jsonw_int(b, "icon_color", t->color);
+        jsonw_close(b, '}');
+}
+
+int method_create_topic(struct call *c)
+{
+        const char *name = json_str(c->args, "name", "");
+        size_t length = utf8_length(name, strlen(name), UTF8_UTF16);
+        struct chat *chat = call_forum(c);
+        struct message *m;
+        struct topic *t;
+
+        if (!chat)
+                return -1;
+        if (length < 1 || length > 128)
+                return call_fail(c, 400, "Bad Request: TOPIC_TITLE_EMPTY");
+        if (call_pace(c, chat, 1) != 0)
+                return -1;
+        /* a topic has the number of the message that tells of its creation */
+        m = message_new(chat, &c->bot->user);
+        m->extra = mem_strdup("\"forum_topic_created\":{}");
+        chat_post(chat, m, c->world->settings.keep_messages);
+        m->thread_id = m->id;
+        t = chat_add_topic(chat, m->id, name);
+        t->color = json_int(c->args, "icon_color", t->color);
+        write_topic(&c->out, NULL, t);
+        write_topic(compose_tell(c, "topic", chat), "topic", t);
+        journal_close(c->world->sent);
+        return 0;
+}
+
+static void remove_topic(struct chat *chat, struct topic *gone)
+{
+        struct topic **at = &chat->topics;
+
+        while (*at != gone)
+                at = &(*at)->next;
+        *at = gone->next;
+        free(gone->name);
+        free(gone);
+}
+
+/* edit, close, reopen and delete */
+int method_change_topic(struct call *c)
+{
+        struct chat *chat = call_forum(c);
+        int64_t id = json_int(c->args, "message_thread_id", 0);
+        struct topic *t = chat ? chat_topic(chat, id) : NULL;
+        const char *method = c->method->name, *name = json_str(c->args, "name", NULL);
+        struct buf *b;
+
+        if (!chat)
+                return -1;
+        if (!t)
+                return call_fail(c, 400, "Bad Request: message thread not found");
+        if (strcmp(method, "deleteForumTopic") == 0)
+                remove_topic(chat, t);
+        else if (strcmp(method, "editForumTopic") != 0) {
+                bool closed = strcmp(method, "closeForumTopic") == 0;
+
+                if (t->closed == closed)
+                        return call_fail(c, 400, "Bad Request: TOPIC_NOT_MODIFIED");
+                t->closed = closed;
+        } else if (name && *name) {
+                free(t->name);
+                t->name = mem_strdup(name);
+        }
+        b = compose_tell(c, "topic_change", chat);
+        jsonw_str(b, "method", method);
+        jsonw_int(b, "message_thread_id", id);
+        journal_close(c->world->sent);
+        return call_true(c);
+}

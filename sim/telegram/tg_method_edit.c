@@ -1,0 +1,268 @@
+/*
+ * The methods that change, mark or remove messages, and those that only show something.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "sim/telegram/tg_compose.h"
+#include "sim/telegram/tg_methods.h"
+
+#define NOT_MODIFIED                                                                                        \
+        "Bad Request: message is not modified: specified new message content and reply markup are exactly " \
+        "the same as a current content and reply markup of the message"
+
+/* ---- edits ---- */
+
+static struct message *find_own(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+        struct message *m = chat ? chat_message(chat, json_int(c->args, "message_id", 0)) : NULL;
+
+        if (!chat)
+                return NULL;
+        if (!m)
+                call_fail(c, 400, "Bad Request: message to edit not found");
+        else if (m->from && m->from != &c->bot->user) {
+                call_fail(c, 400, "Bad Request: message can't be edited");
+                m = NULL;
+        }
+        return m;
+}
+
+static bool same(const char *a, const char *b)
+{
+        return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* Moves the new content of `draft` into m; draft is gone afterwards. */
+static int apply(struct call *c, struct message *m, struct message *draft, int rc)
+{
+        struct buf text, *b;
+
+        if (rc == 0)
+                rc = compose_markup(c, &draft->markup);
+        if (rc == 0 && same(m->text, draft->text) && same(m->entities, draft->entities) &&
+            same(m->markup, draft->markup) && same(m->media, draft->media))
+                rc = call_fail(c, 400, NOT_MODIFIED);
+        if (rc == 0)
+                rc = call_pace(c, m->chat, 1);
+        if (rc != 0) {
+                message_free(draft);
+                return rc;
+        }
+        draft->id = m->id;
+        draft->date = m->date;
+        draft->thread_id = m->thread_id;
+        draft->reply_to = m->reply_to;
+        draft->edit_date = clock_wall_ms() / 1000;
+        draft->extra = m->extra;
+        draft->reactions = m->reactions;
+        m->extra = NULL;
+        m->reactions = NULL;
+        chat_replace(m->chat, draft);
+        c->world->edit_count++;
+        buf_init(&text, 0);
+        render_message(&text, NULL, draft);
+        jsonw_raw(&c->out, NULL, text.data);
+        b = compose_tell(c, "edit", draft->chat);
+        jsonw_int(b, "message_id", draft->id);
+        jsonw_raw(b, "message", text.data);
+        journal_close(c->world->sent);
+        buf_release(&text);
+        return 0;
+}
+
+static struct message *draft_of(const struct message *m)
+{
+        struct message *draft = message_new(m->chat, m->from);
+
+        draft->media_kind = m->media_kind;
+        draft->media = mem_strdup(m->media);
+        return draft;
+}
+
+int method_edit_text(struct call *c)
+{
+        struct message *m = find_own(c), *draft;
+
+        if (!m)
+                return -1;
+        if (m->media || !m->text)
+                return call_fail(c, 400, "Bad Request: there is no text in the message to edit");
+        draft = draft_of(m);
+        return apply(c, m, draft, compose_body(c, draft));
+}
+
+int method_edit_caption(struct call *c)
+{
+        struct message *m = find_own(c), *draft;
+
+        if (!m)
+                return -1;
+        if (!m->media || !m->media_kind->caption)
+                return call_fail(c, 400, "Bad Request: there is no caption in the message to edit");
+        draft = draft_of(m);
+        return apply(c, m, draft, compose_caption(c, c->args, draft));
+}
+
+int method_edit_markup(struct call *c)
+{
+        struct message *m = find_own(c), *draft;
+
+        if (!m)
+                return -1;
+        draft = draft_of(m);
+        draft->text = mem_strdup(m->text);
+        draft->entities = mem_strdup(m->entities);
+        return apply(c, m, draft, 0);
+}
+
+int method_edit_media(struct call *c)
+{
+        const json_t *media = json_object_get(c->args, "media");
+        const struct media_kind *k = media_kind(json_str(media, "type", ""));
+        struct message *m = find_own(c), *draft;
+        struct file *f = NULL;
+        int rc;
+
+        if (!m)
+                return -1;
+        rc = k ? compose_file(c, k, json_str(media, "media", ""), &f)
+               : call_fail(c, 400, "Bad Request: can't parse InputMedia: unsupported type");
+        if (rc != 0)
+                return rc;
+        draft = message_new(m->chat, m->from);
+        draft->media_kind = k;
+        draft->media = media_member(k, f, media);
+        return apply(c, m, draft, compose_caption(c, media, draft));
+}
+
+/* ---- deletes ---- */
+
+static int delete_one(struct call *c, struct chat *chat, int64_t id)
+{
+        struct message *m = chat_message(chat, id);
+        const struct member *me = chat_member(chat, c->bot->user.id);
+
+        if (!m)
+                return call_fail(c, 400, "Bad Request: message to delete not found");
+        if (m->from != &c->bot->user && chat->type != CHAT_PRIVATE &&
+            (!me || me->standing < STANDING_ADMIN))
+                return call_fail(c, 400, "Bad Request: message can't be deleted");
+        chat_delete(chat, m);
+        jsonw_int(compose_tell(c, "delete", chat), "message_id", id);
+        journal_close(c->world->sent);
+        return 0;
+}
+
+int method_delete_message(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+
+        if (!chat || delete_one(c, chat, json_int(c->args, "message_id", 0)) != 0)
+                return -1;
+        return call_true(c);
+}
+
+int method_delete_messages(struct call *c)
+{
+        const json_t *ids = json_object_get(c->args, "message_ids"), *id;
+        struct chat *chat = call_chat(c);
+        size_t i;
+
+        if (!chat)
+                return -1;
+        if (json_array_size(ids) < 1 || json_array_size(ids) > 100)
+                return call_fail(c, 400, "Bad Request: message identifiers are not specified");
+        json_array_foreach(ids, i, id) {
+                /* those that are not there are skipped */
+                delete_one(c, chat, json_integer_value(id));
+        }
+        c->status = 200;
+        return call_true(c);
+}
+
+/* ---- reactions ---- */
+
+int method_react(struct call *c)
+{
+        json_t *list = json_object_get(c->args, "reaction"), *one;
+        struct chat *chat = call_chat(c);
+        struct message *m = chat ? chat_message(chat, json_int(c->args, "message_id", 0)) : NULL;
+        struct buf *b;
+        char *text;
+        size_t i;
+
+        if (!chat)
+                return -1;
+        if (!m)
+                return call_fail(c, 400, "Bad Request: message to react not found");
+        if (json_array_size(list) > 1)
+                return call_fail(c, 400, "Bad Request: REACTIONS_TOO_MANY");
+        json_array_foreach(list, i, one) {
+                if (strcmp(json_str(one, "type", ""), "emoji") != 0 ||
+                    !spec_reaction_allowed(json_str(one, "emoji", "")))
+                        return call_fail(c, 400, "Bad Request: REACTION_INVALID");
+        }
+        text = list ? json_text(list) : mem_strdup("[]");
+        b = compose_tell(c, "reaction", chat);
+        jsonw_int(b, "message_id", m->id);
+        jsonw_raw(b, "reaction", text);
+        journal_close(c->world->sent);
+        free(text);
+        return call_true(c);
+}
+
+/* ---- what only shows ---- */
+
+int method_chat_action(struct call *c)
+{
+        static const char *const known[] = {
+                "typing",        "upload_photo",      "record_video",     "upload_video",
+                "record_voice",  "upload_voice",      "upload_document",  "choose_sticker",
+                "find_location", "record_video_note", "upload_video_note"
+        };
+        const char *action = json_str(c->args, "action", "");
+        struct chat *chat = call_chat(c);
+        struct buf *b;
+        size_t i = 0;
+
+        if (!chat)
+                return -1;
+        while (i < COUNT(known) && strcmp(known[i], action) != 0)
+                i++;
+        if (i == COUNT(known))
+                return call_fail(c, 400, "Bad Request: wrong parameter action in request");
+        b = compose_tell(c, "action", chat);
+        jsonw_str(b, "action", action);
+        if (json_int(c->args, "message_thread_id", 0))
+                jsonw_int(b, "message_thread_id", json_int(c->args, "message_thread_id", 0));
+        journal_close(c->world->sent);
+        return call_true(c);
+}
+
+int method_answer_callback(struct call *c)
+{
+        const char *id = json_str(c->args, "callback_query_id", ""),
+                   *text = json_str(c->args, "text", "");
+        struct buf *b;
+
+        if (!map_remove(&c->bot->callbacks, id))
+                return call_fail(
+                        c, 400,
+                        "Bad Request: query is too old and response timeout expired or query ID "
+                        "is invalid");
+        if (utf8_length(text, strlen(text), UTF8_UTF16) > 200)
+                return call_fail(c, 400, "Bad Request: MESSAGE_TOO_LONG");
+        b = compose_tell(c, "callback_answer", NULL);
+        jsonw_str(b, "callback_query_id", id);
+        jsonw_str(b, "text", text);
+        jsonw_bool(b, "show_alert", json_flag(c->args, "show_alert", false));
+        journal_close(c->world->sent);
+        return call_true(c);
+}

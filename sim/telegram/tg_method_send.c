@@ -1,0 +1,272 @@
+/*
+ * The methods that make new messages.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/telegram/tg_compose.h"
+#include "sim/telegram/tg_methods.h"
+
+#define MAX_ALBUM 10
+
+/* Posts m, when everything about it is good; takes it over in any case. */
+static int post(struct call *c, struct message *m, int rc)
+{
+        if (rc == 0)
+                rc = compose_options(c, m);
+        if (rc == 0)
+                rc = call_pace(c, m->chat, 1);
+        if (rc != 0) {
+                message_free(m);
+                return rc;
+        }
+        compose_post(c, m);
+        return 0;
+}
+
+static struct message *begin(struct call *c, struct chat *chat)
+{
+        return message_new(chat, chat->type == CHAT_CHANNEL ? NULL : &c->bot->user);
+}
+
+int method_send_message(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+        struct message *m;
+
+        if (!chat)
+                return -1;
+        m = begin(c, chat);
+        return post(c, m, compose_body(c, m));
+}
+
+static int attach(struct call *c, struct message *m, const struct media_kind *k, const json_t *args,
+                  const char *key)
+{
+        struct file *f = NULL;
+        int rc = compose_file(c, k, json_str(args, key, ""), &f);
+
+        if (rc != 0)
+                return rc;
+        m->media_kind = k;
+        m->media = media_member(k, f, args);
+        return k->caption ? compose_caption(c, args, m) : 0;
+}
+
+int method_send_media(struct call *c)
+{
+        const struct media_kind *k = media_kind_of_method(c->method->name);
+        struct chat *chat = call_chat(c);
+        struct message *m;
+
+        if (!chat)
+                return -1;
+        m = begin(c, chat);
+        return post(c, m, attach(c, m, k, c->args, k->name));
+}
+
+/* ---- albums ---- */
+
+static int build_album(struct call *c, struct chat *chat, const json_t *items,
+                       struct message **album)
+{
+        unsigned long long group = ++c->world->next_token + 13000000000000000ull;
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach(items, i, item) {
+                const struct media_kind *k = media_kind(json_str(item, "type", ""));
+                int rc;
+
+                if (!k)
+                        return call_fail(c, 400,
+                                         "Bad Request: can't parse InputMedia: unsupported type");
+                album[i] = begin(c, chat);
+                rc = attach(c, album[i], k, item, "media");
+                if (rc == 0)
+                        rc = compose_options(c, album[i]);
+                if (rc != 0)
+                        return rc;
+                free(album[i]->extra);
+                album[i]->extra = mem_printf("\"media_group_id\":\"%llu\"", group);
+        }
+        return 0;
+}
+
+int method_send_media_group(struct call *c)
+{
+        const json_t *items = json_object_get(c->args, "media");
+        size_t n = json_array_size(items);
+        struct message *album[MAX_ALBUM] = { NULL };
+        struct chat *chat = call_chat(c);
+        int rc;
+
+        if (!chat)
+                return -1;
+        if (n < 2 || n > MAX_ALBUM)
+                return call_fail(c, 400, "Bad Request: %s messages to send as an album",
+                                 n < 2 ? "not enough" : "too many");
+        rc = build_album(c, chat, items, album);
+        if (rc == 0)
+                rc = call_pace(c, chat, (unsigned)n);
+        if (rc != 0) {
+                for (size_t i = 0; i < n; i++)
+                        message_free(album[i]);
+                return rc;
+        }
+        jsonw_open(&c->out, '[');
+        for (size_t i = 0; i < n; i++)
+                compose_post(c, album[i]);
+        jsonw_close(&c->out, ']');
+        return 0;
+}
+
+/* ---- things that are one member made of parameters ---- */
+
+static const struct made {
+        const char *method, *member;
+        const char *parameters[6];
+} made_of_parameters[] = {
+        { "sendLocation",
+          "location",
+          { "latitude", "longitude", "horizontal_accuracy", "live_period" } },
+        { "sendContact", "contact", { "phone_number", "first_name", "last_name", "vcard" } },
+        { "sendVenue", "venue", { "title", "address", "foursquare_id", "google_place_id" } },
+};
+
+static char *made_member(const struct made *kind, const json_t *args)
+{
+        json_t *object = json_object();
+        char *text, *member;
+
+        for (size_t i = 0; i < COUNT(kind->parameters) && kind->parameters[i]; i++) {
+                json_t *value = json_object_get(args, kind->parameters[i]);
+
+                if (value)
+                        json_object_set(object, kind->parameters[i], value);
+        }
+        if (strcmp(kind->member, "venue") == 0)
+                json_object_set_new(object, "location",
+                                    json_pack("{s:O,s:O}", "latitude",
+                                              json_object_get(args, "latitude"), "longitude",
+                                              json_object_get(args, "longitude")));
+        text = json_text(object);
+        member = mem_printf("\"%s\":%s", kind->member, text);
+        free(text);
+        json_decref(object);
+        return member;
+}
+
+int method_send_made(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+        struct message *m;
+
+        if (!chat)
+                return -1;
+        m = begin(c, chat);
+        for (size_t i = 0; i < COUNT(made_of_parameters); i++) {
+                if (strcmp(made_of_parameters[i].method, c->method->name) == 0)
+                        m->extra = made_member(&made_of_parameters[i], c->args);
+        }
+        return post(c, m, 0);
+}
+
+int method_send_dice(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+        struct message *m;
+
+        if (!chat)
+                return -1;
+        m = begin(c, chat);
+        m->extra = mem_printf("\"dice\":{\"emoji\":\"%s\",\"value\":%d}",
+                              json_str(c->args, "emoji", "🎲"),
+                              1 + (int)faults_roll(&c->world->faults, 6));
+        return post(c, m, 0);
+}
+
+/* ---- forwarding and copying ---- */
+
+static char *origin(const struct message *m)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        buf_addstr(&b, "\"forward_origin\":");
+        jsonw_open(&b, '{');
+        jsonw_str(&b, "type", m->from ? "user" : "channel");
+        if (m->from)
+                render_user(&b, "sender_user", m->from);
+        else {
+                render_chat(&b, "chat", m->chat);
+                jsonw_int(&b, "message_id", m->id);
+        }
+        jsonw_int(&b, "date", m->date);
+        jsonw_close(&b, '}');
+        return buf_take(&b);
+}
+
+static const struct message *source(struct call *c, int64_t id, const char *verb)
+{
+        struct chat *from = call_find_chat(c, "from_chat_id");
+        const struct message *m = from ? chat_message(from, id) : NULL;
+
+        if (from && !m)
+                call_fail(c, 400, "Bad Request: message to %s not found", verb);
+        return m;
+}
+
+static struct message *copy_of(struct call *c, struct chat *chat, const struct message *m)
+{
+        struct message *copy = begin(c, chat);
+
+        copy->media_kind = m->media_kind;
+        copy->media = mem_strdup(m->media);
+        copy->text = mem_strdup(m->text);
+        copy->entities = mem_strdup(m->entities);
+        return copy;
+}
+
+int method_forward_message(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+        const struct message *m =
+                chat ? source(c, json_int(c->args, "message_id", 0), "forward") : NULL;
+        struct message *copy;
+
+        if (!m)
+                return -1;
+        copy = copy_of(c, chat, m);
+        copy->extra = origin(m);
+        return post(c, copy, 0);
+}
+
+int method_copy_message(struct call *c)
+{
+        struct chat *chat = call_chat(c);
+        const struct message *m =
+                chat ? source(c, json_int(c->args, "message_id", 0), "copy") : NULL;
+        size_t from = c->out.len;
+        struct message *copy;
+        int rc = 0;
+
+        if (!m)
+                return -1;
+        copy = copy_of(c, chat, m);
+        if (json_object_get(c->args, "caption") && copy->media)
+                rc = compose_caption(c, c->args, copy);
+        rc = post(c, copy, rc);
+        if (rc != 0)
+                return rc;
+        /* only the number is told */
+        buf_truncate(&c->out, from);
+        jsonw_open(&c->out, '{');
+        jsonw_int(&c->out, "message_id", chat->last_id);
+        jsonw_close(&c->out, '}');
+        return 0;
+}

@@ -1,0 +1,53 @@
+/*
+ * updates: what a bot has not confirmed yet, and the long poll that asks for it.
+ */
+#ifndef SIM_TELEGRAM_TG_UPDATES_H
+#define SIM_TELEGRAM_TG_UPDATES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/buf.h"
+
+struct bot;
+struct call;
+struct lane;
+
+struct update {
+        int64_t id;
+        int64_t chat;
+        char *text; /* the whole object */
+        size_t n;
+        bool again;        /* a fault: once it is confirmed it comes a second time */
+        bool ghost;        /* this is the second time */
+        struct lane *lane; /* while a webhook is set */
+        TAILQ_ENTRY(update) next, lane_next;
+};
+
+TAILQ_HEAD(update_list, update);
+
+struct updates *updates_new(struct bot *b);
+void updates_free(struct updates *u);
+/*
+ * A new update: member is its content as JSON text, kind "message", "callback_query"... False: the
+ * bot does not want it.
+ */
+bool updates_push(struct bot *b, const char *kind, int64_t chat, const char *member);
+size_t updates_pending(const struct updates *u);
+void updates_forget_all(struct updates *u);
+/* NULL leaves the setting as it is, an empty list means the default. */
+void updates_allow(struct updates *u, const json_t *kinds);
+/* A member "allowed_updates", unless the default holds. */
+void updates_write_allowed(const struct updates *u, struct buf *b);
+/* For the webhook: in order. */
+struct update *updates_first(const struct updates *u);
+void updates_remove(struct updates *u, struct update *one);
+
+/* The method. */
+int updates_get(struct call *c);
+/* Ends a waiting poll with 409 and these words. */
+void updates_interrupt(struct updates *u, const char *why);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * webhook: updates carried to the bot.
+ *
+ * Updates of one chat go one after the other, those of different chats side by side, up to
+ * max_connections. An answer other than 2xx is followed by another attempt, later each time. The
+ * answer may hold one method call, which is made.
+ */
+#ifndef SIM_TELEGRAM_TG_WEBHOOK_H
+#define SIM_TELEGRAM_TG_WEBHOOK_H
+
+#include <stdbool.h>
+
+struct bot;
+struct call;
+struct update;
+struct webhook;
+
+struct webhook *webhook_new(struct bot *b);
+void webhook_free(struct webhook *w);
+bool webhook_is_set(const struct webhook *w);
+/* A new update to carry; only while set. */
+void webhook_offer(struct webhook *w, struct update *u);
+/* The update is about to be freed. */
+void webhook_withdraw(struct webhook *w, struct update *u);
+
+/* The methods. */
+int webhook_set(struct call *c);
+int webhook_delete(struct call *c);
+int webhook_info(struct call *c);
+
+#endif

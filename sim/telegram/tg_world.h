@@ -1,0 +1,181 @@
+/*
+ * world: the users, chats, messages and bots that exist in the simulated Telegram.
+ *
+ * Everything lives until the world is freed, except messages: a chat keeps the last so many. A
+ * private chat belongs to one bot and has its user's number; groups and channels are shared by all
+ * bots that are members.
+ */
+#ifndef SIM_TELEGRAM_TG_WORLD_H
+#define SIM_TELEGRAM_TG_WORLD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "net/http_client.h"
+#include "net/loop.h"
+#include "sim/faults.h"
+#include "sim/journal.h"
+
+struct call;
+struct files;
+struct updates;
+struct webhook;
+struct rich;
+
+struct user {
+        int64_t id;
+        bool is_bot;
+        char *first_name, *last_name, *username, *language;
+};
+
+enum chat_type { CHAT_PRIVATE, CHAT_GROUP, CHAT_SUPERGROUP, CHAT_CHANNEL };
+enum standing { STANDING_LEFT, STANDING_KICKED, STANDING_MEMBER, STANDING_ADMIN, STANDING_CREATOR };
+
+struct member {
+        struct user *user;
+        struct bot *bot; /* NULL: a person */
+        enum standing standing;
+        struct member *next;
+};
+
+struct topic {
+        int64_t id;
+        char *name;
+        int64_t color;
+        bool closed;
+        struct topic *next;
+};
+
+/* Tokens that grow back with time. */
+struct bucket {
+        double tokens;
+        int64_t at_ms; /* 0: never used, full */
+};
+
+struct message {
+        int64_t id, date, edit_date, thread_id;
+        struct chat *chat;
+        struct user *from;                   /* NULL: the chat itself speaks, as channels do */
+        const struct media_kind *media_kind; /* NULL: text or a service message */
+        char *media;                         /* its member as JSON text: "photo":[...] */
+        char *text, *entities; /* entities is JSON text or NULL; with media they are the caption */
+        char *markup;          /* inline keyboard as JSON text, or NULL */
+        /* more members as JSON text: forward_origin, media_group_id, services */
+        char *extra;
+        int64_t reply_to;  /* 0: none */
+        json_t *reactions; /* by whom: a list of reaction types; NULL: none */
+};
+
+struct chat {
+        int64_t id;
+        enum chat_type type;
+        char *title, *username;
+        bool forum, blocked;
+        struct user *user; /* of a private chat */
+        struct bot *bot;   /* of a private chat */
+        int64_t migrated_to;
+        struct member *members;
+        struct topic *topics;
+        struct message **ring; /* message n is at n % ring_n */
+        size_t ring_n;
+        int64_t last_id;
+        struct bucket pace, minute;
+        struct chat *next;
+};
+
+struct bot {
+        struct world *world;
+        struct user user;
+        char *token;
+        bool privacy;    /* in groups it sees only what is meant for it */
+        bool logged_out; /* until the next start */
+        struct map private_chats;
+        struct updates *updates;
+        struct webhook *webhook;
+        struct map commands;  /* scope and language -> json_t array */
+        struct map texts;     /* name, description, ... by language -> char * */
+        struct map callbacks; /* pressed buttons that wait for an answer -> anything */
+        struct bucket pace;
+        struct bot *next;
+};
+
+struct world_settings {
+        bool strict;       /* unknown parameters and wrong types are refused */
+        bool limits;       /* 429 when a rate is passed */
+        bool record_calls; /* every call goes to the list of calls, with its parameters */
+        double per_second, per_chat_second, chat_burst, per_group_minute;
+        size_t keep_messages; /* per chat */
+};
+
+struct world {
+        struct loop *loop;
+        struct http_client *client;
+        struct world_settings settings;
+        struct bot *bots;         /* in order of creation */
+        struct map bots_by_token; /* token -> struct bot */
+        struct map users;         /* id -> struct user */
+        struct map chats;         /* id -> struct chat; not the private ones */
+        struct map names;         /* lower-case username of a group or channel -> struct chat */
+        struct files *files;
+        struct faults faults;
+        struct journal *sent;    /* what bots did */
+        struct journal *calls;   /* what they asked for */
+        struct journal *invalid; /* those calls that break the rules */
+        struct call *live;       /* calls without an answer yet */
+        uint64_t call_count, invalid_count, message_count, edit_count, update_count, flood_count;
+        bool quiet;
+        const char *data_dir; /* NULL: files stay in memory */
+        int64_t next_user, next_group;
+        uint64_t next_token; /* for ids that only have to differ */
+};
+
+/* ---- world.c ---- */
+struct world *world_new(struct loop *l);
+void world_free(struct world *w);
+
+/*
+ * Made on first mention. A bot's token is its number, a colon and a secret; NULL with an error when
+ * it is not.
+ */
+struct bot *world_bot(struct world *w, const char *token, struct error *err);
+struct bot *bot_by_token(const struct world *w, const char *token);
+/* By number, username or token; NULL text gives the first bot. */
+struct bot *bot_by_name(const struct world *w, const char *text);
+struct user *user_get(const struct world *w, int64_t id);
+/* Made when missing; names that are given replace the old ones. */
+struct user *user_make(struct world *w, int64_t id, const char *first_name, const char *username);
+struct user *user_by_username(const struct world *w, const char *username);
+
+struct chat *chat_private(struct bot *b, struct user *u, bool make);
+struct chat *chat_group(const struct world *w, int64_t id);
+/* id 0: the next free one that fits the type. NULL when the id is taken or does not fit. */
+struct chat *chat_make(struct world *w, int64_t id, enum chat_type type, const char *title);
+void chat_set_username(struct world *w, struct chat *c, const char *username);
+const char *chat_type_name(enum chat_type t);
+struct member *chat_member(const struct chat *c, int64_t user_id);
+struct member *chat_set_member(struct chat *c, struct user *u, struct bot *b, enum standing s);
+const char *standing_name(enum standing s);
+struct topic *chat_topic(const struct chat *c, int64_t id);
+struct topic *chat_add_topic(struct chat *c, int64_t id, const char *name);
+
+struct message *message_new(struct chat *c, struct user *from);
+void message_free(struct message *m);
+/* Takes over m, gives it a number and the date; the oldest goes when there are too many. */
+struct message *chat_post(struct chat *c, struct message *m, size_t keep);
+struct message *chat_message(const struct chat *c, int64_t id);
+/* Takes over m, which has the number of the one it replaces. */
+void chat_replace(struct chat *c, struct message *m);
+void chat_delete(struct chat *c, struct message *m);
+/* Text and entities out of r. */
+void message_set_text(struct message *m, struct rich *r);
+
+/* ---- render.c: members of the answers; key NULL inside arrays and at the root ---- */
+void render_user(struct buf *b, const char *key, const struct user *u);
+void render_chat(struct buf *b, const char *key, const struct chat *c);
+void render_message(struct buf *b, const char *key, const struct message *m);
+void render_member(struct buf *b, const char *key, const struct member *m);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * sim_rig: the simulated Discord on the test's loop, with a client for its API and one for
+ * its gateway.
+ */
+#ifndef TESTS_LIB_SIM_RIG_H
+#define TESTS_LIB_SIM_RIG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "net/loop.h"
+#include "net/websocket.h"
+#include "sim/discord/dc_world.h"
+
+#define TOKEN   "OTAw.sim.test" /* of the bot 900 */
+#define LAB     "1000"
+#define GENERAL "1001"
+
+struct sim_rig {
+        struct loop *loop;
+        struct world *world;
+        struct http_server *server;
+        struct http_route *routes;
+        struct http_client *client;
+};
+
+struct sim_answer {
+        bool done;
+        int status;
+        json_t *body;
+        enum error_kind kind;
+        char retry_after[32], remaining[32], bucket[40], scope[16];
+        struct http_call *call;
+};
+
+int sim_setup(void **state);
+int sim_teardown(void **state);
+/* method NULL: GET, or POST with a body. The caller frees the body of the answer. */
+void sim_start(struct sim_rig *r, struct sim_answer *a, const char *method, const char *path,
+               const char *body);
+void sim_await(struct sim_rig *r, struct sim_answer *a);
+/* A call of the API ("/channels/..") that must be answered with this status. Yours. */
+json_t *sim_call(struct sim_rig *r, const char *method, const char *path, const char *body,
+                 int status);
+/* The same, and the answer must have this code. */
+void sim_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
+                 int status, int code);
+/* POST /sim/what; the answer is yours. */
+json_t *sim_play(struct sim_rig *r, const char *what, const char *wish);
+/* The same, with nothing to look at. */
+void sim_do(struct sim_rig *r, const char *what, const char *wish);
+
+/* ---- the gateway ---- */
+
+struct sim_link {
+        struct sim_rig *rig;
+        struct websocket *ws;
+        json_t *frames[256]; /* what came and was not read yet */
+        size_t count;
+        bool closed, opened;
+        int code; /* it was closed with */
+        struct unpack *unpack;
+};
+
+/* compress: "", "zlib-stream" or "zstd-stream". */
+void sim_connect(struct sim_rig *r, struct sim_link *l, const char *path, const char *compress);
+void sim_say(struct sim_link *l, const char *frame);
+/* The next frame; yours. */
+json_t *sim_hear(struct sim_link *l);
+/* The next dispatch of this name, passing over others; its d is yours. */
+json_t *sim_event(struct sim_link *l, const char *name);
+/* Waits for the close; its code. */
+int sim_close_code(struct sim_link *l);
+void sim_hang_up(struct sim_link *l);
+/* Hello, identify with these intents, READY (yours). */
+json_t *sim_identify(struct sim_rig *r, struct sim_link *l, unsigned intents);
+
+#endif
