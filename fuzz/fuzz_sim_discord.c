@@ -1,6 +1,6 @@
 /*
  * What the simulated Discord reads from outside: bodies and queries of requests, texts with
- * mentions, emoji, wishes. The first byte chooses.
+ * mentions, emoji, requests. The first byte chooses.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static void body(const char *op, const char *text)
 {
         json_t *value = json_read(text, strlen(text), NULL);
-        char problem[FORM_PROBLEM_SIZE];
+        char problem[DC_SPEC_PROBLEM_SIZE];
 
         if (value) {
-                json_decref(form_check_body(form_op(op), value, false, problem));
-                json_decref(form_check_body(form_op(op), value, true, problem));
+                json_decref(dc_spec_check_body(dc_spec_op(op), value, false, problem));
+                json_decref(dc_spec_check_body(dc_spec_op(op), value, true, problem));
         }
         json_decref(value);
 }
@@ -33,14 +33,15 @@ static void body(const char *op, const char *text)
 static void query(const char *text)
 {
         json_t *pairs = json_pack("{s:s,s:s,s:s}", "limit", text, "after", text, "other", text);
-        char problem[FORM_PROBLEM_SIZE];
+        char problem[DC_SPEC_PROBLEM_SIZE];
 
         if (pairs)
-                json_decref(form_check_query(form_op("list_messages"), pairs, false, problem));
+                json_decref(
+                        dc_spec_check_query(dc_spec_op("list_messages"), pairs, false, problem));
         json_decref(pairs);
 }
 
-static void run_act(struct world *w, act_fn *act, const json_t *value)
+static void run_act(struct world *w, control_fn *act, const json_t *value)
 {
         struct error err = { 0 };
         struct buf out;
@@ -69,28 +70,28 @@ static struct world *the_world(void)
         if (!w) {
                 w = dc_world_new(l);
                 w->quiet = true;
-                dc_bot(w, "OTAw.sim.test");
-                dc_guild_make(w, 1000, "Lab", dc_user_make(w, 42, "ada", "Ada"));
+                dc_world_make_bot(w, "OTAw.sim.test");
+                dc_guild_make(w, 1000, "Lab", dc_world_make_user(w, 42, "ada", "Ada"));
                 dc_channel_make(w, w->first_guild, 1001, CHANNEL_TEXT, "general");
                 dc_channel_make(w, w->first_guild, 1002, CHANNEL_FORUM, "help");
                 first = json_pack("{s:s,s:s}", "channel", "general", "text", "first");
-                run_act(w, dc_play_send, first);
+                run_act(w, dc_people_send, first);
                 json_decref(first);
         }
         return w;
 }
 
 /* {"message_id":"last"} means the newest message of the channel, whose number nobody can guess. */
-static void wish(act_fn *act, const char *text)
+static void request(control_fn *act, const char *text)
 {
         struct world *w = the_world();
-        const struct channel *c = dc_channel(w, 1001);
+        const struct channel *c = dc_channel_find(w, 1001);
         json_t *value = json_read(text, strlen(text), NULL);
         char id[DC_ID_SIZE];
 
         if (c && strcmp(json_str(value, "message_id", ""), "last") == 0)
                 json_object_set_new(value, "message_id",
-                                    json_string(dc_id(c->last_message_id, id)));
+                                    json_string(dc_id_text(c->last_message_id, id)));
         if (value && !json_object_get(value, "files"))
                 run_act(w, act, value);
         json_decref(value);
@@ -99,7 +100,7 @@ static void wish(act_fn *act, const char *text)
 static void mentions(const char *text)
 {
         struct world *w = the_world();
-        struct message *m = dc_message_new(w, w->first_guild->channels, dc_user(w, 42));
+        struct message *m = dc_message_new(w, w->first_guild->channels, dc_world_user(w, 42));
         struct buf b;
 
         buf_init(&b, 0);
@@ -116,7 +117,7 @@ static void emoji(const char *text)
 {
         struct emoji e;
 
-        if (dc_emoji_parse(text, &e) == 0) {
+        if (dc_message_parse_emoji(text, &e) == 0) {
                 struct buf b;
 
                 buf_init(&b, 0);
@@ -133,12 +134,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                                            "bulk_set_application_commands",
                                            "create_interaction_response",
                                            "update_channel" };
-        static act_fn *const acts[] = { dc_play_send,   dc_play_edit,    dc_play_delete,
-                                        dc_play_react,  dc_play_unreact, dc_play_typing,
-                                        dc_play_thread, dc_play_rename,  dc_play_archive,
-                                        dc_play_press,  dc_play_command, dc_play_modal,
-                                        dc_play_user,   dc_play_channel, dc_play_permissions,
-                                        dc_play_member };
+        static control_fn *const acts[] = { dc_people_send,
+                                            dc_people_edit,
+                                            dc_people_delete,
+                                            dc_people_react,
+                                            dc_people_unreact,
+                                            dc_people_typing,
+                                            dc_people_thread,
+                                            dc_people_rename,
+                                            dc_people_archive,
+                                            dc_people_interact_press,
+                                            dc_people_interact_command,
+                                            dc_people_interact_modal,
+                                            dc_admin_user,
+                                            dc_admin_channel,
+                                            dc_admin_permissions,
+                                            dc_admin_member };
         char *text;
 
         if (n == 0)
@@ -158,7 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                 emoji(text);
                 break;
         default:
-                wish(acts[data[0] / 5 % COUNT(acts)], text);
+                request(acts[data[0] / 5 % COUNT(acts)], text);
                 break;
         }
         free(text);

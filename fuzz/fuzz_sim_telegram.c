@@ -14,18 +14,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void markup(int (*parse)(struct rich *, const char *, char *), const char *text)
+static void markup(int (*parse)(struct rich_text *, const char *, char *), const char *text)
 {
-        char problem[RICH_PROBLEM_SIZE];
-        struct rich r;
+        char problem[TG_RICH_TEXT_PROBLEM_SIZE];
+        struct rich_text r;
 
-        rich_init(&r);
+        tg_rich_text_init(&r);
         if (parse(&r, text, problem) == 0) {
-                rich_trim(&r);
-                rich_detect(&r);
-                free(rich_entities(&r));
+                tg_rich_text_trim(&r);
+                tg_rich_text_detect(&r);
+                free(tg_rich_text_entities(&r));
         }
-        rich_release(&r);
+        tg_rich_text_release(&r);
 }
 
 static void parts(const char *text, size_t n)
@@ -39,10 +39,10 @@ static void parts(const char *text, size_t n)
 static void parameters(const char *text, size_t n)
 {
         json_t *args = json_read(text, n, NULL);
-        char problem[SPEC_PROBLEM_SIZE];
+        char problem[TG_SPEC_PROBLEM_SIZE];
 
         if (json_is_object(args))
-                spec_check(spec_method("sendMediaGroup"), args, problem);
+                tg_spec_check(tg_spec_method("sendMediaGroup"), args, problem);
         json_decref(args);
 }
 
@@ -55,13 +55,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         text = mem_strndup((const char *)data + 1, n - 1);
         switch (data[0] % 5) {
         case 0:
-                markup(rich_from_html, text);
+                markup(tg_rich_text_html, text);
                 break;
         case 1:
-                markup(rich_from_markdown_v2, text);
+                markup(tg_rich_text_markdown_v2, text);
                 break;
         case 2:
-                markup(rich_from_markdown, text);
+                markup(tg_rich_text_markdown, text);
                 break;
         case 3:
                 parts((const char *)data + 1, n - 1);

@@ -14,7 +14,7 @@
 
 struct console {
         struct world *world;
-        act_fn *send;
+        control_fn *send;
         uv_tty_t tty;
         struct buf line;
         char chunk[1024];
@@ -23,15 +23,15 @@ struct console {
 static void say(struct console *c, const char *line, size_t n)
 {
         char *text = utf8_clean(line, n);
-        json_t *wish = json_pack("{s:i,s:s}", "from", ADA, "text", text);
+        json_t *request = json_pack("{s:i,s:s}", "from", ADA, "text", text);
         struct error err = { 0 };
         struct buf out;
 
         buf_init(&out, 0);
-        if (c->send(c->world, wish, &out, &err) != 0)
+        if (c->send(c->world, request, &out, &err) != 0)
                 printf("%s\n", err.text);
         buf_release(&out);
-        json_decref(wish);
+        json_decref(request);
         free(text);
 }
 
@@ -62,7 +62,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
         }
 }
 
-struct console *console_new(struct loop *l, struct world *w, act_fn *send)
+struct console *console_new(struct loop *l, struct world *w, control_fn *send)
 {
         struct console *c;
 

@@ -10,10 +10,10 @@
 struct console;
 
 /*
- * Each line becomes a wish {"from":42,"text":"..."} for `send`. NULL when standard input is no
+ * Each line becomes a request {"from":42,"text":"..."} for `send`. NULL when standard input is no
  * terminal.
  */
-struct console *console_new(struct loop *l, struct world *w, act_fn *send);
+struct console *console_new(struct loop *l, struct world *w, control_fn *send);
 void console_free(struct console *c);
 
 #endif

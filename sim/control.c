@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 
-struct buf acts_begin(void)
+struct buf control_begin(void)
 {
         struct buf b;
 
@@ -15,7 +15,7 @@ struct buf acts_begin(void)
         return b;
 }
 
-void acts_answer(struct http_exchange *x, struct buf *b)
+void control_answer(struct http_exchange *x, struct buf *b)
 {
         size_t n;
 
@@ -24,37 +24,37 @@ void acts_answer(struct http_exchange *x, struct buf *b)
         http_answer_take(x, 200, "application/json", buf_take(b), n);
 }
 
-void acts_refuse(struct http_exchange *x, const struct error *err)
+void control_refuse(struct http_exchange *x, const struct error *err)
 {
         http_answer_json(x, err->kind == ERR_MISSING ? 404 : 400,
                          json_pack("{s:b,s:s}", "ok", 0, "error", err->text));
 }
 
-void acts_run(struct http_exchange *x)
+void control_run(struct http_exchange *x)
 {
-        const struct act *act = http_route_of(x)->more;
+        const struct control_action *act = http_route_of(x)->more;
         struct error err = { 0 };
         size_t n;
         const char *body = http_body(x, &n);
-        json_t *wish = json_read(body, n, &err);
-        struct buf b = acts_begin();
+        json_t *request = json_read(body, n, &err);
+        struct buf b = control_begin();
 
-        if (!wish || act->play(http_server_arg(x), wish, &b, &err) != 0) {
-                acts_refuse(x, &err);
+        if (!request || act->play(http_server_arg(x), request, &b, &err) != 0) {
+                control_refuse(x, &err);
                 buf_release(&b);
         } else {
-                acts_answer(x, &b);
+                control_answer(x, &b);
         }
-        json_decref(wish);
+        json_decref(request);
 }
 
-int acts_add_fault(struct faults *f, const json_t *wish, struct buf *out, struct error *err)
+int control_add_fault(struct faults *f, const json_t *request, struct buf *out, struct error *err)
 {
-        int64_t seed = json_int(wish, "seed", 0);
+        int64_t seed = json_int(request, "seed", 0);
 
         if (seed)
                 f->dice = (uint64_t)seed;
-        if (json_object_get(wish, "kind") && faults_add(f, wish, err) != 0)
+        if (json_object_get(request, "kind") && faults_add(f, request, err) != 0)
                 return -1;
         faults_write(f, out);
         return 0;
@@ -66,28 +66,28 @@ static void *member_of(struct http_exchange *x, size_t at)
         return (char *)http_server_arg(x) + at;
 }
 
-void acts_faults(struct http_exchange *x)
+void control_faults(struct http_exchange *x)
 {
-        const struct act_look *look = http_route_of(x)->more;
+        const struct control_view *look = http_route_of(x)->more;
         struct faults *f = member_of(x, look->at);
-        struct buf b = acts_begin();
+        struct buf b = control_begin();
 
         if (strcmp(http_method(x), "DELETE") == 0)
                 faults_clear(f);
         faults_write(f, &b);
-        acts_answer(x, &b);
+        control_answer(x, &b);
 }
 
-void acts_journal(struct http_exchange *x)
+void control_journal(struct http_exchange *x)
 {
-        const struct act_look *look = http_route_of(x)->more;
+        const struct control_view *look = http_route_of(x)->more;
         const char *valid = http_query(x, "valid");
         bool bad = look->invalid > 0 && valid && strcmp(valid, "false") == 0;
 
         journal_serve(*(struct journal **)member_of(x, bad ? look->invalid : look->at), x);
 }
 
-void acts_help(struct http_exchange *x)
+void control_help(struct http_exchange *x)
 {
         const char *text = http_route_of(x)->more;
 

@@ -56,7 +56,7 @@ static uint64_t throw_dice(struct faults *f)
         return z ^ (z >> 31);
 }
 
-uint64_t faults_roll(struct faults *f, uint64_t below)
+uint64_t faults_random(struct faults *f, uint64_t below)
 {
         return throw_dice(f) % below;
 }
@@ -70,11 +70,11 @@ static int kind_of(const char *name)
         return -1;
 }
 
-int faults_add(struct faults *f, const json_t *wish, struct error *err)
+int faults_add(struct faults *f, const json_t *request, struct error *err)
 {
-        int kind = kind_of(json_str(wish, "kind", NULL));
-        const json_t *chance = json_object_get(wish, "probability");
-        const json_t *retry = json_object_get(wish, "retry_after");
+        int kind = kind_of(json_str(request, "kind", NULL));
+        const json_t *chance = json_object_get(request, "probability");
+        const json_t *retry = json_object_get(request, "retry_after");
         struct fault *row;
 
         if (kind < 0)
@@ -84,15 +84,15 @@ int faults_add(struct faults *f, const json_t *wish, struct error *err)
                         "flood, duplicate, reorder, drop, close, refuse, mute");
         row = mem_zalloc(sizeof(*row));
         row->kind = (enum fault_kind)kind;
-        snprintf(row->method, sizeof(row->method), "%s", json_str(wish, "method", ""));
-        row->next = chance ? -1 : json_int(wish, "next", 1);
+        snprintf(row->method, sizeof(row->method), "%s", json_str(request, "method", ""));
+        row->next = chance ? -1 : json_int(request, "next", 1);
         row->probability = json_number_value(chance);
-        row->ms = json_int(wish, "ms", 1000);
-        row->status = (int)json_int(wish, "status", 502);
+        row->ms = json_int(request, "ms", 1000);
+        row->status = (int)json_int(request, "status", 502);
         row->retry_after = retry ? json_number_value(retry) : 1;
-        row->code = (int)json_int(wish, "code", 4000);
-        snprintf(row->scope, sizeof(row->scope), "%s", json_str(wish, "scope", ""));
-        row->within_chat = json_flag(wish, "within_chat", false);
+        row->code = (int)json_int(request, "code", 4000);
+        snprintf(row->scope, sizeof(row->scope), "%s", json_str(request, "scope", ""));
+        row->within_chat = json_flag(request, "within_chat", false);
         row->link = f->first;
         f->first = row;
         f->standing[kind]++;
@@ -110,7 +110,7 @@ static bool strikes(struct faults *f, struct fault *row)
         return (double)(throw_dice(f) >> 11) * 0x1.0p-53 < row->probability;
 }
 
-const struct fault *faults_strike(struct faults *f, enum fault_kind kind, const char *method)
+const struct fault *faults_fire(struct faults *f, enum fault_kind kind, const char *method)
 {
         if (f->standing[kind] == 0)
                 return NULL;

@@ -61,12 +61,12 @@ void faults_clear(struct faults *f);
  * {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status",
  * "retry_after", "scope", "code", "within_chat".
  */
-int faults_add(struct faults *f, const json_t *wish, struct error *err);
+int faults_add(struct faults *f, const json_t *request, struct error *err);
 /* Does one of this kind strike now? Counted. The row is borrowed until the next change. */
-const struct fault *faults_strike(struct faults *f, enum fault_kind kind, const char *method);
+const struct fault *faults_fire(struct faults *f, enum fault_kind kind, const char *method);
 /* A member "faults" with the standing ones and a member "fired" with the counters. */
 void faults_write(const struct faults *f, struct buf *b);
 /* Uniform in [0, below). */
-uint64_t faults_roll(struct faults *f, uint64_t below);
+uint64_t faults_random(struct faults *f, uint64_t below);
 
 #endif

@@ -41,18 +41,18 @@ static int decode_base64(const char *text, struct buf *out)
         return 0;
 }
 
-int contents_read(const json_t *wish, struct buf *out, struct error *err)
+int file_content_read(const json_t *request, struct buf *out, struct error *err)
 {
-        const char *text = json_str(wish, "content", NULL),
-                   *encoded = json_str(wish, "base64", NULL);
-        int64_t size = json_int(wish, "size", -1);
+        const char *text = json_str(request, "content", NULL),
+                   *encoded = json_str(request, "base64", NULL);
+        int64_t size = json_int(request, "size", -1);
 
         if (text)
                 return buf_addstr(out, text);
         if (encoded)
                 return decode_base64(encoded, out) == 0 ? 0
                                                         : error_set(err, ERR_INVALID, "bad base64");
-        if (size > (int64_t)CONTENTS_MAX)
+        if (size > (int64_t)FILE_CONTENT_MAX)
                 return error_set(err, ERR_LIMIT, "the file is too large to play with");
         if (size < 0)
                 return buf_add(out, tiny_png, sizeof(tiny_png));

@@ -9,12 +9,12 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-#define CONTENTS_MAX ((size_t)200 << 20)
+#define FILE_CONTENT_MAX ((size_t)200 << 20)
 
 /*
  * {"content":"text"}, {"base64":"..."} or {"size":n}; nothing of it gives a tiny picture. Adds to
  * out; -1 with an error.
  */
-int contents_read(const json_t *wish, struct buf *out, struct error *err);
+int file_content_read(const json_t *request, struct buf *out, struct error *err);
 
 #endif

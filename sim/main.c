@@ -8,8 +8,8 @@
 #include "sim/simulators.h"
 
 static const struct simulator simulators[] = {
-        { "telegram", "a Bot API server with users you can play", telegram_sim_main },
-        { "discord", "a gateway and HTTP API with people you can play", discord_sim_main },
+        { "telegram", "a Bot API server with users you can play", tg_main },
+        { "discord", "a gateway and HTTP API with people you can play", dc_main },
 };
 
 static int usage(FILE *to, int rc)

@@ -9,7 +9,7 @@
 
 #define REQUEST_SECONDS 120 /* long polls */
 
-struct host {
+struct simulator {
         struct loop *loop;
         struct http_client *client;
         struct world *world;
@@ -46,7 +46,7 @@ static void run(struct loop *l)
 
 /* ---- beginning and end ---- */
 
-static int serve(struct host *h, const struct host_ops *ops, const struct options *o,
+static int serve(struct simulator *h, const struct simulator_ops *ops, const struct options *o,
                  struct error *err)
 {
         struct http_server_hooks hooks = { .refuse = ops->refuse };
@@ -69,7 +69,7 @@ static int serve(struct host *h, const struct host_ops *ops, const struct option
         return 0;
 }
 
-static int begin(struct host *h, const struct host_ops *ops, const struct options *o,
+static int begin(struct simulator *h, const struct simulator_ops *ops, const struct options *o,
                  struct error *err)
 {
         struct http_client_options client = { .ca_file = o->ca_file,
@@ -83,7 +83,7 @@ static int begin(struct host *h, const struct host_ops *ops, const struct option
         return h->world ? serve(h, ops, o, err) : -1;
 }
 
-static void end(struct host *h, const struct host_ops *ops)
+static void end(struct simulator *h, const struct simulator_ops *ops)
 {
         if (h->world)
                 ops->close(h->world);
@@ -94,10 +94,10 @@ static void end(struct host *h, const struct host_ops *ops)
         loop_free(h->loop);
 }
 
-int host_main(const struct host_ops *ops, int argc, char **argv)
+int simulator_main(const struct simulator_ops *ops, int argc, char **argv)
 {
         struct options o;
-        struct host h = { 0 };
+        struct simulator h = { 0 };
         struct error err = { 0 };
         struct console *console;
         int rc = options_read(&o, &ops->about, argc, argv);

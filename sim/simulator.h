@@ -13,7 +13,7 @@
 #include "sim/control.h"
 #include "sim/options.h"
 
-struct host_ops {
+struct simulator_ops {
         struct options_about about;
         const char *user_agent; /* of the calls it makes; NULL: our own */
         /*
@@ -33,10 +33,10 @@ struct host_ops {
         void (*reached)(struct world *w, const char *url);
         /* Tells a person how to go on. */
         void (*greet)(const struct world *w, const char *url);
-        act_fn *send; /* for what is typed */
+        control_fn *send; /* for what is typed */
 };
 
 /* Returns the exit code. */
-int host_main(const struct host_ops *ops, int argc, char **argv);
+int simulator_main(const struct simulator_ops *ops, int argc, char **argv);
 
 #endif

@@ -10,7 +10,7 @@ struct simulator {
         int (*run)(int argc, char **argv);
 };
 
-int telegram_sim_main(int argc, char **argv);
-int discord_sim_main(int argc, char **argv);
+int tg_main(int argc, char **argv);
+int dc_main(int argc, char **argv);
 
 #endif

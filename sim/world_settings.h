@@ -1,5 +1,5 @@
 /*
- * knobs: the settings of a simulated world, as a table.
+ * settings: the settings of a simulated world, as a table.
  *
  * What POST /sim/settings takes and GET /sim/state shows are the rows of one table over the world's
  * own struct.
@@ -13,22 +13,27 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-enum knob_kind { KNOB_FLAG, KNOB_WHOLE, KNOB_SIZE, KNOB_REAL }; /* bool, int64_t, size_t, double */
+enum world_setting_kind {
+        WORLD_SETTING_FLAG,
+        WORLD_SETTING_INT,
+        WORLD_SETTING_SIZE,
+        WORLD_SETTING_REAL
+}; /* bool, int64_t, size_t, double */
 
-struct knob {
+struct world_setting {
         const char *name; /* NULL ends the table */
-        enum knob_kind kind;
+        enum world_setting_kind kind;
         size_t at;       /* in the struct */
         double min, max; /* max 0: no limits; sizes need them */
 };
 
 /*
- * Changes what the wish names, all of it or, with -1 and an error, nothing. `size` is that of the
- * struct.
+ * Changes what the request names, all of it or, with -1 and an error, nothing. `size` is that of
+ * the struct.
  */
-int knobs_turn(const struct knob *knobs, void *settings, size_t size, const json_t *wish,
-               struct error *err);
+int world_settings_change(const struct world_setting *rows, void *settings, size_t size,
+                          const json_t *request, struct error *err);
 /* A member "settings" with all of them. */
-void knobs_write(const struct knob *knobs, const void *settings, struct buf *b);
+void world_settings_write(const struct world_setting *rows, const void *settings, struct buf *b);
 
 #endif

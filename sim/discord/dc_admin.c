@@ -15,28 +15,28 @@
 
 #define MAX_PADDING 1000000
 
-static uint64_t id_of(const json_t *wish)
+static uint64_t id_of(const json_t *request)
 {
         char room[DC_ID_SIZE];
 
-        return dc_parse_id(dc_play_text(wish, "id", room));
+        return dc_id_parse(dc_people_text(request, "id", room));
 }
 
 /* {"id":"7","username":"bob","global_name":"Bob","guild":"Lab","bot":true,"refuses":true} */
-int dc_play_user(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_admin_user(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
         struct guild *g = NULL;
         struct user *u;
 
-        if (json_object_get(wish, "guild") && !(g = dc_play_find_guild(w, wish, err)))
+        if (json_object_get(request, "guild") && !(g = dc_people_find_guild(w, request, err)))
                 return -1;
-        u = dc_user_make(w, id_of(wish), json_str(wish, "username", NULL),
-                         json_str(wish, "global_name", NULL));
-        u->is_bot = json_flag(wish, "bot", u->is_bot);
-        u->refuses = json_flag(wish, "refuses", u->refuses);
+        u = dc_world_make_user(w, id_of(request), json_str(request, "username", NULL),
+                               json_str(request, "global_name", NULL));
+        u->is_bot = json_flag(request, "bot", u->is_bot);
+        u->refuses = json_flag(request, "refuses", u->refuses);
         if (g) {
-                dc_member_make(g, u);
-                dc_happen_member(w, g, u, "GUILD_MEMBER_ADD");
+                dc_guild_add_member(g, u);
+                dc_world_event_member(w, g, u, "GUILD_MEMBER_ADD");
         }
         dc_render_user(out, "user", u);
         return 0;
@@ -46,31 +46,31 @@ int dc_play_user(struct world *w, const json_t *wish, struct buf *out, struct er
  * {"name":"Lab","id":"..","members":1000,"channels":50,"unavailable":true}; an existing one is
  * changed.
  */
-int dc_play_guild(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_admin_guild(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        struct guild *g = dc_guild(w, id_of(wish));
-        const char *name = json_str(wish, "name", g ? g->name : "A guild");
+        struct guild *g = dc_guild_find(w, id_of(request));
+        const char *name = json_str(request, "name", g ? g->name : "A guild");
         bool made = !g, was_away = g && g->unavailable;
-        int64_t members = json_int(wish, "members", g ? (int64_t)g->padding_members : 0);
-        int64_t channels = json_int(wish, "channels", g ? (int64_t)g->padding_channels : 0);
+        int64_t members = json_int(request, "members", g ? (int64_t)g->padding_members : 0);
+        int64_t channels = json_int(request, "channels", g ? (int64_t)g->padding_channels : 0);
 
         if (members < 0 || members > MAX_PADDING || channels < 0 || channels > MAX_PADDING)
                 return error_set(err, ERR_INVALID, "'members' and 'channels' go up to %d",
                                  MAX_PADDING);
         if (!g) {
-                g = dc_guild_make(w, id_of(wish), name, dc_play_find_user(w, wish));
+                g = dc_guild_make(w, id_of(request), name, dc_people_find_user(w, request));
                 dc_channel_make(w, g, 0, CHANNEL_TEXT, "general");
         }
         g->padding_members = (size_t)members;
         g->padding_channels = (size_t)channels;
-        g->unavailable = json_flag(wish, "unavailable", g->unavailable);
+        g->unavailable = json_flag(request, "unavailable", g->unavailable);
         if (made || (was_away && !g->unavailable))
-                dc_happen_guild(w, g, "GUILD_CREATE");
+                dc_world_event_guild(w, g, "GUILD_CREATE");
         else if (g->unavailable && !was_away)
-                dc_happen_guild(w, g, "GUILD_DELETE");
-        dc_json_id(out, "guild", g->id);
+                dc_world_event_guild(w, g, "GUILD_DELETE");
+        dc_render_id(out, "guild", g->id);
         jsonw_str(out, "name", g->name);
-        dc_json_id(out, "channel", g->channels->id);
+        dc_render_id(out, "channel", g->channels->id);
         return 0;
 }
 
@@ -84,30 +84,31 @@ static const struct {
 };
 
 /* {"name":"help","type":"forum","guild":"Lab"}; {"channel":"help","remove":true} */
-int dc_play_channel(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_admin_channel(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        const char *type = json_str(wish, "type", "text"), *topic = json_str(wish, "topic", NULL);
-        struct guild *g = dc_play_find_guild(w, wish, err);
+        const char *type = json_str(request, "type", "text"),
+                   *topic = json_str(request, "topic", NULL);
+        struct guild *g = dc_people_find_guild(w, request, err);
         struct channel *c;
 
         if (!g)
                 return -1;
-        if (json_flag(wish, "remove", false)) {
-                c = dc_play_find_channel(w, wish, err);
+        if (json_flag(request, "remove", false)) {
+                c = dc_people_find_channel(w, request, err);
                 if (!c || !c->guild)
                         return c ? error_set(err, ERR_INVALID, "direct messages stay") : -1;
-                dc_happen_channel(w, c, "DELETE");
+                dc_world_event_channel(w, c, "DELETE");
                 dc_channel_remove(w, c);
                 return 0;
         }
         for (size_t i = 0; i < COUNT(channel_types); i++) {
                 if (strcmp(channel_types[i].name, type) != 0)
                         continue;
-                c = dc_channel_make(w, g, id_of(wish), channel_types[i].type,
-                                    json_str(wish, "name", "channel"));
+                c = dc_channel_make(w, g, id_of(request), channel_types[i].type,
+                                    json_str(request, "name", "channel"));
                 c->topic = mem_strdup(topic);
-                dc_happen_channel(w, c, "CREATE");
-                dc_json_id(out, "channel", c->id);
+                dc_world_event_channel(w, c, "CREATE");
+                dc_render_id(out, "channel", c->id);
                 return 0;
         }
         return error_set(err, ERR_INVALID,
@@ -123,12 +124,12 @@ static void set_roles(struct world *w, struct guild *g, struct member *m, const 
         json_array_clear(m->roles);
         json_array_foreach(roles, i, name) {
                 const char *text = json_string_value(name);
-                struct role *r = text ? dc_role_by_name(g, text) : NULL;
+                struct role *r = text ? dc_guild_role_by_name(g, text) : NULL;
 
                 if (!r && text)
-                        r = dc_role_make(w, g, dc_parse_id(text), text);
+                        r = dc_guild_add_role(w, g, dc_id_parse(text), text);
                 if (r)
-                        json_array_append_new(m->roles, json_string(dc_id(r->id, id)));
+                        json_array_append_new(m->roles, json_string(dc_id_text(r->id, id)));
         }
 }
 
@@ -136,33 +137,33 @@ static void set_roles(struct world *w, struct guild *g, struct member *m, const 
  * {"from":"bob","guild":"Lab","roles":["mods"],"nick":"B"}; {"from":"bob","leave":true}; "from" may
  * be the bot
  */
-int dc_play_member(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_admin_member(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        struct guild *g = dc_play_find_guild(w, wish, err);
-        struct user *u = dc_play_find_user(w, wish);
-        const char *nick = json_str(wish, "nick", NULL);
-        bool known = g && dc_member(g, u->id);
+        struct guild *g = dc_people_find_guild(w, request, err);
+        struct user *u = dc_people_find_user(w, request);
+        const char *nick = json_str(request, "nick", NULL);
+        bool known = g && dc_guild_member(g, u->id);
         struct member *m;
 
         if (!g)
                 return -1;
-        dc_json_id(out, "guild", g->id);
-        if (json_flag(wish, "leave", false)) {
+        dc_render_id(out, "guild", g->id);
+        if (json_flag(request, "leave", false)) {
                 if (u->is_bot)
-                        dc_happen_guild(w, g, "GUILD_DELETE");
-                dc_member_remove(g, u->id);
-                dc_happen_member(w, g, u, "GUILD_MEMBER_REMOVE");
+                        dc_world_event_guild(w, g, "GUILD_DELETE");
+                dc_guild_remove_member(g, u->id);
+                dc_world_event_member(w, g, u, "GUILD_MEMBER_REMOVE");
                 return 0;
         }
-        m = dc_member_make(g, u);
-        if (json_is_array(json_object_get(wish, "roles")))
-                set_roles(w, g, m, json_object_get(wish, "roles"));
+        m = dc_guild_add_member(g, u);
+        if (json_is_array(json_object_get(request, "roles")))
+                set_roles(w, g, m, json_object_get(request, "roles"));
         if (nick) {
                 free(m->nick);
                 m->nick = mem_strdup(nick);
         }
-        dc_happen_member(w, g, u, known ? "GUILD_MEMBER_UPDATE" : "GUILD_MEMBER_ADD");
-        dc_json_tree(out, "roles", m->roles);
+        dc_world_event_member(w, g, u, known ? "GUILD_MEMBER_UPDATE" : "GUILD_MEMBER_ADD");
+        dc_render_json(out, "roles", m->roles);
         return 0;
 }
 
@@ -184,16 +185,16 @@ static const struct {
 };
 
 /* {"channel":"general","deny":["SEND_MESSAGES"]}; [] gives everything back */
-int dc_play_permissions(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_admin_permissions(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        struct channel *c = dc_play_find_channel(w, wish, err);
+        struct channel *c = dc_people_find_channel(w, request, err);
         const json_t *name;
         uint64_t denied = 0, bit;
         size_t i;
 
         if (!c)
                 return -1;
-        json_array_foreach(json_object_get(wish, "deny"), i, name) {
+        json_array_foreach(json_object_get(request, "deny"), i, name) {
                 bit = 0;
                 for (size_t k = 0; k < COUNT(permissions); k++) {
                         if (json_is_string(name) &&
@@ -206,8 +207,8 @@ int dc_play_permissions(struct world *w, const json_t *wish, struct buf *out, st
                 denied |= bit;
         }
         c->denied = denied;
-        dc_json_id(out, "channel", c->id);
-        jsonw_int(out, "sessions", dc_happen_channel(w, c, "UPDATE"));
+        dc_render_id(out, "channel", c->id);
+        jsonw_int(out, "sessions", dc_world_event_channel(w, c, "UPDATE"));
         return 0;
 }
 
@@ -264,22 +265,22 @@ static void set_token(struct world *w, struct bot *b, const char *token)
  * {"bot":"..","intents":["MESSAGE_CONTENT"],"interactions_url":"http://..","starts_left":5,
  * "new_token":"..","username":".."} changes one.
  */
-int dc_play_bot(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_admin_bot(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        const char *token = json_str(wish, "token", NULL),
-                   *renewed = json_str(wish, "new_token", NULL);
-        const json_t *list = json_object_get(wish, "intents"),
-                     *url = json_object_get(wish, "interactions_url");
-        struct bot *b = token ? dc_bot(w, token) : dc_play_find_bot(w, wish, err);
+        const char *token = json_str(request, "token", NULL),
+                   *renewed = json_str(request, "new_token", NULL);
+        const json_t *list = json_object_get(request, "intents"),
+                     *url = json_object_get(request, "interactions_url");
+        struct bot *b = token ? dc_world_make_bot(w, token) : dc_people_find_bot(w, request, err);
 
         if (!b || (list && set_intents(b, list, err) != 0))
                 return -1;
-        dc_user_make(w, b->user->id, json_str(wish, "username", NULL), NULL);
-        b->starts_left = json_int(wish, "starts_left", b->starts_left);
-        b->token_reset = json_flag(wish, "token_reset", b->token_reset);
+        dc_world_make_user(w, b->user->id, json_str(request, "username", NULL), NULL);
+        b->starts_left = json_int(request, "starts_left", b->starts_left);
+        b->token_reset = json_flag(request, "token_reset", b->token_reset);
         if (url)
                 set_endpoint(b, url);
-        if (renewed && !dc_bot_by_token(w, renewed))
+        if (renewed && !dc_world_bot_by_token(w, renewed))
                 set_token(w, b, renewed);
         dc_render_user(out, "user", b->user);
         jsonw_str(out, "token", b->token);

@@ -16,7 +16,7 @@
 
 /* ---- life ---- */
 
-static struct call *call_new(struct world *w, const struct form_op *op, struct http_exchange *x)
+static struct call *call_new(struct world *w, const struct dc_spec_op *op, struct http_exchange *x)
 {
         struct call *c = mem_zalloc(sizeof(*c));
 
@@ -58,17 +58,17 @@ int dc_call_fail(struct call *c, int status, int code, const char *message)
         return -1;
 }
 
-int dc_call_done(struct call *c)
+int dc_call_no_content(struct call *c)
 {
         c->status = 204;
         return 0;
 }
 
-int dc_call_misfit(struct call *c, const char *member, const char *code, const char *message)
+int dc_call_invalid(struct call *c, const char *member, const char *code, const char *message)
 {
         json_decref(c->errors);
         c->errors = json_object();
-        json_object_set_new(c->errors, member, form_error(code, message));
+        json_object_set_new(c->errors, member, dc_spec_error(code, message));
         return dc_call_fail(c, 400, 50035, "Invalid Form Body");
 }
 
@@ -88,7 +88,7 @@ static void write_error(struct call *c)
                 jsonw_int(b, "code", c->code);
         }
         if (c->errors)
-                dc_json_tree(b, "errors", c->errors);
+                dc_render_json(b, "errors", c->errors);
         jsonw_close(b, '}');
 }
 
@@ -109,7 +109,7 @@ static void record_into(struct journal *j, const struct call *c, const char *arg
         jsonw_int(b, "micros", (int64_t)(clock_mono_ns() - c->started_ns) / 1000);
         jsonw_int(b, "uploads", (int64_t)c->uploads.count);
         if (json_object_size(c->query) > 0)
-                dc_json_tree(b, "query", c->query);
+                dc_render_json(b, "query", c->query);
         if (args && strlen(args) <= MAX_ARGS_LOGGED)
                 jsonw_raw(b, "body", args);
         journal_close(j);
@@ -148,7 +148,7 @@ static void add_header(struct http_exchange *x, const char *name, const char *fm
 
 static void add_headers(const struct call *c)
 {
-        const struct rate *r = &c->rate;
+        const struct rate_limit *r = &c->rate;
 
         if (r->bucket[0]) {
                 add_header(c->x, "X-RateLimit-Limit", "%d", r->limit);
@@ -271,14 +271,14 @@ static int read_body(struct call *c)
                 return read_parts(c, type, body, n);
         c->valid = false;
         snprintf(c->problem, sizeof(c->problem), "Content-Type '%.60s'", type ? type : "");
-        return dc_call_misfit(
+        return dc_call_invalid(
                 c, "_errors", "CONTENT_TYPE_INVALID",
                 "Expected \"Content-Type\" header to be one of application/json, multipart/form-data.");
 }
 
 /* ---- may it? ---- */
 
-static bool needs_bot(const struct form_op *op)
+static bool needs_bot(const struct dc_spec_op *op)
 {
         return !strstr(op->path, ":webhook_token") && !strstr(op->path, ":interaction_token") &&
                strcmp(op->name, "get_gateway") != 0;
@@ -298,7 +298,7 @@ static int check_bot(struct call *c)
         const char *header = http_header(c->x, "Authorization");
 
         if (header && strncmp(header, "Bot ", 4) == 0)
-                c->bot = dc_bot_by_token(c->world, header + 4);
+                c->bot = dc_world_bot_by_token(c->world, header + 4);
         if (!needs_bot(c->op))
                 return 0;
         if (!c->bot || c->bot->token_reset)
@@ -349,7 +349,7 @@ static int check_rate(struct call *c)
 
         if (!c->world->settings.limits)
                 return 0;
-        c->rate = dc_rates_count(c->world->rates, c->op, who, major_of(c));
+        c->rate = dc_rate_limit_count(c->world->rates, c->op, who, major_of(c));
         if (!c->rate.passed)
                 return 0;
         return limit(c, c->rate.reset_after, c->rate.global ? "global" : "user");
@@ -366,9 +366,9 @@ static void refuse_form(struct call *c, json_t *errors)
 static int check_form(struct call *c)
 {
         bool strict = c->world->settings.strict;
-        char query_problem[FORM_PROBLEM_SIZE], lenient_problem[FORM_PROBLEM_SIZE];
-        json_t *body = form_check_body(c->op, c->args, false, c->problem);
-        json_t *query = form_check_query(c->op, c->query, false, query_problem);
+        char query_problem[DC_SPEC_PROBLEM_SIZE], lenient_problem[DC_SPEC_PROBLEM_SIZE];
+        json_t *body = dc_spec_check_body(c->op, c->args, false, c->problem);
+        json_t *query = dc_spec_check_query(c->op, c->query, false, query_problem);
 
         if (!body && !query)
                 return 0;
@@ -379,7 +379,7 @@ static int check_form(struct call *c)
                 json_decref(body);
                 json_decref(query);
                 query = NULL;
-                body = form_check_body(c->op, c->args, true, lenient_problem);
+                body = dc_spec_check_body(c->op, c->args, true, lenient_problem);
         }
         if (body || query)
                 refuse_form(c, body ? body : query);
@@ -395,25 +395,25 @@ static int strike_before(struct call *c)
         const char *name = c->op->name;
         const struct fault *fault;
 
-        if (faults_strike(f, FAULT_CUT_BEFORE, name)) {
+        if (faults_fire(f, FAULT_CUT_BEFORE, name)) {
                 c->cut = true;
                 return dc_call_fail(c, 599, 0, "cut before the effect");
         }
-        if ((fault = faults_strike(f, FAULT_ERROR, name)))
+        if ((fault = faults_fire(f, FAULT_ERROR, name)))
                 return dc_call_fail(c, fault->status, 0, "asked for by a fault");
-        if ((fault = faults_strike(f, FAULT_FLOOD, name)))
+        if ((fault = faults_fire(f, FAULT_FLOOD, name)))
                 return limit(c, fault->retry_after, fault->scope[0] ? fault->scope : "user");
-        if ((fault = faults_strike(f, FAULT_SLOW, name)))
+        if ((fault = faults_fire(f, FAULT_SLOW, name)))
                 c->slow_ms = fault->ms;
-        if ((fault = faults_strike(f, FAULT_ERROR_AFTER, name)))
+        if ((fault = faults_fire(f, FAULT_ERROR_AFTER, name)))
                 c->late_status = fault->status;
-        c->cut = faults_strike(f, FAULT_CUT_AFTER, name) != NULL;
+        c->cut = faults_fire(f, FAULT_CUT_AFTER, name) != NULL;
         return 0;
 }
 
 static int run(struct call *c)
 {
-        op_fn *fn = dc_op_of(c->op);
+        op_fn *fn = dc_ops_find(c->op);
 
         return fn ? fn(c) : dc_call_fail(c, 501, 0, "the operation is not simulated");
 }
@@ -430,11 +430,11 @@ static void serve(struct http_exchange *x)
 
 struct http_route *dc_call_routes(const struct http_route *more, size_t more_count, size_t *count)
 {
-        size_t ops = form_op_count();
+        size_t ops = dc_spec_op_count();
         struct http_route *routes = mem_array(ops + more_count, sizeof(*routes));
 
         for (size_t i = 0; i < ops; i++) {
-                const struct form_op *op = form_op_at(i);
+                const struct dc_spec_op *op = dc_spec_op_at(i);
 
                 routes[i] = (struct http_route){ op->method, op->path, serve, MAX_BODY, op };
         }
@@ -447,12 +447,12 @@ struct http_route *dc_call_routes(const struct http_route *more, size_t more_cou
 
 uint64_t dc_call_id(const struct call *c, const char *param)
 {
-        return dc_parse_id(http_param(c->x, param));
+        return dc_id_parse(http_param(c->x, param));
 }
 
 uint64_t dc_call_query_id(const struct call *c, const char *name)
 {
-        return dc_parse_id(json_str(c->query, name, NULL));
+        return dc_id_parse(json_str(c->query, name, NULL));
 }
 
 int64_t dc_call_query_int(const struct call *c, const char *name, int64_t fallback)
@@ -462,18 +462,18 @@ int64_t dc_call_query_int(const struct call *c, const char *name, int64_t fallba
         return text ? strtoll(text, NULL, 10) : fallback;
 }
 
-uint64_t dc_args_id(const json_t *args, const char *member)
+uint64_t dc_call_args_id(const json_t *args, const char *member)
 {
         const json_t *value = json_object_get(args, member);
 
         return json_is_integer(value) ? (uint64_t)json_integer_value(value)
-                                      : dc_parse_id(json_string_value(value));
+                                      : dc_id_parse(json_string_value(value));
 }
 
 struct channel *dc_call_channel(struct call *c, uint64_t needed)
 {
-        struct channel *channel = dc_channel(c->world, dc_call_id(c, "channel_id"));
-        uint64_t may = channel ? dc_permissions(c->bot, channel) : 0;
+        struct channel *channel = dc_channel_find(c->world, dc_call_id(c, "channel_id"));
+        uint64_t may = channel ? dc_channel_permissions(c->bot, channel) : 0;
 
         if (!channel)
                 dc_call_fail(c, 404, 10003, "Unknown Channel");
@@ -488,7 +488,7 @@ struct channel *dc_call_channel(struct call *c, uint64_t needed)
 
 struct message *dc_call_message(struct call *c, struct channel *channel)
 {
-        struct message *m = dc_message(channel, dc_call_id(c, "message_id"));
+        struct message *m = dc_message_find(channel, dc_call_id(c, "message_id"));
 
         if (!m || (m->flags & MESSAGE_FLAG_EPHEMERAL)) {
                 dc_call_fail(c, 404, 10008, "Unknown Message");
@@ -499,23 +499,23 @@ struct message *dc_call_message(struct call *c, struct channel *channel)
 
 struct guild *dc_call_guild(struct call *c)
 {
-        struct guild *g = dc_guild(c->world, dc_call_id(c, "guild_id"));
+        struct guild *g = dc_guild_find(c->world, dc_call_id(c, "guild_id"));
 
         if (!g)
                 dc_call_fail(c, 404, 10004, "Unknown Guild");
-        else if (!dc_member(g, c->bot->user->id))
+        else if (!dc_guild_member(g, c->bot->user->id))
                 dc_call_fail(c, 403, 50001, "Missing Access");
         else
                 return g;
         return NULL;
 }
 
-struct buf *dc_call_note(const struct call *c, const char *kind, const struct channel *channel)
+struct buf *dc_call_record(const struct call *c, const char *kind, const struct channel *channel)
 {
         struct buf *b = journal_open(c->world->sent, kind, channel ? (int64_t)channel->id : 0);
 
         if (channel) {
-                dc_json_id(b, "channel", channel->id);
+                dc_render_id(b, "channel", channel->id);
                 if (channel->guild)
                         jsonw_str(b, "where", channel->name);
                 else
@@ -526,7 +526,7 @@ struct buf *dc_call_note(const struct call *c, const char *kind, const struct ch
         return b;
 }
 
-void dc_call_show(const struct call *c, const struct message *m)
+void dc_call_print(const struct call *c, const struct message *m)
 {
         const struct channel *at = m->channel;
         size_t files = json_array_size(m->attachments);

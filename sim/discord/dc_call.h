@@ -18,7 +18,7 @@
 struct call {
         struct world *world;
         struct bot *bot; /* NULL: the operation needs none */
-        const struct form_op *op;
+        const struct dc_spec_op *op;
         struct http_exchange *x;
         json_t *args;  /* the body; NULL: none */
         json_t *query; /* texts */
@@ -28,11 +28,11 @@ struct call {
         int code;
         char message[200];
         json_t *errors; /* of 50035 */
-        struct rate rate;
+        struct rate_limit rate;
         double retry_after; /* of 429, seconds */
         const char *scope;
         bool valid;
-        char problem[FORM_PROBLEM_SIZE];
+        char problem[DC_SPEC_PROBLEM_SIZE];
         bool cut;        /* a fault: no answer */
         int late_status; /* a fault: this instead of the answer */
         int64_t slow_ms; /* a fault */
@@ -50,26 +50,26 @@ void dc_call_end_all(struct world *w);
 
 /* For operations. call_fail returns -1; call_done (204, no body) 0. */
 int dc_call_fail(struct call *c, int status, int code, const char *message);
-int dc_call_done(struct call *c);
+int dc_call_no_content(struct call *c);
 /* 50035 with one wrong member. Returns -1. */
-int dc_call_misfit(struct call *c, const char *member, const char *code, const char *message);
+int dc_call_invalid(struct call *c, const char *member, const char *code, const char *message);
 /* Ids in the path, the query or the body (where they are text or a number); 0: none. */
 uint64_t dc_call_id(const struct call *c, const char *param);
 uint64_t dc_call_query_id(const struct call *c, const char *name);
 int64_t dc_call_query_int(const struct call *c, const char *name, int64_t fallback);
-uint64_t dc_args_id(const json_t *args, const char *member);
+uint64_t dc_call_args_id(const json_t *args, const char *member);
 /* The channel of the path, if the bot may do all this there; NULL after call_fail. */
 struct channel *dc_call_channel(struct call *c, uint64_t needed);
 struct message *dc_call_message(struct call *c, struct channel *channel);
 /* The guild of the path, if the bot is in it. */
 struct guild *dc_call_guild(struct call *c);
 /* An entry in the list of what bots did; add to it, then journal_close(c->world->sent). */
-struct buf *dc_call_note(const struct call *c, const char *kind, const struct channel *channel);
+struct buf *dc_call_record(const struct call *c, const char *kind, const struct channel *channel);
 
 /* Whoever runs the simulator in a terminal sees what is said. */
-void dc_call_show(const struct call *c, const struct message *m);
+void dc_call_print(const struct call *c, const struct message *m);
 
 /* ops.c: NULL when the operation is known but not simulated. */
-op_fn *dc_op_of(const struct form_op *op);
+op_fn *dc_ops_find(const struct dc_spec_op *op);
 
 #endif

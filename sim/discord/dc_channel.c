@@ -10,14 +10,14 @@
 
 /* ---- channels ---- */
 
-struct channel *dc_channel(const struct world *w, uint64_t id)
+struct channel *dc_channel_find(const struct world *w, uint64_t id)
 {
-        return dc_find(&w->channels, id);
+        return dc_id_map_get(&w->channels, id);
 }
 
 struct channel *dc_channel_by_name(const struct world *w, const char *text)
 {
-        struct channel *c = dc_channel(w, dc_parse_id(text));
+        struct channel *c = dc_channel_find(w, dc_id_parse(text));
 
         for (const struct guild *g = w->first_guild; !c && text && g; g = g->next) {
                 for (struct channel *at = g->channels; !c && at; at = at->next)
@@ -31,11 +31,11 @@ static struct channel *channel_new(struct world *w, uint64_t id, enum channel_ty
 {
         struct channel *c = mem_zalloc(sizeof(*c));
 
-        c->id = id ? id : dc_snowflake(w);
+        c->id = id ? id : dc_id_new(w);
         c->type = type;
         c->name = mem_strdup(name);
         c->created_ms = clock_wall_ms();
-        dc_put(&w->channels, c->id, c);
+        dc_id_map_put(&w->channels, c->id, c);
         return c;
 }
 
@@ -53,8 +53,8 @@ struct channel *dc_channel_make(struct world *w, struct guild *g, uint64_t id,
         return c;
 }
 
-struct channel *dc_thread_make(struct world *w, struct channel *parent, uint64_t id,
-                               enum channel_type type, const char *name, struct user *owner)
+struct channel *dc_channel_make_thread(struct world *w, struct channel *parent, uint64_t id,
+                                       enum channel_type type, const char *name, struct user *owner)
 {
         struct channel *c = dc_channel_make(w, parent->guild, id, type, name);
 
@@ -62,17 +62,17 @@ struct channel *dc_thread_make(struct world *w, struct channel *parent, uint64_t
         c->owner_id = owner->id;
         c->auto_archive = 1440;
         c->joined = json_array();
-        dc_thread_join(c, owner);
+        dc_channel_join(c, owner);
         return c;
 }
 
-void dc_thread_join(struct channel *c, const struct user *u)
+void dc_channel_join(struct channel *c, const struct user *u)
 {
         char id[DC_ID_SIZE];
         const json_t *at;
         size_t i;
 
-        dc_id(u->id, id);
+        dc_id_text(u->id, id);
         json_array_foreach(c->joined, i, at) {
                 if (strcmp(json_string_value(at), id) == 0)
                         return;
@@ -80,16 +80,16 @@ void dc_thread_join(struct channel *c, const struct user *u)
         json_array_append_new(c->joined, json_string(id));
 }
 
-struct channel *dc_dm(struct bot *b, struct user *u, bool make)
+struct channel *dc_channel_dm(struct bot *b, struct user *u, bool make)
 {
-        struct channel *c = dc_find(&b->dms, u->id);
+        struct channel *c = dc_id_map_get(&b->dms, u->id);
 
         if (c || !make)
                 return c;
         c = channel_new(b->world, 0, CHANNEL_DM, NULL);
         c->user = u;
         c->bot = b;
-        dc_put(&b->dms, u->id, c);
+        dc_id_map_put(&b->dms, u->id, c);
         return c;
 }
 
@@ -120,25 +120,25 @@ void dc_channel_remove(struct world *w, struct channel *c)
                 if (other->parent == c)
                         other->parent = NULL;
         }
-        map_remove(&w->channels, dc_id(c->id, key));
+        map_remove(&w->channels, dc_id_text(c->id, key));
         dc_channel_free(c);
 }
 
-bool dc_is_thread(const struct channel *c)
+bool dc_channel_is_thread(const struct channel *c)
 {
         return c->type >= CHANNEL_NEWS_THREAD && c->type <= CHANNEL_PRIVATE_THREAD;
 }
 
-bool dc_is_forum(const struct channel *c)
+bool dc_channel_is_forum(const struct channel *c)
 {
         return c->type == CHANNEL_FORUM || c->type == CHANNEL_MEDIA;
 }
 
-uint64_t dc_permissions(const struct bot *b, const struct channel *c)
+uint64_t dc_channel_permissions(const struct bot *b, const struct channel *c)
 {
         uint64_t denied = c->denied | (c->parent ? c->parent->denied : 0);
 
         if (!c->guild)
                 return c->bot == b ? ~denied : 0;
-        return dc_member(c->guild, b->user->id) ? ~denied : 0;
+        return dc_guild_member(c->guild, b->user->id) ? ~denied : 0;
 }

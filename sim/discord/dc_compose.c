@@ -49,8 +49,8 @@ static int set_embeds(struct call *c, struct message *m, const json_t *embeds)
         json_array_foreach(embeds, i, embed)
                 sum += embed_text(embed);
         if (sum > MAX_EMBED_TEXT)
-                return dc_call_misfit(c, "embeds", "MAX_EMBED_SIZE_EXCEEDED",
-                                      "Embed size exceeds maximum size of 6000");
+                return dc_call_invalid(c, "embeds", "MAX_EMBED_SIZE_EXCEEDED",
+                                       "Embed size exceeds maximum size of 6000");
         replace(&m->embeds, embeds);
         json_array_foreach(m->embeds, i, embed)
                 json_object_set_new(embed, "type", json_string("rich"));
@@ -92,7 +92,7 @@ static const json_t *entry_of(const json_t *args, const char *number)
         size_t i;
 
         json_array_foreach(list, i, at) {
-                if (dc_args_id(at, "id") == strtoull(number, NULL, 10))
+                if (dc_call_args_id(at, "id") == strtoull(number, NULL, 10))
                         return at;
         }
         return NULL;
@@ -127,7 +127,7 @@ static void keep_named(struct message *m, const json_t *list)
                 size_t k;
 
                 json_array_foreach(list, k, at)
-                        named = named || dc_args_id(at, "id") == dc_parse_id(id);
+                        named = named || dc_call_args_id(at, "id") == dc_id_parse(id);
                 if (named)
                         i++;
                 else
@@ -172,9 +172,9 @@ static int check_mentions(struct call *c, const json_t *allowed)
         for (size_t i = 0; i < COUNT(kinds); i++) {
                 if (names(json_object_get(allowed, "parse"), kinds[i]) &&
                     json_array_size(json_object_get(allowed, kinds[i])) > 0)
-                        return dc_call_misfit(c, "allowed_mentions",
-                                              "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
-                                              "parse and a list of ids exclude each other");
+                        return dc_call_invalid(c, "allowed_mentions",
+                                               "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
+                                               "parse and a list of ids exclude each other");
         }
         return 0;
 }
@@ -238,7 +238,7 @@ static int compose(struct call *c, struct message *m, const json_t *args, bool e
                 return -1;
         if ((m->flags & MESSAGE_FLAG_COMPONENTS) &&
             (m->content[0] || json_array_size(m->embeds) > 0))
-                return dc_call_misfit(
+                return dc_call_invalid(
                         c, "content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
                         "The content and embeds fields cannot be used with components v2");
         if (is_empty(m))
@@ -309,7 +309,8 @@ int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit)
 
 static int unknown_reference(struct call *c)
 {
-        return dc_call_misfit(c, "message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message");
+        return dc_call_invalid(c, "message_reference", "REPLIES_UNKNOWN_MESSAGE",
+                               "Unknown message");
 }
 
 static void set_snapshot(struct world *w, struct message *m, const struct message *of)
@@ -328,26 +329,27 @@ static void set_snapshot(struct world *w, struct message *m, const struct messag
 int dc_compose_reference(struct call *c, struct message *m, const json_t *args)
 {
         const json_t *wanted = json_object_get(args, "message_reference");
-        uint64_t channel_id = dc_args_id(wanted, "channel_id"),
-                 id = dc_args_id(wanted, "message_id");
-        const struct channel *channel = channel_id ? dc_channel(c->world, channel_id) : m->channel;
-        const struct message *to = channel ? dc_message(channel, id) : NULL;
+        uint64_t channel_id = dc_call_args_id(wanted, "channel_id"),
+                 id = dc_call_args_id(wanted, "message_id");
+        const struct channel *channel =
+                channel_id ? dc_channel_find(c->world, channel_id) : m->channel;
+        const struct message *to = channel ? dc_message_find(channel, id) : NULL;
         bool forward = json_int(wanted, "type", 0) == 1;
 
         if (!json_is_object(wanted))
                 return 0;
         if (!forward && channel_id && channel_id != m->channel->id)
-                return dc_call_misfit(c, "message_reference",
-                                      "REPLIES_CANNOT_REPLY_TO_OTHER_CHANNEL",
-                                      "Cannot reply to a message in another channel");
+                return dc_call_invalid(c, "message_reference",
+                                       "REPLIES_CANNOT_REPLY_TO_OTHER_CHANNEL",
+                                       "Cannot reply to a message in another channel");
         if (!to)
                 return json_flag(wanted, "fail_if_not_exists", true) ? unknown_reference(c) : 0;
         if (to->type != MESSAGE_DEFAULT && to->type != MESSAGE_REPLY &&
             to->type != MESSAGE_COMMAND && to->type != MESSAGE_CONTEXT_COMMAND)
-                return dc_call_misfit(c, "message_reference",
-                                      "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
-                                      "Cannot reply to a system message");
-        if (!(dc_permissions(c->bot, channel) & MAY_READ_HISTORY))
+                return dc_call_invalid(c, "message_reference",
+                                       "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
+                                       "Cannot reply to a system message");
+        if (!(dc_channel_permissions(c->bot, channel) & MAY_READ_HISTORY))
                 return dc_call_fail(c, 403, 160002,
                                     "Cannot reply without permission to read message history");
         m->reply_to = to->id;

@@ -9,15 +9,15 @@
 
 #define PIECE 65536
 
-struct squeeze {
+struct compressor {
         bool zstd;
         z_stream z;
         ZSTD_CCtx *cctx;
 };
 
-struct squeeze *squeeze_new(const char *name)
+struct compressor *dc_compress_new(const char *name)
 {
-        struct squeeze *s;
+        struct compressor *s;
 
         if (strcmp(name, "zlib-stream") != 0 && strcmp(name, "zstd-stream") != 0)
                 return NULL;
@@ -30,7 +30,7 @@ struct squeeze *squeeze_new(const char *name)
         return s;
 }
 
-void squeeze_free(struct squeeze *s)
+void dc_compress_free(struct compressor *s)
 {
         if (!s)
                 return;
@@ -41,7 +41,7 @@ void squeeze_free(struct squeeze *s)
         free(s);
 }
 
-static void add_zstd(struct squeeze *s, const char *bytes, size_t n, struct buf *out)
+static void add_zstd(struct compressor *s, const char *bytes, size_t n, struct buf *out)
 {
         ZSTD_inBuffer in = { bytes, n, 0 };
         size_t left;
@@ -66,7 +66,7 @@ static void run_deflate(z_stream *z, const char *bytes, size_t n, int flush, str
         } while (z->avail_out == 0);
 }
 
-void squeeze_add(struct squeeze *s, const char *bytes, size_t n, struct buf *out)
+void dc_compress_add(struct compressor *s, const char *bytes, size_t n, struct buf *out)
 {
         if (s->zstd)
                 add_zstd(s, bytes, n, out);
@@ -74,7 +74,7 @@ void squeeze_add(struct squeeze *s, const char *bytes, size_t n, struct buf *out
                 run_deflate(&s->z, bytes, n, Z_SYNC_FLUSH, out);
 }
 
-void squeeze_alone(const char *bytes, size_t n, struct buf *out)
+void dc_compress_alone(const char *bytes, size_t n, struct buf *out)
 {
         z_stream z = { 0 };
 

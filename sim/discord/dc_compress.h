@@ -1,5 +1,5 @@
 /*
- * squeeze: what a gateway connection sends, compressed as one stream.
+ * compressor: what a gateway connection sends, compressed as one stream.
  *
  * Each message ends in a flush, so that the receiver can read it before the next one comes.
  */
@@ -10,14 +10,14 @@
 
 #include "base/buf.h"
 
-struct squeeze;
+struct compressor;
 
 /* "zlib-stream" or "zstd-stream"; NULL when the name is neither. */
-struct squeeze *squeeze_new(const char *name);
-void squeeze_free(struct squeeze *s);
+struct compressor *dc_compress_new(const char *name);
+void dc_compress_free(struct compressor *s);
 /* Adds the next message to out. */
-void squeeze_add(struct squeeze *s, const char *bytes, size_t n, struct buf *out);
+void dc_compress_add(struct compressor *s, const char *bytes, size_t n, struct buf *out);
 /* One message by itself in zlib's format, as "compress" in IDENTIFY asks for. */
-void squeeze_alone(const char *bytes, size_t n, struct buf *out);
+void dc_compress_alone(const char *bytes, size_t n, struct buf *out);
 
 #endif

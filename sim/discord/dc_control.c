@@ -81,20 +81,21 @@ const char dc_control_help[] =
 static void run_history(struct http_exchange *x)
 {
         struct world *w = http_server_arg(x);
-        json_t *wish = json_object();
+        json_t *request = json_object();
         struct error err = { 0 };
-        struct buf b = acts_begin();
+        struct buf b = control_begin();
         const char *names[] = { "channel", "from", "bot" };
         const struct channel *c;
 
         for (size_t i = 0; i < COUNT(names); i++) {
                 if (http_query(x, names[i]))
-                        json_object_set_new(wish, names[i], json_string(http_query(x, names[i])));
+                        json_object_set_new(request, names[i],
+                                            json_string(http_query(x, names[i])));
         }
-        c = dc_play_find_channel(w, wish, &err);
-        json_decref(wish);
+        c = dc_people_find_channel(w, request, &err);
+        json_decref(request);
         if (!c) {
-                acts_refuse(x, &err);
+                control_refuse(x, &err);
                 buf_release(&b);
                 return;
         }
@@ -102,26 +103,26 @@ static void run_history(struct http_exchange *x)
         for (size_t i = 0; i < c->count; i++)
                 dc_render_message(&b, NULL, w, c->messages[i], NULL, RENDER_NONCE);
         jsonw_close(&b, ']');
-        acts_answer(x, &b);
+        control_answer(x, &b);
 }
 
 /* clang-format off */
 #define AT(field) offsetof(struct world_settings, field)
-static const struct knob knobs[] = {
-        { "strict",          KNOB_FLAG,  AT(strict),          0,  0 },
-        { "limits",          KNOB_FLAG,  AT(limits),          0,  0 },
-        { "record_calls",    KNOB_FLAG,  AT(record_calls),    0,  0 },
-        { "acks",            KNOB_FLAG,  AT(acks),            0,  0 },
-        { "keep_messages",   KNOB_SIZE,  AT(keep_messages),   OPTIONS_KEEP_MIN, 1000000 },
-        { "heartbeat_ms",    KNOB_WHOLE, AT(heartbeat_ms),    10, INT32_MAX },
-        { "resume_ms",       KNOB_WHOLE, AT(resume_ms),       0,  0 },
-        { "shards",          KNOB_WHOLE, AT(shards),          1,  INT32_MAX },
-        { "min_shards",      KNOB_WHOLE, AT(min_shards),      0,  0 },
-        { "max_concurrency", KNOB_WHOLE, AT(max_concurrency), 1,  INT32_MAX },
-        { "start_limit",     KNOB_WHOLE, AT(start_limit),     0,  0 },
-        { "start_reset_ms",  KNOB_WHOLE, AT(start_reset_ms),  0,  0 },
-        { "nonce_ms",        KNOB_WHOLE, AT(nonce_ms),        0,  0 },
-        { "ack_ms",          KNOB_WHOLE, AT(ack_ms),          0,  0 },
+static const struct world_setting settings[] = {
+        { "strict",          WORLD_SETTING_FLAG,  AT(strict),          0,  0 },
+        { "limits",          WORLD_SETTING_FLAG,  AT(limits),          0,  0 },
+        { "record_calls",    WORLD_SETTING_FLAG,  AT(record_calls),    0,  0 },
+        { "acks",            WORLD_SETTING_FLAG,  AT(acks),            0,  0 },
+        { "keep_messages",   WORLD_SETTING_SIZE,  AT(keep_messages),   OPTIONS_KEEP_MIN, 1000000 },
+        { "heartbeat_ms",    WORLD_SETTING_INT, AT(heartbeat_ms),    10, INT32_MAX },
+        { "resume_ms",       WORLD_SETTING_INT, AT(resume_ms),       0,  0 },
+        { "shards",          WORLD_SETTING_INT, AT(shards),          1,  INT32_MAX },
+        { "min_shards",      WORLD_SETTING_INT, AT(min_shards),      0,  0 },
+        { "max_concurrency", WORLD_SETTING_INT, AT(max_concurrency), 1,  INT32_MAX },
+        { "start_limit",     WORLD_SETTING_INT, AT(start_limit),     0,  0 },
+        { "start_reset_ms",  WORLD_SETTING_INT, AT(start_reset_ms),  0,  0 },
+        { "nonce_ms",        WORLD_SETTING_INT, AT(nonce_ms),        0,  0 },
+        { "ack_ms",          WORLD_SETTING_INT, AT(ack_ms),          0,  0 },
         { 0 },
 };
 /* clang-format on */
@@ -136,8 +137,8 @@ static void write_bots(struct buf *b, const struct world *w)
                 jsonw_int(b, "starts_left", bot->starts_left);
                 jsonw_bool(b, "token_reset", bot->token_reset);
                 jsonw_opt(b, "interactions_url", bot->interactions_url);
-                dc_json_tree(b, "commands", bot->commands);
-                dc_json_tree(b, "guild_commands", bot->guild_commands);
+                dc_render_json(b, "commands", bot->commands);
+                dc_render_json(b, "guild_commands", bot->guild_commands);
                 jsonw_close(b, '}');
         }
         jsonw_close(b, ']');
@@ -148,7 +149,7 @@ static void write_guilds(struct buf *b, const struct world *w)
         jsonw_open_member(b, "guilds", '[');
         for (const struct guild *g = w->first_guild; g; g = g->next) {
                 jsonw_open(b, '{');
-                dc_json_id(b, "id", g->id);
+                dc_render_id(b, "id", g->id);
                 jsonw_str(b, "name", g->name);
                 jsonw_open_member(b, "channels", '[');
                 for (const struct channel *c = g->channels; c; c = c->next)
@@ -176,66 +177,66 @@ static void write_counters(struct buf *b, const struct world *w)
 static void run_state(struct http_exchange *x)
 {
         struct world *w = http_server_arg(x);
-        struct buf b = acts_begin();
+        struct buf b = control_begin();
 
         jsonw_str(&b, "gateway", dc_gateway_url(w->gateway));
         jsonw_str(&b, "public_key", dc_signer_public(w->signer));
         write_bots(&b, w);
         write_guilds(&b, w);
-        dc_gateway_write(w->gateway, &b);
+        dc_gateway_control_write(w->gateway, &b);
         write_counters(&b, w);
-        knobs_write(knobs, &w->settings, &b);
+        world_settings_write(settings, &w->settings, &b);
         faults_write(&w->faults, &b);
-        acts_answer(x, &b);
+        control_answer(x, &b);
 }
 
 /* ---- settings and faults ---- */
 
-static int set_settings(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+static int set_settings(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        if (knobs_turn(knobs, &w->settings, sizeof(w->settings), wish, err) != 0)
+        if (world_settings_change(settings, &w->settings, sizeof(w->settings), request, err) != 0)
                 return -1;
-        knobs_write(knobs, &w->settings, out);
+        world_settings_write(settings, &w->settings, out);
         return 0;
 }
 
-static int add_fault(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+static int add_fault(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        return acts_add_fault(&w->faults, wish, out, err);
+        return control_add_fault(&w->faults, request, out, err);
 }
 
 /* ---- the table ---- */
 
 static const struct http_route routes[] = {
         { "GET", "/attachments/:channel/:id/:name", dc_file_serve, 0, NULL },
-        ACT_HELP(dc_control_help),
-        ACT_JOURNAL("/sim/messages", sent),
-        ACT_CALLS("/sim/calls", calls, invalid),
-        ACT_JOURNAL("/sim/links", links),
+        CONTROL_HELP(dc_control_help),
+        CONTROL_JOURNAL("/sim/messages", sent),
+        CONTROL_CALLS("/sim/calls", calls, invalid),
+        CONTROL_JOURNAL("/sim/links", links),
         { "GET", "/sim/history", run_history, 0, NULL },
         { "GET", "/sim/state", run_state, 0, NULL },
-        ACT_FAULTS(faults),
-        ACT("/sim/faults", add_fault),
-        ACT("/sim/settings", set_settings),
-        ACT("/sim/gateway", dc_gateway_act),
-        ACT("/sim/send", dc_play_send),
-        ACT("/sim/edit", dc_play_edit),
-        ACT("/sim/delete", dc_play_delete),
-        ACT("/sim/react", dc_play_react),
-        ACT("/sim/unreact", dc_play_unreact),
-        ACT("/sim/typing", dc_play_typing),
-        ACT("/sim/thread", dc_play_thread),
-        ACT("/sim/rename", dc_play_rename),
-        ACT("/sim/archive", dc_play_archive),
-        ACT("/sim/press", dc_play_press),
-        ACT("/sim/command", dc_play_command),
-        ACT("/sim/modal", dc_play_modal),
-        ACT("/sim/users", dc_play_user),
-        ACT("/sim/guilds", dc_play_guild),
-        ACT("/sim/channels", dc_play_channel),
-        ACT("/sim/members", dc_play_member),
-        ACT("/sim/permissions", dc_play_permissions),
-        ACT("/sim/bots", dc_play_bot),
+        CONTROL_FAULTS(faults),
+        CONTROL_POST("/sim/faults", add_fault),
+        CONTROL_POST("/sim/settings", set_settings),
+        CONTROL_POST("/sim/gateway", dc_gateway_control),
+        CONTROL_POST("/sim/send", dc_people_send),
+        CONTROL_POST("/sim/edit", dc_people_edit),
+        CONTROL_POST("/sim/delete", dc_people_delete),
+        CONTROL_POST("/sim/react", dc_people_react),
+        CONTROL_POST("/sim/unreact", dc_people_unreact),
+        CONTROL_POST("/sim/typing", dc_people_typing),
+        CONTROL_POST("/sim/thread", dc_people_thread),
+        CONTROL_POST("/sim/rename", dc_people_rename),
+        CONTROL_POST("/sim/archive", dc_people_archive),
+        CONTROL_POST("/sim/press", dc_people_interact_press),
+        CONTROL_POST("/sim/command", dc_people_interact_command),
+        CONTROL_POST("/sim/modal", dc_people_interact_modal),
+        CONTROL_POST("/sim/users", dc_admin_user),
+        CONTROL_POST("/sim/guilds", dc_admin_guild),
+        CONTROL_POST("/sim/channels", dc_admin_channel),
+        CONTROL_POST("/sim/members", dc_admin_member),
+        CONTROL_POST("/sim/permissions", dc_admin_permissions),
+        CONTROL_POST("/sim/bots", dc_admin_bot),
 };
 
 struct http_route *dc_control_routes(size_t *count)

@@ -73,7 +73,7 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
                     const char *content_type, const void *data, size_t n)
 {
         struct file *f = mem_zalloc(sizeof(*f));
-        uint64_t id = dc_snowflake(w);
+        uint64_t id = dc_id_new(w);
         int64_t now_s = clock_wall_ms() / 1000;
         char key[DC_ID_SIZE], *url;
         int width, height;
@@ -86,7 +86,7 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
         if (w->file_bytes + n > KEEP_SIZE)
                 dc_files_release(w); /* links to older ones lead nowhere now, as expired ones do */
         w->file_bytes += n;
-        map_put(&w->files, dc_id(id, key), f);
+        map_put(&w->files, dc_id_text(id, key), f);
         url = mem_printf("%s/attachments/%llu/%s/%s?ex=%" PRIx64 "&is=%" PRIx64 "&hm=sim",
                          w->base_url, (unsigned long long)c->id, key, f->name, now_s + VALID_S,
                          now_s);

@@ -37,28 +37,28 @@ static const struct {
 
 /* ---- sending ---- */
 
-void dc_link_send(struct link *l, const char *text, size_t n)
+void dc_gateway_send(struct link *l, const char *text, size_t n)
 {
         struct buf b;
 
-        if (!l->squeeze && !l->compress) {
+        if (!l->compressor && !l->compress) {
                 ws_send(l->ws, text, n, false);
                 return;
         }
         buf_init(&b, 0);
-        if (l->squeeze)
-                squeeze_add(l->squeeze, text, n, &b);
+        if (l->compressor)
+                dc_compress_add(l->compressor, text, n, &b);
         else
-                squeeze_alone(text, n, &b);
+                dc_compress_alone(text, n, &b);
         ws_send(l->ws, b.data, b.len, true);
         buf_release(&b);
 }
 
-void dc_link_op(struct link *l, enum op op, const char *d)
+void dc_gateway_send_op(struct link *l, enum op op, const char *d)
 {
         char *text = mem_printf("{\"t\":null,\"s\":null,\"op\":%d,\"d\":%s}", op, d);
 
-        dc_link_send(l, text, strlen(text));
+        dc_gateway_send(l, text, strlen(text));
         free(text);
 }
 
@@ -72,7 +72,7 @@ static struct buf *note(struct link *l, const char *kind)
         if (l->session) {
                 jsonw_str(b, "session", l->session->id);
                 jsonw_int(b, "shard", l->session->shard);
-                dc_json_id(b, "bot", l->session->bot->user->id);
+                dc_render_id(b, "bot", l->session->bot->user->id);
         }
         return b;
 }
@@ -82,7 +82,7 @@ static void note_end(struct link *l)
         journal_close(l->gateway->world->links);
 }
 
-void dc_link_close(struct link *l, int code)
+void dc_gateway_close(struct link *l, int code)
 {
         const char *reason = "";
 
@@ -100,7 +100,7 @@ void dc_link_close(struct link *l, int code)
 
 static void on_silence(void *arg)
 {
-        dc_link_close(arg, 4000);
+        dc_gateway_close(arg, 4000);
 }
 
 static void listen_for_heartbeat(struct link *l)
@@ -113,11 +113,11 @@ static void on_heartbeat(struct link *l, const json_t *d)
         struct world *w = l->gateway->world;
         struct buf *b = note(l, "heartbeat");
 
-        dc_json_tree(b, "s", d);
+        dc_render_json(b, "s", d);
         note_end(l);
         listen_for_heartbeat(l);
-        if (w->settings.acks && !faults_strike(&w->faults, FAULT_MUTE, "heartbeat"))
-                dc_link_op(l, OP_ACK, "null");
+        if (w->settings.acks && !faults_fire(&w->faults, FAULT_MUTE, "heartbeat"))
+                dc_gateway_send_op(l, OP_ACK, "null");
 }
 
 /* ---- identify ---- */
@@ -128,7 +128,7 @@ static void attach(struct link *l, struct session *s)
         s->link = l;
 }
 
-/* The close code for a wish that is not granted, or 0. */
+/* The close code for a request that is not granted, or 0. */
 static int check_shard(const struct world *w, const json_t *shard, int *id, int *count)
 {
         *id = 0;
@@ -169,8 +169,8 @@ static void note_identify(struct link *l, const json_t *d)
         struct buf *b = note(l, "identify");
 
         jsonw_int(b, "intents", json_int(d, "intents", -1));
-        dc_json_tree(b, "properties", json_object_get(d, "properties"));
-        dc_json_tree(b, "presence", json_object_get(d, "presence"));
+        dc_render_json(b, "properties", json_object_get(d, "properties"));
+        dc_render_json(b, "presence", json_object_get(d, "presence"));
         jsonw_int(b, "starts_left", l->session->bot->starts_left);
         note_end(l);
 }
@@ -178,8 +178,8 @@ static void note_identify(struct link *l, const json_t *d)
 static void on_identify(struct link *l, const json_t *d)
 {
         struct gateway *g = l->gateway;
-        struct bot *b = dc_bot_by_token(g->world, json_str(d, "token", NULL));
-        const struct fault *fault = faults_strike(&g->world->faults, FAULT_CLOSE, "identify");
+        struct bot *b = dc_world_bot_by_token(g->world, json_str(d, "token", NULL));
+        const struct fault *fault = faults_fire(&g->world->faults, FAULT_CLOSE, "identify");
         int shard = 0, shards = 1, code;
 
         if (l->session)
@@ -191,19 +191,19 @@ static void on_identify(struct link *l, const json_t *d)
         else if (!(code = check_shard(g->world, json_object_get(d, "shard"), &shard, &shards)))
                 code = check_intents(b, json_object_get(d, "intents"));
         if (code) {
-                dc_link_close(l, code);
+                dc_gateway_close(l, code);
                 return;
         }
         if (b->starts_left-- <= 0) {
                 b->token_reset = true; /* as Discord does to who burns the day's budget */
-                dc_link_close(l, 4004);
+                dc_gateway_close(l, 4004);
                 return;
         }
-        if (too_soon(g, shard) || faults_strike(&g->world->faults, FAULT_REFUSE, "identify")) {
-                dc_link_op(l, OP_INVALID, "false");
+        if (too_soon(g, shard) || faults_fire(&g->world->faults, FAULT_REFUSE, "identify")) {
+                dc_gateway_send_op(l, OP_INVALID, "false");
                 return;
         }
-        l->compress = !l->squeeze && json_flag(d, "compress", false);
+        l->compress = !l->compressor && json_flag(d, "compress", false);
         attach(l, dc_session_new(g, b, (uint64_t)json_int(d, "intents", 0), shard, shards));
         note_identify(l, d);
         dc_session_ready(l->session);
@@ -214,9 +214,9 @@ static void on_identify(struct link *l, const json_t *d)
 static void on_resume(struct link *l, const json_t *d)
 {
         struct gateway *g = l->gateway;
-        struct bot *b = dc_bot_by_token(g->world, json_str(d, "token", NULL));
+        struct bot *b = dc_world_bot_by_token(g->world, json_str(d, "token", NULL));
         struct session *s = dc_session_find(g, json_str(d, "session_id", ""));
-        const struct fault *fault = faults_strike(&g->world->faults, FAULT_CLOSE, "resume");
+        const struct fault *fault = faults_fire(&g->world->faults, FAULT_CLOSE, "resume");
         int64_t seq = json_int(d, "seq", -1);
         struct buf *n;
 
@@ -226,15 +226,15 @@ static void on_resume(struct link *l, const json_t *d)
         jsonw_bool(n, "known", s != NULL);
         note_end(l);
         if (l->session)
-                dc_link_close(l, 4005);
+                dc_gateway_close(l, 4005);
         else if (fault)
-                dc_link_close(l, fault->code);
+                dc_gateway_close(l, fault->code);
         else if (!b || b->token_reset)
-                dc_link_close(l, 4004);
-        else if (!s || s->bot != b || faults_strike(&g->world->faults, FAULT_REFUSE, "resume"))
-                dc_link_op(l, OP_INVALID, "false");
+                dc_gateway_close(l, 4004);
+        else if (!s || s->bot != b || faults_fire(&g->world->faults, FAULT_REFUSE, "resume"))
+                dc_gateway_send_op(l, OP_INVALID, "false");
         else if (seq < 0 || seq > s->seq)
-                dc_link_close(l, 4007);
+                dc_gateway_close(l, 4007);
         else {
                 if (s->link) {
                         s->link->session = NULL;
@@ -243,7 +243,7 @@ static void on_resume(struct link *l, const json_t *d)
                 attach(l, s);
                 if (dc_session_replay(s, seq) != 0) {
                         dc_session_free(s);
-                        dc_link_op(l, OP_INVALID, "false");
+                        dc_gateway_send_op(l, OP_INVALID, "false");
                 }
         }
 }
@@ -252,7 +252,7 @@ static void on_resume(struct link *l, const json_t *d)
 
 static void on_presence(struct link *l, const json_t *d)
 {
-        dc_json_tree(note(l, "presence"), "presence", d);
+        dc_render_json(note(l, "presence"), "presence", d);
         note_end(l);
 }
 
@@ -263,7 +263,7 @@ static bool wanted(const json_t *d, const struct member *m)
         char id[DC_ID_SIZE];
         size_t i;
 
-        dc_id(m->user->id, id);
+        dc_id_text(m->user->id, id);
         if (query)
                 return strncmp(m->user->username, query, strlen(query)) == 0;
         if (json_is_string(ids))
@@ -278,14 +278,14 @@ static bool wanted(const json_t *d, const struct member *m)
 static void on_members(struct link *l, const json_t *d)
 {
         const struct guild *g =
-                dc_guild(l->gateway->world, dc_parse_id(json_str(d, "guild_id", NULL)));
+                dc_guild_find(l->gateway->world, dc_id_parse(json_str(d, "guild_id", NULL)));
         struct buf b;
 
         if (!g)
                 return;
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        dc_json_id(&b, "guild_id", g->id);
+        dc_render_id(&b, "guild_id", g->id);
         jsonw_open_member(&b, "members", '[');
         for (const struct member *m = g->members; m; m = m->next) {
                 if (wanted(d, m))
@@ -336,12 +336,12 @@ static void run_frame(struct link *l, const json_t *frame)
                 if (!json_is_integer(op) || (int)json_integer_value(op) != (int)ops[i].op)
                         continue;
                 if (ops[i].needs_session && !l->session)
-                        dc_link_close(l, 4003);
+                        dc_gateway_close(l, 4003);
                 else
                         ops[i].run(l, json_object_get(frame, "d"));
                 return;
         }
-        dc_link_close(l, 4001);
+        dc_gateway_close(l, 4001);
 }
 
 static void on_message(void *owner, const char *bytes, size_t n, bool binary)
@@ -351,14 +351,14 @@ static void on_message(void *owner, const char *bytes, size_t n, bool binary)
 
         (void)binary;
         if (too_many(l)) {
-                dc_link_close(l, 4008);
+                dc_gateway_close(l, 4008);
                 return;
         }
         frame = n <= MAX_FRAME ? json_read(bytes, n, NULL) : NULL;
         if (json_is_object(frame))
                 run_frame(l, frame);
         else
-                dc_link_close(l, 4002);
+                dc_gateway_close(l, 4002);
         json_decref(frame);
 }
 
@@ -384,8 +384,8 @@ static int read_target(struct link *l, const char *target)
                 else if (strcmp(pairs[i].name, "encoding") == 0 &&
                          strcmp(pairs[i].value, "json") != 0)
                         code = 4002;
-                else if (strcmp(pairs[i].name, "compress") == 0 && !l->squeeze &&
-                         !(l->squeeze = squeeze_new(pairs[i].value)))
+                else if (strcmp(pairs[i].name, "compress") == 0 && !l->compressor &&
+                         !(l->compressor = dc_compress_new(pairs[i].value)))
                         code = 4002;
         }
         free(pairs);
@@ -409,16 +409,16 @@ static void on_open(void *arg, struct ws *ws, const char *target)
         code = read_target(l, target);
         jsonw_str(note(l, "connect"), "target", target);
         note_end(l);
-        if ((fault = faults_strike(&g->world->faults, FAULT_CLOSE, "connect")))
+        if ((fault = faults_fire(&g->world->faults, FAULT_CLOSE, "connect")))
                 code = fault->code;
         if (code) {
-                dc_link_close(l, code);
+                dc_gateway_close(l, code);
                 return;
         }
         snprintf(hello, sizeof(hello),
                  "{\"heartbeat_interval\":%lld,\"_trace\":[\"dragoman-sim\"]}",
                  (long long)g->world->settings.heartbeat_ms);
-        dc_link_op(l, OP_HELLO, hello);
+        dc_gateway_send_op(l, OP_HELLO, hello);
         listen_for_heartbeat(l);
 }
 
@@ -433,7 +433,7 @@ static void on_gone(void *owner, int code)
         else if (l->session)
                 dc_session_lost(l->session);
         LIST_REMOVE(l, next);
-        squeeze_free(l->squeeze);
+        dc_compress_free(l->compressor);
         timer_free(l->silence);
         free(l);
 }

@@ -36,7 +36,7 @@ void dc_gateway_free(struct gateway *g);
 const char *dc_gateway_url(const struct gateway *g);
 
 /* An event, and who learns of it. */
-struct telling {
+struct gateway_event {
         const char *event;                /* "MESSAGE_CREATE" */
         const struct channel *channel;    /* bots that may see it; NULL: see guild */
         const struct guild *guild;        /* bots that are in it; NULL: everybody's shard 0 */
@@ -44,13 +44,13 @@ struct telling {
         uint64_t guild_intent, dm_intent; /* what a session must have asked for; 0: nothing */
 };
 /* d is the event as JSON text. Returns to how many sessions it went. */
-unsigned dc_tell(struct world *w, const struct telling *t, const char *d);
+unsigned dc_session_publish(struct world *w, const struct gateway_event *t, const char *d);
 /* The same for a message, which not every session may read. */
-unsigned dc_tell_message(struct world *w, const char *event, const struct message *m);
+unsigned dc_session_publish_message(struct world *w, const char *event, const struct message *m);
 
 /* POST /sim/gateway: {"action":"cut"}; see docs/SIMULATORS.md. */
-int dc_gateway_act(struct world *w, const json_t *wish, struct buf *out, struct error *err);
+int dc_gateway_control(struct world *w, const json_t *request, struct buf *out, struct error *err);
 /* A member "sessions". */
-void dc_gateway_write(const struct gateway *g, struct buf *b);
+void dc_gateway_control_write(const struct gateway *g, struct buf *b);
 
 #endif

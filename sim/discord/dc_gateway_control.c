@@ -12,66 +12,66 @@
 
 /* ---- misbehaving at once ---- */
 
-static void act_cut(struct link *l, const json_t *wish)
+static void act_cut(struct link *l, const json_t *request)
 {
-        (void)wish;
+        (void)request;
         ws_cut(l->ws);
 }
 
-static void act_reconnect(struct link *l, const json_t *wish)
+static void act_reconnect(struct link *l, const json_t *request)
 {
-        (void)wish;
-        dc_link_op(l, OP_RECONNECT, "null");
+        (void)request;
+        dc_gateway_send_op(l, OP_RECONNECT, "null");
 }
 
-static void act_invalid(struct link *l, const json_t *wish)
+static void act_invalid(struct link *l, const json_t *request)
 {
-        bool resumable = json_flag(wish, "resumable", false);
+        bool resumable = json_flag(request, "resumable", false);
 
-        dc_link_op(l, OP_INVALID, resumable ? "true" : "false");
+        dc_gateway_send_op(l, OP_INVALID, resumable ? "true" : "false");
         if (!resumable)
                 dc_session_free(l->session);
 }
 
-static void act_close(struct link *l, const json_t *wish)
+static void act_close(struct link *l, const json_t *request)
 {
-        dc_link_close(l, (int)json_int(wish, "code", 4000));
+        dc_gateway_close(l, (int)json_int(request, "code", 4000));
 }
 
-static void act_heartbeat(struct link *l, const json_t *wish)
+static void act_heartbeat(struct link *l, const json_t *request)
 {
-        (void)wish;
-        dc_link_op(l, OP_HEARTBEAT, "null");
+        (void)request;
+        dc_gateway_send_op(l, OP_HEARTBEAT, "null");
 }
 
-static void act_raw(struct link *l, const json_t *wish)
+static void act_raw(struct link *l, const json_t *request)
 {
-        const char *text = json_str(wish, "text", "");
+        const char *text = json_str(request, "text", "");
 
-        dc_link_send(l, text, strlen(text));
+        dc_gateway_send(l, text, strlen(text));
 }
 
 /* Any event, properly numbered. */
-static void act_event(struct link *l, const json_t *wish)
+static void act_event(struct link *l, const json_t *request)
 {
-        const json_t *d = json_object_get(wish, "d");
+        const json_t *d = json_object_get(request, "d");
         char *text = d ? json_text(d) : mem_strdup("{}");
 
-        dc_session_dispatch(l->session, json_str(wish, "event", "UNKNOWN"), text);
+        dc_session_dispatch(l->session, json_str(request, "event", "UNKNOWN"), text);
         free(text);
 }
 
 /* The connection ends and what it stood for is forgotten: the next resume fails. */
-static void act_expire(struct link *l, const json_t *wish)
+static void act_expire(struct link *l, const json_t *request)
 {
-        (void)wish;
+        (void)request;
         dc_session_free(l->session);
         ws_cut(l->ws);
 }
 
 static const struct {
         const char *name;
-        void (*run)(struct link *l, const json_t *wish);
+        void (*run)(struct link *l, const json_t *request);
 } acts[] = {
         { "cut", act_cut },
         { "reconnect", act_reconnect },
@@ -93,10 +93,10 @@ static void expire_lost(struct gateway *g)
         }
 }
 
-int dc_gateway_act(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_gateway_control(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        const char *name = json_str(wish, "action", "");
-        int64_t shard = json_int(wish, "shard", -1), count = 0;
+        const char *name = json_str(request, "action", "");
+        int64_t shard = json_int(request, "shard", -1), count = 0;
         struct link *l, *next;
         size_t i = 0;
 
@@ -110,7 +110,7 @@ int dc_gateway_act(struct world *w, const json_t *wish, struct buf *out, struct 
                 next = LIST_NEXT(l, next);
                 if (!l->session || (shard >= 0 && l->session->shard != shard))
                         continue;
-                acts[i].run(l, wish);
+                acts[i].run(l, request);
                 count++;
         }
         if (strcmp(name, "expire") == 0)
@@ -119,7 +119,7 @@ int dc_gateway_act(struct world *w, const json_t *wish, struct buf *out, struct 
         return 0;
 }
 
-void dc_gateway_write(const struct gateway *g, struct buf *b)
+void dc_gateway_control_write(const struct gateway *g, struct buf *b)
 {
         const struct session *s;
 
@@ -127,7 +127,7 @@ void dc_gateway_write(const struct gateway *g, struct buf *b)
         LIST_FOREACH(s, &g->sessions, next) {
                 jsonw_open(b, '{');
                 jsonw_str(b, "id", s->id);
-                dc_json_id(b, "bot", s->bot->user->id);
+                dc_render_id(b, "bot", s->bot->user->id);
                 jsonw_int(b, "intents", (int64_t)s->intents);
                 jsonw_int(b, "shard", s->shard);
                 jsonw_int(b, "shards", s->shards);

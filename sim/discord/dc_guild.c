@@ -8,14 +8,14 @@
 
 /* ---- guilds ---- */
 
-struct guild *dc_guild(const struct world *w, uint64_t id)
+struct guild *dc_guild_find(const struct world *w, uint64_t id)
 {
-        return dc_find(&w->guilds, id);
+        return dc_id_map_get(&w->guilds, id);
 }
 
 struct guild *dc_guild_by_name(const struct world *w, const char *text)
 {
-        struct guild *g = dc_guild(w, dc_parse_id(text));
+        struct guild *g = dc_guild_find(w, dc_id_parse(text));
 
         if (!text)
                 return w->first_guild;
@@ -28,29 +28,29 @@ struct guild *dc_guild_make(struct world *w, uint64_t id, const char *name, stru
 {
         struct guild *g = mem_zalloc(sizeof(*g));
 
-        g->id = id ? id : dc_snowflake(w);
+        g->id = id ? id : dc_id_new(w);
         g->name = mem_strdup(name);
         g->owner = owner;
         g->channels_end = &g->channels;
         map_init(&g->members_by_id);
-        dc_put(&w->guilds, g->id, g);
+        dc_id_map_put(&w->guilds, g->id, g);
         *w->guilds_end = g;
         w->guilds_end = &g->next;
-        dc_role_make(w, g, g->id, "@everyone");
-        dc_member_make(g, owner);
+        dc_guild_add_role(w, g, g->id, "@everyone");
+        dc_guild_add_member(g, owner);
         for (struct bot *b = w->bots; b; b = b->next)
-                dc_member_make(g, b->user);
+                dc_guild_add_member(g, b->user);
         return g;
 }
 
-struct member *dc_member(const struct guild *g, uint64_t user_id)
+struct member *dc_guild_member(const struct guild *g, uint64_t user_id)
 {
-        return dc_find(&g->members_by_id, user_id);
+        return dc_id_map_get(&g->members_by_id, user_id);
 }
 
-struct member *dc_member_make(struct guild *g, struct user *u)
+struct member *dc_guild_add_member(struct guild *g, struct user *u)
 {
-        struct member *m = dc_member(g, u->id);
+        struct member *m = dc_guild_member(g, u->id);
 
         if (m)
                 return m;
@@ -59,7 +59,7 @@ struct member *dc_member_make(struct guild *g, struct user *u)
         m->roles = json_array();
         m->next = g->members;
         g->members = m;
-        dc_put(&g->members_by_id, u->id, m);
+        dc_id_map_put(&g->members_by_id, u->id, m);
         return m;
 }
 
@@ -70,12 +70,12 @@ static void member_free(struct member *m)
         free(m);
 }
 
-void dc_member_remove(struct guild *g, uint64_t user_id)
+void dc_guild_remove_member(struct guild *g, uint64_t user_id)
 {
         struct member **at = &g->members, *m;
         char key[DC_ID_SIZE];
 
-        map_remove(&g->members_by_id, dc_id(user_id, key));
+        map_remove(&g->members_by_id, dc_id_text(user_id, key));
         while (*at && (*at)->user->id != user_id)
                 at = &(*at)->next;
         if (!(m = *at))
@@ -84,11 +84,11 @@ void dc_member_remove(struct guild *g, uint64_t user_id)
         member_free(m);
 }
 
-struct role *dc_role_make(struct world *w, struct guild *g, uint64_t id, const char *name)
+struct role *dc_guild_add_role(struct world *w, struct guild *g, uint64_t id, const char *name)
 {
         struct role *r = mem_zalloc(sizeof(*r)), **end = &g->roles;
 
-        r->id = id ? id : dc_snowflake(w);
+        r->id = id ? id : dc_id_new(w);
         r->name = mem_strdup(name);
         while (*end)
                 end = &(*end)->next;
@@ -96,9 +96,9 @@ struct role *dc_role_make(struct world *w, struct guild *g, uint64_t id, const c
         return r;
 }
 
-struct role *dc_role_by_name(const struct guild *g, const char *text)
+struct role *dc_guild_role_by_name(const struct guild *g, const char *text)
 {
-        uint64_t id = dc_parse_id(text);
+        uint64_t id = dc_id_parse(text);
 
         for (struct role *r = g->roles; text && r; r = r->next) {
                 if (r->id == id || strcasecmp(r->name, text) == 0)

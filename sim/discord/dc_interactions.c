@@ -59,7 +59,7 @@ void dc_interactions_release(struct world *w)
 static void write_who(struct buf *b, const struct interaction *i)
 {
         const struct guild *g = i->channel->guild;
-        const struct member *m = g ? dc_member(g, i->user->id) : NULL;
+        const struct member *m = g ? dc_guild_member(g, i->user->id) : NULL;
 
         if (!m) {
                 dc_render_user(b, "user", i->user);
@@ -69,9 +69,9 @@ static void write_who(struct buf *b, const struct interaction *i)
         buf_truncate(b, b->len - 1); /* the closing brace */
         jsonw_str(b, "permissions", "1125899906842623");
         jsonw_close(b, '}');
-        dc_json_id(b, "guild_id", g->id);
+        dc_render_id(b, "guild_id", g->id);
         jsonw_open_member(b, "guild", '{');
-        dc_json_id(b, "id", g->id);
+        dc_render_id(b, "id", g->id);
         jsonw_str(b, "locale", "en-US");
         jsonw_raw(b, "features", "[]");
         jsonw_close(b, '}');
@@ -84,13 +84,13 @@ static char *write_body(const struct interaction *i, const struct message *on)
 
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        dc_json_id(&b, "id", i->id);
-        dc_json_id(&b, "application_id", i->bot->application_id);
+        dc_render_id(&b, "id", i->id);
+        dc_render_id(&b, "application_id", i->bot->application_id);
         jsonw_int(&b, "type", i->type);
         jsonw_str(&b, "token", i->token);
         jsonw_int(&b, "version", 1);
-        dc_json_tree(&b, "data", i->data);
-        dc_json_id(&b, "channel_id", i->channel->id);
+        dc_render_json(&b, "data", i->data);
+        dc_render_id(&b, "channel_id", i->channel->id);
         dc_render_channel(&b, "channel", i->channel);
         write_who(&b, i);
         if (on)
@@ -153,14 +153,14 @@ static void on_posted(void *arg, const struct http_result *r)
         struct interaction *i = arg;
         struct call c = { .world = i->world,
                           .bot = i->bot,
-                          .op = form_op("create_interaction_response"),
+                          .op = dc_spec_op("create_interaction_response"),
                           .status = 200 };
         json_t *answer = r->body_n ? json_read(r->body, r->body_n, NULL) : NULL;
-        json_t *errors = answer ? form_check_body(c.op, answer, false, c.problem) : NULL;
+        json_t *errors = answer ? dc_spec_check_body(c.op, answer, false, c.problem) : NULL;
 
         i->posting = NULL;
         if (answer && !errors && r->status == 200 && !i->answered) {
-                if (dc_interaction_answer(&c, i, answer) != 0)
+                if (dc_op_interaction_answer(&c, i, answer) != 0)
                         snprintf(c.problem, sizeof(c.problem), "%s", c.message);
         }
         note_endpoint(i->bot, r, "interaction", c.problem[0] ? c.problem : NULL);
@@ -195,14 +195,14 @@ struct interaction *dc_interaction_make(struct bot *b, enum interaction_type typ
                                         struct channel *c, struct user *u, json_t *data,
                                         const struct message *on, unsigned *told)
 {
-        struct telling t = { .event = "INTERACTION_CREATE", .guild = c->guild, .bot = b };
+        struct gateway_event t = { .event = "INTERACTION_CREATE", .guild = c->guild, .bot = b };
         struct interaction *i = mem_zalloc(sizeof(*i));
 
         if (b->world->interactions.count % FORGET_EVERY == FORGET_EVERY - 1)
                 dc_interactions_forget(b->world, NULL);
         i->world = b->world;
         i->bot = b;
-        i->id = dc_snowflake(b->world);
+        i->id = dc_id_new(b->world);
         id_random_text(i->token, sizeof(i->token) - 1);
         i->type = type;
         i->channel = c;
@@ -216,7 +216,7 @@ struct interaction *dc_interaction_make(struct bot *b, enum interaction_type typ
                 i->posting = post(b, i->body, false, on_posted, i);
                 *told = 1;
         } else {
-                *told = dc_tell(b->world, &t, i->body);
+                *told = dc_session_publish(b->world, &t, i->body);
         }
         return i;
 }

@@ -60,7 +60,7 @@ struct interaction *dc_interaction_find(const struct world *w, const char *token
  * op_interactions.c: an answer of type and data, in the callback or the endpoint's answer. -1 after
  * call_fail.
  */
-int dc_interaction_answer(struct call *c, struct interaction *i, const json_t *answer);
+int dc_op_interaction_answer(struct call *c, struct interaction *i, const json_t *answer);
 /* Asks the endpoint whether it is one; the result is in the journal as "endpoint". */
 void dc_interaction_ping(struct bot *b);
 /* Those of a channel that is about to go; NULL: those whose token is worth nothing any more. */

@@ -30,11 +30,11 @@ static const struct own_option own[] = {
 
 static void fill(struct world *w, const struct options *o)
 {
-        struct user *ada = dc_user_make(w, ADA, "ada", "Ada");
+        struct user *ada = dc_world_make_user(w, ADA, "ada", "Ada");
         struct guild *lab;
 
         for (size_t i = 0; i < o->token_count; i++)
-                dc_bot(w, o->tokens[i]);
+                dc_world_make_bot(w, o->tokens[i]);
         lab = dc_guild_make(w, LAB, "Lab", ada);
         dc_channel_make(w, lab, GENERAL, CHANNEL_TEXT, "general");
 }
@@ -108,9 +108,9 @@ static void greet(const struct world *w, const char *url)
                dc_signer_public(w->signer), url, w->bots->user->username);
 }
 
-int discord_sim_main(int argc, char **argv)
+int dc_main(int argc, char **argv)
 {
-        static const struct host_ops ops = {
+        static const struct simulator_ops ops = {
                 .about = { .name = "discord",
                            .about = "Discord on this machine: the gateway, the HTTP API, and "
                                     "people you play over HTTP. Every call is\n"
@@ -128,8 +128,8 @@ int discord_sim_main(int argc, char **argv)
                 .refuse = dc_control_refuse,
                 .reached = reached,
                 .greet = greet,
-                .send = dc_play_send,
+                .send = dc_people_send,
         };
 
-        return host_main(&ops, argc, argv);
+        return simulator_main(&ops, argc, argv);
 }

@@ -12,7 +12,7 @@ struct message *dc_message_new(struct world *w, struct channel *c, struct user *
 {
         struct message *m = mem_zalloc(sizeof(*m));
 
-        m->id = dc_snowflake(w);
+        m->id = dc_id_new(w);
         m->channel = c;
         m->author = author;
         m->content = mem_strdup("");
@@ -90,7 +90,7 @@ static size_t place(const struct channel *c, uint64_t id)
         return low;
 }
 
-struct message *dc_message(const struct channel *c, uint64_t id)
+struct message *dc_message_find(const struct channel *c, uint64_t id)
 {
         size_t at = place(c, id);
 
@@ -160,9 +160,9 @@ static void add_mention(struct world *w, struct message *m, const json_t *allowe
 
         if (!allows(allowed, kind, id))
                 return;
-        if (!roles && dc_user(w, dc_parse_id(id)))
+        if (!roles && dc_world_user(w, dc_id_parse(id)))
                 add_once(m->mentions, id);
-        else if (roles && m->channel->guild && dc_role_by_name(m->channel->guild, id))
+        else if (roles && m->channel->guild && dc_guild_role_by_name(m->channel->guild, id))
                 add_once(m->mention_roles, id);
 }
 
@@ -181,11 +181,11 @@ void dc_message_mentions(struct world *w, struct message *m, const json_t *allow
         }
         if (m->type == MESSAGE_REPLY && m->reply_to &&
             (!json_is_object(allowed) || json_flag(allowed, "replied_user", false))) {
-                const struct channel *c = dc_channel(w, m->reply_channel);
-                const struct message *to = c ? dc_message(c, m->reply_to) : NULL;
+                const struct channel *c = dc_channel_find(w, m->reply_channel);
+                const struct message *to = c ? dc_message_find(c, m->reply_to) : NULL;
 
                 if (to)
-                        add_once(m->mentions, dc_id(to->author->id, id));
+                        add_once(m->mentions, dc_id_text(to->author->id, id));
         }
 }
 
@@ -193,12 +193,12 @@ bool dc_message_mentions_user(const struct message *m, uint64_t user_id)
 {
         char id[DC_ID_SIZE];
 
-        return listed(m->mentions, dc_id(user_id, id));
+        return listed(m->mentions, dc_id_text(user_id, id));
 }
 
 /* ---- reactions ---- */
 
-int dc_emoji_parse(const char *text, struct emoji *out)
+int dc_message_parse_emoji(const char *text, struct emoji *out)
 {
         const char *colon = strrchr(text, ':');
         size_t n = colon ? (size_t)(colon - text) : strlen(text);
@@ -208,7 +208,7 @@ int dc_emoji_parse(const char *text, struct emoji *out)
                 return -1;
         memcpy(out->name, text, n);
         if (colon)
-                return (out->id = dc_parse_id(colon + 1)) ? 0 : -1;
+                return (out->id = dc_id_parse(colon + 1)) ? 0 : -1;
         /* letters and the like are no emoji; digits only with the keycap behind them */
         for (const char *p = text; *p; p++) {
                 if ((unsigned char)*p >= 0x80)
@@ -222,7 +222,7 @@ static bool same_emoji(const struct emoji *a, const struct emoji *b)
         return a->id || b->id ? a->id == b->id : strcmp(a->name, b->name) == 0;
 }
 
-struct reaction *dc_reaction(const struct message *m, const struct emoji *e)
+struct reaction *dc_message_reaction(const struct message *m, const struct emoji *e)
 {
         for (struct reaction *r = m->reactions; r; r = r->next) {
                 if (same_emoji(&r->emoji, e))
@@ -231,7 +231,7 @@ struct reaction *dc_reaction(const struct message *m, const struct emoji *e)
         return NULL;
 }
 
-bool dc_reaction_has(const struct reaction *r, const struct user *u)
+bool dc_message_reacted(const struct reaction *r, const struct user *u)
 {
         for (size_t i = 0; i < r->count; i++) {
                 if (r->users[i] == u)
@@ -240,11 +240,11 @@ bool dc_reaction_has(const struct reaction *r, const struct user *u)
         return false;
 }
 
-bool dc_react(struct message *m, const struct emoji *e, struct user *u)
+bool dc_message_add_reaction(struct message *m, const struct emoji *e, struct user *u)
 {
-        struct reaction *r = dc_reaction(m, e), **end = &m->reactions;
+        struct reaction *r = dc_message_reaction(m, e), **end = &m->reactions;
 
-        if (r && dc_reaction_has(r, u))
+        if (r && dc_message_reacted(r, u))
                 return false;
         if (!r) {
                 r = mem_zalloc(sizeof(*r));
@@ -258,9 +258,9 @@ bool dc_react(struct message *m, const struct emoji *e, struct user *u)
         return true;
 }
 
-bool dc_unreact(struct message *m, const struct emoji *e, const struct user *u)
+bool dc_message_remove_reaction(struct message *m, const struct emoji *e, const struct user *u)
 {
-        struct reaction *r = dc_reaction(m, e), **at = &m->reactions;
+        struct reaction *r = dc_message_reaction(m, e), **at = &m->reactions;
         size_t i = 0;
 
         while (r && i < r->count && r->users[i] != u)

@@ -25,7 +25,7 @@ struct message *dc_nonce_find(struct bot *b, const struct channel *c, const char
                 r = NULL;
         }
         free(key);
-        return r ? dc_message(c, r->message_id) : NULL;
+        return r ? dc_message_find(c, r->message_id) : NULL;
 }
 
 void dc_nonce_remember(struct bot *b, const struct message *m, const char *nonce)

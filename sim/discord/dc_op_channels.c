@@ -19,10 +19,10 @@ int dc_op_get_channel(struct call *c)
 
 static void note_change(const struct call *c, const struct channel *channel)
 {
-        struct buf *b = dc_call_note(c, dc_is_thread(channel) ? "thread_change" : "channel_change",
-                                     channel);
+        struct buf *b = dc_call_record(
+                c, dc_channel_is_thread(channel) ? "thread_change" : "channel_change", channel);
 
-        dc_json_tree(b, "change", c->args);
+        dc_render_json(b, "change", c->args);
         dc_render_channel(b, "now", channel);
         journal_close(c->world->sent);
 }
@@ -44,8 +44,8 @@ int dc_op_update_channel(struct call *c)
                 return -1;
         if (!channel->guild)
                 return dc_call_fail(c, 403, 50024, "Cannot execute action on this channel type");
-        if (dc_is_thread(channel) && channel->owner_id != c->bot->user->id &&
-            !(dc_permissions(c->bot, channel) & MAY_THREADS))
+        if (dc_channel_is_thread(channel) && channel->owner_id != c->bot->user->id &&
+            !(dc_channel_permissions(c->bot, channel) & MAY_THREADS))
                 return dc_call_fail(c, 403, 50013, "Missing Permissions");
         change_thread(channel, c->args);
         if (topic) {
@@ -54,9 +54,9 @@ int dc_op_update_channel(struct call *c)
         }
         note_change(c, channel);
         if (name && strcmp(name, channel->name) != 0)
-                dc_happen_rename(c->world, channel, name, c->bot->user);
+                dc_world_event_rename(c->world, channel, name, c->bot->user);
         else
-                dc_happen_channel(c->world, channel, "UPDATE");
+                dc_world_event_channel(c->world, channel, "UPDATE");
         dc_render_channel(&c->out, NULL, channel);
         return 0;
 }
@@ -70,9 +70,10 @@ int dc_op_delete_channel(struct call *c)
         dc_render_channel(&c->out, NULL, channel);
         if (!channel->guild)
                 return 0; /* closing direct messages hides them, no more */
-        dc_call_note(c, dc_is_thread(channel) ? "thread_delete" : "channel_delete", channel);
+        dc_call_record(c, dc_channel_is_thread(channel) ? "thread_delete" : "channel_delete",
+                       channel);
         journal_close(c->world->sent);
-        dc_happen_channel(c->world, channel, "DELETE");
+        dc_world_event_channel(c->world, channel, "DELETE");
         dc_channel_remove(c->world, channel);
         return 0;
 }
@@ -83,23 +84,23 @@ int dc_op_typing(struct call *c)
 
         if (!channel)
                 return -1;
-        dc_call_note(c, "typing", channel);
+        dc_call_record(c, "typing", channel);
         journal_close(c->world->sent);
-        dc_happen_typing(c->world, channel, c->bot->user);
-        return dc_call_done(c);
+        dc_world_event_typing(c->world, channel, c->bot->user);
+        return dc_call_no_content(c);
 }
 
 int dc_op_create_dm(struct call *c)
 {
-        struct user *u = dc_user(c->world, dc_args_id(c->args, "recipient_id"));
+        struct user *u = dc_world_user(c->world, dc_call_args_id(c->args, "recipient_id"));
         struct channel *dm;
 
         if (!u || u->is_bot)
                 return dc_call_fail(c, 400, u ? 50007 : 50033,
                                     u ? "Cannot send messages to this user"
                                       : "Invalid Recipient(s)");
-        dm = dc_dm(c->bot, u, true);
-        dc_call_note(c, "dm_open", dm);
+        dm = dc_channel_dm(c->bot, u, true);
+        dc_call_record(c, "dm_open", dm);
         journal_close(c->world->sent);
         dc_render_channel(&c->out, NULL, dm);
         return 0;

@@ -55,9 +55,10 @@ static json_t *make(struct call *c, const json_t *wanted, const json_t *old)
         if (old)
                 json_object_set(out, "id", json_object_get(old, "id"));
         else
-                json_object_set_new(out, "id", json_string(dc_id(dc_snowflake(c->world), id)));
-        json_object_set_new(out, "version", json_string(dc_id(dc_snowflake(c->world), id)));
-        json_object_set_new(out, "application_id", json_string(dc_id(c->bot->application_id, id)));
+                json_object_set_new(out, "id", json_string(dc_id_text(dc_id_new(c->world), id)));
+        json_object_set_new(out, "version", json_string(dc_id_text(dc_id_new(c->world), id)));
+        json_object_set_new(out, "application_id",
+                            json_string(dc_id_text(c->bot->application_id, id)));
         if (guild)
                 json_object_set_new(out, "guild_id", json_string(guild));
         if (!json_object_get(out, "type"))
@@ -73,18 +74,18 @@ static json_t *make(struct call *c, const json_t *wanted, const json_t *old)
 
 static void note(const struct call *c, const json_t *list)
 {
-        struct buf *b = dc_call_note(c, "commands", NULL);
+        struct buf *b = dc_call_record(c, "commands", NULL);
         const char *guild = http_param(c->x, "guild_id");
 
         if (guild)
                 jsonw_str(b, "guild", guild);
-        dc_json_tree(b, "commands", list);
+        dc_render_json(b, "commands", list);
         journal_close(c->world->sent);
 }
 
 static int answer(struct call *c, const json_t *value)
 {
-        dc_json_tree(&c->out, NULL, value);
+        dc_render_json(&c->out, NULL, value);
         return 0;
 }
 
@@ -97,12 +98,12 @@ static int check(struct call *c, const json_t *command)
                 return 0;
         for (const char *p = name; *p; p++) {
                 if ((*p >= 'A' && *p <= 'Z') || *p == ' ')
-                        return dc_call_misfit(c, "name", "APPLICATION_COMMAND_INVALID_NAME",
-                                              "Command name is invalid");
+                        return dc_call_invalid(c, "name", "APPLICATION_COMMAND_INVALID_NAME",
+                                               "Command name is invalid");
         }
         if (!*json_str(command, "description", ""))
-                return dc_call_misfit(c, "description", "BASE_TYPE_REQUIRED",
-                                      "This field is required");
+                return dc_call_invalid(c, "description", "BASE_TYPE_REQUIRED",
+                                       "This field is required");
         return 0;
 }
 
@@ -198,5 +199,5 @@ int dc_op_delete_command(struct call *c)
                 return -1;
         json_array_remove(list, at);
         note(c, list);
-        return dc_call_done(c);
+        return dc_call_no_content(c);
 }

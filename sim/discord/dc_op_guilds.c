@@ -55,7 +55,7 @@ int dc_op_get_me(struct call *c)
 
 int dc_op_get_user(struct call *c)
 {
-        const struct user *u = dc_user(c->world, dc_call_id(c, "user_id"));
+        const struct user *u = dc_world_user(c->world, dc_call_id(c, "user_id"));
 
         if (!u)
                 return dc_call_fail(c, 404, 10013, "Unknown User");
@@ -69,7 +69,7 @@ int dc_op_get_application(struct call *c)
         char flags[24];
 
         jsonw_open(b, '{');
-        dc_json_id(b, "id", c->bot->application_id);
+        dc_render_id(b, "id", c->bot->application_id);
         jsonw_str(b, "name", c->bot->user->username);
         jsonw_null(b, "icon");
         jsonw_str(b, "description", "");
@@ -78,7 +78,7 @@ int dc_op_get_application(struct call *c)
         jsonw_bool(b, "bot_public", true);
         jsonw_bool(b, "bot_require_code_grant", false);
         jsonw_str(b, "verify_key", dc_signer_public(c->world->signer));
-        snprintf(flags, sizeof(flags), "%" PRId64, dc_application_flags(c->bot));
+        snprintf(flags, sizeof(flags), "%" PRId64, dc_session_application_flags(c->bot));
         jsonw_raw(b, "flags", flags);
         jsonw_str(b, "flags_new", flags);
         jsonw_int(b, "approximate_guild_count", 1);
@@ -103,16 +103,16 @@ int dc_op_my_guilds(struct call *c)
 {
         const char *after = json_str(c->query, "after", "0"),
                    *limit = json_str(c->query, "limit", "200");
-        uint64_t from = dc_parse_id(after);
+        uint64_t from = dc_id_parse(after);
         long left = strtol(limit, NULL, 10);
 
         jsonw_open(&c->out, '[');
         for (const struct guild *g = c->world->first_guild; g && left > 0; g = g->next) {
-                if (g->id <= from || !dc_member(g, c->bot->user->id))
+                if (g->id <= from || !dc_guild_member(g, c->bot->user->id))
                         continue;
                 left--;
                 jsonw_open(&c->out, '{');
-                dc_json_id(&c->out, "id", g->id);
+                dc_render_id(&c->out, "id", g->id);
                 jsonw_str(&c->out, "name", g->name);
                 jsonw_null(&c->out, "icon");
                 jsonw_null(&c->out, "banner");
@@ -143,7 +143,7 @@ int dc_op_list_channels(struct call *c)
                 return -1;
         jsonw_open(&c->out, '[');
         for (const struct channel *at = g->channels; at; at = at->next) {
-                if (!dc_is_thread(at) && (dc_permissions(c->bot, at) & MAY_VIEW))
+                if (!dc_channel_is_thread(at) && (dc_channel_permissions(c->bot, at) & MAY_VIEW))
                         dc_render_channel(&c->out, NULL, at);
         }
         jsonw_close(&c->out, ']');
@@ -160,10 +160,10 @@ int dc_op_create_channel(struct call *c)
         channel = dc_channel_make(c->world, g, 0,
                                   (enum channel_type)json_int(c->args, "type", CHANNEL_TEXT),
                                   json_str(c->args, "name", ""));
-        channel->parent = dc_channel(c->world, dc_args_id(c->args, "parent_id"));
-        dc_call_note(c, "channel", channel);
+        channel->parent = dc_channel_find(c->world, dc_call_args_id(c->args, "parent_id"));
+        dc_call_record(c, "channel", channel);
         journal_close(c->world->sent);
-        dc_happen_channel(c->world, channel, "CREATE");
+        dc_world_event_channel(c->world, channel, "CREATE");
         dc_render_channel(&c->out, NULL, channel);
         c->status = 201;
         return 0;
@@ -199,7 +199,7 @@ int dc_op_list_members(struct call *c)
 int dc_op_get_member(struct call *c)
 {
         struct guild *g = dc_call_guild(c);
-        const struct member *m = g ? dc_member(g, dc_call_id(c, "user_id")) : NULL;
+        const struct member *m = g ? dc_guild_member(g, dc_call_id(c, "user_id")) : NULL;
 
         if (!g)
                 return -1;

@@ -15,22 +15,22 @@
 static void note(const struct call *c, const char *kind, const struct interaction *i,
                  const json_t *answer, const struct message *m)
 {
-        struct buf *b = dc_call_note(c, kind, i->channel);
+        struct buf *b = dc_call_record(c, kind, i->channel);
 
-        dc_json_id(b, "interaction", i->id);
+        dc_render_id(b, "interaction", i->id);
         if (answer) {
                 jsonw_int(b, "type", json_int(answer, "type", 0));
-                dc_json_tree(b, "data", json_object_get(answer, "data"));
+                dc_render_json(b, "data", json_object_get(answer, "data"));
         }
         if (m) {
-                dc_json_id(b, "message_id", m->id);
+                dc_render_id(b, "message_id", m->id);
                 jsonw_str(b, "text", m->content);
                 jsonw_bool(b, "ephemeral", (m->flags & MESSAGE_FLAG_EPHEMERAL) != 0);
                 dc_render_message(b, "message", c->world, m, c->bot, RENDER_ALONE);
         }
         journal_close(c->world->sent);
         if (m)
-                dc_call_show(c, m);
+                dc_call_print(c, m);
 }
 
 /* ---- the first answer ---- */
@@ -42,7 +42,7 @@ static json_t *metadata(const struct interaction *i)
 
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        dc_json_id(&b, "id", i->id);
+        dc_render_id(&b, "id", i->id);
         jsonw_int(&b, "type", i->type);
         dc_render_user(&b, "user", i->user);
         jsonw_raw(&b, "authorizing_integration_owners", "{}");
@@ -69,7 +69,7 @@ static void post_message(struct world *w, struct message *m)
         if (m->flags & MESSAGE_FLAG_EPHEMERAL)
                 dc_message_post(w, m);
         else
-                dc_happen_message(w, m);
+                dc_world_event_message(w, m);
 }
 
 static int answer_message(struct call *c, struct interaction *i, const json_t *data, bool loading)
@@ -90,13 +90,13 @@ static int answer_message(struct call *c, struct interaction *i, const json_t *d
 
 static int update_pressed(struct call *c, struct interaction *i, const json_t *data)
 {
-        struct message *m = dc_message(i->channel, i->message_id);
+        struct message *m = dc_message_find(i->channel, i->message_id);
 
         if (!m)
                 return dc_call_fail(c, 404, 10008, "Unknown Message");
         if (dc_compose(c, m, data, true) != 0)
                 return -1;
-        dc_happen_edit(c->world, m);
+        dc_world_event_edit(c->world, m);
         i->original_id = m->id;
         return 0;
 }
@@ -120,7 +120,7 @@ static bool fits(const struct interaction *i, int type)
         }
 }
 
-int dc_interaction_answer(struct call *c, struct interaction *i, const json_t *answer)
+int dc_op_interaction_answer(struct call *c, struct interaction *i, const json_t *answer)
 {
         const json_t *data = json_object_get(answer, "data");
         int type = (int)json_int(answer, "type", 0), rc = 0;
@@ -128,8 +128,8 @@ int dc_interaction_answer(struct call *c, struct interaction *i, const json_t *a
         if (i->answered)
                 return dc_call_fail(c, 400, 40060, "Interaction has already been acknowledged.");
         if (!fits(i, type))
-                return dc_call_misfit(c, "type", "BASE_TYPE_CHOICES",
-                                      "this interaction takes other answers");
+                return dc_call_invalid(c, "type", "BASE_TYPE_CHOICES",
+                                       "this interaction takes other answers");
         if (type == CALLBACK_MESSAGE || type == CALLBACK_DEFER)
                 rc = answer_message(c, i, data, type == CALLBACK_DEFER);
         else if (type == CALLBACK_UPDATE)
@@ -139,21 +139,21 @@ int dc_interaction_answer(struct call *c, struct interaction *i, const json_t *a
         if (rc != 0)
                 return -1;
         i->answered = type;
-        note(c, "interaction_answer", i, answer, dc_message(i->channel, i->original_id));
+        note(c, "interaction_answer", i, answer, dc_message_find(i->channel, i->original_id));
         return 0;
 }
 
 static void write_response(struct call *c, const struct interaction *i)
 {
-        const struct message *m = dc_message(i->channel, i->original_id);
+        const struct message *m = dc_message_find(i->channel, i->original_id);
         struct buf *b = &c->out;
 
         jsonw_open(b, '{');
         jsonw_open_member(b, "interaction", '{');
-        dc_json_id(b, "id", i->id);
+        dc_render_id(b, "id", i->id);
         jsonw_int(b, "type", i->type);
         if (m)
-                dc_json_id(b, "response_message_id", m->id);
+                dc_render_id(b, "response_message_id", m->id);
         jsonw_bool(b, "response_message_loading", m && (m->flags & MESSAGE_FLAG_LOADING));
         jsonw_bool(b, "response_message_ephemeral", m && (m->flags & MESSAGE_FLAG_EPHEMERAL));
         jsonw_close(b, '}');
@@ -174,10 +174,10 @@ int dc_op_interaction_callback(struct call *c)
             (!i->answered && clock_mono_ms() - i->made_ms > c->world->settings.ack_ms))
                 return dc_call_fail(c, 404, 10062, "Unknown interaction");
         c->bot = i->bot;
-        if (dc_interaction_answer(c, i, c->args) != 0)
+        if (dc_op_interaction_answer(c, i, c->args) != 0)
                 return -1;
         if (!strchr("1tT", json_str(c->query, "with_response", "f")[0]))
-                return dc_call_done(c);
+                return dc_call_no_content(c);
         write_response(c, i);
         return 0;
 }
@@ -205,7 +205,7 @@ static struct interaction *find(struct call *c)
 static struct message *find_message(struct call *c, const struct interaction *i)
 {
         const char *id = http_param(c->x, "message_id");
-        struct message *m = dc_message(i->channel, id ? dc_parse_id(id) : i->original_id);
+        struct message *m = dc_message_find(i->channel, id ? dc_id_parse(id) : i->original_id);
 
         if (!m)
                 dc_call_fail(c, 404, 10008, "Unknown Message");
@@ -258,7 +258,7 @@ int dc_op_update_follow_up(struct call *c)
         if (loading)
                 m->flags &= ~(int64_t)MESSAGE_FLAG_LOADING;
         if (!(m->flags & MESSAGE_FLAG_EPHEMERAL))
-                dc_happen_edit(c->world, m);
+                dc_world_event_edit(c->world, m);
         note(c, "interaction_edit", i, NULL, m);
         return show(c, m);
 }
@@ -271,6 +271,6 @@ int dc_op_delete_follow_up(struct call *c)
         if (!m)
                 return -1;
         note(c, "interaction_delete", i, NULL, m);
-        dc_happen_delete(c->world, m);
-        return dc_call_done(c);
+        dc_world_event_delete(c->world, m);
+        return dc_call_no_content(c);
 }

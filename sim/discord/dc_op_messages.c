@@ -15,7 +15,7 @@
 static bool is_stranger(const struct call *c, const struct channel *dm)
 {
         for (const struct guild *g = c->world->first_guild; g; g = g->next) {
-                if (dc_member(g, dm->user->id) && dc_member(g, c->bot->user->id))
+                if (dc_guild_member(g, dm->user->id) && dc_guild_member(g, c->bot->user->id))
                         return false;
         }
         for (size_t i = 0; i < dm->count; i++) {
@@ -34,16 +34,16 @@ static int check_place(struct call *c, const struct channel *channel)
                 return dc_call_fail(
                         c, 403, 50278,
                         "Cannot send messages to this user due to having no mutual guilds");
-        if (dc_is_forum(channel) || channel->type == CHANNEL_CATEGORY)
+        if (dc_channel_is_forum(channel) || channel->type == CHANNEL_CATEGORY)
                 return dc_call_fail(c, 400, 50008, "Cannot send messages in a non-text channel");
-        if (channel->locked && !(dc_permissions(c->bot, channel) & MAY_THREADS))
+        if (channel->locked && !(dc_channel_permissions(c->bot, channel) & MAY_THREADS))
                 return dc_call_fail(c, 400, 160005, "Thread is locked");
         return 0;
 }
 
 static uint64_t needed_to_send(const struct call *c, const struct channel *channel)
 {
-        uint64_t needed = channel && dc_is_thread(channel) ? MAY_SEND_THREADS : MAY_SEND;
+        uint64_t needed = channel && dc_channel_is_thread(channel) ? MAY_SEND_THREADS : MAY_SEND;
 
         return needed | (c->uploads.count > 1 ? MAY_ATTACH : 0);
 }
@@ -51,18 +51,18 @@ static uint64_t needed_to_send(const struct call *c, const struct channel *chann
 static void note_message(const struct call *c, const char *kind, const struct message *m,
                          const json_t *args)
 {
-        struct buf *b = dc_call_note(c, kind, m->channel);
+        struct buf *b = dc_call_record(c, kind, m->channel);
         const json_t *allowed = json_object_get(args, "allowed_mentions");
 
-        dc_json_id(b, "message_id", m->id);
+        dc_render_id(b, "message_id", m->id);
         jsonw_str(b, "text", m->content);
         if (m->reply_to)
-                dc_json_id(b, "reply_to", m->reply_to);
+                dc_render_id(b, "reply_to", m->reply_to);
         if (allowed)
-                dc_json_tree(b, "allowed_mentions", allowed);
+                dc_render_json(b, "allowed_mentions", allowed);
         dc_render_message(b, "message", c->world, m, c->bot, RENDER_NONCE | RENDER_ALONE);
         journal_close(c->world->sent);
-        dc_call_show(c, m);
+        dc_call_print(c, m);
 }
 
 static int answer_message(struct call *c, const struct message *m)
@@ -95,7 +95,7 @@ static int send_message(struct call *c, struct channel *channel, const char *non
                 dc_message_free(m);
                 return -1;
         }
-        dc_happen_message(c->world, m);
+        dc_world_event_message(c->world, m);
         if (enforce)
                 dc_nonce_remember(c->bot, m, nonce);
         note_message(c, "message", m, c->args);
@@ -104,7 +104,7 @@ static int send_message(struct call *c, struct channel *channel, const char *non
 
 int dc_op_create_message(struct call *c)
 {
-        struct channel *at = dc_channel(c->world, dc_call_id(c, "channel_id"));
+        struct channel *at = dc_channel_find(c->world, dc_call_id(c, "channel_id"));
         struct channel *channel = dc_call_channel(c, needed_to_send(c, at));
         char *nonce;
         int rc;
@@ -153,7 +153,7 @@ int dc_op_list_messages(struct call *c)
         if (to - from > (size_t)limit)
                 from = to - (size_t)limit;
         jsonw_open(&c->out, '[');
-        if (dc_permissions(c->bot, ch) & MAY_READ_HISTORY) {
+        if (dc_channel_permissions(c->bot, ch) & MAY_READ_HISTORY) {
                 for (size_t i = to; i > from; i--)
                         dc_render_message(&c->out, NULL, c->world, ch->messages[i - 1], c->bot,
                                           RENDER_PLAIN);
@@ -184,16 +184,16 @@ int dc_op_update_message(struct call *c)
                                     "Cannot edit a message authored by another user");
         if (dc_compose(c, m, c->args, true) != 0)
                 return -1;
-        dc_happen_edit(c->world, m);
+        dc_world_event_edit(c->world, m);
         note_message(c, "edit", m, c->args);
         return answer_message(c, m);
 }
 
 static void note_delete(const struct call *c, const struct message *m)
 {
-        struct buf *b = dc_call_note(c, "delete", m->channel);
+        struct buf *b = dc_call_record(c, "delete", m->channel);
 
-        dc_json_id(b, "message_id", m->id);
+        dc_render_id(b, "message_id", m->id);
         journal_close(c->world->sent);
 }
 
@@ -205,13 +205,13 @@ int dc_op_delete_message(struct call *c)
         if (!m)
                 return -1;
         if (m->author != c->bot->user &&
-            (!channel->guild || !(dc_permissions(c->bot, channel) & MAY_MANAGE)))
+            (!channel->guild || !(dc_channel_permissions(c->bot, channel) & MAY_MANAGE)))
                 return channel->guild ? dc_call_fail(c, 403, 50013, "Missing Permissions")
                                       : dc_call_fail(c, 403, 50003,
                                                      "Cannot execute action on a DM channel");
         note_delete(c, m);
-        dc_happen_delete(c->world, m);
-        return dc_call_done(c);
+        dc_world_event_delete(c->world, m);
+        return dc_call_no_content(c);
 }
 
 int dc_op_bulk_delete(struct call *c)
@@ -223,14 +223,14 @@ int dc_op_bulk_delete(struct call *c)
         if (!channel)
                 return -1;
         json_array_foreach(ids, i, id) {
-                struct message *m = dc_message(channel, dc_parse_id(json_string_value(id)));
+                struct message *m = dc_message_find(channel, dc_id_parse(json_string_value(id)));
 
                 if (!m)
                         continue;
                 note_delete(c, m);
-                dc_happen_delete(c->world, m);
+                dc_world_event_delete(c->world, m);
         }
-        return dc_call_done(c);
+        return dc_call_no_content(c);
 }
 
 /* ---- pins ---- */
@@ -243,9 +243,9 @@ static int pin(struct call *c, bool pinned)
         if (!m)
                 return -1;
         m->pinned = pinned;
-        dc_json_id(dc_call_note(c, pinned ? "pin" : "unpin", channel), "message_id", m->id);
+        dc_render_id(dc_call_record(c, pinned ? "pin" : "unpin", channel), "message_id", m->id);
         journal_close(c->world->sent);
-        return dc_call_done(c);
+        return dc_call_no_content(c);
 }
 
 int dc_op_pin(struct call *c)

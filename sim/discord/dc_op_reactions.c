@@ -17,19 +17,19 @@ static int find_target(struct call *c, uint64_t needed, struct target *t)
         t->message = channel ? dc_call_message(c, channel) : NULL;
         if (!t->message)
                 return -1;
-        if (dc_emoji_parse(http_param(c->x, "emoji_name"), &t->emoji) != 0)
+        if (dc_message_parse_emoji(http_param(c->x, "emoji_name"), &t->emoji) != 0)
                 return dc_call_fail(c, 400, 10014, "Unknown Emoji");
         return 0;
 }
 
 static void note(const struct call *c, const char *kind, const struct target *t)
 {
-        struct buf *b = dc_call_note(c, kind, t->message->channel);
+        struct buf *b = dc_call_record(c, kind, t->message->channel);
 
-        dc_json_id(b, "message_id", t->message->id);
+        dc_render_id(b, "message_id", t->message->id);
         jsonw_str(b, "emoji", t->emoji.name);
         if (t->emoji.id)
-                dc_json_id(b, "emoji_id", t->emoji.id);
+                dc_render_id(b, "emoji_id", t->emoji.id);
         journal_close(c->world->sent);
 }
 
@@ -48,16 +48,17 @@ int dc_op_react(struct call *c)
 
         if (find_target(c, MAY_READ_HISTORY, &t) != 0)
                 return -1;
-        if (!dc_reaction(t.message, &t.emoji) &&
-            !(dc_permissions(c->bot, t.message->channel) & MAY_REACT))
+        if (!dc_message_reaction(t.message, &t.emoji) &&
+            !(dc_channel_permissions(c->bot, t.message->channel) & MAY_REACT))
                 return dc_call_fail(c, 403, 50013, "Missing Permissions");
-        if (!dc_reaction(t.message, &t.emoji) && count_reactions(t.message) >= MAX_REACTIONS)
+        if (!dc_message_reaction(t.message, &t.emoji) &&
+            count_reactions(t.message) >= MAX_REACTIONS)
                 return dc_call_fail(c, 400, 30010, "Maximum number of reactions reached (20)");
         if (t.message->author->refuses)
                 return dc_call_fail(c, 403, 90001, "Reaction was blocked");
         note(c, "reaction", &t);
-        dc_happen_react(c->world, t.message, &t.emoji, c->bot->user);
-        return dc_call_done(c);
+        dc_world_event_react(c->world, t.message, &t.emoji, c->bot->user);
+        return dc_call_no_content(c);
 }
 
 int dc_op_unreact(struct call *c)
@@ -67,13 +68,13 @@ int dc_op_unreact(struct call *c)
         if (find_target(c, 0, &t) != 0)
                 return -1;
         note(c, "reaction_removed", &t);
-        dc_happen_unreact(c->world, t.message, &t.emoji, c->bot->user);
-        return dc_call_done(c);
+        dc_world_event_unreact(c->world, t.message, &t.emoji, c->bot->user);
+        return dc_call_no_content(c);
 }
 
 int dc_op_unreact_user(struct call *c)
 {
-        struct user *u = dc_user(c->world, dc_call_id(c, "user_id"));
+        struct user *u = dc_world_user(c->world, dc_call_id(c, "user_id"));
         struct target t;
 
         if (find_target(c, MAY_MANAGE, &t) != 0)
@@ -81,8 +82,8 @@ int dc_op_unreact_user(struct call *c)
         if (!u)
                 return dc_call_fail(c, 404, 10013, "Unknown User");
         note(c, "reaction_removed", &t);
-        dc_happen_unreact(c->world, t.message, &t.emoji, u);
-        return dc_call_done(c);
+        dc_world_event_unreact(c->world, t.message, &t.emoji, u);
+        return dc_call_no_content(c);
 }
 
 /* All of a message, or all of one emoji. */
@@ -102,8 +103,8 @@ int dc_op_clear_reactions(struct call *c)
                         return -1;
         }
         note(c, "reactions_cleared", &t);
-        dc_happen_clear(c->world, t.message, one ? &t.emoji : NULL);
-        return dc_call_done(c);
+        dc_world_event_clear(c->world, t.message, one ? &t.emoji : NULL);
+        return dc_call_no_content(c);
 }
 
 int dc_op_list_reactions(struct call *c)
@@ -113,7 +114,7 @@ int dc_op_list_reactions(struct call *c)
 
         if (find_target(c, MAY_READ_HISTORY, &t) != 0)
                 return -1;
-        r = dc_reaction(t.message, &t.emoji);
+        r = dc_message_reaction(t.message, &t.emoji);
         jsonw_open(&c->out, '[');
         for (size_t i = 0; r && i < r->count; i++)
                 dc_render_user(&c->out, NULL, r->users[i]);

@@ -12,12 +12,12 @@
 static void note_thread(const struct call *c, const struct channel *thread,
                         const struct message *on)
 {
-        struct buf *b = dc_call_note(c, "thread", thread->parent);
+        struct buf *b = dc_call_record(c, "thread", thread->parent);
 
-        dc_json_id(b, "thread", thread->id);
+        dc_render_id(b, "thread", thread->id);
         jsonw_str(b, "name", thread->name);
         if (on)
-                dc_json_id(b, "message_id", on->id);
+                dc_render_id(b, "message_id", on->id);
         dc_render_channel(b, "now", thread);
         journal_close(c->world->sent);
 }
@@ -46,10 +46,10 @@ int dc_op_thread_on_message(struct call *c)
         if (m->has_thread)
                 return dc_call_fail(c, 400, 160004,
                                     "A thread has already been created for this message");
-        thread = dc_happen_thread(c->world, channel, m,
-                                  channel->type == CHANNEL_NEWS ? CHANNEL_NEWS_THREAD
-                                                                : CHANNEL_THREAD,
-                                  json_str(c->args, "name", ""), c->bot->user);
+        thread = dc_world_event_thread(c->world, channel, m,
+                                       channel->type == CHANNEL_NEWS ? CHANNEL_NEWS_THREAD
+                                                                     : CHANNEL_THREAD,
+                                       json_str(c->args, "name", ""), c->bot->user);
         thread->auto_archive =
                 (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
         note_thread(c, thread, m);
@@ -59,15 +59,15 @@ int dc_op_thread_on_message(struct call *c)
 /* A post in a forum: a thread and its first message, which has the thread's number. */
 static int create_post(struct call *c, struct channel *forum)
 {
-        struct channel *post = dc_happen_thread(c->world, forum, NULL, CHANNEL_THREAD,
-                                                json_str(c->args, "name", ""), c->bot->user);
+        struct channel *post = dc_world_event_thread(c->world, forum, NULL, CHANNEL_THREAD,
+                                                     json_str(c->args, "name", ""), c->bot->user);
         struct message *m = dc_message_new(c->world, post, c->bot->user);
         const json_t *tags = json_object_get(c->args, "applied_tags");
 
         m->id = post->id;
         if (dc_compose(c, m, json_object_get(c->args, "message"), false) != 0) {
                 dc_message_free(m);
-                dc_happen_channel(c->world, post, "DELETE");
+                dc_world_event_channel(c->world, post, "DELETE");
                 dc_channel_remove(c->world, post);
                 return -1;
         }
@@ -75,7 +75,7 @@ static int create_post(struct call *c, struct channel *forum)
                 json_decref(post->tags);
                 post->tags = json_deep_copy(tags);
         }
-        dc_happen_message(c->world, m);
+        dc_world_event_message(c->world, m);
         note_thread(c, post, m);
         dc_render_channel(&c->out, NULL, post);
         buf_truncate(&c->out, c->out.len - 1); /* the closing brace */
@@ -92,15 +92,15 @@ int dc_op_create_thread(struct call *c)
 
         if (!channel)
                 return -1;
-        if (dc_is_forum(channel))
+        if (dc_channel_is_forum(channel))
                 return json_is_object(json_object_get(c->args, "message"))
                                ? create_post(c, channel)
-                               : dc_call_misfit(c, "message", "BASE_TYPE_REQUIRED",
-                                                "This field is required");
+                               : dc_call_invalid(c, "message", "BASE_TYPE_REQUIRED",
+                                                 "This field is required");
         if (!takes_threads(channel))
                 return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
-        thread = dc_happen_thread(c->world, channel, NULL, (enum channel_type)type,
-                                  json_str(c->args, "name", ""), c->bot->user);
+        thread = dc_world_event_thread(c->world, channel, NULL, (enum channel_type)type,
+                                       json_str(c->args, "name", ""), c->bot->user);
         thread->auto_archive =
                 (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
         note_thread(c, thread, NULL);
@@ -113,7 +113,7 @@ static struct channel *thread_of(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
 
-        if (channel && !dc_is_thread(channel)) {
+        if (channel && !dc_channel_is_thread(channel)) {
                 dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
                 return NULL;
         }
@@ -126,8 +126,8 @@ int dc_op_join_thread(struct call *c)
 
         if (!thread)
                 return -1;
-        dc_thread_join(thread, c->bot->user);
-        return dc_call_done(c);
+        dc_channel_join(thread, c->bot->user);
+        return dc_call_no_content(c);
 }
 
 int dc_op_leave_thread(struct call *c)
@@ -138,27 +138,27 @@ int dc_op_leave_thread(struct call *c)
 
         if (!thread)
                 return -1;
-        dc_id(c->bot->user->id, id);
+        dc_id_text(c->bot->user->id, id);
         while (i < json_array_size(thread->joined)) {
                 if (strcmp(json_string_value(json_array_get(thread->joined, i)), id) == 0)
                         json_array_remove(thread->joined, i);
                 else
                         i++;
         }
-        return dc_call_done(c);
+        return dc_call_no_content(c);
 }
 
 int dc_op_add_thread_member(struct call *c)
 {
         struct channel *thread = thread_of(c);
-        const struct user *u = dc_user(c->world, dc_call_id(c, "user_id"));
+        const struct user *u = dc_world_user(c->world, dc_call_id(c, "user_id"));
 
         if (!thread)
                 return -1;
         if (!u)
                 return dc_call_fail(c, 404, 10013, "Unknown User");
-        dc_thread_join(thread, u);
-        return dc_call_done(c);
+        dc_channel_join(thread, u);
+        return dc_call_no_content(c);
 }
 
 int dc_op_list_thread_members(struct call *c)
@@ -171,7 +171,7 @@ int dc_op_list_thread_members(struct call *c)
                 return -1;
         jsonw_open(&c->out, '[');
         json_array_foreach(thread->joined, i, id)
-                dc_render_thread_member(&c->out, NULL, thread, dc_parse_id(json_string_value(id)));
+                dc_render_thread_member(&c->out, NULL, thread, dc_id_parse(json_string_value(id)));
         jsonw_close(&c->out, ']');
         return 0;
 }
@@ -184,7 +184,7 @@ static void write_threads(struct call *c, const struct guild *g, const struct ch
         jsonw_open(&c->out, '{');
         jsonw_open_member(&c->out, "threads", '[');
         for (const struct channel *at = g->channels; at; at = at->next) {
-                if (dc_is_thread(at) && at->archived == archived &&
+                if (dc_channel_is_thread(at) && at->archived == archived &&
                     (!parent || at->parent == parent))
                         dc_render_channel(&c->out, NULL, at);
         }

@@ -84,15 +84,15 @@ static void forget(void)
 
 static void arrange(void)
 {
-        by_number = mem_array(form_op_count(), sizeof(*by_number));
+        by_number = mem_array(dc_spec_op_count(), sizeof(*by_number));
         for (size_t i = 0; i < COUNT(rows); i++)
-                by_number[form_op_number(form_op(rows[i].name))] = rows[i].fn;
+                by_number[dc_spec_op_number(dc_spec_op(rows[i].name))] = rows[i].fn;
         atexit(forget);
 }
 
-op_fn *dc_op_of(const struct form_op *op)
+op_fn *dc_ops_find(const struct dc_spec_op *op)
 {
         if (!by_number)
                 arrange();
-        return by_number[form_op_number(op)];
+        return by_number[dc_spec_op_number(op)];
 }

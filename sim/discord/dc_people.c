@@ -8,40 +8,41 @@
 
 #define ADA 42
 
-const char *dc_play_text(const json_t *wish, const char *key, char room[DC_ID_SIZE])
+const char *dc_people_text(const json_t *request, const char *key, char room[DC_ID_SIZE])
 {
-        const json_t *value = json_object_get(wish, key);
+        const json_t *value = json_object_get(request, key);
 
         if (json_is_integer(value))
-                return dc_id((uint64_t)json_integer_value(value), room);
+                return dc_id_text((uint64_t)json_integer_value(value), room);
         return json_string_value(value);
 }
 
-struct bot *dc_play_find_bot(struct world *w, const json_t *wish, struct error *err)
+struct bot *dc_people_find_bot(struct world *w, const json_t *request, struct error *err)
 {
         char room[DC_ID_SIZE];
-        const char *name = dc_play_text(wish, "bot", room);
-        struct bot *b = dc_bot_by_name(w, name);
+        const char *name = dc_people_text(request, "bot", room);
+        struct bot *b = dc_world_bot_by_name(w, name);
 
         if (!b)
                 error_set(err, ERR_MISSING, "there is no bot '%s'", name ? name : "");
         return b;
 }
 
-struct user *dc_play_find_user(struct world *w, const json_t *wish)
+struct user *dc_people_find_user(struct world *w, const json_t *request)
 {
         char room[DC_ID_SIZE];
-        const char *name = dc_play_text(wish, "from", room);
-        struct user *u = name ? dc_user_by_name(w, name) : dc_user_make(w, ADA, NULL, NULL);
-        uint64_t id = dc_parse_id(name);
+        const char *name = dc_people_text(request, "from", room);
+        struct user *u =
+                name ? dc_world_user_by_name(w, name) : dc_world_make_user(w, ADA, NULL, NULL);
+        uint64_t id = dc_id_parse(name);
 
-        return u ? u : dc_user_make(w, id, id ? NULL : name, NULL);
+        return u ? u : dc_world_make_user(w, id, id ? NULL : name, NULL);
 }
 
-struct channel *dc_play_find_channel(struct world *w, const json_t *wish, struct error *err)
+struct channel *dc_people_find_channel(struct world *w, const json_t *request, struct error *err)
 {
         char room[DC_ID_SIZE];
-        const char *name = dc_play_text(wish, "channel", room);
+        const char *name = dc_people_text(request, "channel", room);
         struct channel *c = name ? dc_channel_by_name(w, name) : NULL;
         struct bot *b;
 
@@ -51,28 +52,28 @@ struct channel *dc_play_find_channel(struct world *w, const json_t *wish, struct
                 error_set(err, ERR_MISSING, "there is no channel '%s'", name);
                 return NULL;
         }
-        b = dc_play_find_bot(w, wish, err);
-        return b ? dc_dm(b, dc_play_find_user(w, wish), true) : NULL;
+        b = dc_people_find_bot(w, request, err);
+        return b ? dc_channel_dm(b, dc_people_find_user(w, request), true) : NULL;
 }
 
-struct message *dc_play_find_message(struct world *w, const json_t *wish, struct error *err)
+struct message *dc_people_find_message(struct world *w, const json_t *request, struct error *err)
 {
         char room[DC_ID_SIZE];
-        const char *text = dc_play_text(wish, "message_id", room), *key;
+        const char *text = dc_people_text(request, "message_id", room), *key;
         struct message *m = NULL;
         void *value;
 
         for (size_t i = 0; !m && map_each(&w->channels, &i, &key, &value);)
-                m = dc_message(value, dc_parse_id(text));
+                m = dc_message_find(value, dc_id_parse(text));
         if (!m)
                 error_set(err, ERR_MISSING, "there is no message '%s'", text ? text : "");
         return m;
 }
 
-struct guild *dc_play_find_guild(struct world *w, const json_t *wish, struct error *err)
+struct guild *dc_people_find_guild(struct world *w, const json_t *request, struct error *err)
 {
         char room[DC_ID_SIZE];
-        const char *name = dc_play_text(wish, "guild", room);
+        const char *name = dc_people_text(request, "guild", room);
         struct guild *g = dc_guild_by_name(w, name);
 
         if (!g)
@@ -89,7 +90,7 @@ static char *with_ids(struct world *w, const char *text)
         while (*text) {
                 const char *end = strncmp(text, "<@", 2) == 0 ? strchr(text, '>') : NULL;
                 char *name = end ? mem_strndup(text + 2, (size_t)(end - text - 2)) : NULL;
-                const struct user *u = name ? dc_user_by_name(w, name) : NULL;
+                const struct user *u = name ? dc_world_user_by_name(w, name) : NULL;
 
                 if (u) {
                         buf_addf(&b, "<@%llu>", (unsigned long long)u->id);
@@ -102,7 +103,7 @@ static char *with_ids(struct world *w, const char *text)
         return buf_take(&b);
 }
 
-void dc_play_set_text(struct world *w, struct message *m, const char *text)
+void dc_people_set_text(struct world *w, struct message *m, const char *text)
 {
         char *fresh = with_ids(w, text); /* the text may be the old one */
 

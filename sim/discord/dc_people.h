@@ -1,7 +1,7 @@
 /*
  * play: what people do in the simulated Discord.
  *
- * Each function takes a wish as the control API documents it, makes it happen, tells the bots
+ * Each function takes a request as the control API documents it, makes it happen, tells the bots
  * concerned and writes what came of it as members of an open object. People and direct messages are
  * made on first mention; ids may be texts or numbers, and wherever an id is expected a name will
  * do. Returns 0, or -1 with an error.
@@ -16,18 +16,18 @@
 #include "sim/control.h"
 #include "sim/discord/dc_world.h"
 
-typedef act_fn dc_play_fn;
+typedef control_fn control_fn;
 
 /* play_send.c */
-dc_play_fn dc_play_send, dc_play_edit;
+control_fn dc_people_send, dc_people_edit;
 /* play_act.c */
-dc_play_fn dc_play_delete, dc_play_react, dc_play_unreact, dc_play_typing, dc_play_thread,
-        dc_play_rename, dc_play_archive;
+control_fn dc_people_delete, dc_people_react, dc_people_unreact, dc_people_typing, dc_people_thread,
+        dc_people_rename, dc_people_archive;
 /* play_use.c */
-dc_play_fn dc_play_press, dc_play_command, dc_play_modal;
+control_fn dc_people_interact_press, dc_people_interact_command, dc_people_interact_modal;
 /* play_people.c */
-dc_play_fn dc_play_user, dc_play_guild, dc_play_channel, dc_play_member, dc_play_permissions,
-        dc_play_bot;
+control_fn dc_admin_user, dc_admin_guild, dc_admin_channel, dc_admin_member, dc_admin_permissions,
+        dc_admin_bot;
 
 /* ---- for the play_*.c files (play.c) ---- */
 
@@ -35,18 +35,18 @@ dc_play_fn dc_play_user, dc_play_guild, dc_play_channel, dc_play_member, dc_play
  * The text of a member that may be a text or a number; NULL: absent. Borrowed until the next call
  * with this room.
  */
-const char *dc_play_text(const json_t *wish, const char *key, char room[DC_ID_SIZE]);
+const char *dc_people_text(const json_t *request, const char *key, char room[DC_ID_SIZE]);
 /* "bot" by id, name or token; the first one when absent. NULL with an error. */
-struct bot *dc_play_find_bot(struct world *w, const json_t *wish, struct error *err);
+struct bot *dc_people_find_bot(struct world *w, const json_t *request, struct error *err);
 /* "from", made when it does not exist; user 42 when absent. */
-struct user *dc_play_find_user(struct world *w, const json_t *wish);
+struct user *dc_people_find_user(struct world *w, const json_t *request);
 /* "channel", or the direct messages of "from" with the bot. NULL with an error. */
-struct channel *dc_play_find_channel(struct world *w, const json_t *wish, struct error *err);
+struct channel *dc_people_find_channel(struct world *w, const json_t *request, struct error *err);
 /* "message_id", wherever it is. NULL with an error. */
-struct message *dc_play_find_message(struct world *w, const json_t *wish, struct error *err);
+struct message *dc_people_find_message(struct world *w, const json_t *request, struct error *err);
 /* Says this, with those whom it mentions by name: "<@ada>". */
-void dc_play_set_text(struct world *w, struct message *m, const char *text);
+void dc_people_set_text(struct world *w, struct message *m, const char *text);
 /* "guild", or the first one. NULL with an error. */
-struct guild *dc_play_find_guild(struct world *w, const json_t *wish, struct error *err);
+struct guild *dc_people_find_guild(struct world *w, const json_t *request, struct error *err);
 
 #endif

@@ -31,8 +31,8 @@ static json_t *find_command(const struct bot *b, const struct channel *c, const 
         json_t *command = NULL;
 
         if (c->guild)
-                command = find_named(json_object_get(b->guild_commands, dc_id(c->guild->id, id)),
-                                     name);
+                command = find_named(
+                        json_object_get(b->guild_commands, dc_id_text(c->guild->id, id)), name);
         return command ? command : find_named(b->commands, name);
 }
 
@@ -46,12 +46,12 @@ static int type_of_value(const json_t *value)
 }
 
 /* {"question":"why"} becomes the list the API has. A member that is an object is a subcommand. */
-static json_t *options_of(const json_t *wish, const json_t *described)
+static json_t *options_of(const json_t *request, const json_t *described)
 {
         json_t *out = json_array(), *value;
         const char *name;
 
-        json_object_foreach((json_t *)wish, name, value) {
+        json_object_foreach((json_t *)request, name, value) {
                 const json_t *row = find_named(described, name);
 
                 if (json_is_object(value))
@@ -72,19 +72,20 @@ static json_t *options_of(const json_t *wish, const json_t *described)
 /* told: filled by whoever made the interaction */
 static void write_made(struct buf *out, const struct interaction *i, const unsigned *told)
 {
-        dc_json_id(out, "interaction", i->id);
+        dc_render_id(out, "interaction", i->id);
         jsonw_str(out, "token", i->token);
-        dc_json_id(out, "channel", i->channel->id);
+        dc_render_id(out, "channel", i->channel->id);
         jsonw_int(out, "sessions", *told);
 }
 
-int dc_play_command(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_people_interact_command(struct world *w, const json_t *request, struct buf *out,
+                               struct error *err)
 {
-        struct channel *c = dc_play_find_channel(w, wish, err);
-        struct bot *b = dc_play_find_bot(w, wish, err);
-        struct user *from = dc_play_find_user(w, wish);
-        const char *name = json_str(wish, "name", "");
-        bool completes = json_flag(wish, "autocomplete", false);
+        struct channel *c = dc_people_find_channel(w, request, err);
+        struct bot *b = dc_people_find_bot(w, request, err);
+        struct user *from = dc_people_find_user(w, request);
+        const char *name = json_str(request, "name", "");
+        bool completes = json_flag(request, "autocomplete", false);
         const json_t *command;
         json_t *data;
         unsigned told;
@@ -95,12 +96,12 @@ int dc_play_command(struct world *w, const json_t *wish, struct buf *out, struct
         if (!command)
                 return error_set(err, ERR_MISSING, "the bot has registered no command '%s'", name);
         if (c->guild)
-                dc_member_make(c->guild, from);
+                dc_guild_add_member(c->guild, from);
         data = json_pack("{s:O,s:s,s:I}", "id", json_object_get(command, "id"), "name", name,
                          "type", (json_int_t)json_int(command, "type", 1));
-        json_object_set_new(
-                data, "options",
-                options_of(json_object_get(wish, "options"), json_object_get(command, "options")));
+        json_object_set_new(data, "options",
+                            options_of(json_object_get(request, "options"),
+                                       json_object_get(command, "options")));
         write_made(out,
                    dc_interaction_make(b,
                                        completes ? INTERACTION_AUTOCOMPLETE : INTERACTION_COMMAND,
@@ -129,12 +130,13 @@ static const json_t *find_component(const json_t *list, const char *custom_id)
         return NULL;
 }
 
-int dc_play_press(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_people_interact_press(struct world *w, const json_t *request, struct buf *out,
+                             struct error *err)
 {
-        struct message *m = dc_play_find_message(w, wish, err);
-        const char *id = json_str(wish, "custom_id", "");
-        struct user *from = dc_play_find_user(w, wish);
-        struct bot *b = m ? dc_bot_by_name(w, m->author->username) : NULL;
+        struct message *m = dc_people_find_message(w, request, err);
+        const char *id = json_str(request, "custom_id", "");
+        struct user *from = dc_people_find_user(w, request);
+        struct bot *b = m ? dc_world_bot_by_name(w, m->author->username) : NULL;
         const json_t *component = m ? find_component(m->components, id) : NULL;
         json_t *data;
         unsigned told;
@@ -146,8 +148,8 @@ int dc_play_press(struct world *w, const json_t *wish, struct buf *out, struct e
                                  id);
         data = json_pack("{s:s,s:I}", "custom_id", json_str(component, "custom_id", ""),
                          "component_type", (json_int_t)json_int(component, "type", 2));
-        if (json_is_array(json_object_get(wish, "values")))
-                json_object_set(data, "values", json_object_get(wish, "values"));
+        if (json_is_array(json_object_get(request, "values")))
+                json_object_set(data, "values", json_object_get(request, "values"));
         write_made(out,
                    dc_interaction_make(b, INTERACTION_COMPONENT, m->channel, from, data, m, &told),
                    &told);
@@ -157,15 +159,16 @@ int dc_play_press(struct world *w, const json_t *wish, struct buf *out, struct e
 /* ---- forms ---- */
 
 /* {"custom_id":"form","values":{"name":"Ada"}} */
-int dc_play_modal(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+int dc_people_interact_modal(struct world *w, const json_t *request, struct buf *out,
+                             struct error *err)
 {
-        struct channel *c = dc_play_find_channel(w, wish, err);
-        struct bot *b = dc_play_find_bot(w, wish, err);
+        struct channel *c = dc_people_find_channel(w, request, err);
+        struct bot *b = dc_people_find_bot(w, request, err);
         json_t *rows = json_array(), *value, *data;
         const char *name;
         unsigned told;
 
-        json_object_foreach(json_object_get(wish, "values"), name, value)
+        json_object_foreach(json_object_get(request, "values"), name, value)
                 json_array_append_new(rows,
                                       json_pack("{s:i,s:[{s:i,s:s,s:O}]}", "type", 1, "components",
                                                 "type", 4, "custom_id", name, "value", value));
@@ -173,11 +176,11 @@ int dc_play_modal(struct world *w, const json_t *wish, struct buf *out, struct e
                 json_decref(rows);
                 return -1;
         }
-        data = json_pack("{s:s,s:o}", "custom_id", json_str(wish, "custom_id", ""), "components",
+        data = json_pack("{s:s,s:o}", "custom_id", json_str(request, "custom_id", ""), "components",
                          rows);
         write_made(out,
-                   dc_interaction_make(b, INTERACTION_MODAL, c, dc_play_find_user(w, wish), data,
-                                       NULL, &told),
+                   dc_interaction_make(b, INTERACTION_MODAL, c, dc_people_find_user(w, request),
+                                       data, NULL, &told),
                    &told);
         return 0;
 }

@@ -16,7 +16,7 @@ struct window {
         int64_t began_ms; /* 0: never */
 };
 
-struct rates {
+struct rate_limits {
         struct map windows; /* bucket, bot and major id -> struct window */
 };
 
@@ -44,15 +44,15 @@ static const struct {
         { "threads", "create_thread", 50, 300000 },
 };
 
-struct rates *dc_rates_new(void)
+struct rate_limits *dc_rate_limit_new(void)
 {
-        struct rates *r = mem_zalloc(sizeof(*r));
+        struct rate_limits *r = mem_zalloc(sizeof(*r));
 
         map_init(&r->windows);
         return r;
 }
 
-void dc_rates_free(struct rates *r)
+void dc_rate_limit_free(struct rate_limits *r)
 {
         const char *key;
         void *value;
@@ -63,7 +63,8 @@ void dc_rates_free(struct rates *r)
         free(r);
 }
 
-static struct window *window_of(struct rates *r, const char *key, int64_t window_ms, int64_t now)
+static struct window *window_of(struct rate_limits *r, const char *key, int64_t window_ms,
+                                int64_t now)
 {
         struct window *w = map_get(&r->windows, key);
 
@@ -79,12 +80,13 @@ static struct window *window_of(struct rates *r, const char *key, int64_t window
 }
 
 /* Interactions are outside the global limit. */
-static bool is_global(const struct form_op *op)
+static bool is_global(const struct dc_spec_op *op)
 {
         return !strstr(op->path, "/interactions/") && !strstr(op->path, "/webhooks/");
 }
 
-static bool count_global(struct rates *r, const char *who, int64_t now, struct rate *out)
+static bool count_global(struct rate_limits *r, const char *who, int64_t now,
+                         struct rate_limit *out)
 {
         char *key = mem_printf("global %s", who);
         struct window *w = window_of(r, key, 1000, now);
@@ -92,16 +94,16 @@ static bool count_global(struct rates *r, const char *who, int64_t now, struct r
         free(key);
         if (++w->used <= GLOBAL_PER_SECOND)
                 return true;
-        *out = (struct rate){ .passed = true,
-                              .global = true,
-                              .reset_after = (double)(w->began_ms + 1000 - now) / 1000 };
+        *out = (struct rate_limit){ .passed = true,
+                                    .global = true,
+                                    .reset_after = (double)(w->began_ms + 1000 - now) / 1000 };
         return false;
 }
 
-struct rate dc_rates_count(struct rates *r, const struct form_op *op, const char *who,
-                           const char *major)
+struct rate_limit dc_rate_limit_count(struct rate_limits *r, const struct dc_spec_op *op,
+                                      const char *who, const char *major)
 {
-        struct rate out = { .limit = 100 };
+        struct rate_limit out = { .limit = 100 };
         int64_t now = clock_mono_ms(), window_ms = 1000;
         const char *name = op->name;
         char hash[SHA256_HEX_SIZE];

@@ -12,9 +12,9 @@
 
 #include "sim/discord/dc_spec.h"
 
-struct rates;
+struct rate_limits;
 
-struct rate {
+struct rate_limit {
         int limit, remaining;
         double reset_after; /* seconds */
         char bucket[33];    /* the name told in X-RateLimit-Bucket */
@@ -22,10 +22,10 @@ struct rate {
         bool global;
 };
 
-struct rates *dc_rates_new(void);
-void dc_rates_free(struct rates *r);
+struct rate_limits *dc_rate_limit_new(void);
+void dc_rate_limit_free(struct rate_limits *r);
 /* Counts a request. `who` is the bot's token, `major` the channel, guild or webhook (or ""). */
-struct rate dc_rates_count(struct rates *r, const struct form_op *op, const char *who,
-                           const char *major);
+struct rate_limit dc_rate_limit_count(struct rate_limits *r, const struct dc_spec_op *op,
+                                      const char *who, const char *major);
 
 #endif

@@ -13,14 +13,14 @@
 
 #define EVERYBODY_MAY "1125899906842623" /* all permissions there are */
 
-void dc_json_id(struct buf *b, const char *key, uint64_t id)
+void dc_render_id(struct buf *b, const char *key, uint64_t id)
 {
         char text[DC_ID_SIZE];
 
-        jsonw_str(b, key, id ? dc_id(id, text) : NULL);
+        jsonw_str(b, key, id ? dc_id_text(id, text) : NULL);
 }
 
-void dc_json_tree(struct buf *b, const char *key, const json_t *value)
+void dc_render_json(struct buf *b, const char *key, const json_t *value)
 {
         char *text = value ? json_text(value) : mem_strdup("null");
 
@@ -56,7 +56,7 @@ static void open_value(struct buf *b, const char *key, char bracket)
 
 static void user_members(struct buf *b, const struct user *u)
 {
-        dc_json_id(b, "id", u->id);
+        dc_render_id(b, "id", u->id);
         jsonw_str(b, "username", u->username);
         jsonw_str(b, "discriminator", u->is_bot ? "0000" : "0");
         jsonw_str(b, "global_name", u->global_name);
@@ -83,7 +83,7 @@ static void member_members(struct buf *b, const struct member *m)
         jsonw_str(b, "nick", m->nick);
         jsonw_null(b, "avatar");
         jsonw_null(b, "banner");
-        dc_json_tree(b, "roles", m->roles);
+        dc_render_json(b, "roles", m->roles);
         jsonw_str(b, "joined_at", "2026-01-01T00:00:00.000000+00:00");
         jsonw_null(b, "premium_since");
         jsonw_null(b, "communication_disabled_until");
@@ -107,7 +107,7 @@ void dc_render_member(struct buf *b, const char *key, const struct member *m, bo
 void dc_render_role(struct buf *b, const struct guild *g, const struct role *r)
 {
         jsonw_open(b, '{');
-        dc_json_id(b, "id", r->id);
+        dc_render_id(b, "id", r->id);
         jsonw_str(b, "name", r->name);
         jsonw_int(b, "color", 0);
         jsonw_raw(b, "colors",
@@ -130,7 +130,7 @@ static void overwrites(struct buf *b, const struct channel *c)
         jsonw_open_member(b, "permission_overwrites", '[');
         if (c->denied) {
                 jsonw_open(b, '{');
-                dc_json_id(b, "id", c->guild->id);
+                dc_render_id(b, "id", c->guild->id);
                 jsonw_int(b, "type", 0);
                 jsonw_str(b, "allow", "0");
                 jsonw_str(b, "deny", denied);
@@ -144,8 +144,8 @@ void dc_render_thread_member(struct buf *b, const char *key, const struct channe
                              uint64_t user_id)
 {
         open_value(b, key, '{');
-        dc_json_id(b, "id", c->id);
-        dc_json_id(b, "user_id", user_id);
+        dc_render_id(b, "id", c->id);
+        dc_render_id(b, "user_id", user_id);
         json_time(b, "join_timestamp", c->created_ms);
         jsonw_int(b, "flags", 1);
         jsonw_close(b, '}');
@@ -155,11 +155,11 @@ static void thread_members(struct buf *b, const struct channel *c)
 {
         int count = (int)json_array_size(c->joined);
 
-        dc_json_id(b, "owner_id", c->owner_id);
+        dc_render_id(b, "owner_id", c->owner_id);
         jsonw_int(b, "message_count", (int64_t)c->count);
         jsonw_int(b, "total_message_sent", (int64_t)c->count);
         jsonw_int(b, "member_count", count < 50 ? count : 50);
-        dc_json_tree(b, "applied_tags", c->tags);
+        dc_render_json(b, "applied_tags", c->tags);
         jsonw_open_member(b, "thread_metadata", '{');
         jsonw_bool(b, "archived", c->archived);
         jsonw_bool(b, "locked", c->locked);
@@ -173,9 +173,9 @@ static void thread_members(struct buf *b, const struct channel *c)
 
 static void channel_members(struct buf *b, const struct channel *c)
 {
-        dc_json_id(b, "id", c->id);
+        dc_render_id(b, "id", c->id);
         jsonw_int(b, "type", c->type);
-        dc_json_id(b, "last_message_id", c->last_message_id);
+        dc_render_id(b, "last_message_id", c->last_message_id);
         jsonw_int(b, "flags", 0);
         if (!c->guild) {
                 jsonw_open_member(b, "recipients", '[');
@@ -183,11 +183,11 @@ static void channel_members(struct buf *b, const struct channel *c)
                 jsonw_close(b, ']');
                 return;
         }
-        dc_json_id(b, "guild_id", c->guild->id);
-        dc_json_id(b, "parent_id", c->parent ? c->parent->id : 0);
+        dc_render_id(b, "guild_id", c->guild->id);
+        dc_render_id(b, "parent_id", c->parent ? c->parent->id : 0);
         jsonw_str(b, "name", c->name);
         jsonw_int(b, "rate_limit_per_user", 0);
-        if (dc_is_thread(c)) {
+        if (dc_channel_is_thread(c)) {
                 thread_members(b, c);
                 return;
         }
@@ -195,8 +195,8 @@ static void channel_members(struct buf *b, const struct channel *c)
         jsonw_int(b, "position", c->position);
         jsonw_bool(b, "nsfw", false);
         overwrites(b, c);
-        if (dc_is_forum(c)) {
-                dc_json_tree(b, "available_tags", c->tags);
+        if (dc_channel_is_forum(c)) {
+                dc_render_json(b, "available_tags", c->tags);
                 jsonw_null(b, "default_reaction_emoji");
                 jsonw_null(b, "default_sort_order");
                 jsonw_int(b, "default_forum_layout", 0);
@@ -246,9 +246,9 @@ static void guild_plain(struct buf *b, const struct guild *g)
                 "system_channel_flags",
         };
 
-        dc_json_id(b, "id", g->id);
+        dc_render_id(b, "id", g->id);
         jsonw_str(b, "name", g->name);
-        dc_json_id(b, "owner_id", g->owner->id);
+        dc_render_id(b, "owner_id", g->owner->id);
         for (size_t i = 0; i < COUNT(nulls); i++)
                 jsonw_null(b, nulls[i]);
         for (size_t i = 0; i < COUNT(zeros); i++)
@@ -316,14 +316,15 @@ static void guild_created(struct buf *b, const struct guild *g, const struct bot
         jsonw_close(b, ']');
         jsonw_open_member(b, "channels", '[');
         for (const struct channel *c = g->channels; c; c = c->next) {
-                if (!dc_is_thread(c) && (dc_permissions(bot, c) & MAY_VIEW))
+                if (!dc_channel_is_thread(c) && (dc_channel_permissions(bot, c) & MAY_VIEW))
                         dc_render_channel(b, NULL, c);
         }
         pad_channels(b, g);
         jsonw_close(b, ']');
         jsonw_open_member(b, "threads", '[');
         for (const struct channel *c = g->channels; c; c = c->next) {
-                if (dc_is_thread(c) && !c->archived && (dc_permissions(bot, c) & MAY_VIEW))
+                if (dc_channel_is_thread(c) && !c->archived &&
+                    (dc_channel_permissions(bot, c) & MAY_VIEW))
                         dc_render_channel(b, NULL, c);
         }
         jsonw_close(b, ']');
@@ -348,7 +349,7 @@ void dc_render_guild(struct buf *b, const struct guild *g, const struct bot *vie
 void dc_render_emoji(struct buf *b, const char *key, const struct emoji *e)
 {
         open_value(b, key, '{');
-        dc_json_id(b, "id", e->id);
+        dc_render_id(b, "id", e->id);
         jsonw_str(b, "name", e->name);
         if (e->id)
                 jsonw_bool(b, "animated", false);
@@ -369,7 +370,7 @@ static void reactions(struct buf *b, const struct message *m, const struct user 
                 jsonw_int(b, "normal", (int64_t)r->count);
                 jsonw_close(b, '}');
                 jsonw_raw(b, "burst_colors", "[]");
-                jsonw_bool(b, "me", me && dc_reaction_has(r, me));
+                jsonw_bool(b, "me", me && dc_message_reacted(r, me));
                 jsonw_bool(b, "me_burst", false);
                 jsonw_close(b, '}');
         }
@@ -383,9 +384,10 @@ static void mentioned(struct buf *b, const struct world *w, const struct message
 
         jsonw_open_member(b, "mentions", '[');
         json_array_foreach(m->mentions, i, id) {
-                const struct user *u = dc_user(w, dc_parse_id(json_string_value(id)));
-                const struct member *member =
-                        event && m->channel->guild ? dc_member(m->channel->guild, u->id) : NULL;
+                const struct user *u = dc_world_user(w, dc_id_parse(json_string_value(id)));
+                const struct member *member = event && m->channel->guild
+                                                      ? dc_guild_member(m->channel->guild, u->id)
+                                                      : NULL;
 
                 jsonw_open(b, '{');
                 user_members(b, u);
@@ -394,23 +396,23 @@ static void mentioned(struct buf *b, const struct world *w, const struct message
                 jsonw_close(b, '}');
         }
         jsonw_close(b, ']');
-        dc_json_tree(b, "mention_roles", m->mention_roles);
+        dc_render_json(b, "mention_roles", m->mention_roles);
 }
 
 static void reference(struct buf *b, struct world *w, const struct message *m,
                       const struct bot *viewer, unsigned how)
 {
-        const struct channel *c = dc_channel(w, m->reply_channel);
-        const struct message *to = c ? dc_message(c, m->reply_to) : NULL;
+        const struct channel *c = dc_channel_find(w, m->reply_channel);
+        const struct message *to = c ? dc_message_find(c, m->reply_to) : NULL;
 
         if (!m->reply_to)
                 return;
         jsonw_open_member(b, "message_reference", '{');
         jsonw_int(b, "type", 0);
-        dc_json_id(b, "message_id", m->reply_to);
-        dc_json_id(b, "channel_id", m->reply_channel);
+        dc_render_id(b, "message_id", m->reply_to);
+        dc_render_id(b, "channel_id", m->reply_channel);
         if (m->channel->guild)
-                dc_json_id(b, "guild_id", m->channel->guild->id);
+                dc_render_id(b, "guild_id", m->channel->guild->id);
         jsonw_close(b, '}');
         if (how & RENDER_ALONE)
                 return;
@@ -431,9 +433,9 @@ static void content(struct buf *b, const struct message *m, bool secret)
                 return;
         }
         jsonw_str(b, "content", m->content);
-        dc_json_tree(b, "attachments", m->attachments);
-        dc_json_tree(b, "embeds", m->embeds);
-        dc_json_tree(b, "components", m->components);
+        dc_render_json(b, "attachments", m->attachments);
+        dc_render_json(b, "embeds", m->embeds);
+        dc_render_json(b, "components", m->components);
 }
 
 static void extra(struct buf *b, const struct message *m)
@@ -442,22 +444,22 @@ static void extra(struct buf *b, const struct message *m)
         json_t *value;
 
         json_object_foreach(m->extra, key, value)
-                dc_json_tree(b, key, value);
+                dc_render_json(b, key, value);
 }
 
 static void message_members(struct buf *b, struct world *w, const struct message *m,
                             const struct bot *viewer, unsigned how)
 {
         const struct guild *g = m->channel->guild;
-        const struct member *member = g ? dc_member(g, m->author->id) : NULL;
-        const struct channel *thread = m->has_thread ? dc_channel(w, m->id) : NULL;
+        const struct member *member = g ? dc_guild_member(g, m->author->id) : NULL;
+        const struct channel *thread = m->has_thread ? dc_channel_find(w, m->id) : NULL;
 
-        dc_json_id(b, "id", m->id);
-        dc_json_id(b, "channel_id", m->channel->id);
+        dc_render_id(b, "id", m->id);
+        dc_render_id(b, "channel_id", m->channel->id);
         jsonw_int(b, "type", m->type);
         dc_render_user(b, "author", m->author);
         content(b, m, (how & RENDER_SECRET) != 0);
-        json_time(b, "timestamp", dc_snowflake_ms(m->id));
+        json_time(b, "timestamp", dc_id_ms(m->id));
         json_time(b, "edited_timestamp", m->edited_ms);
         jsonw_bool(b, "tts", m->tts);
         jsonw_bool(b, "pinned", m->pinned);
@@ -467,11 +469,11 @@ static void message_members(struct buf *b, struct world *w, const struct message
         reactions(b, m, viewer ? viewer->user : NULL);
         reference(b, w, m, viewer, how);
         if (m->application_id) {
-                dc_json_id(b, "application_id", m->application_id);
-                dc_json_id(b, "webhook_id", m->application_id);
+                dc_render_id(b, "application_id", m->application_id);
+                dc_render_id(b, "webhook_id", m->application_id);
         }
         if (m->interaction)
-                dc_json_tree(b, "interaction_metadata", m->interaction);
+                dc_render_json(b, "interaction_metadata", m->interaction);
         if (m->nonce && (how & RENDER_NONCE))
                 jsonw_raw(b, "nonce", m->nonce);
         if (thread)
@@ -482,7 +484,7 @@ static void message_members(struct buf *b, struct world *w, const struct message
                 return;
         jsonw_int(b, "channel_type", m->channel->type);
         if (g)
-                dc_json_id(b, "guild_id", g->id);
+                dc_render_id(b, "guild_id", g->id);
         if (member && !m->application_id)
                 dc_render_member(b, "member", member, false);
 }

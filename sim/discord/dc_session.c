@@ -13,7 +13,7 @@
 /* ---- life ---- */
 
 /* Which privileged intents are switched on, as small bots are shown it. */
-int64_t dc_application_flags(const struct bot *b)
+int64_t dc_session_application_flags(const struct bot *b)
 {
         return (b->intents & INTENT_PRESENCES ? 1 << 13 : 0) |
                (b->intents & INTENT_MEMBERS ? 1 << 15 : 0) |
@@ -96,7 +96,7 @@ void dc_session_dispatch(struct session *s, const char *event, const char *d)
         jsonw_close(&b, '}');
         s->gateway->world->event_count++;
         if (s->link)
-                dc_link_send(s->link, b.data, b.len);
+                dc_gateway_send(s->link, b.data, b.len);
         free(keep->text);
         keep->seq = s->seq;
         keep->n = b.len;
@@ -108,7 +108,7 @@ static bool is_mine(const struct session *s, const struct guild *g)
         return (int)((g->id >> 22) % (uint64_t)s->shards) == s->shard;
 }
 
-static bool concerns(const struct session *s, const struct telling *t)
+static bool concerns(const struct session *s, const struct gateway_event *t)
 {
         const struct guild *g = t->channel ? t->channel->guild : t->guild;
         uint64_t intent = g ? t->guild_intent : t->dm_intent;
@@ -119,9 +119,9 @@ static bool concerns(const struct session *s, const struct telling *t)
                 return false;
         if (!g && s->shard != 0)
                 return false;
-        if (g && (!is_mine(s, g) || !dc_member(g, s->bot->user->id)))
+        if (g && (!is_mine(s, g) || !dc_guild_member(g, s->bot->user->id)))
                 return false;
-        return !t->channel || (dc_permissions(s->bot, t->channel) & MAY_VIEW);
+        return !t->channel || (dc_channel_permissions(s->bot, t->channel) & MAY_VIEW);
 }
 
 /* Once, not at all or twice, as the faults say. */
@@ -129,14 +129,14 @@ static void dispatch(struct session *s, const char *event, const char *d)
 {
         struct faults *f = &s->gateway->world->faults;
 
-        if (faults_strike(f, FAULT_DROP, event))
+        if (faults_fire(f, FAULT_DROP, event))
                 return;
         dc_session_dispatch(s, event, d);
-        if (faults_strike(f, FAULT_DUPLICATE, event))
+        if (faults_fire(f, FAULT_DUPLICATE, event))
                 dc_session_dispatch(s, event, d);
 }
 
-unsigned dc_tell(struct world *w, const struct telling *t, const char *d)
+unsigned dc_session_publish(struct world *w, const struct gateway_event *t, const char *d)
 {
         struct session *s;
         unsigned count = 0;
@@ -157,12 +157,12 @@ static bool may_read(const struct session *s, const struct message *m)
                dc_message_mentions_user(m, s->bot->user->id);
 }
 
-unsigned dc_tell_message(struct world *w, const char *event, const struct message *m)
+unsigned dc_session_publish_message(struct world *w, const char *event, const struct message *m)
 {
-        struct telling t = { .event = event,
-                             .channel = m->channel,
-                             .guild_intent = INTENT_MESSAGES,
-                             .dm_intent = INTENT_DM };
+        struct gateway_event t = { .event = event,
+                                   .channel = m->channel,
+                                   .guild_intent = INTENT_MESSAGES,
+                                   .dm_intent = INTENT_DM };
         struct session *s;
         unsigned count = 0;
         struct buf b;
@@ -200,15 +200,15 @@ static void write_ready(const struct session *s, struct buf *b)
         jsonw_int(b, NULL, s->shards);
         jsonw_close(b, ']');
         jsonw_open_member(b, "application", '{');
-        dc_json_id(b, "id", s->bot->application_id);
-        jsonw_int(b, "flags", dc_application_flags(s->bot));
+        dc_render_id(b, "id", s->bot->application_id);
+        jsonw_int(b, "flags", dc_session_application_flags(s->bot));
         jsonw_close(b, '}');
         jsonw_open_member(b, "guilds", '[');
         for (const struct guild *g = gateway->world->first_guild; g; g = g->next) {
-                if (!is_mine(s, g) || !dc_member(g, s->bot->user->id))
+                if (!is_mine(s, g) || !dc_guild_member(g, s->bot->user->id))
                         continue;
                 jsonw_open(b, '{');
-                dc_json_id(b, "id", g->id);
+                dc_render_id(b, "id", g->id);
                 jsonw_bool(b, "unavailable", true);
                 jsonw_close(b, '}');
         }
@@ -232,7 +232,7 @@ void dc_session_ready(struct session *s)
         write_ready(s, &b);
         dc_session_dispatch(s, "READY", b.data);
         for (const struct guild *g = s->gateway->world->first_guild; g; g = g->next) {
-                struct telling t = { .guild = g, .guild_intent = INTENT_GUILDS };
+                struct gateway_event t = { .guild = g, .guild_intent = INTENT_GUILDS };
 
                 if (!concerns(s, &t) || g->unavailable)
                         continue;
@@ -252,7 +252,7 @@ int dc_session_replay(struct session *s, int64_t seq)
                         return -1;
         }
         for (int64_t at = seq + 1; at <= s->seq; at++)
-                dc_link_send(s->link, slot(s, at)->text, slot(s, at)->n);
+                dc_gateway_send(s->link, slot(s, at)->text, slot(s, at)->n);
         dc_session_dispatch(s, "RESUMED", "{\"_trace\":[\"dragoman-sim\"]}");
         return 0;
 }

@@ -48,10 +48,10 @@ struct session {
 struct link {
         struct gateway *gateway;
         struct ws *ws;
-        struct session *session; /* NULL: not identified yet */
-        struct squeeze *squeeze; /* NULL: plain text */
-        bool compress;           /* each message by itself */
-        bool closing;            /* by us: the code the other side sends is an echo */
+        struct session *session;       /* NULL: not identified yet */
+        struct compressor *compressor; /* NULL: plain text */
+        bool compress;                 /* each message by itself */
+        bool closing;                  /* by us: the code the other side sends is an echo */
         char path[64];
         int version;
         struct timer *silence; /* no heartbeat came */
@@ -78,7 +78,7 @@ struct gateway {
 struct session *dc_session_new(struct gateway *g, struct bot *b, uint64_t intents, int shard,
                                int shards);
 /* Of the application, as READY and /applications/@me tell them. */
-int64_t dc_application_flags(const struct bot *b);
+int64_t dc_session_application_flags(const struct bot *b);
 void dc_session_free(struct session *s);
 struct session *dc_session_find(struct gateway *g, const char *id);
 /* Now it waits to be resumed. */
@@ -91,9 +91,9 @@ void dc_session_ready(struct session *s);
 int dc_session_replay(struct session *s, int64_t seq);
 
 /* ---- gateway.c ---- */
-void dc_link_send(struct link *l, const char *text, size_t n);
+void dc_gateway_send(struct link *l, const char *text, size_t n);
 /* A frame without a number; d is JSON text. */
-void dc_link_op(struct link *l, enum op op, const char *d);
-void dc_link_close(struct link *l, int code);
+void dc_gateway_send_op(struct link *l, enum op op, const char *d);
+void dc_gateway_close(struct link *l, int code);
 
 #endif

@@ -27,33 +27,33 @@ static json_t *check(struct fitting *f, size_t node, const json_t *value);
 
 /* ---- operations ---- */
 
-size_t form_op_count(void)
+size_t dc_spec_op_count(void)
 {
-        return COUNT(form_ops);
+        return COUNT(dc_spec_ops);
 }
 
-const struct form_op *form_op_at(size_t i)
+const struct dc_spec_op *dc_spec_op_at(size_t i)
 {
-        return &form_ops[i];
+        return &dc_spec_ops[i];
 }
 
-const struct form_op *form_op(const char *name)
+const struct dc_spec_op *dc_spec_op(const char *name)
 {
-        for (size_t i = 0; i < COUNT(form_ops); i++) {
-                if (strcmp(form_ops[i].name, name) == 0)
-                        return &form_ops[i];
+        for (size_t i = 0; i < COUNT(dc_spec_ops); i++) {
+                if (strcmp(dc_spec_ops[i].name, name) == 0)
+                        return &dc_spec_ops[i];
         }
         return NULL;
 }
 
-size_t form_op_number(const struct form_op *op)
+size_t dc_spec_op_number(const struct dc_spec_op *op)
 {
-        return (size_t)(op - form_ops);
+        return (size_t)(op - dc_spec_ops);
 }
 
 /* ---- errors ---- */
 
-json_t *form_error(const char *code, const char *message)
+json_t *dc_spec_error(const char *code, const char *message)
 {
         return json_pack("{s:[{s:s,s:s}]}", "_errors", "code", code, "message", message);
 }
@@ -70,14 +70,14 @@ static json_t *wrong(struct fitting *f, const char *code, const char *fmt, ...)
         vsnprintf(message, sizeof(message), fmt, ap);
         va_end(ap);
         if (!f->problem[0])
-                snprintf(f->problem, FORM_PROBLEM_SIZE, "%.80s: %.100s",
+                snprintf(f->problem, DC_SPEC_PROBLEM_SIZE, "%.80s: %.100s",
                          f->path[0] ? f->path : "body", message);
-        return form_error(code, message);
+        return dc_spec_error(code, message);
 }
 
 /* ---- values ---- */
 
-static json_t *check_bounds(struct fitting *f, const struct form_node *n, int64_t value)
+static json_t *check_bounds(struct fitting *f, const struct dc_spec_node *n, int64_t value)
 {
         if (value < n->min)
                 return wrong(f, "NUMBER_TYPE_MIN",
@@ -89,12 +89,12 @@ static json_t *check_bounds(struct fitting *f, const struct form_node *n, int64_
         return NULL;
 }
 
-static json_t *check_integer(struct fitting *f, const struct form_node *n, const json_t *value)
+static json_t *check_integer(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
 {
         if (!json_is_integer(value))
                 return wrong(f, "NUMBER_TYPE_COERCE", "Value is not int.");
         for (size_t i = n->first; i < (size_t)n->first + n->count; i++) {
-                if (form_numbers[i] == json_integer_value(value))
+                if (dc_spec_numbers[i] == json_integer_value(value))
                         return NULL;
         }
         if (n->count > 0)
@@ -103,7 +103,7 @@ static json_t *check_integer(struct fitting *f, const struct form_node *n, const
         return check_bounds(f, n, json_integer_value(value));
 }
 
-static json_t *check_length(struct fitting *f, const struct form_node *n, int64_t length)
+static json_t *check_length(struct fitting *f, const struct dc_spec_node *n, int64_t length)
 {
         if (length > n->max)
                 return wrong(f, "BASE_TYPE_MAX_LENGTH", "Must be %lld or fewer in length.",
@@ -114,14 +114,14 @@ static json_t *check_length(struct fitting *f, const struct form_node *n, int64_
         return NULL;
 }
 
-static json_t *check_string(struct fitting *f, const struct form_node *n, const json_t *value)
+static json_t *check_string(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
 {
         const char *text = json_string_value(value);
 
         if (!text)
                 return wrong(f, "STRING_TYPE_CONVERT", "Could not interpret the value as string.");
         for (size_t i = n->first; i < (size_t)n->first + n->count; i++) {
-                if (strcmp(form_words[i], text) == 0)
+                if (strcmp(dc_spec_words[i], text) == 0)
                         return NULL;
         }
         if (n->count > 0)
@@ -167,7 +167,7 @@ static void collect(json_t **all, const char *name, json_t *errors)
         json_object_set_new(*all, name, errors);
 }
 
-static json_t *check_array(struct fitting *f, const struct form_node *n, const json_t *value)
+static json_t *check_array(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
 {
         json_t *all = NULL;
         const json_t *item;
@@ -185,11 +185,11 @@ static json_t *check_array(struct fitting *f, const struct form_node *n, const j
         return all;
 }
 
-static const struct form_field *find_field(size_t first, size_t count, const char *name)
+static const struct dc_spec_field *find_field(size_t first, size_t count, const char *name)
 {
         for (size_t i = first; i < first + count; i++) {
-                if (strcmp(form_fields[i].name, name) == 0)
-                        return &form_fields[i];
+                if (strcmp(dc_spec_fields[i].name, name) == 0)
+                        return &dc_spec_fields[i];
         }
         return NULL;
 }
@@ -201,9 +201,9 @@ static json_t *unknown(struct fitting *f, const char *name)
         return wrong(f, "UNKNOWN_FIELD", "\"%.60s\" is not in the description.", name);
 }
 
-static json_t *check_object(struct fitting *f, const struct form_node *n, const json_t *value)
+static json_t *check_object(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
 {
-        const struct form_field *field;
+        const struct dc_spec_field *field;
         json_t *all = NULL, *member;
         const char *name;
 
@@ -216,7 +216,7 @@ static json_t *check_object(struct fitting *f, const struct form_node *n, const 
                         field ? check_inside(f, name, field->node, member) : unknown(f, name));
         }
         for (size_t i = n->first; i < (size_t)n->first + n->count; i++) {
-                field = &form_fields[i];
+                field = &dc_spec_fields[i];
                 if (field->required && !json_object_get(value, field->name))
                         collect(&all, field->name,
                                 wrong(f, "BASE_TYPE_REQUIRED", "This field is required (%s)",
@@ -225,7 +225,7 @@ static json_t *check_object(struct fitting *f, const struct form_node *n, const 
         return all;
 }
 
-static json_t *check_map(struct fitting *f, const struct form_node *n, const json_t *value)
+static json_t *check_map(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
 {
         json_t *all = NULL, *member;
         const char *name;
@@ -251,17 +251,17 @@ static unsigned distance(const json_t *errors, unsigned depth)
         return sum;
 }
 
-static json_t *check_choice(struct fitting *f, const struct form_node *n, const json_t *value)
+static json_t *check_choice(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
 {
-        char best_problem[FORM_PROBLEM_SIZE] = "", *told = f->problem;
+        char best_problem[DC_SPEC_PROBLEM_SIZE] = "", *told = f->problem;
         json_t *best = NULL;
 
         for (size_t i = n->first; i < (size_t)n->first + n->count; i++) {
-                char problem[FORM_PROBLEM_SIZE] = "";
+                char problem[DC_SPEC_PROBLEM_SIZE] = "";
                 json_t *errors;
 
                 f->problem = problem;
-                errors = check(f, form_links[i], value);
+                errors = check(f, dc_spec_links[i], value);
                 f->problem = told;
                 if (!errors) {
                         json_decref(best);
@@ -280,32 +280,32 @@ static json_t *check_choice(struct fitting *f, const struct form_node *n, const 
         return best;
 }
 
-static json_t *check_kind(struct fitting *f, const struct form_node *n, const json_t *value)
+static json_t *check_kind(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
 {
-        switch ((enum form_kind)n->kind) {
-        case FORM_BOOLEAN:
+        switch ((enum dc_spec_kind)n->kind) {
+        case DC_SPEC_BOOLEAN:
                 return json_is_boolean(value)
                                ? NULL
                                : wrong(f, "BOOLEAN_TYPE_CONVERT", "Must be either true or false.");
-        case FORM_INTEGER:
+        case DC_SPEC_INTEGER:
                 return check_integer(f, n, value);
-        case FORM_NUMBER:
+        case DC_SPEC_NUMBER:
                 return json_is_number(value)
                                ? NULL
                                : wrong(f, "NUMBER_TYPE_COERCE", "Value is not float.");
-        case FORM_STRING:
+        case DC_SPEC_STRING:
                 return check_string(f, n, value);
-        case FORM_SNOWFLAKE:
+        case DC_SPEC_SNOWFLAKE:
                 return check_snowflake(f, value);
-        case FORM_ARRAY:
+        case DC_SPEC_ARRAY:
                 return check_array(f, n, value);
-        case FORM_OBJECT:
+        case DC_SPEC_OBJECT:
                 return check_object(f, n, value);
-        case FORM_MAP:
+        case DC_SPEC_MAP:
                 return check_map(f, n, value);
-        case FORM_CHOICE:
+        case DC_SPEC_CHOICE:
                 return check_choice(f, n, value);
-        case FORM_ANY:
+        case DC_SPEC_ANY:
                 break;
         }
         return NULL;
@@ -313,14 +313,14 @@ static json_t *check_kind(struct fitting *f, const struct form_node *n, const js
 
 static json_t *check(struct fitting *f, size_t node, const json_t *value)
 {
-        const struct form_node *n = &form_nodes[node];
+        const struct dc_spec_node *n = &dc_spec_nodes[node];
         json_t *errors;
 
         if (json_is_null(value)) {
                 /* a choice may have a member that takes null */
                 if (n->nullable)
                         return NULL;
-                if (n->kind != FORM_CHOICE)
+                if (n->kind != DC_SPEC_CHOICE)
                         return wrong(f, "BASE_TYPE_REQUIRED", "This field is required");
         }
         if (f->depth >= MAX_DEPTH)
@@ -333,8 +333,8 @@ static json_t *check(struct fitting *f, size_t node, const json_t *value)
 
 /* ---- requests ---- */
 
-json_t *form_check_body(const struct form_op *op, const json_t *body, bool lenient,
-                        char problem[FORM_PROBLEM_SIZE])
+json_t *dc_spec_check_body(const struct dc_spec_op *op, const json_t *body, bool lenient,
+                           char problem[DC_SPEC_PROBLEM_SIZE])
 {
         struct fitting f = { .lenient = lenient, .problem = problem };
 
@@ -352,7 +352,7 @@ json_t *form_check_body(const struct form_op *op, const json_t *body, bool lenie
 }
 
 /* Queries are texts: a number must look like one. */
-static json_t *typed(const json_t *value, const struct form_node *n)
+static json_t *typed(const json_t *value, const struct dc_spec_node *n)
 {
         static const struct {
                 const char *text;
@@ -362,19 +362,19 @@ static json_t *typed(const json_t *value, const struct form_node *n)
         char *end;
         long long number;
 
-        for (size_t i = 0; n->kind == FORM_BOOLEAN && i < COUNT(words); i++) {
+        for (size_t i = 0; n->kind == DC_SPEC_BOOLEAN && i < COUNT(words); i++) {
                 if (strcasecmp(text, words[i].text) == 0)
                         return json_boolean(words[i].yes);
         }
         errno = 0;
         number = strtoll(text, &end, 10);
-        if (n->kind == FORM_INTEGER && *text && !*end && errno == 0)
+        if (n->kind == DC_SPEC_INTEGER && *text && !*end && errno == 0)
                 return json_integer(number);
         return json_string(text);
 }
 
-json_t *form_check_query(const struct form_op *op, const json_t *query, bool lenient,
-                         char problem[FORM_PROBLEM_SIZE])
+json_t *dc_spec_check_query(const struct dc_spec_op *op, const json_t *query, bool lenient,
+                            char problem[DC_SPEC_PROBLEM_SIZE])
 {
         struct fitting f = { .lenient = lenient, .problem = problem };
         json_t *all = NULL, *value;
@@ -382,11 +382,11 @@ json_t *form_check_query(const struct form_op *op, const json_t *query, bool len
 
         problem[0] = '\0';
         json_object_foreach((json_t *)query, name, value) {
-                const struct form_field *field = find_field(op->query, op->query_count, name);
-                json_t *as_told = field ? typed(value, &form_nodes[field->node]) : NULL;
+                const struct dc_spec_field *field = find_field(op->query, op->query_count, name);
+                json_t *as_told = field ? typed(value, &dc_spec_nodes[field->node]) : NULL;
 
                 /* a list is written as one text with commas, or as one value */
-                if (field && form_nodes[field->node].kind == FORM_ARRAY) {
+                if (field && dc_spec_nodes[field->node].kind == DC_SPEC_ARRAY) {
                         json_decref(as_told);
                         continue;
                 }

@@ -12,36 +12,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FORM_NO_MIN INT64_MIN
-#define FORM_NO_MAX INT64_MAX
+#define DC_SPEC_NO_MIN INT64_MIN
+#define DC_SPEC_NO_MAX INT64_MAX
 
-enum form_kind {
-        FORM_ANY,
-        FORM_BOOLEAN,
-        FORM_INTEGER, /* count > 0: one of form_numbers */
-        FORM_NUMBER,
-        FORM_STRING,    /* count > 0: one of form_words */
-        FORM_SNOWFLAKE, /* digits, as text or as a number */
-        FORM_ARRAY,     /* of item */
-        FORM_OBJECT,    /* of form_fields */
-        FORM_MAP,       /* any names, values are item */
-        FORM_CHOICE,    /* one of form_links */
+enum dc_spec_kind {
+        DC_SPEC_ANY,
+        DC_SPEC_BOOLEAN,
+        DC_SPEC_INTEGER, /* count > 0: one of dc_spec_numbers */
+        DC_SPEC_NUMBER,
+        DC_SPEC_STRING,    /* count > 0: one of dc_spec_words */
+        DC_SPEC_SNOWFLAKE, /* digits, as text or as a number */
+        DC_SPEC_ARRAY,     /* of item */
+        DC_SPEC_OBJECT,    /* of dc_spec_fields */
+        DC_SPEC_MAP,       /* any names, values are item */
+        DC_SPEC_CHOICE,    /* one of dc_spec_links */
 };
 
-struct form_node {
+struct dc_spec_node {
         uint8_t kind;
         bool nullable;
         uint16_t first, count, item;
         int64_t min, max; /* of the value, the length or the number of items */
 };
 
-struct form_field {
+struct dc_spec_field {
         const char *name;
         uint16_t node;
         bool required;
 };
 
-struct form_op {
+struct dc_spec_op {
         const char *name;   /* "create_message" */
         const char *method; /* "POST" */
         const char *path;   /* "/api/:version/channels/:channel_id/messages" */
@@ -50,24 +50,24 @@ struct form_op {
         uint16_t query, query_count;
 };
 
-size_t form_op_count(void);
-const struct form_op *form_op_at(size_t i);
+size_t dc_spec_op_count(void);
+const struct dc_spec_op *dc_spec_op_at(size_t i);
 /* NULL when there is none of that name. */
-const struct form_op *form_op(const char *name);
+const struct dc_spec_op *dc_spec_op(const char *name);
 /* Its place in the table. */
-size_t form_op_number(const struct form_op *op);
+size_t dc_spec_op_number(const struct dc_spec_op *op);
 
-#define FORM_PROBLEM_SIZE 200
+#define DC_SPEC_PROBLEM_SIZE 200
 
 /*
  * Both return NULL when all is well, else a tree of errors, yours, and the first problem in words.
  * Lenient: unknown members are overlooked. The query is an object of texts.
  */
-json_t *form_check_body(const struct form_op *op, const json_t *body, bool lenient,
-                        char problem[FORM_PROBLEM_SIZE]);
-json_t *form_check_query(const struct form_op *op, const json_t *query, bool lenient,
-                         char problem[FORM_PROBLEM_SIZE]);
+json_t *dc_spec_check_body(const struct dc_spec_op *op, const json_t *body, bool lenient,
+                           char problem[DC_SPEC_PROBLEM_SIZE]);
+json_t *dc_spec_check_query(const struct dc_spec_op *op, const json_t *query, bool lenient,
+                            char problem[DC_SPEC_PROBLEM_SIZE]);
 /* A leaf: {"_errors":[{"code":...,"message":...}]}. */
-json_t *form_error(const char *code, const char *message);
+json_t *dc_spec_error(const char *code, const char *message);
 
 #endif

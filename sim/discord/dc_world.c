@@ -22,7 +22,7 @@
 
 /* ---- ids ---- */
 
-uint64_t dc_snowflake(struct world *w)
+uint64_t dc_id_new(struct world *w)
 {
         uint64_t id = (uint64_t)(clock_wall_ms() - EPOCH_MS) << 22;
 
@@ -30,18 +30,18 @@ uint64_t dc_snowflake(struct world *w)
         return w->last_id;
 }
 
-int64_t dc_snowflake_ms(uint64_t id)
+int64_t dc_id_ms(uint64_t id)
 {
         return (int64_t)(id >> 22) + EPOCH_MS;
 }
 
-char *dc_id(uint64_t id, char out[DC_ID_SIZE])
+char *dc_id_text(uint64_t id, char out[DC_ID_SIZE])
 {
         snprintf(out, DC_ID_SIZE, "%llu", (unsigned long long)id);
         return out;
 }
 
-uint64_t dc_parse_id(const char *text)
+uint64_t dc_id_parse(const char *text)
 {
         size_t n = text ? strlen(text) : 0;
 
@@ -50,25 +50,25 @@ uint64_t dc_parse_id(const char *text)
         return strtoull(text, NULL, 10);
 }
 
-void *dc_find(const struct map *m, uint64_t id)
+void *dc_id_map_get(const struct map *m, uint64_t id)
 {
         char key[DC_ID_SIZE];
 
-        return map_get(m, dc_id(id, key));
+        return map_get(m, dc_id_text(id, key));
 }
 
-void dc_put(struct map *m, uint64_t id, void *value)
+void dc_id_map_put(struct map *m, uint64_t id, void *value)
 {
         char key[DC_ID_SIZE];
 
-        map_put(m, dc_id(id, key), value);
+        map_put(m, dc_id_text(id, key), value);
 }
 
 /* ---- users ---- */
 
-struct user *dc_user(const struct world *w, uint64_t id)
+struct user *dc_world_user(const struct world *w, uint64_t id)
 {
-        return dc_find(&w->users, id);
+        return dc_id_map_get(&w->users, id);
 }
 
 static void rename_text(char **slot, const char *text)
@@ -79,28 +79,28 @@ static void rename_text(char **slot, const char *text)
         *slot = mem_strdup(text);
 }
 
-struct user *dc_user_make(struct world *w, uint64_t id, const char *username,
-                          const char *global_name)
+struct user *dc_world_make_user(struct world *w, uint64_t id, const char *username,
+                                const char *global_name)
 {
         struct user *u;
 
         if (id == 0)
-                id = dc_snowflake(w);
-        u = dc_user(w, id);
+                id = dc_id_new(w);
+        u = dc_world_user(w, id);
         if (!u) {
                 u = mem_zalloc(sizeof(*u));
                 u->id = id;
                 u->username = mem_printf("user%llu", (unsigned long long)id);
-                dc_put(&w->users, id, u);
+                dc_id_map_put(&w->users, id, u);
         }
         rename_text(&u->username, username);
         rename_text(&u->global_name, global_name);
         return u;
 }
 
-struct user *dc_user_by_name(const struct world *w, const char *text)
+struct user *dc_world_user_by_name(const struct world *w, const char *text)
 {
-        struct user *u = dc_user(w, dc_parse_id(text));
+        struct user *u = dc_world_user(w, dc_id_parse(text));
         const char *key;
         void *value;
 
@@ -123,15 +123,15 @@ static void user_free(struct user *u)
 
 /* ---- bots ---- */
 
-struct bot *dc_bot_by_token(const struct world *w, const char *token)
+struct bot *dc_world_bot_by_token(const struct world *w, const char *token)
 {
         return token ? map_get(&w->bots_by_token, token) : NULL;
 }
 
-struct bot *dc_bot_by_name(const struct world *w, const char *text)
+struct bot *dc_world_bot_by_name(const struct world *w, const char *text)
 {
-        struct bot *b = dc_bot_by_token(w, text);
-        uint64_t id = dc_parse_id(text);
+        struct bot *b = dc_world_bot_by_token(w, text);
+        uint64_t id = dc_id_parse(text);
 
         if (b || !text)
                 return b ? b : w->bots;
@@ -171,12 +171,12 @@ static uint64_t id_of_token(const char *token)
                 }
         }
         text[n] = '\0';
-        return dc_parse_id(text);
+        return dc_id_parse(text);
 }
 
-struct bot *dc_bot(struct world *w, const char *token)
+struct bot *dc_world_make_bot(struct world *w, const char *token)
 {
-        struct bot *b = dc_bot_by_token(w, token), **end = &w->bots;
+        struct bot *b = dc_world_bot_by_token(w, token), **end = &w->bots;
         uint64_t id = id_of_token(token);
 
         if (b)
@@ -184,8 +184,8 @@ struct bot *dc_bot(struct world *w, const char *token)
         b = mem_zalloc(sizeof(*b));
         b->world = w;
         b->token = mem_strdup(token);
-        b->user =
-                dc_user_make(w, id && !dc_user(w, id) ? id : 0, w->bots ? NULL : "dragoman", NULL);
+        b->user = dc_world_make_user(w, id && !dc_world_user(w, id) ? id : 0,
+                                     w->bots ? NULL : "dragoman", NULL);
         b->user->is_bot = true;
         b->application_id = b->user->id;
         b->intents = ~0ull;
@@ -199,7 +199,7 @@ struct bot *dc_bot(struct world *w, const char *token)
         *end = b;
         map_put(&w->bots_by_token, token, b);
         for (struct guild *g = w->first_guild; g; g = g->next)
-                dc_member_make(g, b->user);
+                dc_guild_add_member(g, b->user);
         return b;
 }
 
@@ -250,7 +250,7 @@ struct world *dc_world_new(struct loop *l)
         w->calls = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
         w->invalid = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
         w->links = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
-        w->rates = dc_rates_new();
+        w->rates = dc_rate_limit_new();
         w->signer = dc_signer_new();
         w->gateway = dc_gateway_new(w);
         return w;
@@ -291,7 +291,7 @@ void dc_world_free(struct world *w)
                 user_free(value);
         map_release(&w->users);
         faults_release(&w->faults);
-        dc_rates_free(w->rates);
+        dc_rate_limit_free(w->rates);
         dc_signer_free(w->signer);
         free(w);
 }

@@ -22,7 +22,7 @@
 
 struct call;
 struct gateway;
-struct rates;
+struct rate_limits;
 struct signer;
 
 #define DC_ID_SIZE 21 /* a snowflake as text and the NUL */
@@ -210,7 +210,7 @@ struct world {
         struct map files;        /* attachment id -> struct file */
         struct map interactions; /* token -> struct interaction */
         struct gateway *gateway;
-        struct rates *rates;
+        struct rate_limits *rates;
         struct signer *signer;
         struct faults faults;
         struct journal *sent;    /* what bots did */
@@ -229,59 +229,60 @@ struct world {
 struct world *dc_world_new(struct loop *l);
 void dc_world_free(struct world *w);
 /* A new one; never the same, always growing. */
-uint64_t dc_snowflake(struct world *w);
-int64_t dc_snowflake_ms(uint64_t id);
-char *dc_id(uint64_t id, char out[DC_ID_SIZE]);
+uint64_t dc_id_new(struct world *w);
+int64_t dc_id_ms(uint64_t id);
+char *dc_id_text(uint64_t id, char out[DC_ID_SIZE]);
 /* 0 when the text is no snowflake; NULL is none. */
-uint64_t dc_parse_id(const char *text);
+uint64_t dc_id_parse(const char *text);
 
 /* Made on first mention. */
-struct bot *dc_bot(struct world *w, const char *token);
-struct bot *dc_bot_by_token(const struct world *w, const char *token);
+struct bot *dc_world_make_bot(struct world *w, const char *token);
+struct bot *dc_world_bot_by_token(const struct world *w, const char *token);
 /* By id, name or token; NULL gives the first. */
-struct bot *dc_bot_by_name(const struct world *w, const char *text);
-struct user *dc_user(const struct world *w, uint64_t id);
+struct bot *dc_world_bot_by_name(const struct world *w, const char *text);
+struct user *dc_world_user(const struct world *w, uint64_t id);
 /* Made when missing; id 0 takes a new one; names that are given replace the old ones. */
-struct user *dc_user_make(struct world *w, uint64_t id, const char *username,
-                          const char *global_name);
+struct user *dc_world_make_user(struct world *w, uint64_t id, const char *username,
+                                const char *global_name);
 /* By id or username. */
-struct user *dc_user_by_name(const struct world *w, const char *text);
+struct user *dc_world_user_by_name(const struct world *w, const char *text);
 
 /* ---- guilds.c ---- */
-struct guild *dc_guild(const struct world *w, uint64_t id);
+struct guild *dc_guild_find(const struct world *w, uint64_t id);
 struct guild *dc_guild_make(struct world *w, uint64_t id, const char *name, struct user *owner);
 struct guild *dc_guild_by_name(const struct world *w, const char *text);
-struct member *dc_member(const struct guild *g, uint64_t user_id);
+struct member *dc_guild_member(const struct guild *g, uint64_t user_id);
 /* Joins when not there. */
-struct member *dc_member_make(struct guild *g, struct user *u);
-void dc_member_remove(struct guild *g, uint64_t user_id);
-struct role *dc_role_make(struct world *w, struct guild *g, uint64_t id, const char *name);
-struct role *dc_role_by_name(const struct guild *g, const char *text);
+struct member *dc_guild_add_member(struct guild *g, struct user *u);
+void dc_guild_remove_member(struct guild *g, uint64_t user_id);
+struct role *dc_guild_add_role(struct world *w, struct guild *g, uint64_t id, const char *name);
+struct role *dc_guild_role_by_name(const struct guild *g, const char *text);
 
 /* ---- channels.c ---- */
-struct channel *dc_channel(const struct world *w, uint64_t id);
+struct channel *dc_channel_find(const struct world *w, uint64_t id);
 struct channel *dc_channel_make(struct world *w, struct guild *g, uint64_t id,
                                 enum channel_type type, const char *name);
 /* By id or name, threads included. */
 struct channel *dc_channel_by_name(const struct world *w, const char *text);
 /* NULL when it does not exist and shall not be made. */
-struct channel *dc_dm(struct bot *b, struct user *u, bool make);
-struct channel *dc_thread_make(struct world *w, struct channel *parent, uint64_t id,
-                               enum channel_type type, const char *name, struct user *owner);
-void dc_thread_join(struct channel *c, const struct user *u);
+struct channel *dc_channel_dm(struct bot *b, struct user *u, bool make);
+struct channel *dc_channel_make_thread(struct world *w, struct channel *parent, uint64_t id,
+                                       enum channel_type type, const char *name,
+                                       struct user *owner);
+void dc_channel_join(struct channel *c, const struct user *u);
 /* Gone for good, with its messages; its threads stay until they are removed themselves. */
 void dc_channel_remove(struct world *w, struct channel *c);
-bool dc_is_thread(const struct channel *c);
-bool dc_is_forum(const struct channel *c);
+bool dc_channel_is_thread(const struct channel *c);
+bool dc_channel_is_forum(const struct channel *c);
 /* What this bot may do here. */
-uint64_t dc_permissions(const struct bot *b, const struct channel *c);
+uint64_t dc_channel_permissions(const struct bot *b, const struct channel *c);
 
 /* ---- message.c ---- */
 struct message *dc_message_new(struct world *w, struct channel *c, struct user *author);
 void dc_message_free(struct message *m);
 /* Takes over m; the oldest goes when there are too many. */
 void dc_message_post(struct world *w, struct message *m);
-struct message *dc_message(const struct channel *c, uint64_t id);
+struct message *dc_message_find(const struct channel *c, uint64_t id);
 void dc_message_remove(struct message *m);
 /*
  * Finds who is mentioned in the text; `allowed` is an allowed_mentions object or NULL for
@@ -290,14 +291,14 @@ void dc_message_remove(struct message *m);
 void dc_message_mentions(struct world *w, struct message *m, const json_t *allowed);
 bool dc_message_mentions_user(const struct message *m, uint64_t user_id);
 
-struct reaction *dc_reaction(const struct message *m, const struct emoji *e);
-bool dc_reaction_has(const struct reaction *r, const struct user *u);
+struct reaction *dc_message_reaction(const struct message *m, const struct emoji *e);
+bool dc_message_reacted(const struct reaction *r, const struct user *u);
 /* False when it was there already. */
-bool dc_react(struct message *m, const struct emoji *e, struct user *u);
+bool dc_message_add_reaction(struct message *m, const struct emoji *e, struct user *u);
 /* False when there was none. */
-bool dc_unreact(struct message *m, const struct emoji *e, const struct user *u);
+bool dc_message_remove_reaction(struct message *m, const struct emoji *e, const struct user *u);
 /* "👍" or "name:id". -1 when it is no emoji. */
-int dc_emoji_parse(const char *text, struct emoji *out);
+int dc_message_parse_emoji(const char *text, struct emoji *out);
 
 /* ---- render.c: values of the answers; key NULL inside arrays and at the root ---- */
 enum render_how {
@@ -319,7 +320,7 @@ void dc_render_message(struct buf *b, const char *key, struct world *w, const st
 void dc_render_emoji(struct buf *b, const char *key, const struct emoji *e);
 /* created: with members, channels and threads as the viewer gets them in GUILD_CREATE. */
 void dc_render_guild(struct buf *b, const struct guild *g, const struct bot *viewer, bool created);
-void dc_json_id(struct buf *b, const char *key, uint64_t id);           /* as text; 0 writes null */
-void dc_json_tree(struct buf *b, const char *key, const json_t *value); /* NULL writes null */
+void dc_render_id(struct buf *b, const char *key, uint64_t id); /* as text; 0 writes null */
+void dc_render_json(struct buf *b, const char *key, const json_t *value); /* NULL writes null */
 
 #endif

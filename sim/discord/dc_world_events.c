@@ -10,12 +10,12 @@
 #include "sim/discord/dc_gateway.h"
 
 /* Tells, and forgets the text. */
-static unsigned tell(struct world *w, const struct telling *t, struct buf *b)
+static unsigned tell(struct world *w, const struct gateway_event *t, struct buf *b)
 {
         unsigned count;
 
         jsonw_close(b, '}');
-        count = dc_tell(w, t, b->data);
+        count = dc_session_publish(w, t, b->data);
         buf_release(b);
         return count;
 }
@@ -26,92 +26,96 @@ static struct buf begin(const struct channel *c)
 
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        dc_json_id(&b, "channel_id", c->id);
+        dc_render_id(&b, "channel_id", c->id);
         if (c->guild)
-                dc_json_id(&b, "guild_id", c->guild->id);
+                dc_render_id(&b, "guild_id", c->guild->id);
         return b;
 }
 
 /* ---- messages ---- */
 
-unsigned dc_happen_message(struct world *w, struct message *m)
+unsigned dc_world_event_message(struct world *w, struct message *m)
 {
         struct channel *c = m->channel;
 
         dc_message_post(w, m);
-        if (dc_is_thread(c)) {
+        if (dc_channel_is_thread(c)) {
                 c->archived = false;
-                dc_thread_join(c, m->author);
+                dc_channel_join(c, m->author);
         }
-        return dc_tell_message(w, "MESSAGE_CREATE", m);
+        return dc_session_publish_message(w, "MESSAGE_CREATE", m);
 }
 
-unsigned dc_happen_edit(struct world *w, struct message *m)
+unsigned dc_world_event_edit(struct world *w, struct message *m)
 {
         m->edited_ms = clock_wall_ms();
-        return dc_tell_message(w, "MESSAGE_UPDATE", m);
+        return dc_session_publish_message(w, "MESSAGE_UPDATE", m);
 }
 
-unsigned dc_happen_delete(struct world *w, struct message *m)
+unsigned dc_world_event_delete(struct world *w, struct message *m)
 {
-        struct telling t = { .event = "MESSAGE_DELETE",
-                             .channel = m->channel,
-                             .guild_intent = INTENT_MESSAGES,
-                             .dm_intent = INTENT_DM };
+        struct gateway_event t = { .event = "MESSAGE_DELETE",
+                                   .channel = m->channel,
+                                   .guild_intent = INTENT_MESSAGES,
+                                   .dm_intent = INTENT_DM };
         struct buf b = begin(m->channel);
 
-        dc_json_id(&b, "id", m->id);
+        dc_render_id(&b, "id", m->id);
         dc_message_remove(m);
         return tell(w, &t, &b);
 }
 
 /* ---- reactions ---- */
 
-static struct telling about_reaction(const char *event, const struct message *m)
+static struct gateway_event about_reaction(const char *event, const struct message *m)
 {
-        return (struct telling){ .event = event,
-                                 .channel = m->channel,
-                                 .guild_intent = INTENT_REACTIONS,
-                                 .dm_intent = INTENT_DM_REACTIONS };
+        return (struct gateway_event){ .event = event,
+                                       .channel = m->channel,
+                                       .guild_intent = INTENT_REACTIONS,
+                                       .dm_intent = INTENT_DM_REACTIONS };
 }
 
 static unsigned tell_reaction(struct world *w, const char *event, const struct message *m,
                               const struct emoji *e, const struct user *u, bool added)
 {
-        struct telling t = about_reaction(event, m);
+        struct gateway_event t = about_reaction(event, m);
         const struct guild *g = m->channel->guild;
-        const struct member *member = g && u ? dc_member(g, u->id) : NULL;
+        const struct member *member = g && u ? dc_guild_member(g, u->id) : NULL;
         struct buf b = begin(m->channel);
 
-        dc_json_id(&b, "message_id", m->id);
+        dc_render_id(&b, "message_id", m->id);
         if (u) {
-                dc_json_id(&b, "user_id", u->id);
+                dc_render_id(&b, "user_id", u->id);
                 jsonw_bool(&b, "burst", false);
                 jsonw_int(&b, "type", 0);
         }
         if (e)
                 dc_render_emoji(&b, "emoji", e);
         if (added) {
-                dc_json_id(&b, "message_author_id", m->author->id);
+                dc_render_id(&b, "message_author_id", m->author->id);
                 if (member)
                         dc_render_member(&b, "member", member, true);
         }
         return tell(w, &t, &b);
 }
 
-unsigned dc_happen_react(struct world *w, struct message *m, const struct emoji *e, struct user *u)
+unsigned dc_world_event_react(struct world *w, struct message *m, const struct emoji *e,
+                              struct user *u)
 {
-        return dc_react(m, e, u) ? tell_reaction(w, "MESSAGE_REACTION_ADD", m, e, u, true) : 0;
+        return dc_message_add_reaction(m, e, u)
+                       ? tell_reaction(w, "MESSAGE_REACTION_ADD", m, e, u, true)
+                       : 0;
 }
 
-unsigned dc_happen_unreact(struct world *w, struct message *m, const struct emoji *e,
-                           struct user *u)
+unsigned dc_world_event_unreact(struct world *w, struct message *m, const struct emoji *e,
+                                struct user *u)
 {
-        return dc_unreact(m, e, u) ? tell_reaction(w, "MESSAGE_REACTION_REMOVE", m, e, u, false)
-                                   : 0;
+        return dc_message_remove_reaction(m, e, u)
+                       ? tell_reaction(w, "MESSAGE_REACTION_REMOVE", m, e, u, false)
+                       : 0;
 }
 
-unsigned dc_happen_clear(struct world *w, struct message *m, const struct emoji *e)
+unsigned dc_world_event_clear(struct world *w, struct message *m, const struct emoji *e)
 {
         struct reaction *next;
 
@@ -119,25 +123,25 @@ unsigned dc_happen_clear(struct world *w, struct message *m, const struct emoji 
                 struct emoji emoji = r->emoji;
 
                 next = r->next;
-                if (e && r != dc_reaction(m, e))
+                if (e && r != dc_message_reaction(m, e))
                         continue;
                 for (size_t left = r->count; left > 0; left--)
-                        dc_unreact(m, &emoji, r->users[left - 1]);
+                        dc_message_remove_reaction(m, &emoji, r->users[left - 1]);
         }
         return tell_reaction(w, e ? "MESSAGE_REACTION_REMOVE_EMOJI" : "MESSAGE_REACTION_REMOVE_ALL",
                              m, e, NULL, false);
 }
 
-unsigned dc_happen_typing(struct world *w, const struct channel *c, const struct user *u)
+unsigned dc_world_event_typing(struct world *w, const struct channel *c, const struct user *u)
 {
-        struct telling t = { .event = "TYPING_START",
-                             .channel = c,
-                             .guild_intent = INTENT_TYPING,
-                             .dm_intent = INTENT_DM_TYPING };
-        const struct member *member = c->guild ? dc_member(c->guild, u->id) : NULL;
+        struct gateway_event t = { .event = "TYPING_START",
+                                   .channel = c,
+                                   .guild_intent = INTENT_TYPING,
+                                   .dm_intent = INTENT_DM_TYPING };
+        const struct member *member = c->guild ? dc_guild_member(c->guild, u->id) : NULL;
         struct buf b = begin(c);
 
-        dc_json_id(&b, "user_id", u->id);
+        dc_render_id(&b, "user_id", u->id);
         jsonw_int(&b, "timestamp", clock_wall_ms() / 1000);
         if (member)
                 dc_render_member(&b, "member", member, true);
@@ -146,58 +150,59 @@ unsigned dc_happen_typing(struct world *w, const struct channel *c, const struct
 
 /* ---- channels and guilds ---- */
 
-unsigned dc_happen_channel(struct world *w, const struct channel *c, const char *event)
+unsigned dc_world_event_channel(struct world *w, const struct channel *c, const char *event)
 {
         char name[32];
-        struct telling t = { .event = name, .channel = c, .guild_intent = INTENT_GUILDS };
+        struct gateway_event t = { .event = name, .channel = c, .guild_intent = INTENT_GUILDS };
         struct buf b;
         unsigned count;
 
-        snprintf(name, sizeof(name), "%s_%s", dc_is_thread(c) ? "THREAD" : "CHANNEL", event);
+        snprintf(name, sizeof(name), "%s_%s", dc_channel_is_thread(c) ? "THREAD" : "CHANNEL",
+                 event);
         buf_init(&b, 0);
         dc_render_channel(&b, NULL, c);
-        if (dc_is_thread(c) && strcmp(event, "CREATE") == 0) {
+        if (dc_channel_is_thread(c) && strcmp(event, "CREATE") == 0) {
                 buf_truncate(&b, b.len - 1); /* the closing brace */
                 jsonw_bool(&b, "newly_created", true);
                 jsonw_close(&b, '}');
         }
-        count = dc_tell(w, &t, b.data);
+        count = dc_session_publish(w, &t, b.data);
         buf_release(&b);
         return count;
 }
 
-unsigned dc_happen_guild(struct world *w, const struct guild *g, const char *event)
+unsigned dc_world_event_guild(struct world *w, const struct guild *g, const char *event)
 {
         unsigned count = 0;
         struct buf b;
 
         buf_init(&b, 0);
         for (const struct bot *bot = w->bots; bot; bot = bot->next) {
-                struct telling t = {
+                struct gateway_event t = {
                         .event = event, .guild = g, .bot = bot, .guild_intent = INTENT_GUILDS
                 };
 
                 buf_clear(&b);
                 if (strcmp(event, "GUILD_DELETE") == 0) {
                         jsonw_open(&b, '{');
-                        dc_json_id(&b, "id", g->id);
+                        dc_render_id(&b, "id", g->id);
                         if (g->unavailable)
                                 jsonw_bool(&b, "unavailable", true);
                         jsonw_close(&b, '}');
                 } else {
                         dc_render_guild(&b, g, bot, strcmp(event, "GUILD_CREATE") == 0);
                 }
-                count += dc_tell(w, &t, b.data);
+                count += dc_session_publish(w, &t, b.data);
         }
         buf_release(&b);
         return count;
 }
 
-unsigned dc_happen_member(struct world *w, const struct guild *g, const struct user *u,
-                          const char *event)
+unsigned dc_world_event_member(struct world *w, const struct guild *g, const struct user *u,
+                               const char *event)
 {
-        struct telling t = { .event = event, .guild = g, .guild_intent = INTENT_MEMBERS };
-        const struct member *m = dc_member(g, u->id);
+        struct gateway_event t = { .event = event, .guild = g, .guild_intent = INTENT_MEMBERS };
+        const struct member *m = dc_guild_member(g, u->id);
         struct buf b;
 
         buf_init(&b, 0);
@@ -208,7 +213,7 @@ unsigned dc_happen_member(struct world *w, const struct guild *g, const struct u
                 jsonw_open(&b, '{');
                 dc_render_user(&b, "user", u);
         }
-        dc_json_id(&b, "guild_id", g->id);
+        dc_render_id(&b, "guild_id", g->id);
         return tell(w, &t, &b);
 }
 
@@ -225,35 +230,36 @@ static struct message *notice(struct world *w, struct channel *c, struct user *b
         return m;
 }
 
-struct channel *dc_happen_thread(struct world *w, struct channel *parent, struct message *on,
-                                 enum channel_type type, const char *name, struct user *owner)
+struct channel *dc_world_event_thread(struct world *w, struct channel *parent, struct message *on,
+                                      enum channel_type type, const char *name, struct user *owner)
 {
-        struct channel *c = dc_thread_make(w, parent, on ? on->id : 0, type, name, owner);
+        struct channel *c = dc_channel_make_thread(w, parent, on ? on->id : 0, type, name, owner);
         struct message *m;
 
-        dc_happen_channel(w, c, "CREATE");
-        if (dc_is_forum(parent))
+        dc_world_event_channel(w, c, "CREATE");
+        if (dc_channel_is_forum(parent))
                 return c;
         if (on) {
                 on->has_thread = true;
                 on->flags |= MESSAGE_FLAG_HAS_THREAD;
-                dc_tell_message(w, "MESSAGE_UPDATE", on);
+                dc_session_publish_message(w, "MESSAGE_UPDATE", on);
                 m = notice(w, c, on->author, MESSAGE_THREAD_STARTER, "");
                 m->reply_to = on->id;
                 m->reply_channel = parent->id;
-                dc_happen_message(w, m);
+                dc_world_event_message(w, m);
         } else if (type != CHANNEL_PRIVATE_THREAD) {
                 m = notice(w, parent, owner, MESSAGE_THREAD_CREATED, name);
                 m->reply_channel = c->id;
-                dc_happen_message(w, m);
+                dc_world_event_message(w, m);
         }
         return c;
 }
 
-unsigned dc_happen_rename(struct world *w, struct channel *c, const char *name, struct user *by)
+unsigned dc_world_event_rename(struct world *w, struct channel *c, const char *name,
+                               struct user *by)
 {
         free(c->name);
         c->name = mem_strdup(name);
-        dc_happen_channel(w, c, "UPDATE");
-        return dc_happen_message(w, notice(w, c, by, MESSAGE_RENAMED, name));
+        dc_world_event_channel(w, c, "UPDATE");
+        return dc_world_event_message(w, notice(w, c, by, MESSAGE_RENAMED, name));
 }

@@ -9,26 +9,28 @@
 #include "sim/discord/dc_world.h"
 
 /* Takes over m. */
-unsigned dc_happen_message(struct world *w, struct message *m);
+unsigned dc_world_event_message(struct world *w, struct message *m);
 /* m has changed already. */
-unsigned dc_happen_edit(struct world *w, struct message *m);
+unsigned dc_world_event_edit(struct world *w, struct message *m);
 /* m is gone afterwards. */
-unsigned dc_happen_delete(struct world *w, struct message *m);
-unsigned dc_happen_react(struct world *w, struct message *m, const struct emoji *e, struct user *u);
-unsigned dc_happen_unreact(struct world *w, struct message *m, const struct emoji *e,
-                           struct user *u);
+unsigned dc_world_event_delete(struct world *w, struct message *m);
+unsigned dc_world_event_react(struct world *w, struct message *m, const struct emoji *e,
+                              struct user *u);
+unsigned dc_world_event_unreact(struct world *w, struct message *m, const struct emoji *e,
+                                struct user *u);
 /* All reactions, or all of one emoji when it is not NULL. */
-unsigned dc_happen_clear(struct world *w, struct message *m, const struct emoji *e);
-unsigned dc_happen_typing(struct world *w, const struct channel *c, const struct user *u);
+unsigned dc_world_event_clear(struct world *w, struct message *m, const struct emoji *e);
+unsigned dc_world_event_typing(struct world *w, const struct channel *c, const struct user *u);
 /* The channel or thread has changed already; event is "CREATE", "UPDATE" or "DELETE". */
-unsigned dc_happen_channel(struct world *w, const struct channel *c, const char *event);
-unsigned dc_happen_guild(struct world *w, const struct guild *g, const char *event);
-unsigned dc_happen_member(struct world *w, const struct guild *g, const struct user *u,
-                          const char *event);
+unsigned dc_world_event_channel(struct world *w, const struct channel *c, const char *event);
+unsigned dc_world_event_guild(struct world *w, const struct guild *g, const char *event);
+unsigned dc_world_event_member(struct world *w, const struct guild *g, const struct user *u,
+                               const char *event);
 /* A thread on a message (it gets its number), or without one when `on` is NULL. */
-struct channel *dc_happen_thread(struct world *w, struct channel *parent, struct message *on,
-                                 enum channel_type type, const char *name, struct user *owner);
+struct channel *dc_world_event_thread(struct world *w, struct channel *parent, struct message *on,
+                                      enum channel_type type, const char *name, struct user *owner);
 /* The thread has a new name; everybody sees a message about it. */
-unsigned dc_happen_rename(struct world *w, struct channel *c, const char *name, struct user *by);
+unsigned dc_world_event_rename(struct world *w, struct channel *c, const char *name,
+                               struct user *by);
 
 #endif

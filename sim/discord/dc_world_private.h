@@ -7,8 +7,8 @@
 #include "sim/discord/dc_world.h"
 
 /* Maps by number. */
-void *dc_find(const struct map *m, uint64_t id);
-void dc_put(struct map *m, uint64_t id, void *value);
+void *dc_id_map_get(const struct map *m, uint64_t id);
+void dc_id_map_put(struct map *m, uint64_t id, void *value);
 
 void dc_guild_free(struct guild *g);
 void dc_channel_free(struct channel *c);

@@ -20,7 +20,7 @@ static void run(struct call *c);
 
 /* ---- life ---- */
 
-static struct call *call_new(struct bot *b, const struct spec_method *m, struct http_exchange *x)
+static struct call *call_new(struct bot *b, const struct tg_spec_method *m, struct http_exchange *x)
 {
         struct call *c = mem_zalloc(sizeof(*c));
         struct world *w = b->world;
@@ -62,7 +62,7 @@ static void call_free(struct call *c)
         free(c);
 }
 
-int call_fail(struct call *c, int status, const char *fmt, ...)
+int tg_call_fail(struct call *c, int status, const char *fmt, ...)
 {
         va_list ap;
 
@@ -73,7 +73,7 @@ int call_fail(struct call *c, int status, const char *fmt, ...)
         return -1;
 }
 
-int call_true(struct call *c)
+int tg_call_true(struct call *c)
 {
         jsonw_bool(&c->out, NULL, true);
         return 0;
@@ -162,7 +162,7 @@ static void on_delay(void *arg)
         deliver(arg);
 }
 
-void call_finish(struct call *c)
+void tg_call_finish(struct call *c)
 {
         if (c->status == 200) {
                 if (c->note)
@@ -183,10 +183,10 @@ void call_finish(struct call *c)
         deliver(c);
 }
 
-void call_end_all(struct world *w)
+void tg_call_end_all(struct world *w)
 {
         for (struct bot *b = w->bots; b; b = b->next)
-                updates_interrupt(b->updates, "the server is going down");
+                tg_updates_interrupt(b->updates, "the server is going down");
         while (w->live) {
                 w->live->cut = true;
                 deliver(w->live);
@@ -226,7 +226,7 @@ static void read_parts(struct call *c)
                 }
                 /* a parameter of that name gets the file; others refer to it with attach:// */
                 reference = mem_printf("attach://%s", p->name);
-                if (spec_has_parameter(c->method, p->name))
+                if (tg_spec_has_parameter(c->method, p->name))
                         json_object_set_new(c->args, p->name, json_string(reference));
                 free(reference);
         }
@@ -237,7 +237,7 @@ static bool type_is(const char *content_type, const char *name)
         return content_type && strncasecmp(content_type, name, strlen(name)) == 0;
 }
 
-/* The body in whichever form it comes. -1 after call_fail. */
+/* The body in whichever form it comes. -1 after tg_call_fail. */
 static int read_body(struct call *c)
 {
         const char *type = http_header(c->x, "Content-Type");
@@ -252,7 +252,7 @@ static int read_body(struct call *c)
 
                 if (!json_is_object(value)) {
                         json_decref(value);
-                        return call_fail(c, 400, "Bad Request: can't parse JSON: %s", err.text);
+                        return tg_call_fail(c, 400, "Bad Request: can't parse JSON: %s", err.text);
                 }
                 json_object_update(c->args, value);
                 json_decref(value);
@@ -260,14 +260,14 @@ static int read_body(struct call *c)
         }
         if (multipart_is(type)) {
                 if (multipart_init(&c->uploads, type, body, n, &err) != 0)
-                        return call_fail(c, 400, "Bad Request: can't parse multipart body: %s",
-                                         err.text);
+                        return tg_call_fail(c, 400, "Bad Request: can't parse multipart body: %s",
+                                            err.text);
                 read_parts(c);
                 return 0;
         }
         if (type_is(type, "application/x-www-form-urlencoded")) {
                 if (read_form(c->args, body, n) != 0)
-                        return call_fail(c, 400, "Bad Request: can't parse the form");
+                        return tg_call_fail(c, 400, "Bad Request: can't parse the form");
                 return 0;
         }
         return 0; /* as the real server: what it cannot read it does not see */
@@ -275,15 +275,15 @@ static int read_body(struct call *c)
 
 static int check(struct call *c)
 {
-        if (spec_check(c->method, c->args, c->problem) == 0)
+        if (tg_spec_check(c->method, c->args, c->problem) == 0)
                 return 0;
         c->valid = false;
         if (!c->world->settings.strict)
                 return 0;
-        return call_fail(c, 400, "Bad Request: %s", c->problem);
+        return tg_call_fail(c, 400, "Bad Request: %s", c->problem);
 }
 
-const struct multipart_part *call_upload(const struct call *c, const char *parameter)
+const struct multipart_part *tg_call_upload(const struct call *c, const char *parameter)
 {
         const char *value = json_str(c->args, parameter, NULL);
 
@@ -300,25 +300,26 @@ static bool strike_before(struct call *c)
         const char *name = c->method->name;
         const struct fault *fault;
 
-        if (faults_strike(f, FAULT_CUT_BEFORE, name)) {
+        if (faults_fire(f, FAULT_CUT_BEFORE, name)) {
                 c->cut = true;
-                call_fail(c, 599, "cut before the effect");
+                tg_call_fail(c, 599, "cut before the effect");
                 return true;
         }
-        if ((fault = faults_strike(f, FAULT_ERROR, name))) {
-                call_fail(c, fault->status, "Internal Server Error: asked for by a fault");
+        if ((fault = faults_fire(f, FAULT_ERROR, name))) {
+                tg_call_fail(c, fault->status, "Internal Server Error: asked for by a fault");
                 return true;
         }
-        if ((fault = faults_strike(f, FAULT_FLOOD, name))) {
+        if ((fault = faults_fire(f, FAULT_FLOOD, name))) {
                 c->retry_after = (int64_t)fault->retry_after;
-                call_fail(c, 429, "Too Many Requests: retry after %lld", (long long)c->retry_after);
+                tg_call_fail(c, 429, "Too Many Requests: retry after %lld",
+                             (long long)c->retry_after);
                 return true;
         }
-        if ((fault = faults_strike(f, FAULT_SLOW, name)))
+        if ((fault = faults_fire(f, FAULT_SLOW, name)))
                 c->slow_ms = fault->ms;
-        if ((fault = faults_strike(f, FAULT_ERROR_AFTER, name)))
+        if ((fault = faults_fire(f, FAULT_ERROR_AFTER, name)))
                 c->late_status = fault->status;
-        c->cut = faults_strike(f, FAULT_CUT_AFTER, name) != NULL;
+        c->cut = faults_fire(f, FAULT_CUT_AFTER, name) != NULL;
         return false;
 }
 
@@ -331,15 +332,15 @@ static void on_fetched(void *arg, const struct http_result *r)
 
         c->fetching = NULL;
         if (r->status != 200) {
-                call_fail(c, 400, "Bad Request: failed to get HTTP URL content");
-                call_finish(c);
+                tg_call_fail(c, 400, "Bad Request: failed to get HTTP URL content");
+                tg_call_finish(c);
                 return;
         }
         f = mem_zalloc(sizeof(*f));
         f->url = c->wants_url;
         c->wants_url = NULL;
-        f->file = files_add(c->world->files, "documents", strrchr(f->url, '/') + 1, NULL, r->body,
-                            r->body_n);
+        f->file = tg_files_add(c->world->files, "documents", strrchr(f->url, '/') + 1, NULL,
+                               r->body, r->body_n);
         f->next = c->fetched;
         c->fetched = f;
         run(c);
@@ -360,22 +361,22 @@ static void fetch(struct call *c)
 static int answer_minimal(struct call *c)
 {
         switch (c->method->returns) {
-        case SPEC_RETURNS_TRUE:
-                return call_true(c);
-        case SPEC_RETURNS_LIST:
+        case TG_SPEC_RETURNS_TRUE:
+                return tg_call_true(c);
+        case TG_SPEC_RETURNS_LIST:
                 buf_addstr(&c->out, "[]");
                 return 0;
-        case SPEC_RETURNS_INTEGER:
+        case TG_SPEC_RETURNS_INTEGER:
                 jsonw_int(&c->out, NULL, 0);
                 return 0;
         default:
-                return call_fail(c, 400, "Bad Request: method is not simulated");
+                return tg_call_fail(c, 400, "Bad Request: method is not simulated");
         }
 }
 
 static void run(struct call *c)
 {
-        method_fn *fn = method_of(c->method);
+        method_fn *fn = tg_methods_find(c->method);
         int rc;
 
         buf_clear(&c->out);
@@ -384,7 +385,7 @@ static void run(struct call *c)
         if (rc == CALL_FETCH)
                 fetch(c);
         else if (rc != CALL_LATER)
-                call_finish(c);
+                tg_call_finish(c);
 }
 
 static void refuse(struct http_exchange *x, int status, const char *description)
@@ -399,15 +400,16 @@ static void refuse(struct http_exchange *x, int status, const char *description)
 
 static struct bot *bot_of_path(struct world *w, const char *segment)
 {
-        return segment && strncmp(segment, "bot", 3) == 0 ? bot_by_token(w, segment + 3) : NULL;
+        return segment && strncmp(segment, "bot", 3) == 0 ? tg_world_bot_by_token(w, segment + 3)
+                                                          : NULL;
 }
 
-void call_serve(struct http_exchange *x)
+void tg_call_serve(struct http_exchange *x)
 {
         struct world *w = http_server_arg(x);
         const char *segment = http_param(x, "bot");
         struct bot *b = bot_of_path(w, segment);
-        const struct spec_method *m = spec_method(http_param(x, "method"));
+        const struct tg_spec_method *m = tg_spec_method(http_param(x, "method"));
         struct call *c;
 
         if (strncmp(segment, "bot", 3) != 0 || (b && !m)) {
@@ -422,14 +424,14 @@ void call_serve(struct http_exchange *x)
         c->args = json_object();
         http_query_each(x, add_text, c->args);
         if (read_body(c) != 0 || strike_before(c) || check(c) != 0)
-                call_finish(c);
+                tg_call_finish(c);
         else
                 run(c);
 }
 
-void call_from_webhook(struct bot *b, const json_t *reply)
+void tg_call_from_webhook(struct bot *b, const json_t *reply)
 {
-        const struct spec_method *m = spec_method(json_str(reply, "method", ""));
+        const struct tg_spec_method *m = tg_spec_method(json_str(reply, "method", ""));
         struct call *c;
 
         if (!m)
@@ -438,17 +440,17 @@ void call_from_webhook(struct bot *b, const json_t *reply)
         c->args = json_copy((json_t *)reply);
         json_object_del(c->args, "method");
         if (check(c) != 0)
-                call_finish(c);
+                tg_call_finish(c);
         else
                 run(c);
 }
 
-void call_serve_file(struct http_exchange *x)
+void tg_call_serve_file(struct http_exchange *x)
 {
         struct world *w = http_server_arg(x);
         char *path = mem_printf("%s/%s", http_param(x, "folder"), http_param(x, "name"));
-        struct file *f = files_by_path(w->files, path);
-        const struct fault *fault = faults_strike(&w->faults, FAULT_ERROR, "file");
+        struct file *f = tg_files_by_path(w->files, path);
+        const struct fault *fault = faults_fire(&w->faults, FAULT_ERROR, "file");
         struct buf b;
 
         free(path);
@@ -457,7 +459,7 @@ void call_serve_file(struct http_exchange *x)
                 refuse(x, 401, "Unauthorized");
         else if (fault)
                 refuse(x, fault->status, "Internal Server Error: asked for by a fault");
-        else if (!f || files_read(w->files, f, &b) != 0)
+        else if (!f || tg_files_read(w->files, f, &b) != 0)
                 refuse(x, 404, "Not Found");
         else {
                 size_t n = b.len;
@@ -469,7 +471,7 @@ void call_serve_file(struct http_exchange *x)
 
 /* ---- chats ---- */
 
-struct chat *call_find_chat(struct call *c, const char *parameter)
+struct chat *tg_call_find_chat(struct call *c, const char *parameter)
 {
         const json_t *value = json_object_get(c->args, parameter);
         const char *name = json_string_value(value);
@@ -486,42 +488,42 @@ struct chat *call_find_chat(struct call *c, const char *parameter)
                 chat = map_get(&c->world->names, lower.data);
                 buf_release(&lower);
         } else if (json_integer_value(value) > 0) {
-                u = user_get(c->world, json_integer_value(value));
-                chat = u ? chat_private(c->bot, u, false) : NULL;
+                u = tg_world_user(c->world, json_integer_value(value));
+                chat = u ? tg_chat_private(c->bot, u, false) : NULL;
         } else if (json_is_integer(value)) {
-                chat = chat_group(c->world, json_integer_value(value));
+                chat = tg_chat_group(c->world, json_integer_value(value));
         }
         if (!chat)
-                call_fail(c, 400, "Bad Request: chat not found");
+                tg_call_fail(c, 400, "Bad Request: chat not found");
         return chat;
 }
 
-struct chat *call_chat(struct call *c)
+struct chat *tg_call_chat(struct call *c)
 {
-        struct chat *chat = call_find_chat(c, "chat_id");
+        struct chat *chat = tg_call_find_chat(c, "chat_id");
         const struct member *me;
 
         if (!chat)
                 return NULL;
         if (chat->migrated_to) {
                 c->migrate_to = chat->migrated_to;
-                call_fail(c, 400, "Bad Request: group chat was upgraded to a supergroup chat");
+                tg_call_fail(c, 400, "Bad Request: group chat was upgraded to a supergroup chat");
                 return NULL;
         }
         if (chat->blocked) {
-                call_fail(c, 403, "Forbidden: bot was blocked by the user");
+                tg_call_fail(c, 403, "Forbidden: bot was blocked by the user");
                 return NULL;
         }
         if (chat->type == CHAT_PRIVATE)
                 return chat;
-        me = chat_member(chat, c->bot->user.id);
+        me = tg_chat_member(chat, c->bot->user.id);
         if (me && me->standing >= STANDING_MEMBER)
                 return chat;
-        call_fail(c, 403,
-                  me && me->standing == STANDING_KICKED
-                          ? "Forbidden: bot was kicked from the %s chat"
-                          : "Forbidden: bot is not a member of the %s chat",
-                  chat_type_name(chat->type));
+        tg_call_fail(c, 403,
+                     me && me->standing == STANDING_KICKED
+                             ? "Forbidden: bot was kicked from the %s chat"
+                             : "Forbidden: bot is not a member of the %s chat",
+                     tg_chat_type_name(chat->type));
         return NULL;
 }
 
@@ -544,7 +546,7 @@ static double bucket_wait(struct bucket *k, double rate, double burst, double n,
                                                     : ((n < burst ? n : burst) - k->tokens) / rate;
 }
 
-int call_pace(struct call *c, struct chat *chat, unsigned n)
+int tg_call_pace(struct call *c, struct chat *chat, unsigned n)
 {
         const struct world_settings *s = &c->world->settings;
         bool group = chat->type != CHAT_PRIVATE;
@@ -564,8 +566,8 @@ int call_pace(struct call *c, struct chat *chat, unsigned n)
         if (longest > 0) {
                 c->retry_after = (int64_t)longest + 1;
                 c->world->flood_count++;
-                return call_fail(c, 429, "Too Many Requests: retry after %lld",
-                                 (long long)c->retry_after);
+                return tg_call_fail(c, 429, "Too Many Requests: retry after %lld",
+                                    (long long)c->retry_after);
         }
         c->bot->pace.tokens -= n;
         chat->pace.tokens -= n;

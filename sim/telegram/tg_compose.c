@@ -13,74 +13,74 @@
 
 static const struct {
         const char *name;
-        int (*parse)(struct rich *r, const char *text, char *problem);
+        int (*parse)(struct rich_text *r, const char *text, char *problem);
 } modes[] = {
-        { "HTML", rich_from_html },
-        { "MarkdownV2", rich_from_markdown_v2 },
-        { "Markdown", rich_from_markdown },
+        { "HTML", tg_rich_text_html },
+        { "MarkdownV2", tg_rich_text_markdown_v2 },
+        { "Markdown", tg_rich_text_markdown },
 };
 
 static int parse(struct call *c, const json_t *args, const char *text, json_t *entities,
-                 struct rich *r)
+                 struct rich_text *r)
 {
         const char *mode = json_str(args, "parse_mode", "");
-        char problem[RICH_PROBLEM_SIZE] = "";
+        char problem[TG_RICH_TEXT_PROBLEM_SIZE] = "";
         int rc = 0;
 
         if (!*mode) {
-                rc = rich_from_entities(r, text, entities, problem);
+                rc = tg_rich_text_from_entities(r, text, entities, problem);
         } else {
                 size_t i = 0;
 
                 while (i < COUNT(modes) && strcasecmp(modes[i].name, mode) != 0)
                         i++;
                 if (i == COUNT(modes))
-                        return call_fail(c, 400, "Bad Request: unsupported parse_mode");
+                        return tg_call_fail(c, 400, "Bad Request: unsupported parse_mode");
                 rc = modes[i].parse(r, text, problem);
         }
-        return rc == 0 ? 0 : call_fail(c, 400, "Bad Request: can't parse entities: %s", problem);
+        return rc == 0 ? 0 : tg_call_fail(c, 400, "Bad Request: can't parse entities: %s", problem);
 }
 
-int compose_text(struct call *c, const json_t *args, const char *text_key, const char *entities_key,
-                 struct rich *r)
+int tg_compose_text(struct call *c, const json_t *args, const char *text_key,
+                    const char *entities_key, struct rich_text *r)
 {
         if (parse(c, args, json_str(args, text_key, ""), json_object_get(args, entities_key), r) !=
             0)
                 return -1;
-        rich_trim(r);
-        rich_detect(r);
+        tg_rich_text_trim(r);
+        tg_rich_text_detect(r);
         return 0;
 }
 
-int compose_body(struct call *c, struct message *m)
+int tg_compose_body(struct call *c, struct message *m)
 {
-        struct rich r;
+        struct rich_text r;
         int rc;
 
-        rich_init(&r);
-        rc = compose_text(c, c->args, "text", "entities", &r);
+        tg_rich_text_init(&r);
+        rc = tg_compose_text(c, c->args, "text", "entities", &r);
         if (rc == 0 && r.units == 0)
-                rc = call_fail(c, 400, "Bad Request: message text is empty");
+                rc = tg_call_fail(c, 400, "Bad Request: message text is empty");
         if (rc == 0 && r.units > MAX_TEXT)
-                rc = call_fail(c, 400, "Bad Request: message is too long");
+                rc = tg_call_fail(c, 400, "Bad Request: message is too long");
         if (rc == 0)
-                message_set_text(m, &r);
-        rich_release(&r);
+                tg_chat_message_set_text(m, &r);
+        tg_rich_text_release(&r);
         return rc;
 }
 
-int compose_caption(struct call *c, const json_t *args, struct message *m)
+int tg_compose_caption(struct call *c, const json_t *args, struct message *m)
 {
-        struct rich r;
+        struct rich_text r;
         int rc;
 
-        rich_init(&r);
-        rc = compose_text(c, args, "caption", "caption_entities", &r);
+        tg_rich_text_init(&r);
+        rc = tg_compose_text(c, args, "caption", "caption_entities", &r);
         if (rc == 0 && r.units > MAX_CAPTION)
-                rc = call_fail(c, 400, "Bad Request: message caption is too long");
+                rc = tg_call_fail(c, 400, "Bad Request: message caption is too long");
         if (rc == 0)
-                message_set_text(m, &r);
-        rich_release(&r);
+                tg_chat_message_set_text(m, &r);
+        tg_rich_text_release(&r);
         return rc;
 }
 
@@ -95,21 +95,21 @@ static int check_button(struct call *c, const json_t *button)
         for (size_t i = 0; i < COUNT(not_actions); i++)
                 actions -= json_object_get(button, not_actions[i]) != NULL;
         if (!*json_str(button, "text", ""))
-                return call_fail(
+                return tg_call_fail(
                         c, 400,
                         "Bad Request: can't parse inline keyboard button: Field \"text\" must be "
                         "non-empty");
         if (actions == 0)
-                return call_fail(
+                return tg_call_fail(
                         c, 400,
                         "Bad Request: can't parse inline keyboard button: Text buttons are "
                         "unallowed in the inline keyboard");
         if (data && (!*data || strlen(data) > 64))
-                return call_fail(c, 400, "Bad Request: BUTTON_DATA_INVALID");
+                return tg_call_fail(c, 400, "Bad Request: BUTTON_DATA_INVALID");
         return 0;
 }
 
-int compose_markup(struct call *c, char **out)
+int tg_compose_markup(struct call *c, char **out)
 {
         const json_t *markup = json_object_get(c->args, "reply_markup");
         const json_t *rows = json_object_get(markup, "inline_keyboard"), *row, *button;
@@ -139,14 +139,15 @@ static int compose_reply(struct call *c, struct message *m)
         const json_t *reply = json_object_get(c->args, "reply_parameters");
         const json_t *where = reply ? reply : c->args;
         int64_t id = json_int(where, reply ? "message_id" : "reply_to_message_id", 0);
-        const struct message *to = id ? chat_message(m->chat, id) : NULL;
+        const struct message *to = id ? tg_chat_find_message(m->chat, id) : NULL;
 
         if (!id)
                 return 0;
         if (!to)
                 return json_flag(where, "allow_sending_without_reply", false)
                                ? 0
-                               : call_fail(c, 400, "Bad Request: message to be replied not found");
+                               : tg_call_fail(c, 400,
+                                              "Bad Request: message to be replied not found");
         m->reply_to = id;
         if (!m->thread_id)
                 m->thread_id = to->thread_id;
@@ -156,26 +157,26 @@ static int compose_reply(struct call *c, struct message *m)
 static int compose_thread(struct call *c, struct message *m)
 {
         int64_t id = json_int(c->args, "message_thread_id", 0);
-        const struct topic *t = chat_topic(m->chat, id);
-        const struct member *me = chat_member(m->chat, c->bot->user.id);
+        const struct topic *t = tg_chat_topic(m->chat, id);
+        const struct member *me = tg_chat_member(m->chat, c->bot->user.id);
 
         if (!id)
                 return 0;
         /* the general topic has the number 1 but must not be named */
         if (!t || id == 1)
-                return call_fail(c, 400, "Bad Request: message thread not found");
+                return tg_call_fail(c, 400, "Bad Request: message thread not found");
         if (t->closed && me && me->standing < STANDING_ADMIN)
-                return call_fail(c, 400, "Bad Request: TOPIC_CLOSED");
+                return tg_call_fail(c, 400, "Bad Request: TOPIC_CLOSED");
         m->thread_id = id;
         return 0;
 }
 
-int compose_options(struct call *c, struct message *m)
+int tg_compose_options(struct call *c, struct message *m)
 {
         const json_t *preview = json_object_get(c->args, "link_preview_options");
 
         if (compose_thread(c, m) != 0 || compose_reply(c, m) != 0 ||
-            compose_markup(c, &m->markup) != 0)
+            tg_compose_markup(c, &m->markup) != 0)
                 return -1;
         if (preview && !m->extra) {
                 char *text = json_text(preview);
@@ -196,18 +197,21 @@ static int file_of_upload(struct call *c, const struct media_kind *k, const char
         const char *mime;
 
         if (!p)
-                return call_fail(c, 400, "Bad Request: wrong file identifier/HTTP URL specified");
+                return tg_call_fail(c, 400,
+                                    "Bad Request: wrong file identifier/HTTP URL specified");
         if (p->n == 0)
-                return call_fail(c, 400, "Bad Request: file must be non-empty");
+                return tg_call_fail(c, 400, "Bad Request: file must be non-empty");
         if (p->n > FILES_MAX_UPLOAD || (k->image && p->n > FILES_MAX_PHOTO))
-                return call_fail(c, 413, "Request Entity Too Large");
-        if (k->image && !files_image(p->data, p->n, &width, &height, &mime))
-                return call_fail(c, 400, "Bad Request: IMAGE_PROCESS_FAILED");
-        *out = files_add(c->world->files, k->folder, p->file_name, p->content_type, p->data, p->n);
+                return tg_call_fail(c, 413, "Request Entity Too Large");
+        if (k->image && !tg_files_image(p->data, p->n, &width, &height, &mime))
+                return tg_call_fail(c, 400, "Bad Request: IMAGE_PROCESS_FAILED");
+        *out = tg_files_add(c->world->files, k->folder, p->file_name, p->content_type, p->data,
+                            p->n);
         return 0;
 }
 
-int compose_file(struct call *c, const struct media_kind *k, const char *value, struct file **out)
+int tg_compose_file(struct call *c, const struct media_kind *k, const char *value,
+                    struct file **out)
 {
         if (strncmp(value, "attach://", 9) == 0)
                 return file_of_upload(c, k, value + 9, out);
@@ -221,14 +225,14 @@ int compose_file(struct call *c, const struct media_kind *k, const char *value, 
                 c->wants_url = mem_strdup(value);
                 return CALL_FETCH;
         }
-        *out = files_by_id(c->world->files, value);
+        *out = tg_files_by_id(c->world->files, value);
         return *out ? 0
-                    : call_fail(c, 400, "Bad Request: wrong file identifier/HTTP URL specified");
+                    : tg_call_fail(c, 400, "Bad Request: wrong file identifier/HTTP URL specified");
 }
 
 /* ---- posting ---- */
 
-struct buf *compose_tell(struct call *c, const char *kind, const struct chat *chat)
+struct buf *tg_compose_record(struct call *c, const char *kind, const struct chat *chat)
 {
         struct buf *b = journal_open(c->world->sent, kind, chat ? chat->id : 0);
 
@@ -249,16 +253,16 @@ static void show(const struct call *c, const struct message *m)
         fflush(stdout);
 }
 
-void compose_post(struct call *c, struct message *m)
+void tg_compose_post(struct call *c, struct message *m)
 {
         struct buf text, *b;
 
-        chat_post(m->chat, m, c->world->settings.keep_messages);
+        tg_chat_post(m->chat, m, c->world->settings.keep_messages);
         c->world->message_count++;
         buf_init(&text, 0);
-        render_message(&text, NULL, m);
+        tg_render_message(&text, NULL, m);
         jsonw_raw(&c->out, NULL, text.data);
-        b = compose_tell(c, "message", m->chat);
+        b = tg_compose_record(c, "message", m->chat);
         jsonw_int(b, "message_id", m->id);
         jsonw_raw(b, "message", text.data);
         journal_close(c->world->sent);

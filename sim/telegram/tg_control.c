@@ -18,7 +18,7 @@
 
 #define MAX_UPLOAD_BODY (FILES_MAX_UPLOAD + (1 << 20))
 
-const char control_help[] =
+const char tg_control_help[] =
         "  POST /sim/send      a user writes: {\"from\":42,\"text\":\"hi\"}, or a list of those\n"
         "                      chat, text, entities, reply_to, message_thread_id, forward_from, "
         "photo,\n"
@@ -59,42 +59,42 @@ static void run_history(struct http_exchange *x)
         struct world *w = http_server_arg(x);
         const char *chat = http_query(x, "chat"), *bot = http_query(x, "bot");
         struct error err = { 0 };
-        json_t *wish = json_object();
+        json_t *request = json_object();
         struct chat *c;
-        struct buf b = acts_begin();
+        struct buf b = control_begin();
 
-        json_object_set_new(wish, "chat", json_integer(chat ? strtoll(chat, NULL, 10) : 0));
+        json_object_set_new(request, "chat", json_integer(chat ? strtoll(chat, NULL, 10) : 0));
         if (bot)
-                json_object_set_new(wish, "bot", json_string(bot));
-        c = play_find_chat(w, wish, &err);
-        json_decref(wish);
+                json_object_set_new(request, "bot", json_string(bot));
+        c = tg_people_find_chat(w, request, &err);
+        json_decref(request);
         if (!c) {
-                acts_refuse(x, &err);
+                control_refuse(x, &err);
                 buf_release(&b);
                 return;
         }
         jsonw_open_member(&b, "messages", '[');
         for (int64_t id = c->last_id - (int64_t)c->ring_n; id <= c->last_id; id++) {
-                const struct message *m = chat_message(c, id);
+                const struct message *m = tg_chat_find_message(c, id);
 
                 if (m)
-                        render_message(&b, NULL, m);
+                        tg_render_message(&b, NULL, m);
         }
         jsonw_close(&b, ']');
-        acts_answer(x, &b);
+        control_answer(x, &b);
 }
 
 /* clang-format off */
 #define AT(field) offsetof(struct world_settings, field)
-static const struct knob knobs[] = {
-        { "strict",               KNOB_FLAG, AT(strict),           0, 0 },
-        { "limits",               KNOB_FLAG, AT(limits),           0, 0 },
-        { "record_calls",         KNOB_FLAG, AT(record_calls),     0, 0 },
-        { "per_second",           KNOB_REAL, AT(per_second),       0, 0 },
-        { "per_chat_per_second",  KNOB_REAL, AT(per_chat_second),  0, 0 },
-        { "chat_burst",           KNOB_REAL, AT(chat_burst),       0, 0 },
-        { "per_group_per_minute", KNOB_REAL, AT(per_group_minute), 0, 0 },
-        { "keep_messages",        KNOB_SIZE, AT(keep_messages),    OPTIONS_KEEP_MIN, 1000000 },
+static const struct world_setting settings[] = {
+        { "strict",               WORLD_SETTING_FLAG, AT(strict),           0, 0 },
+        { "limits",               WORLD_SETTING_FLAG, AT(limits),           0, 0 },
+        { "record_calls",         WORLD_SETTING_FLAG, AT(record_calls),     0, 0 },
+        { "per_second",           WORLD_SETTING_REAL, AT(per_second),       0, 0 },
+        { "per_chat_per_second",  WORLD_SETTING_REAL, AT(per_chat_second),  0, 0 },
+        { "chat_burst",           WORLD_SETTING_REAL, AT(chat_burst),       0, 0 },
+        { "per_group_per_minute", WORLD_SETTING_REAL, AT(per_group_minute), 0, 0 },
+        { "keep_messages",        WORLD_SETTING_SIZE, AT(keep_messages),    OPTIONS_KEEP_MIN, 1000000 },
         { 0 },
 };
 /* clang-format on */
@@ -116,66 +116,66 @@ static void write_counters(struct buf *b, const struct world *w)
 static void run_state(struct http_exchange *x)
 {
         struct world *w = http_server_arg(x);
-        struct buf b = acts_begin();
+        struct buf b = control_begin();
 
         jsonw_open_member(&b, "bots", '[');
         for (const struct bot *bot = w->bots; bot; bot = bot->next) {
                 jsonw_open(&b, '{');
                 jsonw_str(&b, "token", bot->token);
-                render_user(&b, "user", &bot->user);
+                tg_render_user(&b, "user", &bot->user);
                 jsonw_bool(&b, "privacy", bot->privacy);
-                jsonw_bool(&b, "webhook", webhook_is_set(bot->webhook));
-                jsonw_int(&b, "pending_updates", (int64_t)updates_pending(bot->updates));
+                jsonw_bool(&b, "webhook", tg_webhook_is_set(bot->webhook));
+                jsonw_int(&b, "pending_updates", (int64_t)tg_updates_pending(bot->updates));
                 jsonw_close(&b, '}');
         }
         jsonw_close(&b, ']');
         write_counters(&b, w);
-        knobs_write(knobs, &w->settings, &b);
+        world_settings_write(settings, &w->settings, &b);
         faults_write(&w->faults, &b);
-        acts_answer(x, &b);
+        control_answer(x, &b);
 }
 
 /* ---- settings and faults ---- */
 
-static int set_settings(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+static int set_settings(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        int64_t keep = json_int(wish, "keep_messages", (int64_t)w->settings.keep_messages);
+        int64_t keep = json_int(request, "keep_messages", (int64_t)w->settings.keep_messages);
 
         if (keep >= 0 && (size_t)keep < w->settings.keep_messages)
                 return error_set(err, ERR_INVALID, "'keep_messages' can only grow");
-        if (knobs_turn(knobs, &w->settings, sizeof(w->settings), wish, err) != 0)
+        if (world_settings_change(settings, &w->settings, sizeof(w->settings), request, err) != 0)
                 return -1;
-        knobs_write(knobs, &w->settings, out);
+        world_settings_write(settings, &w->settings, out);
         return 0;
 }
 
-static int add_fault(struct world *w, const json_t *wish, struct buf *out, struct error *err)
+static int add_fault(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        return acts_add_fault(&w->faults, wish, out, err);
+        return control_add_fault(&w->faults, request, out, err);
 }
 
-const struct http_route control_routes[] = {
-        { "GET", "/:bot/:method", call_serve, 0, NULL },
-        { "POST", "/:bot/:method", call_serve, MAX_UPLOAD_BODY, NULL },
-        { "GET", "/file/:bot/:folder/:name", call_serve_file, 0, NULL },
-        ACT_HELP(control_help),
-        ACT_JOURNAL("/sim/messages", sent),
-        ACT_CALLS("/sim/calls", calls, invalid),
+const struct http_route tg_control_routes[] = {
+        { "GET", "/:bot/:method", tg_call_serve, 0, NULL },
+        { "POST", "/:bot/:method", tg_call_serve, MAX_UPLOAD_BODY, NULL },
+        { "GET", "/file/:bot/:folder/:name", tg_call_serve_file, 0, NULL },
+        CONTROL_HELP(tg_control_help),
+        CONTROL_JOURNAL("/sim/messages", sent),
+        CONTROL_CALLS("/sim/calls", calls, invalid),
         { "GET", "/sim/history", run_history, 0, NULL },
         { "GET", "/sim/state", run_state, 0, NULL },
-        ACT_FAULTS(faults),
-        ACT("/sim/faults", add_fault),
-        ACT("/sim/settings", set_settings),
-        ACT("/sim/send", play_send),
-        ACT("/sim/edit", play_edit),
-        ACT("/sim/react", play_react),
-        ACT("/sim/press", play_press),
-        ACT("/sim/block", play_block),
-        ACT("/sim/users", play_user),
-        ACT("/sim/chats", play_chat),
-        ACT("/sim/topics", play_topic),
-        ACT("/sim/members", play_member),
-        ACT("/sim/migrate", play_migrate),
-        ACT("/sim/bots", play_bot),
+        CONTROL_FAULTS(faults),
+        CONTROL_POST("/sim/faults", add_fault),
+        CONTROL_POST("/sim/settings", set_settings),
+        CONTROL_POST("/sim/send", tg_people_send),
+        CONTROL_POST("/sim/edit", tg_people_edit),
+        CONTROL_POST("/sim/react", tg_people_react),
+        CONTROL_POST("/sim/press", tg_people_press),
+        CONTROL_POST("/sim/block", tg_people_block),
+        CONTROL_POST("/sim/users", tg_admin_user),
+        CONTROL_POST("/sim/chats", tg_admin_chat),
+        CONTROL_POST("/sim/topics", tg_admin_topic),
+        CONTROL_POST("/sim/members", tg_admin_member),
+        CONTROL_POST("/sim/migrate", tg_people_migrate),
+        CONTROL_POST("/sim/bots", tg_admin_bot),
 };
-const size_t control_route_count = COUNT(control_routes);
+const size_t tg_control_route_count = COUNT(tg_control_routes);

@@ -9,9 +9,9 @@
 #include "net/http_server.h"
 
 /* All routes, those of the Bot API too. */
-extern const struct http_route control_routes[];
-extern const size_t control_route_count;
+extern const struct http_route tg_control_routes[];
+extern const size_t tg_control_route_count;
 /* One line for each control route. */
-extern const char control_help[];
+extern const char tg_control_help[];
 
 #endif

@@ -22,7 +22,7 @@ struct files {
         uint64_t made;
 };
 
-struct files *files_new(struct world *w)
+struct files *tg_files_new(struct world *w)
 {
         struct files *f = mem_zalloc(sizeof(*f));
 
@@ -127,8 +127,8 @@ static const char *extension(const char *name, const char *mime)
         return "";
 }
 
-struct file *files_add(struct files *f, const char *folder, const char *name, const char *mime,
-                       const void *data, size_t n)
+struct file *tg_files_add(struct files *f, const char *folder, const char *name, const char *mime,
+                          const void *data, size_t n)
 {
         struct file *file = mem_zalloc(sizeof(*file));
         unsigned char hash[SHA256_SIZE];
@@ -139,7 +139,7 @@ struct file *files_add(struct files *f, const char *folder, const char *name, co
         crypto_sha256(data, n, hash);
         snprintf(file->id, sizeof(file->id), "SimFile%08llxAgADAQAD", (unsigned long long)f->made);
         crypto_hex(hash, 8, file->unique_id);
-        if (files_image(data, n, &file->width, &file->height, &image_mime) && !mime)
+        if (tg_files_image(data, n, &file->width, &file->height, &image_mime) && !mime)
                 mime = image_mime;
         snprintf(file->path, sizeof(file->path), "%s/file_%llu%s", folder,
                  (unsigned long long)f->made, extension(name, mime));
@@ -164,17 +164,17 @@ struct file *files_add(struct files *f, const char *folder, const char *name, co
         return file;
 }
 
-struct file *files_by_id(const struct files *f, const char *id)
+struct file *tg_files_by_id(const struct files *f, const char *id)
 {
         return map_get(&f->by_id, id);
 }
 
-struct file *files_by_path(const struct files *f, const char *path)
+struct file *tg_files_by_path(const struct files *f, const char *path)
 {
         return map_get(&f->by_path, path);
 }
 
-int files_read(const struct files *f, const struct file *file, struct buf *b)
+int tg_files_read(const struct files *f, const struct file *file, struct buf *b)
 {
         char *path, *to;
         FILE *in;
@@ -199,7 +199,7 @@ int files_read(const struct files *f, const struct file *file, struct buf *b)
         return 0;
 }
 
-void files_free(struct files *f)
+void tg_files_free(struct files *f)
 {
         if (!f)
                 return;
@@ -233,7 +233,7 @@ static void jpeg_size(const unsigned char *p, size_t n, int *width, int *height)
         }
 }
 
-bool files_image(const void *data, size_t n, int *width, int *height, const char **mime)
+bool tg_files_image(const void *data, size_t n, int *width, int *height, const char **mime)
 {
         const unsigned char *p = data;
 

@@ -31,16 +31,16 @@ struct file {
         struct file *next;
 };
 
-struct files *files_new(struct world *w);
-void files_free(struct files *f);
+struct files *tg_files_new(struct world *w);
+void tg_files_free(struct files *f);
 /* Copies data. folder is the kind of media: "photos"; name and mime may be NULL. */
-struct file *files_add(struct files *f, const char *folder, const char *name, const char *mime,
-                       const void *data, size_t n);
-struct file *files_by_id(const struct files *f, const char *id);
-struct file *files_by_path(const struct files *f, const char *path);
+struct file *tg_files_add(struct files *f, const char *folder, const char *name, const char *mime,
+                          const void *data, size_t n);
+struct file *tg_files_by_id(const struct files *f, const char *id);
+struct file *tg_files_by_path(const struct files *f, const char *path);
 /* Adds the contents to b. -1 when they are gone. */
-int files_read(const struct files *f, const struct file *file, struct buf *b);
+int tg_files_read(const struct files *f, const struct file *file, struct buf *b);
 /* Is it an image of a known kind? Sets its size where that is easy to find. */
-bool files_image(const void *data, size_t n, int *width, int *height, const char **mime);
+bool tg_files_image(const void *data, size_t n, int *width, int *height, const char **mime);
 
 #endif

@@ -27,28 +27,28 @@ static const struct own_option own[] = {
 
 static int make_bots(struct world *w, const struct options *o, struct error *err)
 {
-        struct user *ada = user_make(w, ADA, "Ada", "ada");
+        struct user *ada = tg_world_make_user(w, ADA, "Ada", "ada");
 
         for (size_t i = 0; i < o->token_count; i++) {
-                struct bot *b = world_bot(w, o->tokens[i], err);
+                struct bot *b = tg_world_make_bot(w, o->tokens[i], err);
 
                 if (!b)
                         return -1;
-                chat_private(b, ada, true);
+                tg_chat_private(b, ada, true);
         }
         return 0;
 }
 
 static void close_world(struct world *w)
 {
-        call_end_all(w);
-        world_free(w);
+        tg_call_end_all(w);
+        tg_world_free(w);
 }
 
 static struct world *open_world(struct loop *l, struct http_client *client, const struct options *o,
                                 struct error *err)
 {
-        struct world *w = world_new(l);
+        struct world *w = tg_world_new(l);
 
         w->client = client;
         w->quiet = o->quiet;
@@ -71,10 +71,10 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
 
 static struct http_route *routes(size_t *count)
 {
-        struct http_route *all = mem_array(control_route_count, sizeof(*all));
+        struct http_route *all = mem_array(tg_control_route_count, sizeof(*all));
 
-        memcpy(all, control_routes, control_route_count * sizeof(*all));
-        *count = control_route_count;
+        memcpy(all, tg_control_routes, tg_control_route_count * sizeof(*all));
+        *count = tg_control_route_count;
         return all;
 }
 
@@ -117,9 +117,9 @@ static void greet(const struct world *w, const char *url)
                w->bots->user.username, w->bots->token, url, url);
 }
 
-int telegram_sim_main(int argc, char **argv)
+int tg_main(int argc, char **argv)
 {
-        static const struct host_ops ops = {
+        static const struct simulator_ops ops = {
                 .about = { .name = "telegram",
                            .about = "A Telegram Bot API server on this machine, with users you "
                                     "play over HTTP. Every call is checked\n"
@@ -127,14 +127,14 @@ int telegram_sim_main(int argc, char **argv)
                            .port = "8081",
                            .token = "100000001:dragoman-simulator-token",
                            .own = own,
-                           .controls = control_help },
+                           .controls = tg_control_help },
                 .open = open_world,
                 .close = close_world,
                 .routes = routes,
                 .refuse = refuse,
                 .greet = greet,
-                .send = play_send,
+                .send = tg_people_send,
         };
 
-        return host_main(&ops, argc, argv);
+        return simulator_main(&ops, argc, argv);
 }

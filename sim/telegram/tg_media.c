@@ -30,7 +30,7 @@ static const struct {
         { "sendVideoNote", "video_note" }, { "sendSticker", "sticker" },
 };
 
-const struct media_kind *media_kind(const char *name)
+const struct media_kind *tg_media_kind(const char *name)
 {
         for (size_t i = 0; name && i < COUNT(kinds); i++) {
                 if (strcmp(kinds[i].name, name) == 0)
@@ -39,11 +39,11 @@ const struct media_kind *media_kind(const char *name)
         return NULL;
 }
 
-const struct media_kind *media_kind_of_method(const char *method)
+const struct media_kind *tg_media_kind_of_method(const char *method)
 {
         for (size_t i = 0; i < COUNT(methods); i++) {
                 if (strcmp(methods[i].method, method) == 0)
-                        return media_kind(methods[i].kind);
+                        return tg_media_kind(methods[i].kind);
         }
         return NULL;
 }
@@ -94,7 +94,7 @@ static void write_object(struct buf *b, const struct media_kind *k, const struct
         jsonw_close(b, '}');
 }
 
-char *media_member(const struct media_kind *k, const struct file *f, const json_t *details)
+char *tg_media_member(const struct media_kind *k, const struct file *f, const json_t *details)
 {
         struct buf b;
 
@@ -111,7 +111,7 @@ char *media_member(const struct media_kind *k, const struct file *f, const json_
         /* old readers know an animation as a document */
         if (strcmp(k->name, "animation") == 0) {
                 buf_addstr(&b, ",\"document\":");
-                write_object(&b, media_kind("document"), f, details);
+                write_object(&b, tg_media_kind("document"), f, details);
         }
         return buf_take(&b);
 }

@@ -22,13 +22,13 @@ struct media_kind {
 };
 
 /* NULL when there is no such kind. */
-const struct media_kind *media_kind(const char *name);
+const struct media_kind *tg_media_kind(const char *name);
 /* Of sendPhoto: photo. NULL for other methods. */
-const struct media_kind *media_kind_of_method(const char *method);
+const struct media_kind *tg_media_kind_of_method(const char *method);
 /*
  * The message member as JSON text, "photo":[{...}]. details (may be NULL) has duration, width,
  * title... Yours to free.
  */
-char *media_member(const struct media_kind *k, const struct file *f, const json_t *details);
+char *tg_media_member(const struct media_kind *k, const struct file *f, const json_t *details);
 
 #endif

@@ -13,11 +13,11 @@
 
 int method_get_chat(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
 
         if (!chat)
                 return -1;
-        render_chat(&c->out, NULL, chat);
+        tg_render_chat(&c->out, NULL, chat);
         buf_truncate(&c->out, c->out.len - 1); /* the same, and more */
         jsonw_int(&c->out, "accent_color_id", 0);
         jsonw_int(&c->out, "max_reaction_count", 11);
@@ -33,27 +33,28 @@ int method_get_chat(struct call *c)
 int method_get_member(struct call *c)
 {
         int64_t id = json_int(c->args, "user_id", 0);
-        struct chat *chat = call_chat(c);
-        struct user *u = user_get(c->world, id);
+        struct chat *chat = tg_call_chat(c);
+        struct user *u = tg_world_user(c->world, id);
         struct member *m, stranger = { .user = u, .standing = STANDING_LEFT };
 
         if (!chat)
                 return -1;
         if (!u)
-                return call_fail(c, 400, "Bad Request: PARTICIPANT_ID_INVALID");
-        m = chat_member(chat, id);
+                return tg_call_fail(c, 400, "Bad Request: PARTICIPANT_ID_INVALID");
+        m = tg_chat_member(chat, id);
         if (!m && chat->type == CHAT_PRIVATE && (id == chat->id || u == &c->bot->user))
                 stranger.standing = STANDING_MEMBER;
-        render_member(&c->out, NULL, m ? m : &stranger);
+        tg_render_member(&c->out, NULL, m ? m : &stranger);
         return 0;
 }
 
 static struct chat *call_group(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
 
         if (chat && chat->type == CHAT_PRIVATE) {
-                call_fail(c, 400, "Bad Request: there are no administrators in the private chat");
+                tg_call_fail(c, 400,
+                             "Bad Request: there are no administrators in the private chat");
                 return NULL;
         }
         return chat;
@@ -68,7 +69,7 @@ int method_get_admins(struct call *c)
         jsonw_open(&c->out, '[');
         for (struct member *m = chat->members; m; m = m->next) {
                 if (m->standing >= STANDING_ADMIN)
-                        render_member(&c->out, NULL, m);
+                        tg_render_member(&c->out, NULL, m);
         }
         jsonw_close(&c->out, ']');
         return 0;
@@ -76,7 +77,7 @@ int method_get_admins(struct call *c)
 
 int method_count_members(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         int64_t n = 0;
 
         if (!chat)
@@ -93,26 +94,26 @@ int method_leave(struct call *c)
 
         if (!chat)
                 return -1;
-        chat_set_member(chat, &c->bot->user, c->bot, STANDING_LEFT);
-        compose_tell(c, "leave", chat);
+        tg_chat_set_member(chat, &c->bot->user, c->bot, STANDING_LEFT);
+        tg_compose_record(c, "leave", chat);
         journal_close(c->world->sent);
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 /* ---- topics ---- */
 
 static struct chat *call_forum(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         const struct member *me;
 
         if (!chat)
                 return NULL;
-        me = chat_member(chat, c->bot->user.id);
+        me = tg_chat_member(chat, c->bot->user.id);
         if (!chat->forum)
-                call_fail(c, 400, "Bad Request: the chat is not a forum");
+                tg_call_fail(c, 400, "Bad Request: the chat is not a forum");
         else if (me && me->standing < STANDING_ADMIN)
-                call_fail(c, 400, "Bad Request: not enough rights to create a topic");
+                tg_call_fail(c, 400, "Bad Request: not enough rights to create a topic");
         else
                 return chat;
         return NULL;
@@ -138,18 +139,18 @@ int method_create_topic(struct call *c)
         if (!chat)
                 return -1;
         if (length < 1 || length > 128)
-                return call_fail(c, 400, "Bad Request: TOPIC_TITLE_EMPTY");
-        if (call_pace(c, chat, 1) != 0)
+                return tg_call_fail(c, 400, "Bad Request: TOPIC_TITLE_EMPTY");
+        if (tg_call_pace(c, chat, 1) != 0)
                 return -1;
         /* a topic has the number of the message that tells of its creation */
-        m = message_new(chat, &c->bot->user);
+        m = tg_chat_message_new(chat, &c->bot->user);
         m->extra = mem_strdup("\"forum_topic_created\":{}");
-        chat_post(chat, m, c->world->settings.keep_messages);
+        tg_chat_post(chat, m, c->world->settings.keep_messages);
         m->thread_id = m->id;
-        t = chat_add_topic(chat, m->id, name);
+        t = tg_chat_add_topic(chat, m->id, name);
         t->color = json_int(c->args, "icon_color", t->color);
         write_topic(&c->out, NULL, t);
-        write_topic(compose_tell(c, "topic", chat), "topic", t);
+        write_topic(tg_compose_record(c, "topic", chat), "topic", t);
         journal_close(c->world->sent);
         return 0;
 }
@@ -170,29 +171,29 @@ int method_change_topic(struct call *c)
 {
         struct chat *chat = call_forum(c);
         int64_t id = json_int(c->args, "message_thread_id", 0);
-        struct topic *t = chat ? chat_topic(chat, id) : NULL;
+        struct topic *t = chat ? tg_chat_topic(chat, id) : NULL;
         const char *method = c->method->name, *name = json_str(c->args, "name", NULL);
         struct buf *b;
 
         if (!chat)
                 return -1;
         if (!t)
-                return call_fail(c, 400, "Bad Request: message thread not found");
+                return tg_call_fail(c, 400, "Bad Request: message thread not found");
         if (strcmp(method, "deleteForumTopic") == 0)
                 remove_topic(chat, t);
         else if (strcmp(method, "editForumTopic") != 0) {
                 bool closed = strcmp(method, "closeForumTopic") == 0;
 
                 if (t->closed == closed)
-                        return call_fail(c, 400, "Bad Request: TOPIC_NOT_MODIFIED");
+                        return tg_call_fail(c, 400, "Bad Request: TOPIC_NOT_MODIFIED");
                 t->closed = closed;
         } else if (name && *name) {
                 free(t->name);
                 t->name = mem_strdup(name);
         }
-        b = compose_tell(c, "topic_change", chat);
+        b = tg_compose_record(c, "topic_change", chat);
         jsonw_str(b, "method", method);
         jsonw_int(b, "message_thread_id", id);
         journal_close(c->world->sent);
-        return call_true(c);
+        return tg_call_true(c);
 }

@@ -20,15 +20,16 @@
 
 static struct message *find_own(struct call *c)
 {
-        struct chat *chat = call_chat(c);
-        struct message *m = chat ? chat_message(chat, json_int(c->args, "message_id", 0)) : NULL;
+        struct chat *chat = tg_call_chat(c);
+        struct message *m =
+                chat ? tg_chat_find_message(chat, json_int(c->args, "message_id", 0)) : NULL;
 
         if (!chat)
                 return NULL;
         if (!m)
-                call_fail(c, 400, "Bad Request: message to edit not found");
+                tg_call_fail(c, 400, "Bad Request: message to edit not found");
         else if (m->from && m->from != &c->bot->user) {
-                call_fail(c, 400, "Bad Request: message can't be edited");
+                tg_call_fail(c, 400, "Bad Request: message can't be edited");
                 m = NULL;
         }
         return m;
@@ -45,14 +46,14 @@ static int apply(struct call *c, struct message *m, struct message *draft, int r
         struct buf text, *b;
 
         if (rc == 0)
-                rc = compose_markup(c, &draft->markup);
+                rc = tg_compose_markup(c, &draft->markup);
         if (rc == 0 && same(m->text, draft->text) && same(m->entities, draft->entities) &&
             same(m->markup, draft->markup) && same(m->media, draft->media))
-                rc = call_fail(c, 400, NOT_MODIFIED);
+                rc = tg_call_fail(c, 400, NOT_MODIFIED);
         if (rc == 0)
-                rc = call_pace(c, m->chat, 1);
+                rc = tg_call_pace(c, m->chat, 1);
         if (rc != 0) {
-                message_free(draft);
+                tg_chat_message_free(draft);
                 return rc;
         }
         draft->id = m->id;
@@ -64,12 +65,12 @@ static int apply(struct call *c, struct message *m, struct message *draft, int r
         draft->reactions = m->reactions;
         m->extra = NULL;
         m->reactions = NULL;
-        chat_replace(m->chat, draft);
+        tg_chat_replace(m->chat, draft);
         c->world->edit_count++;
         buf_init(&text, 0);
-        render_message(&text, NULL, draft);
+        tg_render_message(&text, NULL, draft);
         jsonw_raw(&c->out, NULL, text.data);
-        b = compose_tell(c, "edit", draft->chat);
+        b = tg_compose_record(c, "edit", draft->chat);
         jsonw_int(b, "message_id", draft->id);
         jsonw_raw(b, "message", text.data);
         journal_close(c->world->sent);
@@ -79,7 +80,7 @@ static int apply(struct call *c, struct message *m, struct message *draft, int r
 
 static struct message *draft_of(const struct message *m)
 {
-        struct message *draft = message_new(m->chat, m->from);
+        struct message *draft = tg_chat_message_new(m->chat, m->from);
 
         draft->media_kind = m->media_kind;
         draft->media = mem_strdup(m->media);
@@ -93,9 +94,9 @@ int method_edit_text(struct call *c)
         if (!m)
                 return -1;
         if (m->media || !m->text)
-                return call_fail(c, 400, "Bad Request: there is no text in the message to edit");
+                return tg_call_fail(c, 400, "Bad Request: there is no text in the message to edit");
         draft = draft_of(m);
-        return apply(c, m, draft, compose_body(c, draft));
+        return apply(c, m, draft, tg_compose_body(c, draft));
 }
 
 int method_edit_caption(struct call *c)
@@ -105,9 +106,10 @@ int method_edit_caption(struct call *c)
         if (!m)
                 return -1;
         if (!m->media || !m->media_kind->caption)
-                return call_fail(c, 400, "Bad Request: there is no caption in the message to edit");
+                return tg_call_fail(c, 400,
+                                    "Bad Request: there is no caption in the message to edit");
         draft = draft_of(m);
-        return apply(c, m, draft, compose_caption(c, c->args, draft));
+        return apply(c, m, draft, tg_compose_caption(c, c->args, draft));
 }
 
 int method_edit_markup(struct call *c)
@@ -125,66 +127,66 @@ int method_edit_markup(struct call *c)
 int method_edit_media(struct call *c)
 {
         const json_t *media = json_object_get(c->args, "media");
-        const struct media_kind *k = media_kind(json_str(media, "type", ""));
+        const struct media_kind *k = tg_media_kind(json_str(media, "type", ""));
         struct message *m = find_own(c), *draft;
         struct file *f = NULL;
         int rc;
 
         if (!m)
                 return -1;
-        rc = k ? compose_file(c, k, json_str(media, "media", ""), &f)
-               : call_fail(c, 400, "Bad Request: can't parse InputMedia: unsupported type");
+        rc = k ? tg_compose_file(c, k, json_str(media, "media", ""), &f)
+               : tg_call_fail(c, 400, "Bad Request: can't parse InputMedia: unsupported type");
         if (rc != 0)
                 return rc;
-        draft = message_new(m->chat, m->from);
+        draft = tg_chat_message_new(m->chat, m->from);
         draft->media_kind = k;
-        draft->media = media_member(k, f, media);
-        return apply(c, m, draft, compose_caption(c, media, draft));
+        draft->media = tg_media_member(k, f, media);
+        return apply(c, m, draft, tg_compose_caption(c, media, draft));
 }
 
 /* ---- deletes ---- */
 
 static int delete_one(struct call *c, struct chat *chat, int64_t id)
 {
-        struct message *m = chat_message(chat, id);
-        const struct member *me = chat_member(chat, c->bot->user.id);
+        struct message *m = tg_chat_find_message(chat, id);
+        const struct member *me = tg_chat_member(chat, c->bot->user.id);
 
         if (!m)
-                return call_fail(c, 400, "Bad Request: message to delete not found");
+                return tg_call_fail(c, 400, "Bad Request: message to delete not found");
         if (m->from != &c->bot->user && chat->type != CHAT_PRIVATE &&
             (!me || me->standing < STANDING_ADMIN))
-                return call_fail(c, 400, "Bad Request: message can't be deleted");
-        chat_delete(chat, m);
-        jsonw_int(compose_tell(c, "delete", chat), "message_id", id);
+                return tg_call_fail(c, 400, "Bad Request: message can't be deleted");
+        tg_chat_delete(chat, m);
+        jsonw_int(tg_compose_record(c, "delete", chat), "message_id", id);
         journal_close(c->world->sent);
         return 0;
 }
 
 int method_delete_message(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
 
         if (!chat || delete_one(c, chat, json_int(c->args, "message_id", 0)) != 0)
                 return -1;
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 int method_delete_messages(struct call *c)
 {
         const json_t *ids = json_object_get(c->args, "message_ids"), *id;
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         size_t i;
 
         if (!chat)
                 return -1;
         if (json_array_size(ids) < 1 || json_array_size(ids) > 100)
-                return call_fail(c, 400, "Bad Request: message identifiers are not specified");
+                return tg_call_fail(c, 400, "Bad Request: message identifiers are not specified");
         json_array_foreach(ids, i, id) {
                 /* those that are not there are skipped */
                 delete_one(c, chat, json_integer_value(id));
         }
         c->status = 200;
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 /* ---- reactions ---- */
@@ -192,8 +194,9 @@ int method_delete_messages(struct call *c)
 int method_react(struct call *c)
 {
         json_t *list = json_object_get(c->args, "reaction"), *one;
-        struct chat *chat = call_chat(c);
-        struct message *m = chat ? chat_message(chat, json_int(c->args, "message_id", 0)) : NULL;
+        struct chat *chat = tg_call_chat(c);
+        struct message *m =
+                chat ? tg_chat_find_message(chat, json_int(c->args, "message_id", 0)) : NULL;
         struct buf *b;
         char *text;
         size_t i;
@@ -201,21 +204,21 @@ int method_react(struct call *c)
         if (!chat)
                 return -1;
         if (!m)
-                return call_fail(c, 400, "Bad Request: message to react not found");
+                return tg_call_fail(c, 400, "Bad Request: message to react not found");
         if (json_array_size(list) > 1)
-                return call_fail(c, 400, "Bad Request: REACTIONS_TOO_MANY");
+                return tg_call_fail(c, 400, "Bad Request: REACTIONS_TOO_MANY");
         json_array_foreach(list, i, one) {
                 if (strcmp(json_str(one, "type", ""), "emoji") != 0 ||
-                    !spec_reaction_allowed(json_str(one, "emoji", "")))
-                        return call_fail(c, 400, "Bad Request: REACTION_INVALID");
+                    !tg_spec_reaction_allowed(json_str(one, "emoji", "")))
+                        return tg_call_fail(c, 400, "Bad Request: REACTION_INVALID");
         }
         text = list ? json_text(list) : mem_strdup("[]");
-        b = compose_tell(c, "reaction", chat);
+        b = tg_compose_record(c, "reaction", chat);
         jsonw_int(b, "message_id", m->id);
         jsonw_raw(b, "reaction", text);
         journal_close(c->world->sent);
         free(text);
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 /* ---- what only shows ---- */
@@ -228,7 +231,7 @@ int method_chat_action(struct call *c)
                 "find_location", "record_video_note", "upload_video_note"
         };
         const char *action = json_str(c->args, "action", "");
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         struct buf *b;
         size_t i = 0;
 
@@ -237,13 +240,13 @@ int method_chat_action(struct call *c)
         while (i < COUNT(known) && strcmp(known[i], action) != 0)
                 i++;
         if (i == COUNT(known))
-                return call_fail(c, 400, "Bad Request: wrong parameter action in request");
-        b = compose_tell(c, "action", chat);
+                return tg_call_fail(c, 400, "Bad Request: wrong parameter action in request");
+        b = tg_compose_record(c, "action", chat);
         jsonw_str(b, "action", action);
         if (json_int(c->args, "message_thread_id", 0))
                 jsonw_int(b, "message_thread_id", json_int(c->args, "message_thread_id", 0));
         journal_close(c->world->sent);
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 int method_answer_callback(struct call *c)
@@ -253,16 +256,16 @@ int method_answer_callback(struct call *c)
         struct buf *b;
 
         if (!map_remove(&c->bot->callbacks, id))
-                return call_fail(
+                return tg_call_fail(
                         c, 400,
                         "Bad Request: query is too old and response timeout expired or query ID "
                         "is invalid");
         if (utf8_length(text, strlen(text), UTF8_UTF16) > 200)
-                return call_fail(c, 400, "Bad Request: MESSAGE_TOO_LONG");
-        b = compose_tell(c, "callback_answer", NULL);
+                return tg_call_fail(c, 400, "Bad Request: MESSAGE_TOO_LONG");
+        b = tg_compose_record(c, "callback_answer", NULL);
         jsonw_str(b, "callback_query_id", id);
         jsonw_str(b, "text", text);
         jsonw_bool(b, "show_alert", json_flag(c->args, "show_alert", false));
         journal_close(c->world->sent);
-        return call_true(c);
+        return tg_call_true(c);
 }

@@ -17,7 +17,7 @@ int method_get_me(struct call *c)
                                           "has_main_web_app", "has_topics_enabled",
                                           "allows_users_to_create_topics" };
 
-        render_user(&c->out, NULL, &c->bot->user);
+        tg_render_user(&c->out, NULL, &c->bot->user);
         buf_truncate(&c->out, c->out.len - 1); /* the same, and more */
         jsonw_bool(&c->out, "can_join_groups", true);
         jsonw_bool(&c->out, "can_read_all_group_messages", !c->bot->privacy);
@@ -50,15 +50,15 @@ static int check_command(struct call *c, const json_t *command)
                 name++;
         if (!*name || strlen(name) > 32 ||
             strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(name))
-                return call_fail(c, 400, "Bad Request: BOT_COMMAND_INVALID");
+                return tg_call_fail(c, 400, "Bad Request: BOT_COMMAND_INVALID");
         if (n < 1 || n > 256)
-                return call_fail(c, 400, "Bad Request: BOT_COMMAND_DESCRIPTION_INVALID");
+                return tg_call_fail(c, 400, "Bad Request: BOT_COMMAND_DESCRIPTION_INVALID");
         return 0;
 }
 
 static void tell_commands(struct call *c, const char *key, const json_t *list)
 {
-        struct buf *b = compose_tell(c, "commands", NULL);
+        struct buf *b = tg_compose_record(c, "commands", NULL);
         char *text = list ? json_text(list) : mem_strdup("[]");
 
         jsonw_str(b, "scope", key);
@@ -74,7 +74,7 @@ int method_set_commands(struct call *c)
         size_t i;
 
         if (json_array_size(list) > 100)
-                return call_fail(c, 400, "Bad Request: BOT_COMMANDS_TOO_MUCH");
+                return tg_call_fail(c, 400, "Bad Request: BOT_COMMANDS_TOO_MUCH");
         json_array_foreach(list, i, command) {
                 if (check_command(c, command) != 0)
                         return -1;
@@ -83,7 +83,7 @@ int method_set_commands(struct call *c)
         json_decref(map_put(&c->bot->commands, key, json_incref(list)));
         tell_commands(c, key, list);
         free(key);
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 int method_get_commands(struct call *c)
@@ -105,7 +105,7 @@ int method_delete_commands(struct call *c)
         json_decref(map_remove(&c->bot->commands, key));
         tell_commands(c, key, NULL);
         free(key);
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 /* ---- name and descriptions ---- */
@@ -134,7 +134,7 @@ int method_set_text(struct call *c)
 
         free(map_put(&c->bot->texts, key, mem_strdup(json_str(c->args, member, ""))));
         free(key);
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 int method_get_text(struct call *c)
@@ -155,21 +155,21 @@ int method_get_text(struct call *c)
 int method_log_out(struct call *c)
 {
         c->bot->logged_out = true;
-        return call_true(c);
+        return tg_call_true(c);
 }
 
 /* ---- files ---- */
 
 int method_get_file(struct call *c)
 {
-        const struct file *f = files_by_id(c->world->files, json_str(c->args, "file_id", ""));
+        const struct file *f = tg_files_by_id(c->world->files, json_str(c->args, "file_id", ""));
 
         if (!f)
-                return call_fail(c, 400, "Bad Request: invalid file_id");
+                return tg_call_fail(c, 400, "Bad Request: invalid file_id");
         if (f->size > FILES_MAX_DOWNLOAD)
-                return call_fail(c, 400, "Bad Request: file is too big");
+                return tg_call_fail(c, 400, "Bad Request: file is too big");
         if (f->forgotten)
-                return call_fail(
+                return tg_call_fail(
                         c, 400,
                         "Bad Request: wrong file_id or the file is temporarily unavailable");
         jsonw_open(&c->out, '{');

@@ -17,50 +17,50 @@
 static int post(struct call *c, struct message *m, int rc)
 {
         if (rc == 0)
-                rc = compose_options(c, m);
+                rc = tg_compose_options(c, m);
         if (rc == 0)
-                rc = call_pace(c, m->chat, 1);
+                rc = tg_call_pace(c, m->chat, 1);
         if (rc != 0) {
-                message_free(m);
+                tg_chat_message_free(m);
                 return rc;
         }
-        compose_post(c, m);
+        tg_compose_post(c, m);
         return 0;
 }
 
 static struct message *begin(struct call *c, struct chat *chat)
 {
-        return message_new(chat, chat->type == CHAT_CHANNEL ? NULL : &c->bot->user);
+        return tg_chat_message_new(chat, chat->type == CHAT_CHANNEL ? NULL : &c->bot->user);
 }
 
 int method_send_message(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         struct message *m;
 
         if (!chat)
                 return -1;
         m = begin(c, chat);
-        return post(c, m, compose_body(c, m));
+        return post(c, m, tg_compose_body(c, m));
 }
 
 static int attach(struct call *c, struct message *m, const struct media_kind *k, const json_t *args,
                   const char *key)
 {
         struct file *f = NULL;
-        int rc = compose_file(c, k, json_str(args, key, ""), &f);
+        int rc = tg_compose_file(c, k, json_str(args, key, ""), &f);
 
         if (rc != 0)
                 return rc;
         m->media_kind = k;
-        m->media = media_member(k, f, args);
-        return k->caption ? compose_caption(c, args, m) : 0;
+        m->media = tg_media_member(k, f, args);
+        return k->caption ? tg_compose_caption(c, args, m) : 0;
 }
 
 int method_send_media(struct call *c)
 {
-        const struct media_kind *k = media_kind_of_method(c->method->name);
-        struct chat *chat = call_chat(c);
+        const struct media_kind *k = tg_media_kind_of_method(c->method->name);
+        struct chat *chat = tg_call_chat(c);
         struct message *m;
 
         if (!chat)
@@ -79,16 +79,16 @@ static int build_album(struct call *c, struct chat *chat, const json_t *items,
         size_t i;
 
         json_array_foreach(items, i, item) {
-                const struct media_kind *k = media_kind(json_str(item, "type", ""));
+                const struct media_kind *k = tg_media_kind(json_str(item, "type", ""));
                 int rc;
 
                 if (!k)
-                        return call_fail(c, 400,
-                                         "Bad Request: can't parse InputMedia: unsupported type");
+                        return tg_call_fail(
+                                c, 400, "Bad Request: can't parse InputMedia: unsupported type");
                 album[i] = begin(c, chat);
                 rc = attach(c, album[i], k, item, "media");
                 if (rc == 0)
-                        rc = compose_options(c, album[i]);
+                        rc = tg_compose_options(c, album[i]);
                 if (rc != 0)
                         return rc;
                 free(album[i]->extra);
@@ -102,25 +102,25 @@ int method_send_media_group(struct call *c)
         const json_t *items = json_object_get(c->args, "media");
         size_t n = json_array_size(items);
         struct message *album[MAX_ALBUM] = { NULL };
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         int rc;
 
         if (!chat)
                 return -1;
         if (n < 2 || n > MAX_ALBUM)
-                return call_fail(c, 400, "Bad Request: %s messages to send as an album",
-                                 n < 2 ? "not enough" : "too many");
+                return tg_call_fail(c, 400, "Bad Request: %s messages to send as an album",
+                                    n < 2 ? "not enough" : "too many");
         rc = build_album(c, chat, items, album);
         if (rc == 0)
-                rc = call_pace(c, chat, (unsigned)n);
+                rc = tg_call_pace(c, chat, (unsigned)n);
         if (rc != 0) {
                 for (size_t i = 0; i < n; i++)
-                        message_free(album[i]);
+                        tg_chat_message_free(album[i]);
                 return rc;
         }
         jsonw_open(&c->out, '[');
         for (size_t i = 0; i < n; i++)
-                compose_post(c, album[i]);
+                tg_compose_post(c, album[i]);
         jsonw_close(&c->out, ']');
         return 0;
 }
@@ -163,7 +163,7 @@ static char *made_member(const struct made *kind, const json_t *args)
 
 int method_send_made(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         struct message *m;
 
         if (!chat)
@@ -178,7 +178,7 @@ int method_send_made(struct call *c)
 
 int method_send_dice(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         struct message *m;
 
         if (!chat)
@@ -186,7 +186,7 @@ int method_send_dice(struct call *c)
         m = begin(c, chat);
         m->extra = mem_printf("\"dice\":{\"emoji\":\"%s\",\"value\":%d}",
                               json_str(c->args, "emoji", "🎲"),
-                              1 + (int)faults_roll(&c->world->faults, 6));
+                              1 + (int)faults_random(&c->world->faults, 6));
         return post(c, m, 0);
 }
 
@@ -201,9 +201,9 @@ static char *origin(const struct message *m)
         jsonw_open(&b, '{');
         jsonw_str(&b, "type", m->from ? "user" : "channel");
         if (m->from)
-                render_user(&b, "sender_user", m->from);
+                tg_render_user(&b, "sender_user", m->from);
         else {
-                render_chat(&b, "chat", m->chat);
+                tg_render_chat(&b, "chat", m->chat);
                 jsonw_int(&b, "message_id", m->id);
         }
         jsonw_int(&b, "date", m->date);
@@ -213,11 +213,11 @@ static char *origin(const struct message *m)
 
 static const struct message *source(struct call *c, int64_t id, const char *verb)
 {
-        struct chat *from = call_find_chat(c, "from_chat_id");
-        const struct message *m = from ? chat_message(from, id) : NULL;
+        struct chat *from = tg_call_find_chat(c, "from_chat_id");
+        const struct message *m = from ? tg_chat_find_message(from, id) : NULL;
 
         if (from && !m)
-                call_fail(c, 400, "Bad Request: message to %s not found", verb);
+                tg_call_fail(c, 400, "Bad Request: message to %s not found", verb);
         return m;
 }
 
@@ -234,7 +234,7 @@ static struct message *copy_of(struct call *c, struct chat *chat, const struct m
 
 int method_forward_message(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         const struct message *m =
                 chat ? source(c, json_int(c->args, "message_id", 0), "forward") : NULL;
         struct message *copy;
@@ -248,7 +248,7 @@ int method_forward_message(struct call *c)
 
 int method_copy_message(struct call *c)
 {
-        struct chat *chat = call_chat(c);
+        struct chat *chat = tg_call_chat(c);
         const struct message *m =
                 chat ? source(c, json_int(c->args, "message_id", 0), "copy") : NULL;
         size_t from = c->out.len;
@@ -259,7 +259,7 @@ int method_copy_message(struct call *c)
                 return -1;
         copy = copy_of(c, chat, m);
         if (json_object_get(c->args, "caption") && copy->media)
-                rc = compose_caption(c, c->args, copy);
+                rc = tg_compose_caption(c, c->args, copy);
         rc = post(c, copy, rc);
         if (rc != 0)
                 return rc;

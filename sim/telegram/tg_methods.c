@@ -11,10 +11,10 @@ static const struct {
         const char *name;
         method_fn *fn;
 } rows[] = {
-        { "getUpdates", updates_get },
-        { "setWebhook", webhook_set },
-        { "deleteWebhook", webhook_delete },
-        { "getWebhookInfo", webhook_info },
+        { "getUpdates", tg_updates_get },
+        { "setWebhook", tg_webhook_set },
+        { "deleteWebhook", tg_webhook_delete },
+        { "getWebhookInfo", tg_webhook_info },
         { "sendMessage", method_send_message },
         { "sendPhoto", method_send_media },
         { "sendAudio", method_send_media },
@@ -75,15 +75,15 @@ static void forget(void)
 
 static void arrange(void)
 {
-        by_number = mem_array(spec_method_count(), sizeof(*by_number));
+        by_number = mem_array(tg_spec_method_count(), sizeof(*by_number));
         for (size_t i = 0; i < COUNT(rows); i++)
-                by_number[spec_method_number(spec_method(rows[i].name))] = rows[i].fn;
+                by_number[tg_spec_method_number(tg_spec_method(rows[i].name))] = rows[i].fn;
         atexit(forget);
 }
 
-method_fn *method_of(const struct spec_method *m)
+method_fn *tg_methods_find(const struct tg_spec_method *m)
 {
         if (!by_number)
                 arrange();
-        return by_number[spec_method_number(m)];
+        return by_number[tg_spec_method_number(m)];
 }

@@ -1,7 +1,7 @@
 /*
  * play: what users do in the simulated Telegram.
  *
- * Each function takes a wish as the control API documents it, makes it happen, tells the bots
+ * Each function takes a request as the control API documents it, makes it happen, tells the bots
  * concerned and writes what came of it as members of an open object. Users and private chats are
  * made on first mention. Returns 0, or -1 with an error.
  */
@@ -14,11 +14,12 @@
 #include "base/error.h"
 #include "sim/control.h"
 
-typedef act_fn play_fn;
+typedef control_fn control_fn;
 
-play_fn play_bot, play_user, play_chat, play_topic, play_member; /* play_people.c */
-play_fn play_send, play_edit;                                    /* play_send.c */
-play_fn play_react, play_press, play_block, play_migrate;        /* play_act.c */
+control_fn tg_admin_bot, tg_admin_user, tg_admin_chat, tg_admin_topic,
+        tg_admin_member;                   /* play_people.c */
+control_fn tg_people_send, tg_people_edit; /* tg_people_send.c */
+control_fn tg_people_react, tg_people_press, tg_people_block, tg_people_migrate; /* play_act.c */
 
 /* ---- for the play_*.c files ---- */
 struct bot;
@@ -27,20 +28,20 @@ struct message;
 struct user;
 
 /* "bot" by number, username or token; the first one when absent. */
-struct bot *play_find_bot(struct world *w, const json_t *wish, struct error *err);
+struct bot *tg_people_find_bot(struct world *w, const json_t *request, struct error *err);
 /* "from" as a number or an object; else the owner of the private chat; else user 42. */
-struct user *play_find_user(struct world *w, const json_t *wish, const struct chat *chat);
+struct user *tg_people_find_user(struct world *w, const json_t *request, const struct chat *chat);
 /* "chat", or the private chat of "from". */
-struct chat *play_find_chat(struct world *w, const json_t *wish, struct error *err);
+struct chat *tg_people_find_chat(struct world *w, const json_t *request, struct error *err);
 /* "chat" and "message_id". */
-struct message *play_find_message(struct world *w, const json_t *wish, struct error *err);
+struct message *tg_people_find_message(struct world *w, const json_t *request, struct error *err);
 /*
  * Carries a message to every bot that may see it; kind is "message" or "edited_message". Returns to
  * how many.
  */
-unsigned play_deliver(struct world *w, const struct message *m, bool edited);
+unsigned tg_people_deliver(struct world *w, const struct message *m, bool edited);
 /* A change of standing, told to the bot itself and to those who asked for such news. */
-void play_tell_member(struct world *w, struct chat *chat, const struct user *by,
-                      const struct user *who, int before, int after);
+void tg_people_deliver_member(struct world *w, struct chat *chat, const struct user *by,
+                              const struct user *who, int before, int after);
 
 #endif

@@ -4,7 +4,7 @@
 #include "sim/telegram/tg_media.h"
 #include "sim/telegram/tg_world.h"
 
-void render_user(struct buf *b, const char *key, const struct user *u)
+void tg_render_user(struct buf *b, const char *key, const struct user *u)
 {
         jsonw_open_member(b, key, '{');
         jsonw_int(b, "id", u->id);
@@ -17,7 +17,7 @@ void render_user(struct buf *b, const char *key, const struct user *u)
         jsonw_close(b, '}');
 }
 
-void render_chat(struct buf *b, const char *key, const struct chat *c)
+void tg_render_chat(struct buf *b, const char *key, const struct chat *c)
 {
         jsonw_open_member(b, key, '{');
         jsonw_int(b, "id", c->id);
@@ -29,13 +29,13 @@ void render_chat(struct buf *b, const char *key, const struct chat *c)
                 jsonw_opt(b, "title", c->title);
                 jsonw_opt(b, "username", c->username);
         }
-        jsonw_str(b, "type", chat_type_name(c->type));
+        jsonw_str(b, "type", tg_chat_type_name(c->type));
         if (c->forum)
                 jsonw_bool(b, "is_forum", true);
         jsonw_close(b, '}');
 }
 
-void render_member(struct buf *b, const char *key, const struct member *m)
+void tg_render_member(struct buf *b, const char *key, const struct member *m)
 {
         static const char *const rights[] = {
                 "can_be_edited",          "can_manage_chat",   "can_change_info",
@@ -46,8 +46,8 @@ void render_member(struct buf *b, const char *key, const struct member *m)
         };
 
         jsonw_open_member(b, key, '{');
-        render_user(b, "user", m->user);
-        jsonw_str(b, "status", standing_name(m->standing));
+        tg_render_user(b, "user", m->user);
+        jsonw_str(b, "status", tg_chat_standing_name(m->standing));
         if (m->standing >= STANDING_ADMIN)
                 jsonw_bool(b, "is_anonymous", false);
         for (size_t i = 0; m->standing == STANDING_ADMIN && i < sizeof(rights) / sizeof(rights[0]);
@@ -67,16 +67,16 @@ static void render_raw(struct buf *b, const char *members)
 static void render_body(struct buf *b, const struct message *m, bool with_reply)
 {
         const struct message *to =
-                with_reply && m->reply_to ? chat_message(m->chat, m->reply_to) : NULL;
+                with_reply && m->reply_to ? tg_chat_find_message(m->chat, m->reply_to) : NULL;
 
         jsonw_int(b, "message_id", m->id);
         if (m->thread_id)
                 jsonw_int(b, "message_thread_id", m->thread_id);
         if (m->from)
-                render_user(b, "from", m->from);
+                tg_render_user(b, "from", m->from);
         else
-                render_chat(b, "sender_chat", m->chat);
-        render_chat(b, "chat", m->chat);
+                tg_render_chat(b, "sender_chat", m->chat);
+        tg_render_chat(b, "chat", m->chat);
         jsonw_int(b, "date", m->date);
         if (m->edit_date)
                 jsonw_int(b, "edit_date", m->edit_date);
@@ -98,7 +98,7 @@ static void render_body(struct buf *b, const struct message *m, bool with_reply)
                 jsonw_raw(b, "reply_markup", m->markup);
 }
 
-void render_message(struct buf *b, const char *key, const struct message *m)
+void tg_render_message(struct buf *b, const char *key, const struct message *m)
 {
         jsonw_open_member(b, key, '{');
         render_body(b, m, true);

@@ -10,13 +10,13 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-void rich_init(struct rich *r)
+void tg_rich_text_init(struct rich_text *r)
 {
         memset(r, 0, sizeof(*r));
         buf_init(&r->text, 0);
 }
 
-void rich_release(struct rich *r)
+void tg_rich_text_release(struct rich_text *r)
 {
         for (size_t i = 0; i < r->count; i++)
                 free(r->list[i].extra);
@@ -26,7 +26,7 @@ void rich_release(struct rich *r)
         memset(r, 0, sizeof(*r));
 }
 
-void rich_add(struct rich *r, const char *bytes, size_t n)
+void tg_rich_text_add(struct rich_text *r, const char *bytes, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)bytes[i];
@@ -37,7 +37,7 @@ void rich_add(struct rich *r, const char *bytes, size_t n)
         buf_add(&r->text, bytes, n);
 }
 
-static void push(struct rich *r, struct rich_entity e)
+static void push(struct rich_text *r, struct rich_text_entity e)
 {
         if (r->count == r->room) {
                 r->room = r->room ? r->room * 2 : 8;
@@ -46,13 +46,13 @@ static void push(struct rich *r, struct rich_entity e)
         r->list[r->count++] = e;
 }
 
-void rich_mark(struct rich *r, const char *type, size_t offset, char *extra)
+void tg_rich_text_mark(struct rich_text *r, const char *type, size_t offset, char *extra)
 {
         if (offset >= r->units) {
                 free(extra);
                 return;
         }
-        push(r, (struct rich_entity){ type, offset, r->units - offset, extra });
+        push(r, (struct rich_text_entity){ type, offset, r->units - offset, extra });
 }
 
 /* ---- an entity list ---- */
@@ -81,19 +81,19 @@ static char *other_members(const json_t *entity)
         return NULL;
 }
 
-int rich_from_entities(struct rich *r, const char *text, json_t *entities,
-                       char problem[RICH_PROBLEM_SIZE])
+int tg_rich_text_from_entities(struct rich_text *r, const char *text, json_t *entities,
+                               char problem[TG_RICH_TEXT_PROBLEM_SIZE])
 {
         json_t *e;
         size_t i;
 
-        rich_add(r, text, strlen(text));
+        tg_rich_text_add(r, text, strlen(text));
         r->owner = json_incref(entities);
         json_array_foreach(entities, i, e) {
                 int64_t offset = json_int(e, "offset", -1), length = json_int(e, "length", -1);
 
                 if (offset < 0 || length < 0) {
-                        snprintf(problem, RICH_PROBLEM_SIZE,
+                        snprintf(problem, TG_RICH_TEXT_PROBLEM_SIZE,
                                  "Expected non-negative offset and length");
                         return -1;
                 }
@@ -101,8 +101,8 @@ int rich_from_entities(struct rich *r, const char *text, json_t *entities,
                         continue; /* the real server drops those silently */
                 if ((size_t)offset + (size_t)length > r->units)
                         length = (int64_t)(r->units - (size_t)offset);
-                push(r, (struct rich_entity){ json_str(e, "type", ""), (size_t)offset,
-                                              (size_t)length, other_members(e) });
+                push(r, (struct rich_text_entity){ json_str(e, "type", ""), (size_t)offset,
+                                                   (size_t)length, other_members(e) });
         }
         return 0;
 }
@@ -118,7 +118,7 @@ static size_t blanks_at_start(const struct buf *b)
         return n;
 }
 
-static void clip(struct rich_entity *e, size_t front, size_t units)
+static void clip(struct rich_text_entity *e, size_t front, size_t units)
 {
         size_t end = e->offset + e->length;
 
@@ -128,7 +128,7 @@ static void clip(struct rich_entity *e, size_t front, size_t units)
         e->length = end > e->offset ? end - e->offset : 0;
 }
 
-void rich_trim(struct rich *r)
+void tg_rich_text_trim(struct rich_text *r)
 {
         size_t front = blanks_at_start(&r->text), kept = 0, end;
 
@@ -206,10 +206,10 @@ static size_t url_length(const char *p)
         return n;
 }
 
-static bool covered(const struct rich *r, size_t known, size_t offset)
+static bool covered(const struct rich_text *r, size_t known, size_t offset)
 {
         for (size_t i = 0; i < known; i++) {
-                const struct rich_entity *e = &r->list[i];
+                const struct rich_text_entity *e = &r->list[i];
 
                 if (offset >= e->offset && offset < e->offset + e->length &&
                     (strcmp(e->type, "code") == 0 || strcmp(e->type, "pre") == 0 ||
@@ -243,7 +243,7 @@ static size_t find_at(const char *p, unsigned char before, const char **type)
         }
 }
 
-void rich_detect(struct rich *r)
+void tg_rich_text_detect(struct rich_text *r)
 {
         const char *p = r->text.data, *end = p + r->text.len;
         size_t units = 0, known = r->count;
@@ -261,7 +261,7 @@ void rich_detect(struct rich *r)
                         continue;
                 }
                 length = utf8_length(p, n, UTF8_UTF16);
-                push(r, (struct rich_entity){ type, units, length, NULL });
+                push(r, (struct rich_text_entity){ type, units, length, NULL });
                 units += length;
                 p += n;
                 before = (unsigned char)p[-1];
@@ -272,7 +272,7 @@ void rich_detect(struct rich *r)
 
 static int by_place(const void *a, const void *b)
 {
-        const struct rich_entity *x = a, *y = b;
+        const struct rich_text_entity *x = a, *y = b;
 
         if (x->offset != y->offset)
                 return x->offset < y->offset ? -1 : 1;
@@ -281,7 +281,7 @@ static int by_place(const void *a, const void *b)
         return strcmp(x->type, y->type);
 }
 
-char *rich_entities(struct rich *r)
+char *tg_rich_text_entities(struct rich_text *r)
 {
         struct buf b;
 
@@ -291,7 +291,7 @@ char *rich_entities(struct rich *r)
         buf_init(&b, 0);
         jsonw_open(&b, '[');
         for (size_t i = 0; i < r->count; i++) {
-                const struct rich_entity *e = &r->list[i];
+                const struct rich_text_entity *e = &r->list[i];
 
                 jsonw_open(&b, '{');
                 jsonw_int(&b, "offset", (int64_t)e->offset);

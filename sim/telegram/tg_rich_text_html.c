@@ -42,14 +42,14 @@ struct open_tag {
 };
 
 struct html {
-        struct rich *out;
+        struct rich_text *out;
         const char *text, *p;
         struct open_tag nested[MAX_NESTED];
         size_t depth;
         char *problem;
 };
 
-#define FAIL(h, ...) (snprintf((h)->problem, RICH_PROBLEM_SIZE, __VA_ARGS__), -1)
+#define FAIL(h, ...) (snprintf((h)->problem, TG_RICH_TEXT_PROBLEM_SIZE, __VA_ARGS__), -1)
 
 static bool blank(char c)
 {
@@ -239,29 +239,30 @@ static void add_link(struct html *h, struct open_tag *t)
         unsigned long long id;
 
         if (sscanf(href, "tg://user?id=%llu", &id) == 1) {
-                rich_mark(h->out, "text_mention", t->offset,
-                          mem_printf(
-                                  "\"user\":{\"id\":%llu,\"is_bot\":false,\"first_name\":\"User\"}",
-                                  id));
+                tg_rich_text_mark(
+                        h->out, "text_mention", t->offset,
+                        mem_printf(
+                                "\"user\":{\"id\":%llu,\"is_bot\":false,\"first_name\":\"User\"}",
+                                id));
                 return;
         }
         if (strchr(href, '.') || strncmp(href, "http", 4) == 0 || strncmp(href, "tg:", 3) == 0 ||
             strncmp(href, "mailto:", 7) == 0)
-                rich_mark(h->out, "text_link", t->offset, member("url", href));
+                tg_rich_text_mark(h->out, "text_link", t->offset, member("url", href));
 }
 
 static void finish_tag(struct html *h, struct open_tag *t)
 {
         const char *type = tags[t->tag].type;
-        struct rich *r = h->out;
+        struct rich_text *r = h->out;
 
         if (strcmp(type, "text_link") == 0) {
                 add_link(h, t);
         } else if (strcmp(type, "custom_emoji") == 0) {
-                rich_mark(r, type, t->offset,
-                          member("custom_emoji_id", t->argument ? t->argument : "0"));
+                tg_rich_text_mark(r, type, t->offset,
+                                  member("custom_emoji_id", t->argument ? t->argument : "0"));
         } else if (strcmp(type, "blockquote") == 0) {
-                rich_mark(r, t->argument ? "expandable_blockquote" : type, t->offset, NULL);
+                tg_rich_text_mark(r, t->argument ? "expandable_blockquote" : type, t->offset, NULL);
         } else if (strcmp(type, "code") == 0 && h->depth > 0 &&
                    strcmp(tags[h->nested[h->depth - 1].tag].tag, "pre") == 0) {
                 /* <pre><code class="language-x"> is one entity */
@@ -270,9 +271,9 @@ static void finish_tag(struct html *h, struct open_tag *t)
                 if (t->argument && !pre->argument)
                         pre->argument = mem_strdup(t->argument);
         } else if (strcmp(type, "pre") == 0 && t->argument) {
-                rich_mark(r, type, t->offset, member("language", t->argument));
+                tg_rich_text_mark(r, type, t->offset, member("language", t->argument));
         } else {
-                rich_mark(r, type, t->offset, NULL);
+                tg_rich_text_mark(r, type, t->offset, NULL);
         }
 }
 
@@ -312,16 +313,17 @@ static int step(struct html *h)
                 return h->p[1] == '/' ? end_tag(h) : start_tag(h);
         n = *h->p == '&' ? read_reference(h->p, &cp) : 0;
         if (n > 0) {
-                rich_add(h->out, bytes, utf8_encode(cp, bytes));
+                tg_rich_text_add(h->out, bytes, utf8_encode(cp, bytes));
         } else {
                 n = 1 + strcspn(h->p + 1, "<&");
-                rich_add(h->out, h->p, n);
+                tg_rich_text_add(h->out, h->p, n);
         }
         h->p += n;
         return 0;
 }
 
-int rich_from_html(struct rich *r, const char *html, char problem[RICH_PROBLEM_SIZE])
+int tg_rich_text_html(struct rich_text *r, const char *html,
+                      char problem[TG_RICH_TEXT_PROBLEM_SIZE])
 {
         struct html h = { .out = r, .text = html, .p = html, .problem = problem };
         int rc = 0;

@@ -30,7 +30,7 @@ struct open_mark {
 };
 
 struct md {
-        struct rich *out;
+        struct rich_text *out;
         const char *text, *p;
         struct open_mark nested[MAX_NESTED];
         size_t depth;
@@ -39,7 +39,7 @@ struct md {
         char *problem;
 };
 
-#define FAIL(m, ...) (snprintf((m)->problem, RICH_PROBLEM_SIZE, __VA_ARGS__), -1)
+#define FAIL(m, ...) (snprintf((m)->problem, TG_RICH_TEXT_PROBLEM_SIZE, __VA_ARGS__), -1)
 
 static size_t at(const struct md *m)
 {
@@ -56,7 +56,7 @@ static bool copy_until(struct md *m, const char *stop)
         while (*m->p && strncmp(m->p, stop, n) != 0) {
                 if (*m->p == '\\' && m->p[1])
                         m->p++;
-                rich_add(m->out, m->p++, 1);
+                tg_rich_text_add(m->out, m->p++, 1);
         }
         if (!*m->p)
                 return false;
@@ -83,7 +83,7 @@ static int code(struct md *m)
                 m->p++;
                 if (!copy_until(m, "`"))
                         return FAIL(m, "Can't find end of Code entity at byte offset %zu", begin);
-                rich_mark(m->out, "code", offset, NULL);
+                tg_rich_text_mark(m->out, "code", offset, NULL);
                 return 0;
         }
         language = m->p += 3;
@@ -95,7 +95,7 @@ static int code(struct md *m)
         if (!copy_until(m, "```"))
                 return FAIL(m, "Can't find end of %s entity at byte offset %zu",
                             n ? "PreCode" : "Pre", begin);
-        rich_mark(m->out, "pre", offset, n ? member("language", language, n) : NULL);
+        tg_rich_text_mark(m->out, "pre", offset, n ? member("language", language, n) : NULL);
         return 0;
 }
 
@@ -124,12 +124,13 @@ static int finish_link(struct md *m, const struct open_mark *o)
         }
         m->p++;
         if (sscanf(url.data, "tg://user?id=%llu", &id) == 1)
-                rich_mark(m->out, "text_mention", o->offset,
-                          mem_printf(
-                                  "\"user\":{\"id\":%llu,\"is_bot\":false,\"first_name\":\"User\"}",
-                                  id));
+                tg_rich_text_mark(
+                        m->out, "text_mention", o->offset,
+                        mem_printf(
+                                "\"user\":{\"id\":%llu,\"is_bot\":false,\"first_name\":\"User\"}",
+                                id));
         else if (strchr(url.data, '.') || strncmp(url.data, "http", 4) == 0)
-                rich_mark(m->out, "text_link", o->offset, member("url", url.data, url.len));
+                tg_rich_text_mark(m->out, "text_link", o->offset, member("url", url.data, url.len));
         buf_release(&url);
         return 0;
 }
@@ -146,7 +147,7 @@ static int close_mark(struct md *m)
         m->p += strlen(closing(&o));
         if (o.mark->sign[0] == '[')
                 return finish_link(m, &o);
-        rich_mark(m->out, o.mark->type, o.offset, NULL);
+        tg_rich_text_mark(m->out, o.mark->type, o.offset, NULL);
         return 0;
 }
 
@@ -185,7 +186,7 @@ static bool line_begins(const struct md *m)
 static void end_quote(struct md *m)
 {
         if (m->quote)
-                rich_mark(m->out, "blockquote", m->quote_offset, NULL);
+                tg_rich_text_mark(m->out, "blockquote", m->quote_offset, NULL);
         m->quote = false;
 }
 
@@ -206,12 +207,12 @@ static int v2_step(struct md *m)
                 }
         }
         if (*m->p == '\\' && m->p[1] > 0 && m->p[1] <= 126) {
-                rich_add(m->out, m->p + 1, 1);
+                tg_rich_text_add(m->out, m->p + 1, 1);
                 m->p += 2;
                 return 0;
         }
         if (!strchr("_*[]()~`>#+-=|{}.!", *m->p)) {
-                rich_add(m->out, m->p++, 1);
+                tg_rich_text_add(m->out, m->p++, 1);
                 return 0;
         }
         if (*m->p == '`')
@@ -221,7 +222,8 @@ static int v2_step(struct md *m)
         return open_mark(m);
 }
 
-int rich_from_markdown_v2(struct rich *r, const char *text, char problem[RICH_PROBLEM_SIZE])
+int tg_rich_text_markdown_v2(struct rich_text *r, const char *text,
+                             char problem[TG_RICH_TEXT_PROBLEM_SIZE])
 {
         struct md m = { .out = r, .text = text, .p = text, .problem = problem };
         int rc = 0;
@@ -246,13 +248,13 @@ static int v1_entity(struct md *m, char sign)
 
         m->p++;
         while (*m->p && *m->p != stop[0])
-                rich_add(m->out, m->p++, 1);
+                tg_rich_text_add(m->out, m->p++, 1);
         if (!*m->p)
                 return FAIL(m, "Can't find end of the entity starting at byte offset %zu", o.byte);
         m->p++;
         if (sign == '[')
                 return finish_link(m, &o);
-        rich_mark(m->out, sign == '*' ? "bold" : "italic", o.offset, NULL);
+        tg_rich_text_mark(m->out, sign == '*' ? "bold" : "italic", o.offset, NULL);
         return 0;
 }
 
@@ -261,7 +263,7 @@ static int v1_step(struct md *m)
         char c = *m->p;
 
         if (c == '\\' && m->p[1] && strchr("_*`[", m->p[1])) {
-                rich_add(m->out, m->p + 1, 1);
+                tg_rich_text_add(m->out, m->p + 1, 1);
                 m->p += 2;
                 return 0;
         }
@@ -275,11 +277,12 @@ static int v1_step(struct md *m)
         }
         if (c == '_' || c == '*' || c == '[')
                 return v1_entity(m, c);
-        rich_add(m->out, m->p++, 1);
+        tg_rich_text_add(m->out, m->p++, 1);
         return 0;
 }
 
-int rich_from_markdown(struct rich *r, const char *text, char problem[RICH_PROBLEM_SIZE])
+int tg_rich_text_markdown(struct rich_text *r, const char *text,
+                          char problem[TG_RICH_TEXT_PROBLEM_SIZE])
 {
         struct md m = { .out = r, .text = text, .p = text, .problem = problem };
         int rc = 0;

@@ -15,43 +15,44 @@
 
 static int by_name(const void *key, const void *row)
 {
-        return strcasecmp(key, ((const struct spec_method *)row)->name);
+        return strcasecmp(key, ((const struct tg_spec_method *)row)->name);
 }
 
-const struct spec_method *spec_method(const char *name)
+const struct tg_spec_method *tg_spec_method(const char *name)
 {
-        return bsearch(name, spec_methods, COUNT(spec_methods), sizeof(spec_methods[0]), by_name);
+        return bsearch(name, tg_spec_methods, COUNT(tg_spec_methods), sizeof(tg_spec_methods[0]),
+                       by_name);
 }
 
-size_t spec_method_number(const struct spec_method *m)
+size_t tg_spec_method_number(const struct tg_spec_method *m)
 {
-        return (size_t)(m - spec_methods);
+        return (size_t)(m - tg_spec_methods);
 }
 
-size_t spec_method_count(void)
+size_t tg_spec_method_count(void)
 {
-        return COUNT(spec_methods);
+        return COUNT(tg_spec_methods);
 }
 
-const struct spec_method *spec_method_at(size_t i)
+const struct tg_spec_method *tg_spec_method_at(size_t i)
 {
-        return &spec_methods[i];
+        return &tg_spec_methods[i];
 }
 
-size_t spec_update_kind_count(void)
+size_t tg_spec_update_kind_count(void)
 {
-        return COUNT(spec_update_kinds);
+        return COUNT(tg_spec_update_kinds);
 }
 
-const char *spec_update_kind(size_t i)
+const char *tg_spec_update_kind(size_t i)
 {
-        return spec_update_kinds[i];
+        return tg_spec_update_kinds[i];
 }
 
-int spec_update_kind_number(const char *name)
+int tg_spec_update_kind_number(const char *name)
 {
-        for (size_t i = 0; i < COUNT(spec_update_kinds); i++) {
-                if (strcmp(spec_update_kinds[i], name) == 0)
+        for (size_t i = 0; i < COUNT(tg_spec_update_kinds); i++) {
+                if (strcmp(tg_spec_update_kinds[i], name) == 0)
                         return (int)i;
         }
         return -1;
@@ -75,13 +76,13 @@ static size_t without_selector(const char *in, char *out, size_t room)
         return n;
 }
 
-bool spec_reaction_allowed(const char *emoji)
+bool tg_spec_reaction_allowed(const char *emoji)
 {
         char bare[40];
 
         without_selector(emoji, bare, sizeof(bare));
-        for (size_t i = 0; i < COUNT(spec_reactions); i++) {
-                if (strcmp(spec_reactions[i], bare) == 0)
+        for (size_t i = 0; i < COUNT(tg_spec_reactions); i++) {
+                if (strcmp(tg_spec_reactions[i], bare) == 0)
                         return true;
         }
         return false;
@@ -93,7 +94,7 @@ bool spec_reaction_allowed(const char *emoji)
  * What a value is measured against: some of the described types, seen from inside `depth` arrays.
  */
 struct wanted {
-        const struct spec_type *types;
+        const struct tg_spec_type *types;
         size_t count;
         unsigned depth;
         const char *only;
@@ -101,8 +102,8 @@ struct wanted {
 
 /* One attempt to make a value fit. */
 struct fitting {
-        char problem[SPEC_PROBLEM_SIZE]; /* "": none in words */
-        bool lenient;                    /* unknown fields are overlooked */
+        char problem[TG_SPEC_PROBLEM_SIZE]; /* "": none in words */
+        bool lenient;                       /* unknown fields are overlooked */
 };
 
 static json_t *fit(json_t *value, const struct wanted *want, struct fitting *f);
@@ -161,25 +162,25 @@ static json_t *fit_boolean(json_t *value)
         return NULL;
 }
 
-static const struct spec_field *find_field(size_t first, size_t count, const char *name)
+static const struct tg_spec_field *find_field(size_t first, size_t count, const char *name)
 {
         for (size_t i = first; i < first + count; i++) {
-                if (strcmp(spec_fields[i].name, name) == 0)
-                        return &spec_fields[i];
+                if (strcmp(tg_spec_fields[i].name, name) == 0)
+                        return &tg_spec_fields[i];
         }
         return NULL;
 }
 
-static struct wanted wanted_of(const struct spec_field *f)
+static struct wanted wanted_of(const struct tg_spec_field *f)
 {
-        return (struct wanted){ spec_types + f->types, f->type_count, 0, f->only };
+        return (struct wanted){ tg_spec_types + f->types, f->type_count, 0, f->only };
 }
 
 /* False: a field that nobody knows. */
-static bool fit_member(json_t *out, const struct spec_object *o, const char *key, json_t *member,
+static bool fit_member(json_t *out, const struct tg_spec_object *o, const char *key, json_t *member,
                        struct fitting *f)
 {
-        const struct spec_field *field = find_field(o->fields, o->field_count, key);
+        const struct tg_spec_field *field = find_field(o->fields, o->field_count, key);
         struct wanted want;
         json_t *fitted;
 
@@ -200,7 +201,7 @@ static bool fit_member(json_t *out, const struct spec_object *o, const char *key
         return true;
 }
 
-static json_t *fit_members(json_t *value, const struct spec_object *o, struct fitting *f)
+static json_t *fit_members(json_t *value, const struct tg_spec_object *o, struct fitting *f)
 {
         json_t *out = json_object(), *member;
         const char *key;
@@ -210,9 +211,9 @@ static json_t *fit_members(json_t *value, const struct spec_object *o, struct fi
                         goto bad;
         }
         for (size_t i = o->fields; i < (size_t)o->fields + o->field_count; i++) {
-                if (spec_fields[i].required && !json_object_get(out, spec_fields[i].name)) {
+                if (tg_spec_fields[i].required && !json_object_get(out, tg_spec_fields[i].name)) {
                         snprintf(f->problem, sizeof(f->problem), "%s has no field \"%s\"", o->name,
-                                 spec_fields[i].name);
+                                 tg_spec_fields[i].name);
                         goto bad;
                 }
         }
@@ -222,7 +223,7 @@ bad:
         return NULL;
 }
 
-static json_t *fit_object(json_t *value, const struct spec_object *o, struct fitting *f)
+static json_t *fit_object(json_t *value, const struct tg_spec_object *o, struct fitting *f)
 {
         struct fitting best = { "", f->lenient };
 
@@ -232,7 +233,7 @@ static json_t *fit_object(json_t *value, const struct spec_object *o, struct fit
                 return fit_members(value, o, f);
         for (size_t i = o->subtypes; i < (size_t)o->subtypes + o->subtype_count; i++) {
                 struct fitting one = { "", f->lenient };
-                json_t *fitted = fit_object(value, &spec_objects[spec_subtypes[i]], &one);
+                json_t *fitted = fit_object(value, &tg_spec_objects[tg_spec_subtypes[i]], &one);
 
                 if (fitted)
                         return fitted;
@@ -244,18 +245,18 @@ static json_t *fit_object(json_t *value, const struct spec_object *o, struct fit
         return NULL;
 }
 
-static json_t *fit_one(json_t *value, const struct spec_type *type, const char *only,
+static json_t *fit_one(json_t *value, const struct tg_spec_type *type, const char *only,
                        struct fitting *f)
 {
         switch (type->kind) {
-        case SPEC_INTEGER:
+        case TG_SPEC_INTEGER:
                 return fit_integer(value);
-        case SPEC_FLOAT:
+        case TG_SPEC_FLOAT:
                 return fit_float(value);
-        case SPEC_BOOLEAN:
+        case TG_SPEC_BOOLEAN:
                 return fit_boolean(value);
-        case SPEC_OBJECT:
-                return fit_object(value, &spec_objects[type->object], f);
+        case TG_SPEC_OBJECT:
+                return fit_object(value, &tg_spec_objects[type->object], f);
         default: /* a string; files are strings too by now: an id, an address or attach://part */
                 if (!json_is_string(value) || (only && strcmp(json_string_value(value), only) != 0))
                         return NULL;
@@ -299,7 +300,7 @@ static json_t *fit_parsed(json_t *value, const struct wanted *want, struct fitti
 
         for (size_t i = 0; i < want->count; i++)
                 structured = structured || want->types[i].depth > want->depth ||
-                             want->types[i].kind == SPEC_OBJECT;
+                             want->types[i].kind == TG_SPEC_OBJECT;
         if (structured && (value = parse_text(value))) {
                 fitted = fit(value, want, f);
                 json_decref(value);
@@ -308,14 +309,14 @@ static json_t *fit_parsed(json_t *value, const struct wanted *want, struct fitti
 }
 
 /* Has the object at least one of the value's members? Then it is the one that was meant. */
-static bool resembles(json_t *value, const struct spec_type *type)
+static bool resembles(json_t *value, const struct tg_spec_type *type)
 {
-        const struct spec_object *o = &spec_objects[type->object];
+        const struct tg_spec_object *o = &tg_spec_objects[type->object];
         const char *key;
         json_t *member;
 
-        if (type->kind != SPEC_OBJECT || o->subtype_count > 0)
-                return type->kind == SPEC_OBJECT;
+        if (type->kind != TG_SPEC_OBJECT || o->subtype_count > 0)
+                return type->kind == TG_SPEC_OBJECT;
         json_object_foreach(value, key, member) {
                 if (find_field(o->fields, o->field_count, key))
                         return true;
@@ -346,34 +347,35 @@ static json_t *fit(json_t *value, const struct wanted *want, struct fitting *f)
 
 /* ---- parameters ---- */
 
-static void describe(const struct spec_field *f, char *out, size_t room)
+static void describe(const struct tg_spec_field *f, char *out, size_t room)
 {
         size_t n = 0;
         static const char *const names[] = { "String", "Integer", "Float", "Boolean", "InputFile" };
 
         out[0] = '\0';
         for (size_t i = f->types; i < (size_t)f->types + f->type_count && n < room; i++) {
-                const struct spec_type *t = &spec_types[i];
+                const struct tg_spec_type *t = &tg_spec_types[i];
 
-                n += (size_t)snprintf(
-                        out + n, room - n, "%s%s%s", n ? " or " : "", t->depth ? "Array of " : "",
-                        t->kind == SPEC_OBJECT ? spec_objects[t->object].name : names[t->kind]);
+                n += (size_t)snprintf(out + n, room - n, "%s%s%s", n ? " or " : "",
+                                      t->depth ? "Array of " : "",
+                                      t->kind == TG_SPEC_OBJECT ? tg_spec_objects[t->object].name
+                                                                : names[t->kind]);
         }
 }
 
 static void note(char *problem, bool *noted, const char *text)
 {
         if (!*noted)
-                snprintf(problem, SPEC_PROBLEM_SIZE, "%.*s", SPEC_PROBLEM_SIZE - 1, text);
+                snprintf(problem, TG_SPEC_PROBLEM_SIZE, "%.*s", TG_SPEC_PROBLEM_SIZE - 1, text);
         *noted = true;
 }
 
-static void check_one(const struct spec_method *m, json_t *args, const char *name, json_t *value,
+static void check_one(const struct tg_spec_method *m, json_t *args, const char *name, json_t *value,
                       char *problem, bool *noted)
 {
-        const struct spec_field *field = find_field(m->fields, m->field_count, name);
+        const struct tg_spec_field *field = find_field(m->fields, m->field_count, name);
         struct fitting strict = { "", false }, lenient = { "", true };
-        char text[2 * SPEC_PROBLEM_SIZE], kinds[80];
+        char text[2 * TG_SPEC_PROBLEM_SIZE], kinds[80];
         struct wanted want;
         json_t *fitted;
 
@@ -396,12 +398,12 @@ static void check_one(const struct spec_method *m, json_t *args, const char *nam
                 json_object_set_new(args, name, fitted);
 }
 
-static void check_required(const struct spec_method *m, const json_t *args, char *problem,
+static void check_required(const struct tg_spec_method *m, const json_t *args, char *problem,
                            bool *noted)
 {
         for (size_t i = m->fields; i < (size_t)m->fields + m->field_count; i++) {
-                const struct spec_field *f = &spec_fields[i];
-                char text[SPEC_PROBLEM_SIZE];
+                const struct tg_spec_field *f = &tg_spec_fields[i];
+                char text[TG_SPEC_PROBLEM_SIZE];
 
                 if (!f->required || json_object_get(args, f->name))
                         continue;
@@ -416,12 +418,12 @@ static void check_required(const struct spec_method *m, const json_t *args, char
         }
 }
 
-bool spec_has_parameter(const struct spec_method *m, const char *name)
+bool tg_spec_has_parameter(const struct tg_spec_method *m, const char *name)
 {
         return find_field(m->fields, m->field_count, name) != NULL;
 }
 
-int spec_check(const struct spec_method *m, json_t *args, char problem[SPEC_PROBLEM_SIZE])
+int tg_spec_check(const struct tg_spec_method *m, json_t *args, char problem[TG_SPEC_PROBLEM_SIZE])
 {
         bool noted = false;
         const char *name;

@@ -33,14 +33,14 @@ static uint64_t default_kinds(void)
 {
         static const char *const left_out[] = { "chat_member", "message_reaction",
                                                 "message_reaction_count" };
-        uint64_t all = (UINT64_C(1) << spec_update_kind_count()) - 1;
+        uint64_t all = (UINT64_C(1) << tg_spec_update_kind_count()) - 1;
 
         for (size_t i = 0; i < COUNT(left_out); i++)
-                all &= ~(UINT64_C(1) << spec_update_kind_number(left_out[i]));
+                all &= ~(UINT64_C(1) << tg_spec_update_kind_number(left_out[i]));
         return all;
 }
 
-struct updates *updates_new(struct bot *b)
+struct updates *tg_updates_new(struct bot *b)
 {
         struct updates *u = mem_zalloc(sizeof(*u));
 
@@ -53,9 +53,9 @@ struct updates *updates_new(struct bot *b)
         return u;
 }
 
-void updates_remove(struct updates *u, struct update *one)
+void tg_updates_remove(struct updates *u, struct update *one)
 {
-        webhook_withdraw(u->bot->webhook, one);
+        tg_webhook_withdraw(u->bot->webhook, one);
         TAILQ_REMOVE(&u->queue, one, next);
         u->pending--;
         free(one->text);
@@ -67,33 +67,33 @@ static void keep_last(struct updates *u, int64_t n)
         for (struct update *one = TAILQ_FIRST(&u->queue), *next; one && (int64_t)u->pending > n;
              one = next) {
                 next = TAILQ_NEXT(one, next);
-                updates_remove(u, one);
+                tg_updates_remove(u, one);
         }
 }
 
-void updates_forget_all(struct updates *u)
+void tg_updates_forget_all(struct updates *u)
 {
         keep_last(u, 0);
 }
 
-void updates_free(struct updates *u)
+void tg_updates_free(struct updates *u)
 {
-        updates_forget_all(u);
+        tg_updates_forget_all(u);
         timer_free(u->timer);
         free(u);
 }
 
-size_t updates_pending(const struct updates *u)
+size_t tg_updates_pending(const struct updates *u)
 {
         return u->pending;
 }
 
-struct update *updates_first(const struct updates *u)
+struct update *tg_updates_first(const struct updates *u)
 {
         return TAILQ_FIRST(&u->queue);
 }
 
-void updates_allow(struct updates *u, const json_t *kinds)
+void tg_updates_allow(struct updates *u, const json_t *kinds)
 {
         const json_t *kind;
         size_t i;
@@ -103,22 +103,22 @@ void updates_allow(struct updates *u, const json_t *kinds)
         u->is_default = json_array_size(kinds) == 0;
         u->allowed = u->is_default ? default_kinds() : 0;
         json_array_foreach(kinds, i, kind) {
-                int n = spec_update_kind_number(json_string_value(kind) ? json_string_value(kind)
-                                                                        : "");
+                int n = tg_spec_update_kind_number(json_string_value(kind) ? json_string_value(kind)
+                                                                           : "");
 
                 if (n >= 0) /* the real server, too, overlooks names it does not know */
                         u->allowed |= UINT64_C(1) << n;
         }
 }
 
-void updates_write_allowed(const struct updates *u, struct buf *b)
+void tg_updates_write_allowed(const struct updates *u, struct buf *b)
 {
         if (u->is_default)
                 return;
         jsonw_open_member(b, "allowed_updates", '[');
-        for (size_t i = 0; i < spec_update_kind_count(); i++) {
+        for (size_t i = 0; i < tg_spec_update_kind_count(); i++) {
                 if (u->allowed & UINT64_C(1) << i)
-                        jsonw_str(b, NULL, spec_update_kind(i));
+                        jsonw_str(b, NULL, tg_spec_update_kind(i));
         }
         jsonw_close(b, ']');
 }
@@ -143,27 +143,27 @@ static struct update *update_new(struct updates *u, const char *kind, int64_t ch
         return one;
 }
 
-bool updates_push(struct bot *b, const char *kind, int64_t chat, const char *member)
+bool tg_updates_push(struct bot *b, const char *kind, int64_t chat, const char *member)
 {
         struct updates *u = b->updates;
         struct faults *faults = &b->world->faults;
-        int number = spec_update_kind_number(kind);
+        int number = tg_spec_update_kind_number(kind);
         struct update *one;
 
         if (number < 0 || !(u->allowed & UINT64_C(1) << number))
                 return false;
         b->world->update_count++;
         one = update_new(u, kind, chat, member);
-        if (faults_strike(faults, FAULT_DROP, kind)) {
+        if (faults_fire(faults, FAULT_DROP, kind)) {
                 free(one->text);
                 free(one);
                 return true;
         }
-        one->again = faults_strike(faults, FAULT_DUPLICATE, kind) != NULL;
+        one->again = faults_fire(faults, FAULT_DUPLICATE, kind) != NULL;
         TAILQ_INSERT_TAIL(&u->queue, one, next);
         u->pending++;
-        if (webhook_is_set(b->webhook))
-                webhook_offer(b->webhook, one);
+        if (tg_webhook_is_set(b->webhook))
+                tg_webhook_offer(b->webhook, one);
         else if (u->poll)
                 timer_start(u->timer, 0); /* in the next round, with all that comes in this one */
         return true;
@@ -186,7 +186,7 @@ static void confirm(struct updates *u, int64_t offset)
                         one->again = false;
                         one->ghost = true;
                 } else {
-                        updates_remove(u, one);
+                        tg_updates_remove(u, one);
                 }
         }
 }
@@ -194,7 +194,7 @@ static void confirm(struct updates *u, int64_t offset)
 static void shuffle(struct faults *f, struct update **batch, size_t n)
 {
         for (size_t i = n; i > 1; i--) {
-                size_t j = faults_roll(f, i);
+                size_t j = faults_random(f, i);
                 struct update *swap = batch[i - 1];
 
                 batch[i - 1] = batch[j];
@@ -219,7 +219,7 @@ static void order_within_chats(struct update **batch, size_t n)
 
 static void reorder(struct faults *f, struct update **batch, size_t n)
 {
-        const struct fault *fault = n > 1 ? faults_strike(f, FAULT_REORDER, "getUpdates") : NULL;
+        const struct fault *fault = n > 1 ? faults_fire(f, FAULT_REORDER, "getUpdates") : NULL;
 
         if (!fault)
                 return;
@@ -243,10 +243,10 @@ static void answer(struct updates *u, struct call *c)
                         buf_addch(&c->out, ',');
                 buf_add(&c->out, batch[i]->text, batch[i]->n);
                 if (batch[i]->ghost)
-                        updates_remove(u, batch[i]);
+                        tg_updates_remove(u, batch[i]);
         }
         jsonw_close(&c->out, ']');
-        call_finish(c);
+        tg_call_finish(c);
 }
 
 /* Updates came, or the time is over. */
@@ -260,7 +260,7 @@ static void on_timer(void *arg)
                 answer(u, c);
 }
 
-void updates_interrupt(struct updates *u, const char *why)
+void tg_updates_interrupt(struct updates *u, const char *why)
 {
         struct call *c = u->poll;
 
@@ -268,24 +268,24 @@ void updates_interrupt(struct updates *u, const char *why)
                 return;
         u->poll = NULL;
         timer_stop(u->timer);
-        call_fail(c, 409, "Conflict: %s", why);
-        call_finish(c);
+        tg_call_fail(c, 409, "Conflict: %s", why);
+        tg_call_finish(c);
 }
 
-int updates_get(struct call *c)
+int tg_updates_get(struct call *c)
 {
         struct updates *u = c->bot->updates;
         int64_t offset = json_int(c->args, "offset", 0), timeout = json_int(c->args, "timeout", 0);
 
-        if (webhook_is_set(c->bot->webhook))
-                return call_fail(
+        if (tg_webhook_is_set(c->bot->webhook))
+                return tg_call_fail(
                         c, 409,
                         "Conflict: can't use getUpdates method while webhook is active; use "
                         "deleteWebhook to delete the webhook first");
-        updates_interrupt(
+        tg_updates_interrupt(
                 u, "terminated by other getUpdates request; make sure that only one bot instance "
                    "is running");
-        updates_allow(u, json_object_get(c->args, "allowed_updates"));
+        tg_updates_allow(u, json_object_get(c->args, "allowed_updates"));
         if (offset > 0)
                 confirm(u, offset);
         else if (offset < 0)

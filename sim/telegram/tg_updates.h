@@ -28,26 +28,26 @@ struct update {
 
 TAILQ_HEAD(update_list, update);
 
-struct updates *updates_new(struct bot *b);
-void updates_free(struct updates *u);
+struct updates *tg_updates_new(struct bot *b);
+void tg_updates_free(struct updates *u);
 /*
  * A new update: member is its content as JSON text, kind "message", "callback_query"... False: the
  * bot does not want it.
  */
-bool updates_push(struct bot *b, const char *kind, int64_t chat, const char *member);
-size_t updates_pending(const struct updates *u);
-void updates_forget_all(struct updates *u);
+bool tg_updates_push(struct bot *b, const char *kind, int64_t chat, const char *member);
+size_t tg_updates_pending(const struct updates *u);
+void tg_updates_forget_all(struct updates *u);
 /* NULL leaves the setting as it is, an empty list means the default. */
-void updates_allow(struct updates *u, const json_t *kinds);
+void tg_updates_allow(struct updates *u, const json_t *kinds);
 /* A member "allowed_updates", unless the default holds. */
-void updates_write_allowed(const struct updates *u, struct buf *b);
+void tg_updates_write_allowed(const struct updates *u, struct buf *b);
 /* For the webhook: in order. */
-struct update *updates_first(const struct updates *u);
-void updates_remove(struct updates *u, struct update *one);
+struct update *tg_updates_first(const struct updates *u);
+void tg_updates_remove(struct updates *u, struct update *one);
 
 /* The method. */
-int updates_get(struct call *c);
+int tg_updates_get(struct call *c);
 /* Ends a waiting poll with 409 and these words. */
-void updates_interrupt(struct updates *u, const char *why);
+void tg_updates_interrupt(struct updates *u, const char *why);
 
 #endif

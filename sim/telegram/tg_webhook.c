@@ -49,7 +49,7 @@ struct webhook {
 
 static void pump(struct webhook *w);
 
-struct webhook *webhook_new(struct bot *b)
+struct webhook *tg_webhook_new(struct bot *b)
 {
         struct webhook *w = mem_zalloc(sizeof(*w));
 
@@ -59,7 +59,7 @@ struct webhook *webhook_new(struct bot *b)
         return w;
 }
 
-bool webhook_is_set(const struct webhook *w)
+bool tg_webhook_is_set(const struct webhook *w)
 {
         return w->url != NULL;
 }
@@ -122,7 +122,7 @@ static void lane_drop(struct lane *l)
         lane_free(l);
 }
 
-void webhook_offer(struct webhook *w, struct update *u)
+void tg_webhook_offer(struct webhook *w, struct update *u)
 {
         u->lane = lane_of(w, u->chat);
         TAILQ_INSERT_TAIL(&u->lane->updates, u, lane_next);
@@ -130,7 +130,7 @@ void webhook_offer(struct webhook *w, struct update *u)
         pump(w);
 }
 
-void webhook_withdraw(struct webhook *w, struct update *u)
+void tg_webhook_withdraw(struct webhook *w, struct update *u)
 {
         struct lane *l = u->lane;
 
@@ -166,7 +166,7 @@ static void delivered(struct lane *l)
         }
         if (TAILQ_NEXT(u, lane_next))
                 lane_ready(l);
-        updates_remove(w->bot->updates, u); /* and the lane with it, when it was the last */
+        tg_updates_remove(w->bot->updates, u); /* and the lane with it, when it was the last */
 }
 
 static void refused(struct lane *l, const struct http_result *r)
@@ -206,7 +206,7 @@ static void on_done(void *arg, const struct http_result *r)
         else
                 refused(l, r);
         if (json_is_object(reply) && json_str(reply, "method", NULL))
-                call_from_webhook(bot, reply);
+                tg_call_from_webhook(bot, reply);
         json_decref(reply);
         pump(w);
 }
@@ -224,7 +224,7 @@ static void carry(struct lane *l)
                 .method = "POST", .url = w->url, .headers = headers, .total_ms = ANSWER_MS
         };
 
-        fault = second ? faults_strike(&w->bot->world->faults, FAULT_REORDER, "webhook") : NULL;
+        fault = second ? faults_fire(&w->bot->world->faults, FAULT_REORDER, "webhook") : NULL;
         if (fault && fault->within_chat) {
                 TAILQ_REMOVE(&l->updates, second, lane_next);
                 TAILQ_INSERT_HEAD(&l->updates, second, lane_next);
@@ -271,7 +271,7 @@ static void forget(struct webhook *w)
         w->error_date = 0;
 }
 
-void webhook_free(struct webhook *w)
+void tg_webhook_free(struct webhook *w)
 {
         if (!w)
                 return;
@@ -309,75 +309,77 @@ static int trust(struct webhook *w, const struct multipart_part *part, struct er
 static int check(struct call *c, const char *url, const char *secret, int64_t connections)
 {
         if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
-                return call_fail(
+                return tg_call_fail(
                         c, 400,
                         "Bad Request: bad webhook: An HTTPS URL must be provided for webhook");
         if (secret && !secret_ok(secret))
-                return call_fail(c, 400, "Bad Request: secret token contains unallowed characters");
+                return tg_call_fail(c, 400,
+                                    "Bad Request: secret token contains unallowed characters");
         if (connections < 1 || connections > MAX_CONNECTIONS)
-                return call_fail(c, 400, "Bad Request: max_connections must be between 1 and 100");
+                return tg_call_fail(c, 400,
+                                    "Bad Request: max_connections must be between 1 and 100");
         return 0;
 }
 
 static void begin_carrying(struct webhook *w)
 {
-        for (struct update *u = updates_first(w->bot->updates); u; u = TAILQ_NEXT(u, next))
-                webhook_offer(w, u);
+        for (struct update *u = tg_updates_first(w->bot->updates); u; u = TAILQ_NEXT(u, next))
+                tg_webhook_offer(w, u);
 }
 
-int webhook_set(struct call *c)
+int tg_webhook_set(struct call *c)
 {
         struct webhook *w = c->bot->webhook;
         const char *url = json_str(c->args, "url", ""),
                    *secret = json_str(c->args, "secret_token", NULL);
         int64_t connections = json_int(c->args, "max_connections", DEFAULT_CONNECTIONS);
-        const struct multipart_part *certificate = call_upload(c, "certificate");
+        const struct multipart_part *certificate = tg_call_upload(c, "certificate");
         struct error err = { 0 };
 
         if (!*url)
-                return webhook_delete(c);
+                return tg_webhook_delete(c);
         if (check(c, url, secret, connections) != 0)
                 return -1;
-        updates_interrupt(c->bot->updates, "terminated by setWebhook request");
+        tg_updates_interrupt(c->bot->updates, "terminated by setWebhook request");
         forget(w);
         if (certificate && trust(w, certificate, &err) != 0)
-                return call_fail(c, 400, "Bad Request: bad webhook: %s", err.text);
+                return tg_call_fail(c, 400, "Bad Request: bad webhook: %s", err.text);
         w->url = mem_strdup(url);
         w->secret = secret && *secret ? mem_strdup(secret) : NULL;
         w->max_connections = connections;
-        updates_allow(c->bot->updates, json_object_get(c->args, "allowed_updates"));
+        tg_updates_allow(c->bot->updates, json_object_get(c->args, "allowed_updates"));
         if (json_flag(c->args, "drop_pending_updates", false))
-                updates_forget_all(c->bot->updates);
+                tg_updates_forget_all(c->bot->updates);
         begin_carrying(w);
         c->note = "Webhook was set";
-        return call_true(c);
+        return tg_call_true(c);
 }
 
-int webhook_delete(struct call *c)
+int tg_webhook_delete(struct call *c)
 {
-        c->note = webhook_is_set(c->bot->webhook) ? "Webhook was deleted"
-                                                  : "Webhook is already deleted";
+        c->note = tg_webhook_is_set(c->bot->webhook) ? "Webhook was deleted"
+                                                     : "Webhook is already deleted";
         forget(c->bot->webhook);
         if (json_flag(c->args, "drop_pending_updates", false))
-                updates_forget_all(c->bot->updates);
-        return call_true(c);
+                tg_updates_forget_all(c->bot->updates);
+        return tg_call_true(c);
 }
 
-int webhook_info(struct call *c)
+int tg_webhook_info(struct call *c)
 {
         const struct webhook *w = c->bot->webhook;
 
         jsonw_open(&c->out, '{');
         jsonw_str(&c->out, "url", w->url ? w->url : "");
         jsonw_bool(&c->out, "has_custom_certificate", w->certificate != NULL);
-        jsonw_int(&c->out, "pending_update_count", (int64_t)updates_pending(c->bot->updates));
+        jsonw_int(&c->out, "pending_update_count", (int64_t)tg_updates_pending(c->bot->updates));
         if (w->url)
                 jsonw_int(&c->out, "max_connections", w->max_connections);
         if (w->error_date) {
                 jsonw_int(&c->out, "last_error_date", w->error_date);
                 jsonw_str(&c->out, "last_error_message", w->error);
         }
-        updates_write_allowed(c->bot->updates, &c->out);
+        tg_updates_write_allowed(c->bot->updates, &c->out);
         jsonw_close(&c->out, '}');
         return 0;
 }

@@ -15,17 +15,17 @@ struct call;
 struct update;
 struct webhook;
 
-struct webhook *webhook_new(struct bot *b);
-void webhook_free(struct webhook *w);
-bool webhook_is_set(const struct webhook *w);
+struct webhook *tg_webhook_new(struct bot *b);
+void tg_webhook_free(struct webhook *w);
+bool tg_webhook_is_set(const struct webhook *w);
 /* A new update to carry; only while set. */
-void webhook_offer(struct webhook *w, struct update *u);
+void tg_webhook_offer(struct webhook *w, struct update *u);
 /* The update is about to be freed. */
-void webhook_withdraw(struct webhook *w, struct update *u);
+void tg_webhook_withdraw(struct webhook *w, struct update *u);
 
 /* The methods. */
-int webhook_set(struct call *c);
-int webhook_delete(struct call *c);
-int webhook_info(struct call *c);
+int tg_webhook_set(struct call *c);
+int tg_webhook_delete(struct call *c);
+int tg_webhook_info(struct call *c);
 
 #endif

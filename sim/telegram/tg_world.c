@@ -42,7 +42,7 @@ static void replace(char **field, const char *text)
         *field = *text ? mem_strdup(text) : NULL;
 }
 
-struct world *world_new(struct loop *l)
+struct world *tg_world_new(struct loop *l)
 {
         struct world *w = mem_zalloc(sizeof(*w));
 
@@ -59,7 +59,7 @@ struct world *world_new(struct loop *l)
         map_init(&w->users);
         map_init(&w->chats);
         map_init(&w->names);
-        w->files = files_new(w);
+        w->files = tg_files_new(w);
         faults_init(&w->faults, 1);
         w->sent = journal_new(l, KEEP_SENT, MAX_SENT);
         w->calls = journal_new(l, KEEP_CALLS, MAX_CALLS);
@@ -79,17 +79,18 @@ static void user_release(struct user *u)
         free(u->language);
 }
 
-struct user *user_get(const struct world *w, int64_t id)
+struct user *tg_world_user(const struct world *w, int64_t id)
 {
         return map_get(&w->users, key_of(id).text);
 }
 
-struct user *user_make(struct world *w, int64_t id, const char *first_name, const char *username)
+struct user *tg_world_make_user(struct world *w, int64_t id, const char *first_name,
+                                const char *username)
 {
-        struct user *u = id ? user_get(w, id) : NULL;
+        struct user *u = id ? tg_world_user(w, id) : NULL;
 
         if (!u) {
-                while (id == 0 && user_get(w, ++w->next_user) != NULL)
+                while (id == 0 && tg_world_user(w, ++w->next_user) != NULL)
                         ;
                 u = mem_zalloc(sizeof(*u));
                 u->id = id ? id : w->next_user;
@@ -104,7 +105,7 @@ struct user *user_make(struct world *w, int64_t id, const char *first_name, cons
         return u;
 }
 
-struct user *user_by_username(const struct world *w, const char *username)
+struct user *tg_world_user_by_username(const struct world *w, const char *username)
 {
         const char *key;
         void *value;
@@ -120,12 +121,12 @@ struct user *user_by_username(const struct world *w, const char *username)
 
 /* ---- bots ---- */
 
-struct bot *bot_by_token(const struct world *w, const char *token)
+struct bot *tg_world_bot_by_token(const struct world *w, const char *token)
 {
         return map_get(&w->bots_by_token, token);
 }
 
-struct bot *bot_by_name(const struct world *w, const char *text)
+struct bot *tg_world_bot_by_name(const struct world *w, const char *text)
 {
         if (!text)
                 return w->bots;
@@ -163,9 +164,9 @@ static void append_bot(struct world *w, struct bot *b)
         map_put(&w->users, key_of(b->user.id).text, &b->user);
 }
 
-struct bot *world_bot(struct world *w, const char *token, struct error *err)
+struct bot *tg_world_make_bot(struct world *w, const char *token, struct error *err)
 {
-        struct bot *b = bot_by_token(w, token);
+        struct bot *b = tg_world_bot_by_token(w, token);
         long long id;
 
         if (b)
@@ -174,7 +175,7 @@ struct bot *world_bot(struct world *w, const char *token, struct error *err)
                 error_set(err, ERR_INVALID, "a token is a number, a colon and letters: '1001:abc'");
                 return NULL;
         }
-        if (user_get(w, id)) {
+        if (tg_world_user(w, id)) {
                 error_set(err, ERR_CONFLICT, "the number %lld is taken", id);
                 return NULL;
         }
@@ -190,8 +191,8 @@ struct bot *world_bot(struct world *w, const char *token, struct error *err)
         map_init(&b->commands);
         map_init(&b->texts);
         map_init(&b->callbacks);
-        b->updates = updates_new(b);
-        b->webhook = webhook_new(b);
+        b->updates = tg_updates_new(b);
+        b->webhook = tg_webhook_new(b);
         append_bot(w, b);
         return b;
 }
@@ -202,12 +203,12 @@ static const char *const type_names[] = { "private", "group", "supergroup", "cha
 static const char *const standing_names[] = { "left", "kicked", "member", "administrator",
                                               "creator" };
 
-const char *chat_type_name(enum chat_type t)
+const char *tg_chat_type_name(enum chat_type t)
 {
         return type_names[t];
 }
 
-const char *standing_name(enum standing s)
+const char *tg_chat_standing_name(enum standing s)
 {
         return standing_names[s];
 }
@@ -221,7 +222,7 @@ static struct chat *chat_new(int64_t id, enum chat_type type)
         return c;
 }
 
-struct chat *chat_private(struct bot *b, struct user *u, bool make)
+struct chat *tg_chat_private(struct bot *b, struct user *u, bool make)
 {
         struct key k = key_of(u->id);
         struct chat *c = map_get(&b->private_chats, k.text);
@@ -235,7 +236,7 @@ struct chat *chat_private(struct bot *b, struct user *u, bool make)
         return c;
 }
 
-struct chat *chat_group(const struct world *w, int64_t id)
+struct chat *tg_chat_group(const struct world *w, int64_t id)
 {
         return map_get(&w->chats, key_of(id).text);
 }
@@ -245,18 +246,18 @@ static bool id_fits(int64_t id, enum chat_type type)
         return type == CHAT_GROUP ? id < 0 && id > SUPERGROUP_BASE : id < SUPERGROUP_BASE;
 }
 
-struct chat *chat_make(struct world *w, int64_t id, enum chat_type type, const char *title)
+struct chat *tg_chat_make(struct world *w, int64_t id, enum chat_type type, const char *title)
 {
         bool made = false;
         struct chat *c;
 
-        while (id == 0 || (made && chat_group(w, id))) {
+        while (id == 0 || (made && tg_chat_group(w, id))) {
                 int64_t n = ++w->next_group;
 
                 id = type == CHAT_GROUP ? -n : SUPERGROUP_BASE - 1000000000 - n;
                 made = true;
         }
-        if (!id_fits(id, type) || chat_group(w, id))
+        if (!id_fits(id, type) || tg_chat_group(w, id))
                 return NULL;
         c = chat_new(id, type);
         c->title = mem_strdup(title ? title : type_names[type]);
@@ -274,7 +275,7 @@ static struct buf lower(const char *text)
         return b;
 }
 
-void chat_set_username(struct world *w, struct chat *c, const char *username)
+void tg_chat_set_username(struct world *w, struct chat *c, const char *username)
 {
         struct buf name = lower(username);
 
@@ -283,7 +284,7 @@ void chat_set_username(struct world *w, struct chat *c, const char *username)
         buf_release(&name);
 }
 
-struct member *chat_member(const struct chat *c, int64_t user_id)
+struct member *tg_chat_member(const struct chat *c, int64_t user_id)
 {
         for (struct member *m = c->members; m; m = m->next) {
                 if (m->user->id == user_id)
@@ -292,9 +293,9 @@ struct member *chat_member(const struct chat *c, int64_t user_id)
         return NULL;
 }
 
-struct member *chat_set_member(struct chat *c, struct user *u, struct bot *b, enum standing s)
+struct member *tg_chat_set_member(struct chat *c, struct user *u, struct bot *b, enum standing s)
 {
-        struct member *m = chat_member(c, u->id);
+        struct member *m = tg_chat_member(c, u->id);
 
         if (!m) {
                 m = mem_zalloc(sizeof(*m));
@@ -307,7 +308,7 @@ struct member *chat_set_member(struct chat *c, struct user *u, struct bot *b, en
         return m;
 }
 
-struct topic *chat_topic(const struct chat *c, int64_t id)
+struct topic *tg_chat_topic(const struct chat *c, int64_t id)
 {
         for (struct topic *t = c->topics; t; t = t->next) {
                 if (t->id == id)
@@ -316,7 +317,7 @@ struct topic *chat_topic(const struct chat *c, int64_t id)
         return NULL;
 }
 
-struct topic *chat_add_topic(struct chat *c, int64_t id, const char *name)
+struct topic *tg_chat_add_topic(struct chat *c, int64_t id, const char *name)
 {
         struct topic *t = mem_zalloc(sizeof(*t));
 
@@ -331,7 +332,7 @@ struct topic *chat_add_topic(struct chat *c, int64_t id, const char *name)
 static void chat_free(struct chat *c)
 {
         for (size_t i = 0; i < c->ring_n; i++)
-                message_free(c->ring[i]);
+                tg_chat_message_free(c->ring[i]);
         free(c->ring);
         while (c->members) {
                 struct member *m = c->members;
@@ -353,7 +354,7 @@ static void chat_free(struct chat *c)
 
 /* ---- messages ---- */
 
-struct message *message_new(struct chat *c, struct user *from)
+struct message *tg_chat_message_new(struct chat *c, struct user *from)
 {
         struct message *m = mem_zalloc(sizeof(*m));
 
@@ -362,7 +363,7 @@ struct message *message_new(struct chat *c, struct user *from)
         return m;
 }
 
-void message_free(struct message *m)
+void tg_chat_message_free(struct message *m)
 {
         if (!m)
                 return;
@@ -375,11 +376,11 @@ void message_free(struct message *m)
         free(m);
 }
 
-void message_set_text(struct message *m, struct rich *r)
+void tg_chat_message_set_text(struct message *m, struct rich_text *r)
 {
         free(m->text);
         free(m->entities);
-        m->entities = rich_entities(r);
+        m->entities = tg_rich_text_entities(r);
         m->text = buf_take(&r->text);
 }
 
@@ -399,7 +400,7 @@ static void grow_ring(struct chat *c, size_t keep)
         c->ring_n = n;
 }
 
-struct message *chat_post(struct chat *c, struct message *m, size_t keep)
+struct message *tg_chat_post(struct chat *c, struct message *m, size_t keep)
 {
         size_t at;
 
@@ -408,30 +409,30 @@ struct message *chat_post(struct chat *c, struct message *m, size_t keep)
         if ((size_t)m->id >= c->ring_n && c->ring_n < keep)
                 grow_ring(c, keep);
         at = (size_t)m->id % c->ring_n;
-        message_free(c->ring[at]);
+        tg_chat_message_free(c->ring[at]);
         c->ring[at] = m;
         return m;
 }
 
-struct message *chat_message(const struct chat *c, int64_t id)
+struct message *tg_chat_find_message(const struct chat *c, int64_t id)
 {
         struct message *m = c->ring_n && id > 0 ? c->ring[(size_t)id % c->ring_n] : NULL;
 
         return m && m->id == id ? m : NULL;
 }
 
-void chat_replace(struct chat *c, struct message *m)
+void tg_chat_replace(struct chat *c, struct message *m)
 {
         size_t at = (size_t)m->id % c->ring_n;
 
-        message_free(c->ring[at]);
+        tg_chat_message_free(c->ring[at]);
         c->ring[at] = m;
 }
 
-void chat_delete(struct chat *c, struct message *m)
+void tg_chat_delete(struct chat *c, struct message *m)
 {
         c->ring[(size_t)m->id % c->ring_n] = NULL;
-        message_free(m);
+        tg_chat_message_free(m);
 }
 
 /* ---- the end ---- */
@@ -468,8 +469,8 @@ static void free_user(void *value)
 
 static void bot_free(struct bot *b)
 {
-        updates_free(b->updates);
-        webhook_free(b->webhook);
+        tg_updates_free(b->updates);
+        tg_webhook_free(b->webhook);
         free_values(&b->private_chats, free_chat);
         free_values(&b->commands, free_json);
         free_values(&b->texts, free);
@@ -479,7 +480,7 @@ static void bot_free(struct bot *b)
         free(b);
 }
 
-void world_free(struct world *w)
+void tg_world_free(struct world *w)
 {
         if (!w)
                 return;
@@ -496,7 +497,7 @@ void world_free(struct world *w)
         journal_free(w->sent);
         journal_free(w->calls);
         journal_free(w->invalid);
-        files_free(w->files);
+        tg_files_free(w->files);
         faults_release(&w->faults);
         free(w);
 }

@@ -23,7 +23,7 @@ struct call;
 struct files;
 struct updates;
 struct webhook;
-struct rich;
+struct rich_text;
 
 struct user {
         int64_t id;
@@ -133,49 +133,50 @@ struct world {
 };
 
 /* ---- world.c ---- */
-struct world *world_new(struct loop *l);
-void world_free(struct world *w);
+struct world *tg_world_new(struct loop *l);
+void tg_world_free(struct world *w);
 
 /*
  * Made on first mention. A bot's token is its number, a colon and a secret; NULL with an error when
  * it is not.
  */
-struct bot *world_bot(struct world *w, const char *token, struct error *err);
-struct bot *bot_by_token(const struct world *w, const char *token);
+struct bot *tg_world_make_bot(struct world *w, const char *token, struct error *err);
+struct bot *tg_world_bot_by_token(const struct world *w, const char *token);
 /* By number, username or token; NULL text gives the first bot. */
-struct bot *bot_by_name(const struct world *w, const char *text);
-struct user *user_get(const struct world *w, int64_t id);
+struct bot *tg_world_bot_by_name(const struct world *w, const char *text);
+struct user *tg_world_user(const struct world *w, int64_t id);
 /* Made when missing; names that are given replace the old ones. */
-struct user *user_make(struct world *w, int64_t id, const char *first_name, const char *username);
-struct user *user_by_username(const struct world *w, const char *username);
+struct user *tg_world_make_user(struct world *w, int64_t id, const char *first_name,
+                                const char *username);
+struct user *tg_world_user_by_username(const struct world *w, const char *username);
 
-struct chat *chat_private(struct bot *b, struct user *u, bool make);
-struct chat *chat_group(const struct world *w, int64_t id);
+struct chat *tg_chat_private(struct bot *b, struct user *u, bool make);
+struct chat *tg_chat_group(const struct world *w, int64_t id);
 /* id 0: the next free one that fits the type. NULL when the id is taken or does not fit. */
-struct chat *chat_make(struct world *w, int64_t id, enum chat_type type, const char *title);
-void chat_set_username(struct world *w, struct chat *c, const char *username);
-const char *chat_type_name(enum chat_type t);
-struct member *chat_member(const struct chat *c, int64_t user_id);
-struct member *chat_set_member(struct chat *c, struct user *u, struct bot *b, enum standing s);
-const char *standing_name(enum standing s);
-struct topic *chat_topic(const struct chat *c, int64_t id);
-struct topic *chat_add_topic(struct chat *c, int64_t id, const char *name);
+struct chat *tg_chat_make(struct world *w, int64_t id, enum chat_type type, const char *title);
+void tg_chat_set_username(struct world *w, struct chat *c, const char *username);
+const char *tg_chat_type_name(enum chat_type t);
+struct member *tg_chat_member(const struct chat *c, int64_t user_id);
+struct member *tg_chat_set_member(struct chat *c, struct user *u, struct bot *b, enum standing s);
+const char *tg_chat_standing_name(enum standing s);
+struct topic *tg_chat_topic(const struct chat *c, int64_t id);
+struct topic *tg_chat_add_topic(struct chat *c, int64_t id, const char *name);
 
-struct message *message_new(struct chat *c, struct user *from);
-void message_free(struct message *m);
+struct message *tg_chat_message_new(struct chat *c, struct user *from);
+void tg_chat_message_free(struct message *m);
 /* Takes over m, gives it a number and the date; the oldest goes when there are too many. */
-struct message *chat_post(struct chat *c, struct message *m, size_t keep);
-struct message *chat_message(const struct chat *c, int64_t id);
+struct message *tg_chat_post(struct chat *c, struct message *m, size_t keep);
+struct message *tg_chat_find_message(const struct chat *c, int64_t id);
 /* Takes over m, which has the number of the one it replaces. */
-void chat_replace(struct chat *c, struct message *m);
-void chat_delete(struct chat *c, struct message *m);
+void tg_chat_replace(struct chat *c, struct message *m);
+void tg_chat_delete(struct chat *c, struct message *m);
 /* Text and entities out of r. */
-void message_set_text(struct message *m, struct rich *r);
+void tg_chat_message_set_text(struct message *m, struct rich_text *r);
 
 /* ---- render.c: members of the answers; key NULL inside arrays and at the root ---- */
-void render_user(struct buf *b, const char *key, const struct user *u);
-void render_chat(struct buf *b, const char *key, const struct chat *c);
-void render_message(struct buf *b, const char *key, const struct message *m);
-void render_member(struct buf *b, const char *key, const struct member *m);
+void tg_render_user(struct buf *b, const char *key, const struct user *u);
+void tg_render_chat(struct buf *b, const char *key, const struct chat *c);
+void tg_render_message(struct buf *b, const char *key, const struct message *m);
+void tg_render_member(struct buf *b, const char *key, const struct member *m);
 
 #endif

@@ -18,7 +18,7 @@
 #include "sim/discord/dc_control.h"
 #include "sim/discord/dc_gateway.h"
 
-int sim_setup(void **state)
+int sim_rig_setup(void **state)
 {
         struct sim_rig *r = mem_zalloc(sizeof(*r));
         struct http_server_options options = { .listen = "127.0.0.1:0" };
@@ -33,8 +33,8 @@ int sim_setup(void **state)
         r->world->quiet = true;
         r->world->settings.limits = false;
         r->world->client = http_client_new(r->loop, &plain, NULL);
-        ada = dc_user_make(r->world, 42, "ada", "Ada");
-        dc_bot(r->world, TOKEN);
+        ada = dc_world_make_user(r->world, 42, "ada", "Ada");
+        dc_world_make_bot(r->world, TOKEN);
         dc_channel_make(r->world, dc_guild_make(r->world, 1000, "Lab", ada), 1001, CHANNEL_TEXT,
                         "general");
         assert_int_equal(dc_gateway_listen(r->world->gateway, &gateway, NULL), 0);
@@ -47,7 +47,7 @@ int sim_setup(void **state)
         return 0;
 }
 
-int sim_teardown(void **state)
+int sim_rig_teardown(void **state)
 {
         struct sim_rig *r = *state;
         struct http_client *sims = r->world->client;
@@ -88,8 +88,8 @@ static void on_done(void *arg, const struct http_result *result)
         }
 }
 
-void sim_start(struct sim_rig *r, struct sim_answer *a, const char *method, const char *path,
-               const char *body)
+void sim_rig_start(struct sim_rig *r, struct sim_answer *a, const char *method, const char *path,
+                   const char *body)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
         static const char *const headers[] = { "Content-Type: application/json",
@@ -108,49 +108,49 @@ void sim_start(struct sim_rig *r, struct sim_answer *a, const char *method, cons
         free(url);
 }
 
-void sim_await(struct sim_rig *r, struct sim_answer *a)
+void sim_rig_await(struct sim_rig *r, struct sim_answer *a)
 {
         while (!a->done)
                 assert_true(loop_step(r->loop, true));
 }
 
-json_t *sim_call(struct sim_rig *r, const char *method, const char *path, const char *body,
-                 int status)
+json_t *sim_rig_call(struct sim_rig *r, const char *method, const char *path, const char *body,
+                     int status)
 {
         char *full = mem_printf("/api/v10%s", path);
         struct sim_answer a;
 
-        sim_start(r, &a, method, full, body);
-        sim_await(r, &a);
+        sim_rig_start(r, &a, method, full, body);
+        sim_rig_await(r, &a);
         free(full);
         assert_int_equal(a.status, status);
         return a.body;
 }
 
-void sim_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
-                 int status, int code)
+void sim_rig_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
+                     int status, int code)
 {
-        json_t *error = sim_call(r, method, path, body, status);
+        json_t *error = sim_rig_call(r, method, path, body, status);
 
         assert_int_equal(json_int(error, "code", -1), code);
         json_decref(error);
 }
 
-json_t *sim_play(struct sim_rig *r, const char *what, const char *wish)
+json_t *sim_rig_control(struct sim_rig *r, const char *what, const char *request)
 {
         char *path = mem_printf("/sim/%s", what);
         struct sim_answer a;
 
-        sim_start(r, &a, wish ? "POST" : "GET", path, wish);
-        sim_await(r, &a);
+        sim_rig_start(r, &a, request ? "POST" : "GET", path, request);
+        sim_rig_await(r, &a);
         free(path);
         assert_int_equal(a.status, 200);
         return a.body;
 }
 
-void sim_do(struct sim_rig *r, const char *what, const char *wish)
+void sim_rig_control_ok(struct sim_rig *r, const char *what, const char *request)
 {
-        json_decref(sim_play(r, what, wish));
+        json_decref(sim_rig_control(r, what, request));
 }
 
 /* ---- the gateway ---- */
@@ -228,7 +228,7 @@ static void on_closed(void *arg, const struct websocket_end *end)
         l->code = end->code;
 }
 
-void sim_connect(struct sim_rig *r, struct sim_link *l, const char *path, const char *compress)
+void sim_rig_connect(struct sim_rig *r, struct sim_link *l, const char *path, const char *compress)
 {
         static const struct websocket_handlers handlers = { .on_message = on_frame,
                                                             .on_closed = on_closed };
@@ -242,17 +242,17 @@ void sim_connect(struct sim_rig *r, struct sim_link *l, const char *path, const 
         l->unpack = *compress ? unpack_new(compress) : NULL;
         l->ws = websocket_open(r->loop, r->client, &options, &handlers, l);
         free(url);
-        hello = sim_hear(l);
+        hello = sim_rig_receive(l);
         assert_int_equal(json_int(hello, "op", -1), 10);
         json_decref(hello);
 }
 
-void sim_say(struct sim_link *l, const char *frame)
+void sim_rig_send(struct sim_link *l, const char *frame)
 {
         assert_int_equal(websocket_send(l->ws, false, frame, strlen(frame), NULL), 0);
 }
 
-json_t *sim_hear(struct sim_link *l)
+json_t *sim_rig_receive(struct sim_link *l)
 {
         json_t *frame;
 
@@ -265,10 +265,10 @@ json_t *sim_hear(struct sim_link *l)
         return frame;
 }
 
-json_t *sim_event(struct sim_link *l, const char *name)
+json_t *sim_rig_event(struct sim_link *l, const char *name)
 {
         for (;;) {
-                json_t *frame = sim_hear(l), *d = NULL;
+                json_t *frame = sim_rig_receive(l), *d = NULL;
 
                 if (strcmp(json_str(frame, "t", ""), name) == 0)
                         d = json_incref(json_object_get(frame, "d"));
@@ -278,14 +278,14 @@ json_t *sim_event(struct sim_link *l, const char *name)
         }
 }
 
-int sim_close_code(struct sim_link *l)
+int sim_rig_close_code(struct sim_link *l)
 {
         while (!l->closed)
                 assert_true(loop_step(l->rig->loop, true));
         return l->code;
 }
 
-void sim_hang_up(struct sim_link *l)
+void sim_rig_disconnect(struct sim_link *l)
 {
         while (l->count > 0)
                 json_decref(l->frames[--l->count]);
@@ -293,16 +293,16 @@ void sim_hang_up(struct sim_link *l)
         unpack_free(l->unpack);
 }
 
-json_t *sim_identify(struct sim_rig *r, struct sim_link *l, unsigned intents)
+json_t *sim_rig_identify(struct sim_rig *r, struct sim_link *l, unsigned intents)
 {
         char *frame = mem_printf("{\"op\":2,\"d\":{\"token\":\"" TOKEN
                                  "\",\"intents\":%u,\"properties\":{}}}",
                                  intents);
         json_t *ready;
 
-        sim_connect(r, l, "/", "");
-        sim_say(l, frame);
+        sim_rig_connect(r, l, "/", "");
+        sim_rig_send(l, frame);
         free(frame);
-        ready = sim_event(l, "READY");
+        ready = sim_rig_event(l, "READY");
         return ready;
 }

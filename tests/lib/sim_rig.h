@@ -35,22 +35,22 @@ struct sim_answer {
         struct http_call *call;
 };
 
-int sim_setup(void **state);
-int sim_teardown(void **state);
+int sim_rig_setup(void **state);
+int sim_rig_teardown(void **state);
 /* method NULL: GET, or POST with a body. The caller frees the body of the answer. */
-void sim_start(struct sim_rig *r, struct sim_answer *a, const char *method, const char *path,
-               const char *body);
-void sim_await(struct sim_rig *r, struct sim_answer *a);
+void sim_rig_start(struct sim_rig *r, struct sim_answer *a, const char *method, const char *path,
+                   const char *body);
+void sim_rig_await(struct sim_rig *r, struct sim_answer *a);
 /* A call of the API ("/channels/..") that must be answered with this status. Yours. */
-json_t *sim_call(struct sim_rig *r, const char *method, const char *path, const char *body,
-                 int status);
+json_t *sim_rig_call(struct sim_rig *r, const char *method, const char *path, const char *body,
+                     int status);
 /* The same, and the answer must have this code. */
-void sim_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
-                 int status, int code);
+void sim_rig_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
+                     int status, int code);
 /* POST /sim/what; the answer is yours. */
-json_t *sim_play(struct sim_rig *r, const char *what, const char *wish);
+json_t *sim_rig_control(struct sim_rig *r, const char *what, const char *request);
 /* The same, with nothing to look at. */
-void sim_do(struct sim_rig *r, const char *what, const char *wish);
+void sim_rig_control_ok(struct sim_rig *r, const char *what, const char *request);
 
 /* ---- the gateway ---- */
 
@@ -65,16 +65,16 @@ struct sim_link {
 };
 
 /* compress: "", "zlib-stream" or "zstd-stream". */
-void sim_connect(struct sim_rig *r, struct sim_link *l, const char *path, const char *compress);
-void sim_say(struct sim_link *l, const char *frame);
+void sim_rig_connect(struct sim_rig *r, struct sim_link *l, const char *path, const char *compress);
+void sim_rig_send(struct sim_link *l, const char *frame);
 /* The next frame; yours. */
-json_t *sim_hear(struct sim_link *l);
+json_t *sim_rig_receive(struct sim_link *l);
 /* The next dispatch of this name, passing over others; its d is yours. */
-json_t *sim_event(struct sim_link *l, const char *name);
+json_t *sim_rig_event(struct sim_link *l, const char *name);
 /* Waits for the close; its code. */
-int sim_close_code(struct sim_link *l);
-void sim_hang_up(struct sim_link *l);
+int sim_rig_close_code(struct sim_link *l);
+void sim_rig_disconnect(struct sim_link *l);
 /* Hello, identify with these intents, READY (yours). */
-json_t *sim_identify(struct sim_rig *r, struct sim_link *l, unsigned intents);
+json_t *sim_rig_identify(struct sim_rig *r, struct sim_link *l, unsigned intents);
 
 #endif

@@ -22,7 +22,7 @@
 /* A message the bot sends to the channel; its id in out. */
 static void sent(struct sim_rig *r, const char *body, char *out, size_t room)
 {
-        json_t *m = sim_call(r, NULL, MESSAGES, body, 200);
+        json_t *m = sim_rig_call(r, NULL, MESSAGES, body, 200);
 
         snprintf(out, room, "%s", json_str(m, "id", ""));
         json_decref(m);
@@ -30,7 +30,7 @@ static void sent(struct sim_rig *r, const char *body, char *out, size_t room)
 
 static size_t count_of(struct sim_rig *r, const char *what)
 {
-        json_t *page = sim_play(r, what, NULL);
+        json_t *page = sim_rig_control(r, what, NULL);
         size_t n = json_array_size(json_object_get(page, "items"));
 
         json_decref(page);
@@ -41,25 +41,25 @@ static void a_wrong_token_is_401(void **state)
 {
         struct sim_rig *r = *state;
 
-        sim_do(r, "bots", "{\"new_token\":\"another.one.now\"}");
-        sim_refused(r, NULL, "/users/@me", NULL, 401, 0);
-        sim_do(r, "bots", "{\"new_token\":\"" TOKEN "\"}");
-        json_decref(sim_call(r, NULL, "/users/@me", NULL, 200));
+        sim_rig_control_ok(r, "bots", "{\"new_token\":\"another.one.now\"}");
+        sim_rig_refused(r, NULL, "/users/@me", NULL, 401, 0);
+        sim_rig_control_ok(r, "bots", "{\"new_token\":\"" TOKEN "\"}");
+        json_decref(sim_rig_call(r, NULL, "/users/@me", NULL, 200));
 }
 
 static void errors_have_discords_codes(void **state)
 {
         struct sim_rig *r = *state;
 
-        sim_refused(r, NULL, "/channels/5/messages", "{\"content\":\"x\"}", 404, 10003);
-        sim_refused(r, "PATCH", MESSAGES "/5", "{\"content\":\"x\"}", 404, 10008);
-        sim_refused(r, NULL, MESSAGES, "{\"content\":\"\"}", 400, 50006);
-        sim_refused(r, NULL, MESSAGES, "{\"content\":1}", 400, 50035);
-        sim_refused(r, NULL, MESSAGES, "{\"content\":", 400, 50109);
-        sim_refused(r, "PUT", MESSAGES "/5/reactions/x/@me", NULL, 404, 10008);
-        sim_refused(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"5\"}", 400, 50033);
-        sim_refused(r, NULL, "/guilds/5", NULL, 404, 10004);
-        sim_refused(r, NULL, "/interactions/5/abc/callback", "{\"type\":5}", 404, 10062);
+        sim_rig_refused(r, NULL, "/channels/5/messages", "{\"content\":\"x\"}", 404, 10003);
+        sim_rig_refused(r, "PATCH", MESSAGES "/5", "{\"content\":\"x\"}", 404, 10008);
+        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"\"}", 400, 50006);
+        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":1}", 400, 50035);
+        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":", 400, 50109);
+        sim_rig_refused(r, "PUT", MESSAGES "/5/reactions/x/@me", NULL, 404, 10008);
+        sim_rig_refused(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"5\"}", 400, 50033);
+        sim_rig_refused(r, NULL, "/guilds/5", NULL, 404, 10004);
+        sim_rig_refused(r, NULL, "/interactions/5/abc/callback", "{\"type\":5}", 404, 10062);
 }
 
 static void missing_rights_are_told_apart(void **state)
@@ -68,16 +68,19 @@ static void missing_rights_are_told_apart(void **state)
         char id[32];
 
         sent(r, "{\"content\":\"before\"}", id, sizeof(id));
-        sim_do(r, "permissions", "{\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}");
-        sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50013);
-        sim_do(r, "permissions", "{\"channel\":\"general\",\"deny\":[\"VIEW_CHANNEL\"]}");
-        sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50001);
-        sim_do(r, "permissions", "{\"channel\":\"general\",\"deny\":[\"READ_MESSAGE_HISTORY\"]}");
+        sim_rig_control_ok(r, "permissions",
+                           "{\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}");
+        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50013);
+        sim_rig_control_ok(r, "permissions",
+                           "{\"channel\":\"general\",\"deny\":[\"VIEW_CHANNEL\"]}");
+        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50001);
+        sim_rig_control_ok(r, "permissions",
+                           "{\"channel\":\"general\",\"deny\":[\"READ_MESSAGE_HISTORY\"]}");
         {
                 char *reply = mem_printf(
                         "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"%s\"}}", id);
 
-                sim_refused(r, NULL, MESSAGES, reply, 403, 160002);
+                sim_rig_refused(r, NULL, MESSAGES, reply, 403, 160002);
                 free(reply);
         }
 }
@@ -94,7 +97,7 @@ static void a_nonce_that_is_enforced_makes_one_message(void **state)
         sent(r, "{\"content\":\"x\",\"nonce\":\"abc\"}", third, sizeof(third));
         assert_string_not_equal(first, third);
         assert_int_equal(count_of(r, "messages?kind=message"), 2);
-        sim_do(r, "settings", "{\"nonce_ms\":-1}");
+        sim_rig_control_ok(r, "settings", "{\"nonce_ms\":-1}");
         sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", first,
              sizeof(first));
         sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", second,
@@ -107,9 +110,10 @@ static void a_reply_to_what_is_gone_fails_unless_it_may(void **state)
         struct sim_rig *r = *state;
         json_t *m;
 
-        sim_refused(r, NULL, MESSAGES,
-                    "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\"}}", 400, 50035);
-        m = sim_call(
+        sim_rig_refused(r, NULL, MESSAGES,
+                        "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\"}}", 400,
+                        50035);
+        m = sim_rig_call(
                 r, NULL, MESSAGES,
                 "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}}",
                 200);
@@ -121,17 +125,18 @@ static void a_reply_to_what_is_gone_fails_unless_it_may(void **state)
 static void only_allowed_mentions_ping(void **state)
 {
         struct sim_rig *r = *state;
-        json_t *m = sim_call(r, NULL, MESSAGES, "{\"content\":\"@everyone <@42>\"}", 200);
+        json_t *m = sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"@everyone <@42>\"}", 200);
 
         assert_true(json_flag(m, "mention_everyone", false));
         assert_int_equal(json_array_size(json_object_get(m, "mentions")), 1);
         json_decref(m);
-        m = sim_call(r, NULL, MESSAGES,
-                     "{\"content\":\"@everyone <@42>\",\"allowed_mentions\":{\"parse\":[]}}", 200);
+        m = sim_rig_call(r, NULL, MESSAGES,
+                         "{\"content\":\"@everyone <@42>\",\"allowed_mentions\":{\"parse\":[]}}",
+                         200);
         assert_false(json_flag(m, "mention_everyone", true));
         assert_int_equal(json_array_size(json_object_get(m, "mentions")), 0);
         json_decref(m);
-        sim_refused(
+        sim_rig_refused(
                 r, NULL, MESSAGES,
                 "{\"content\":\"x\",\"allowed_mentions\":{\"parse\":[\"users\"],\"users\":[\"42\"]}}",
                 400, 50035);
@@ -145,8 +150,8 @@ static void an_edit_that_is_refused_changes_nothing(void **state)
 
         sent(r, "{\"content\":\"as it was\"}", id, sizeof(id));
         path = mem_printf(MESSAGES "/%s", id);
-        sim_refused(r, "PATCH", path, "{\"content\":\"\"}", 400, 50006);
-        m = sim_call(r, NULL, path, NULL, 200);
+        sim_rig_refused(r, "PATCH", path, "{\"content\":\"\"}", 400, 50006);
+        m = sim_rig_call(r, NULL, path, NULL, 200);
         assert_string_equal(json_str(m, "content", ""), "as it was");
         json_decref(m);
         free(path);
@@ -160,11 +165,11 @@ static void a_message_has_one_thread(void **state)
 
         sent(r, "{\"content\":\"x\"}", id, sizeof(id));
         path = mem_printf(MESSAGES "/%s/threads", id);
-        thread = sim_call(r, NULL, path, "{\"name\":\"T\"}", 201);
+        thread = sim_rig_call(r, NULL, path, "{\"name\":\"T\"}", 201);
         assert_string_equal(json_str(thread, "id", ""), id);
         assert_string_equal(json_str(thread, "parent_id", ""), GENERAL);
         json_decref(thread);
-        sim_refused(r, NULL, path, "{\"name\":\"T\"}", 400, 160004);
+        sim_rig_refused(r, NULL, path, "{\"name\":\"T\"}", 400, 160004);
         free(path);
 }
 
@@ -174,15 +179,15 @@ static void strangers_and_those_who_refuse_are_not_reached(void **state)
         json_t *dm;
         char *path;
 
-        sim_do(r, "users", "{\"id\":\"7\",\"username\":\"bob\"}");
-        dm = sim_call(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"7\"}", 200);
+        sim_rig_control_ok(r, "users", "{\"id\":\"7\",\"username\":\"bob\"}");
+        dm = sim_rig_call(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"7\"}", 200);
         path = mem_printf("/channels/%s/messages", json_str(dm, "id", ""));
         json_decref(dm);
-        sim_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50278);
-        sim_do(r, "send", "{\"from\":\"bob\",\"text\":\"hi\"}");
-        json_decref(sim_call(r, NULL, path, "{\"content\":\"x\"}", 200));
-        sim_do(r, "users", "{\"id\":\"7\",\"refuses\":true}");
-        sim_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50007);
+        sim_rig_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50278);
+        sim_rig_control_ok(r, "send", "{\"from\":\"bob\",\"text\":\"hi\"}");
+        json_decref(sim_rig_call(r, NULL, path, "{\"content\":\"x\"}", 200));
+        sim_rig_control_ok(r, "users", "{\"id\":\"7\",\"refuses\":true}");
+        sim_rig_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50007);
         free(path);
 }
 
@@ -191,23 +196,23 @@ static void buckets_are_counted_and_passed_with_429(void **state)
         struct sim_rig *r = *state;
         struct sim_answer a;
 
-        sim_do(r, "settings", "{\"limits\":true}");
+        sim_rig_control_ok(r, "settings", "{\"limits\":true}");
         for (int i = 4; i >= 0; i--) {
-                sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
-                sim_await(r, &a);
+                sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+                sim_rig_await(r, &a);
                 assert_int_equal(a.status, 200);
                 assert_int_equal(a.remaining[0], '0' + i);
                 json_decref(a.body);
         }
-        sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
-        sim_await(r, &a);
+        sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        sim_rig_await(r, &a);
         assert_int_equal(a.status, 429);
         assert_string_equal(a.scope, "user");
         assert_true(json_number_value(json_object_get(a.body, "retry_after")) > 0);
         assert_int_equal(strlen(a.bucket), 32);
         json_decref(a.body);
         /* another route has another bucket */
-        json_decref(sim_call(r, NULL, "/channels/" GENERAL, NULL, 200));
+        json_decref(sim_rig_call(r, NULL, "/channels/" GENERAL, NULL, 200));
 }
 
 static void faults_strike_once(void **state)
@@ -215,23 +220,24 @@ static void faults_strike_once(void **state)
         struct sim_rig *r = *state;
         struct sim_answer a;
 
-        sim_do(r, "faults",
-               "{\"kind\":\"flood\",\"method\":\"create_message\",\"retry_after\":0.25,\"scope\":\"global\"}");
-        sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
-        sim_await(r, &a);
+        sim_rig_control_ok(
+                r, "faults",
+                "{\"kind\":\"flood\",\"method\":\"create_message\",\"retry_after\":0.25,\"scope\":\"global\"}");
+        sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        sim_rig_await(r, &a);
         assert_int_equal(a.status, 429);
         assert_string_equal(a.scope, "global");
         assert_true(json_flag(a.body, "global", false));
         json_decref(a.body);
-        sim_do(r, "faults", "{\"kind\":\"error\",\"status\":502}");
-        sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
-        sim_await(r, &a);
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"error\",\"status\":502}");
+        sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        sim_rig_await(r, &a);
         assert_int_equal(a.status, 502);
         json_decref(a.body);
         assert_int_equal(count_of(r, "messages"), 0);
-        sim_do(r, "faults", "{\"kind\":\"cut_after\"}");
-        sim_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
-        sim_await(r, &a);
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"cut_after\"}");
+        sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        sim_rig_await(r, &a);
         assert_int_equal(a.status, 0);
         assert_int_equal(count_of(r, "messages"), 1); /* it has happened all the same */
 }
@@ -241,10 +247,10 @@ static void invalid_calls_are_listed(void **state)
         struct sim_rig *r = *state;
         json_t *page;
 
-        sim_refused(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 400, 50035);
-        sim_do(r, "settings", "{\"strict\":false}");
-        json_decref(sim_call(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 200));
-        page = sim_play(r, "calls?valid=false", NULL);
+        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 400, 50035);
+        sim_rig_control_ok(r, "settings", "{\"strict\":false}");
+        json_decref(sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 200));
+        page = sim_rig_control(r, "calls?valid=false", NULL);
         assert_int_equal(json_array_size(json_object_get(page, "items")), 2);
         json_decref(page);
 }
@@ -258,13 +264,13 @@ static void pages_of_history_run_from_new_to_old(void **state)
         for (int i = 0; i < 4; i++)
                 sent(r, "{\"content\":\"x\"}", ids[i], sizeof(ids[i]));
         path = mem_printf(MESSAGES "?after=%s&limit=2", ids[0]);
-        page = sim_call(r, NULL, path, NULL, 200);
+        page = sim_rig_call(r, NULL, path, NULL, 200);
         assert_int_equal(json_array_size(page), 2);
         assert_string_equal(json_str(json_array_get(page, 0), "id", ""), ids[2]);
         json_decref(page);
         free(path);
         path = mem_printf(MESSAGES "?before=%s&limit=2", ids[3]);
-        page = sim_call(r, NULL, path, NULL, 200);
+        page = sim_rig_call(r, NULL, path, NULL, 200);
         assert_string_equal(json_str(json_array_get(page, 0), "id", ""), ids[2]);
         assert_string_equal(json_str(json_array_get(page, 1), "id", ""), ids[1]);
         json_decref(page);
@@ -317,18 +323,18 @@ static void an_endpoint_gets_signed_interactions(void **state)
                                                      { .bytes = answer } };
         struct sim_rig *r = *state;
         struct fake_server *endpoint = fake_server_new(r->loop, script, 3);
-        char *wish, *url = fake_server_url(endpoint, "/interactions");
+        char *request, *url = fake_server_url(endpoint, "/interactions");
         json_t *page, *last;
 
-        json_decref(sim_call(r, "PUT", "/applications/900/commands",
-                             "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
-        wish = mem_printf("{\"interactions_url\":\"%s\"}", url);
-        sim_do(r, "bots", wish);
-        free(wish);
+        json_decref(sim_rig_call(r, "PUT", "/applications/900/commands",
+                                 "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
+        request = mem_printf("{\"interactions_url\":\"%s\"}", url);
+        sim_rig_control_ok(r, "bots", request);
+        free(request);
         waited_for(r, "endpoint", 2); /* the ping, and the probe with a wrong signature */
-        sim_do(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
+        sim_rig_control_ok(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
         waited_for(r, "interaction_answer", 1);
-        page = sim_play(r, "messages?kind=interaction_answer", NULL);
+        page = sim_rig_control(r, "messages?kind=interaction_answer", NULL);
         last = json_array_get(json_object_get(page, "items"), 0);
         assert_string_equal(json_str(last, "text", ""), "here");
         json_decref(page);
@@ -343,25 +349,25 @@ static void an_answer_comes_once_and_in_time(void **state)
         json_t *made;
         char *path;
 
-        json_decref(sim_call(r, "PUT", "/applications/900/commands",
-                             "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
-        made = sim_play(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
+        json_decref(sim_rig_call(r, "PUT", "/applications/900/commands",
+                                 "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
+        made = sim_rig_control(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
         path = mem_printf("/interactions/%s/%s/callback", json_str(made, "interaction", ""),
                           json_str(made, "token", ""));
-        json_decref(sim_call(r, "POST", path, "{\"type\":5}", 204));
-        sim_refused(r, "POST", path, "{\"type\":5}", 400, 40060);
+        json_decref(sim_rig_call(r, "POST", path, "{\"type\":5}", 204));
+        sim_rig_refused(r, "POST", path, "{\"type\":5}", 400, 40060);
         free(path);
         json_decref(made);
-        sim_do(r, "settings", "{\"ack_ms\":-1}");
-        made = sim_play(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
+        sim_rig_control_ok(r, "settings", "{\"ack_ms\":-1}");
+        made = sim_rig_control(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
         path = mem_printf("/interactions/%s/%s/callback", json_str(made, "interaction", ""),
                           json_str(made, "token", ""));
-        sim_refused(r, "POST", path, "{\"type\":5}", 404, 10062);
+        sim_rig_refused(r, "POST", path, "{\"type\":5}", 404, 10062);
         free(path);
         json_decref(made);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_setup, sim_teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_rig_setup, sim_rig_teardown)
 
 int main(void)
 {

@@ -20,9 +20,9 @@
 
 static json_t *connected(struct sim_rig *r, struct sim_link *l)
 {
-        json_t *ready = sim_identify(r, l, AGENT);
+        json_t *ready = sim_rig_identify(r, l, AGENT);
 
-        json_decref(sim_event(l, "GUILD_CREATE"));
+        json_decref(sim_rig_event(l, "GUILD_CREATE"));
         return ready;
 }
 
@@ -30,7 +30,7 @@ static void a_session_begins_with_ready_and_the_guilds(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
-        json_t *ready = sim_identify(r, &l, AGENT), *guild = sim_event(&l, "GUILD_CREATE");
+        json_t *ready = sim_rig_identify(r, &l, AGENT), *guild = sim_rig_event(&l, "GUILD_CREATE");
         const json_t *channel = json_array_get(json_object_get(guild, "channels"), 0);
 
         assert_string_equal(json_str(json_object_get(ready, "user"), "id", ""), "900");
@@ -39,7 +39,7 @@ static void a_session_begins_with_ready_and_the_guilds(void **state)
         assert_string_equal(json_str(channel, "name", ""), "general");
         json_decref(ready);
         json_decref(guild);
-        sim_hang_up(&l);
+        sim_rig_disconnect(&l);
 }
 
 static void heartbeats_are_acknowledged_unless_they_shall_not(void **state)
@@ -48,18 +48,18 @@ static void heartbeats_are_acknowledged_unless_they_shall_not(void **state)
         struct sim_link l;
         json_t *frame;
 
-        sim_connect(r, &l, "/", "");
-        sim_do(r, "faults", "{\"kind\":\"mute\",\"method\":\"heartbeat\"}");
-        sim_say(&l, "{\"op\":1,\"d\":null}"); /* this one is not answered */
-        sim_say(&l, "{\"op\":1,\"d\":7}");
-        frame = sim_hear(&l);
+        sim_rig_connect(r, &l, "/", "");
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"mute\",\"method\":\"heartbeat\"}");
+        sim_rig_send(&l, "{\"op\":1,\"d\":null}"); /* this one is not answered */
+        sim_rig_send(&l, "{\"op\":1,\"d\":7}");
+        frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 11);
         json_decref(frame);
-        frame = sim_play(r, "links?kind=heartbeat", NULL);
+        frame = sim_rig_control(r, "links?kind=heartbeat", NULL);
         assert_int_equal(json_array_size(json_object_get(frame, "items")), 2);
         json_decref(frame);
         assert_int_equal(l.count, 0);
-        sim_hang_up(&l);
+        sim_rig_disconnect(&l);
 }
 
 /* ---- intents ---- */
@@ -70,22 +70,23 @@ static void without_the_intent_contents_are_hidden(void **state)
         struct sim_link l;
         json_t *m;
 
-        json_decref(sim_identify(r, &l, AGENT & ~(1u << 15)));
-        sim_do(r, "send",
-               "{\"channel\":\"general\",\"text\":\"secret\",\"embeds\":[{}],\"files\":[{}]}");
-        m = sim_event(&l, "MESSAGE_CREATE");
+        json_decref(sim_rig_identify(r, &l, AGENT & ~(1u << 15)));
+        sim_rig_control_ok(
+                r, "send",
+                "{\"channel\":\"general\",\"text\":\"secret\",\"embeds\":[{}],\"files\":[{}]}");
+        m = sim_rig_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(m, "content", "?"), "");
         assert_int_equal(json_array_size(json_object_get(m, "attachments")), 0);
         json_decref(m);
-        sim_do(r, "send", "{\"channel\":\"general\",\"text\":\"<@dragoman> open\"}");
-        m = sim_event(&l, "MESSAGE_CREATE");
+        sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"<@dragoman> open\"}");
+        m = sim_rig_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(m, "content", ""), "<@900> open");
         json_decref(m);
-        sim_do(r, "send", "{\"text\":\"direct\"}");
-        m = sim_event(&l, "MESSAGE_CREATE");
+        sim_rig_control_ok(r, "send", "{\"text\":\"direct\"}");
+        m = sim_rig_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(m, "content", ""), "direct");
         json_decref(m);
-        sim_hang_up(&l);
+        sim_rig_disconnect(&l);
 }
 
 static void events_nobody_asked_for_do_not_come(void **state)
@@ -93,26 +94,26 @@ static void events_nobody_asked_for_do_not_come(void **state)
         struct sim_rig *r = *state;
         struct sim_link l;
         json_t *said, *m;
-        char *wish;
+        char *request;
 
-        json_decref(sim_identify(r, &l, 1u << 0 | 1u << 9));
-        said = sim_play(r, "send", "{\"channel\":\"general\",\"text\":\"one\"}");
-        wish = mem_printf("{\"message_id\":\"%s\",\"emoji\":\"👍\"}",
-                          json_str(said, "message_id", ""));
-        sim_do(r, "react", wish);
-        sim_do(r, "typing", "{\"channel\":\"general\"}");
-        sim_do(r, "send", "{\"text\":\"direct\"}");
-        sim_do(r, "send", "{\"channel\":\"general\",\"text\":\"two\"}");
-        json_decref(sim_event(&l, "GUILD_CREATE"));
-        m = sim_hear(&l);
+        json_decref(sim_rig_identify(r, &l, 1u << 0 | 1u << 9));
+        said = sim_rig_control(r, "send", "{\"channel\":\"general\",\"text\":\"one\"}");
+        request = mem_printf("{\"message_id\":\"%s\",\"emoji\":\"👍\"}",
+                             json_str(said, "message_id", ""));
+        sim_rig_control_ok(r, "react", request);
+        sim_rig_control_ok(r, "typing", "{\"channel\":\"general\"}");
+        sim_rig_control_ok(r, "send", "{\"text\":\"direct\"}");
+        sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"two\"}");
+        json_decref(sim_rig_event(&l, "GUILD_CREATE"));
+        m = sim_rig_receive(&l);
         assert_string_equal(json_str(m, "t", ""), "MESSAGE_CREATE");
         json_decref(m);
-        m = sim_hear(&l);
+        m = sim_rig_receive(&l);
         assert_string_equal(json_str(m, "t", ""), "MESSAGE_CREATE");
         json_decref(m);
-        free(wish);
+        free(request);
         json_decref(said);
-        sim_hang_up(&l);
+        sim_rig_disconnect(&l);
 }
 
 /* ---- close codes ---- */
@@ -138,15 +139,15 @@ static void each_mistake_has_its_close_code(void **state)
         };
         struct sim_rig *r = *state;
 
-        sim_do(r, "settings", "{\"min_shards\":2}");
-        sim_do(r, "bots", "{\"bot\":\"dragoman\",\"intents\":[\"MESSAGE_CONTENT\"]}");
+        sim_rig_control_ok(r, "settings", "{\"min_shards\":2}");
+        sim_rig_control_ok(r, "bots", "{\"bot\":\"dragoman\",\"intents\":[\"MESSAGE_CONTENT\"]}");
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct sim_link l;
 
-                sim_connect(r, &l, "/", "");
-                sim_say(&l, rows[i].frame);
-                assert_int_equal(sim_close_code(&l), rows[i].code);
-                sim_hang_up(&l);
+                sim_rig_connect(r, &l, "/", "");
+                sim_rig_send(&l, rows[i].frame);
+                assert_int_equal(sim_rig_close_code(&l), rows[i].code);
+                sim_rig_disconnect(&l);
         }
 }
 
@@ -157,24 +158,24 @@ static void who_identifies_twice_or_sends_too_much_is_closed(void **state)
         struct sim_link l;
         char *large = mem_zalloc(5000);
 
-        json_decref(sim_identify(r, &l, 0));
-        sim_say(&l, identify);
-        assert_int_equal(sim_close_code(&l), 4005);
-        sim_hang_up(&l);
-        sim_connect(r, &l, "/", "");
+        json_decref(sim_rig_identify(r, &l, 0));
+        sim_rig_send(&l, identify);
+        assert_int_equal(sim_rig_close_code(&l), 4005);
+        sim_rig_disconnect(&l);
+        sim_rig_connect(r, &l, "/", "");
         memset(large, ' ', 4999);
         large[0] = '{';
         large[4998] = '}';
-        sim_say(&l, large);
-        assert_int_equal(sim_close_code(&l), 4002);
-        sim_hang_up(&l);
+        sim_rig_send(&l, large);
+        assert_int_equal(sim_rig_close_code(&l), 4002);
+        sim_rig_disconnect(&l);
         free(large);
-        sim_do(r, "settings", "{\"limits\":true}");
-        sim_connect(r, &l, "/", "");
+        sim_rig_control_ok(r, "settings", "{\"limits\":true}");
+        sim_rig_connect(r, &l, "/", "");
         for (int i = 0; i < 121; i++)
-                sim_say(&l, "{\"op\":1,\"d\":null}");
-        assert_int_equal(sim_close_code(&l), 4008);
-        sim_hang_up(&l);
+                sim_rig_send(&l, "{\"op\":1,\"d\":null}");
+        assert_int_equal(sim_rig_close_code(&l), 4008);
+        sim_rig_disconnect(&l);
 }
 
 /* ---- resuming ---- */
@@ -186,9 +187,9 @@ static void come_back(struct sim_rig *r, struct sim_link *l, const char *session
                                  "\",\"session_id\":\"%s\",\"seq\":%d}}",
                                  session, seq);
 
-        sim_hang_up(l);
-        sim_connect(r, l, "/resume", "");
-        sim_say(l, frame);
+        sim_rig_disconnect(l);
+        sim_rig_connect(r, l, "/resume", "");
+        sim_rig_send(l, frame);
         free(frame);
 }
 
@@ -198,19 +199,19 @@ static void what_was_missed_is_replayed_with_its_numbers(void **state)
         struct sim_link l;
         json_t *ready = connected(r, &l), *frame;
 
-        sim_do(r, "send", "{\"channel\":\"general\",\"text\":\"seen\"}");
-        json_decref(sim_event(&l, "MESSAGE_CREATE"));
-        sim_do(r, "gateway", "{\"action\":\"cut\"}");
-        assert_int_equal(sim_close_code(&l), WEBSOCKET_ABNORMAL);
-        sim_do(r, "send", "{\"channel\":\"general\",\"text\":\"missed\"}");
+        sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"seen\"}");
+        json_decref(sim_rig_event(&l, "MESSAGE_CREATE"));
+        sim_rig_control_ok(r, "gateway", "{\"action\":\"cut\"}");
+        assert_int_equal(sim_rig_close_code(&l), WEBSOCKET_ABNORMAL);
+        sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"missed\"}");
         come_back(r, &l, json_str(ready, "session_id", ""), 3);
-        frame = sim_hear(&l);
+        frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "s", -1), 4);
         assert_string_equal(json_str(json_object_get(frame, "d"), "content", ""), "missed");
         json_decref(frame);
-        json_decref(sim_event(&l, "RESUMED"));
+        json_decref(sim_rig_event(&l, "RESUMED"));
         json_decref(ready);
-        sim_hang_up(&l);
+        sim_rig_disconnect(&l);
 }
 
 static void a_session_that_is_gone_is_refused(void **state)
@@ -220,20 +221,20 @@ static void a_session_that_is_gone_is_refused(void **state)
         json_t *ready = connected(r, &l), *frame;
 
         come_back(r, &l, json_str(ready, "session_id", ""), 99);
-        assert_int_equal(sim_close_code(&l), 4007);
-        sim_do(r, "faults", "{\"kind\":\"refuse\",\"method\":\"resume\"}");
+        assert_int_equal(sim_rig_close_code(&l), 4007);
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"refuse\",\"method\":\"resume\"}");
         come_back(r, &l, json_str(ready, "session_id", ""), 2);
-        frame = sim_hear(&l);
+        frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 9);
         assert_false(json_flag(frame, "d", true));
         json_decref(frame);
-        sim_do(r, "gateway", "{\"action\":\"expire\"}");
+        sim_rig_control_ok(r, "gateway", "{\"action\":\"expire\"}");
         come_back(r, &l, json_str(ready, "session_id", ""), 2);
-        frame = sim_hear(&l);
+        frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 9);
         json_decref(frame);
         json_decref(ready);
-        sim_hang_up(&l);
+        sim_rig_disconnect(&l);
 }
 
 static void the_days_budget_ends_in_a_new_token(void **state)
@@ -242,18 +243,18 @@ static void the_days_budget_ends_in_a_new_token(void **state)
         struct sim_link l;
         json_t *answer;
 
-        sim_do(r, "bots", "{\"bot\":\"dragoman\",\"starts_left\":1}");
-        json_decref(sim_identify(r, &l, 0));
-        sim_hang_up(&l);
-        answer = sim_call(r, NULL, "/gateway/bot", NULL, 200);
+        sim_rig_control_ok(r, "bots", "{\"bot\":\"dragoman\",\"starts_left\":1}");
+        json_decref(sim_rig_identify(r, &l, 0));
+        sim_rig_disconnect(&l);
+        answer = sim_rig_call(r, NULL, "/gateway/bot", NULL, 200);
         assert_int_equal(json_int(json_object_get(answer, "session_start_limit"), "remaining", -1),
                          0);
         json_decref(answer);
-        sim_connect(r, &l, "/", "");
-        sim_say(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0}}");
-        assert_int_equal(sim_close_code(&l), 4004);
-        sim_hang_up(&l);
-        sim_refused(r, NULL, "/users/@me", NULL, 401, 0);
+        sim_rig_connect(r, &l, "/", "");
+        sim_rig_send(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0}}");
+        assert_int_equal(sim_rig_close_code(&l), 4004);
+        sim_rig_disconnect(&l);
+        sim_rig_refused(r, NULL, "/users/@me", NULL, 401, 0);
 }
 
 /* ---- compression, shards, faults ---- */
@@ -267,14 +268,14 @@ static void streams_are_compressed_as_asked(void **state)
                 struct sim_link l;
                 json_t *m;
 
-                sim_connect(r, &l, "/", names[i]);
-                sim_say(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":46593}}");
-                json_decref(sim_event(&l, "GUILD_CREATE"));
-                sim_do(r, "send", "{\"channel\":\"general\",\"text\":\"squeezed\"}");
-                m = sim_event(&l, "MESSAGE_CREATE");
+                sim_rig_connect(r, &l, "/", names[i]);
+                sim_rig_send(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":46593}}");
+                json_decref(sim_rig_event(&l, "GUILD_CREATE"));
+                sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"squeezed\"}");
+                m = sim_rig_event(&l, "MESSAGE_CREATE");
                 assert_string_equal(json_str(m, "content", ""), "squeezed");
                 json_decref(m);
-                sim_hang_up(&l);
+                sim_rig_disconnect(&l);
         }
 }
 
@@ -284,29 +285,30 @@ static void a_guild_belongs_to_one_shard(void **state)
         struct sim_link l[2];
         json_t *ready;
 
-        sim_do(r, "guilds", "{\"id\":\"4194304\",\"name\":\"Other\"}"); /* 1 << 22: shard 1 of 2 */
+        sim_rig_control_ok(r, "guilds",
+                           "{\"id\":\"4194304\",\"name\":\"Other\"}"); /* 1 << 22: shard 1 of 2 */
         for (int i = 0; i < 2; i++) {
                 char *frame = mem_printf("{\"op\":2,\"d\":{\"token\":\"" TOKEN
                                          "\",\"intents\":46593,\"shard\":[%d,2]}}",
                                          i);
                 const json_t *guilds;
 
-                sim_connect(r, &l[i], "/", "");
-                sim_say(&l[i], frame);
-                ready = sim_event(&l[i], "READY");
+                sim_rig_connect(r, &l[i], "/", "");
+                sim_rig_send(&l[i], frame);
+                ready = sim_rig_event(&l[i], "READY");
                 guilds = json_object_get(ready, "guilds");
                 assert_int_equal(json_array_size(guilds), 1);
                 assert_string_equal(json_str(json_array_get(guilds, 0), "id", ""),
                                     i ? "4194304" : LAB);
                 json_decref(ready);
-                json_decref(sim_event(&l[i], "GUILD_CREATE"));
+                json_decref(sim_rig_event(&l[i], "GUILD_CREATE"));
                 free(frame);
         }
-        sim_do(r, "send", "{\"text\":\"direct messages are the first shard's\"}");
-        json_decref(sim_event(&l[0], "MESSAGE_CREATE"));
+        sim_rig_control_ok(r, "send", "{\"text\":\"direct messages are the first shard's\"}");
+        json_decref(sim_rig_event(&l[0], "MESSAGE_CREATE"));
         assert_int_equal(l[1].count, 0);
-        sim_hang_up(&l[0]);
-        sim_hang_up(&l[1]);
+        sim_rig_disconnect(&l[0]);
+        sim_rig_disconnect(&l[1]);
 }
 
 static void events_come_twice_or_never_on_request(void **state)
@@ -316,17 +318,17 @@ static void events_come_twice_or_never_on_request(void **state)
         json_t *first, *second;
 
         json_decref(connected(r, &l));
-        sim_do(r, "faults", "{\"kind\":\"drop\",\"method\":\"MESSAGE_CREATE\"}");
-        sim_do(r, "send", "{\"channel\":\"general\",\"text\":\"lost\"}");
-        sim_do(r, "faults", "{\"kind\":\"duplicate\",\"method\":\"MESSAGE_CREATE\"}");
-        sim_do(r, "send", "{\"channel\":\"general\",\"text\":\"doubled\"}");
-        first = sim_event(&l, "MESSAGE_CREATE");
-        second = sim_event(&l, "MESSAGE_CREATE");
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"drop\",\"method\":\"MESSAGE_CREATE\"}");
+        sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"lost\"}");
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"duplicate\",\"method\":\"MESSAGE_CREATE\"}");
+        sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"doubled\"}");
+        first = sim_rig_event(&l, "MESSAGE_CREATE");
+        second = sim_rig_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(first, "content", ""), "doubled");
         assert_string_equal(json_str(first, "id", ""), json_str(second, "id", ""));
         json_decref(first);
         json_decref(second);
-        sim_hang_up(&l);
+        sim_rig_disconnect(&l);
 }
 
 static void the_gateway_misbehaves_on_request(void **state)
@@ -336,21 +338,21 @@ static void the_gateway_misbehaves_on_request(void **state)
         json_t *frame;
 
         json_decref(connected(r, &l));
-        sim_do(r, "gateway", "{\"action\":\"reconnect\"}");
-        frame = sim_hear(&l);
+        sim_rig_control_ok(r, "gateway", "{\"action\":\"reconnect\"}");
+        frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 7);
         json_decref(frame);
-        sim_do(r, "gateway", "{\"action\":\"heartbeat\"}");
-        frame = sim_hear(&l);
+        sim_rig_control_ok(r, "gateway", "{\"action\":\"heartbeat\"}");
+        frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 1);
         json_decref(frame);
-        sim_do(r, "gateway", "{\"action\":\"invalid_session\",\"resumable\":true}");
-        frame = sim_hear(&l);
+        sim_rig_control_ok(r, "gateway", "{\"action\":\"invalid_session\",\"resumable\":true}");
+        frame = sim_rig_receive(&l);
         assert_true(json_flag(frame, "d", false));
         json_decref(frame);
-        sim_do(r, "gateway", "{\"action\":\"close\",\"code\":4014}");
-        assert_int_equal(sim_close_code(&l), 4014);
-        sim_hang_up(&l);
+        sim_rig_control_ok(r, "gateway", "{\"action\":\"close\",\"code\":4014}");
+        assert_int_equal(sim_rig_close_code(&l), 4014);
+        sim_rig_disconnect(&l);
 }
 
 static void a_large_guild_is_large(void **state)
@@ -359,17 +361,17 @@ static void a_large_guild_is_large(void **state)
         struct sim_link l;
         json_t *guild;
 
-        sim_do(r, "guilds", "{\"id\":\"" LAB "\",\"members\":500,\"channels\":50}");
-        json_decref(sim_identify(r, &l, AGENT));
-        guild = sim_event(&l, "GUILD_CREATE");
+        sim_rig_control_ok(r, "guilds", "{\"id\":\"" LAB "\",\"members\":500,\"channels\":50}");
+        json_decref(sim_rig_identify(r, &l, AGENT));
+        guild = sim_rig_event(&l, "GUILD_CREATE");
         assert_int_equal(json_array_size(json_object_get(guild, "members")), 502);
         assert_int_equal(json_array_size(json_object_get(guild, "channels")), 51);
         assert_true(json_flag(guild, "large", false));
         json_decref(guild);
-        sim_hang_up(&l);
+        sim_rig_disconnect(&l);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_setup, sim_teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_rig_setup, sim_rig_teardown)
 
 int main(void)
 {

@@ -23,11 +23,11 @@ static void judged(const char *op, const char *text, const char *problem, const 
                    const char *code)
 {
         json_t *body = json_read(text, strlen(text), NULL), *errors, *below;
-        char told[FORM_PROBLEM_SIZE];
+        char told[DC_SPEC_PROBLEM_SIZE];
         char *path, *name, *rest;
 
         assert_non_null(body);
-        errors = form_check_body(form_op(op), body, false, told);
+        errors = dc_spec_check_body(dc_spec_op(op), body, false, told);
         assert_string_equal(told, problem);
         json_decref(body);
         if (!at) {
@@ -111,18 +111,18 @@ static void lengths_are_counted_in_characters(void **state)
 
 static void queries_are_checked_too(void **state)
 {
-        char problem[FORM_PROBLEM_SIZE];
+        char problem[DC_SPEC_PROBLEM_SIZE];
         json_t *query = json_pack("{s:s,s:s}", "limit", "100", "after", "5");
-        json_t *errors = form_check_query(form_op("list_messages"), query, false, problem);
+        json_t *errors = dc_spec_check_query(dc_spec_op("list_messages"), query, false, problem);
 
         (void)state;
         assert_null(errors);
         json_object_set_new(query, "limit", json_string("101"));
-        errors = form_check_query(form_op("list_messages"), query, false, problem);
+        errors = dc_spec_check_query(dc_spec_op("list_messages"), query, false, problem);
         assert_string_equal(problem, "limit: int value should be less than or equal to 100.");
         json_decref(errors);
         json_object_set_new(query, "limit", json_string("many"));
-        errors = form_check_query(form_op("list_messages"), query, false, problem);
+        errors = dc_spec_check_query(dc_spec_op("list_messages"), query, false, problem);
         assert_non_null(errors);
         json_decref(errors);
         json_decref(query);
@@ -131,10 +131,10 @@ static void queries_are_checked_too(void **state)
 static void unknown_members_can_be_overlooked(void **state)
 {
         json_t *body = json_pack("{s:s,s:i}", "content", "x", "colour", 1);
-        char problem[FORM_PROBLEM_SIZE];
+        char problem[DC_SPEC_PROBLEM_SIZE];
 
         (void)state;
-        assert_null(form_check_body(form_op("create_message"), body, true, problem));
+        assert_null(dc_spec_check_body(dc_spec_op("create_message"), body, true, problem));
         json_decref(body);
 }
 

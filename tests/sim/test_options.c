@@ -85,19 +85,19 @@ struct settings {
         double rate;
 };
 
-static const struct knob knobs[] = {
-        { "strict", KNOB_FLAG, offsetof(struct settings, strict), 0, 0 },
-        { "wait", KNOB_WHOLE, offsetof(struct settings, wait), 0, 0 },
-        { "keep", KNOB_SIZE, offsetof(struct settings, keep), 8, 100 },
-        { "rate", KNOB_REAL, offsetof(struct settings, rate), 0, 0 },
+static const struct world_setting settings[] = {
+        { "strict", WORLD_SETTING_FLAG, offsetof(struct settings, strict), 0, 0 },
+        { "wait", WORLD_SETTING_INT, offsetof(struct settings, wait), 0, 0 },
+        { "keep", WORLD_SETTING_SIZE, offsetof(struct settings, keep), 8, 100 },
+        { "rate", WORLD_SETTING_REAL, offsetof(struct settings, rate), 0, 0 },
         { 0 },
 };
 
-static int turn(struct settings *s, const char *wish)
+static int turn(struct settings *s, const char *request)
 {
-        json_t *j = json_loads(wish, 0, NULL);
+        json_t *j = json_loads(request, 0, NULL);
         struct error err = { 0 };
-        int rc = knobs_turn(knobs, s, sizeof(*s), j, &err);
+        int rc = world_settings_change(settings, s, sizeof(*s), j, &err);
 
         json_decref(j);
         assert_true((rc == 0) == (err.kind == ERR_NONE));
@@ -116,7 +116,7 @@ static void settings_are_turned_all_together_or_not_at_all(void **state)
         assert_int_equal(turn(&s, "{\"rate\":1.5,\"strict\":1}"), -1);
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        knobs_write(knobs, &s, &b);
+        world_settings_write(settings, &s, &b);
         jsonw_close(&b, '}');
         assert_string_equal(
                 b.data, "{\"settings\":{\"strict\":false,\"wait\":-1,\"keep\":100,\"rate\":2}}");

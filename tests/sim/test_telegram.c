@@ -45,14 +45,14 @@ static int setup(void **state)
         struct bot *b;
 
         r->loop = loop_new();
-        r->world = world_new(r->loop);
+        r->world = tg_world_new(r->loop);
         r->world->quiet = true;
         r->world->settings.limits = false;
         r->world->client = http_client_new(r->loop, &plain, NULL);
-        b = world_bot(r->world, TOKEN, NULL);
-        chat_private(b, user_make(r->world, 42, "Ada", "ada"), true);
-        r->server = http_server_new(r->loop, &options, control_routes, control_route_count, NULL,
-                                    r->world, NULL);
+        b = tg_world_make_bot(r->world, TOKEN, NULL);
+        tg_chat_private(b, tg_world_make_user(r->world, 42, "Ada", "ada"), true);
+        r->server = http_server_new(r->loop, &options, tg_control_routes, tg_control_route_count,
+                                    NULL, r->world, NULL);
         r->client = http_client_new(r->loop, &plain, NULL);
         *state = r;
         return 0;
@@ -64,8 +64,8 @@ static int teardown(void **state)
         struct http_client *sims = r->world->client;
 
         http_client_free(r->client);
-        call_end_all(r->world);
-        world_free(r->world);
+        tg_call_end_all(r->world);
+        tg_world_free(r->world);
         http_server_free(r->server);
         http_client_free(sims);
         loop_free(r->loop);
@@ -137,10 +137,10 @@ static void refused(struct rig *r, const char *method, const char *args, int sta
         json_decref(error);
 }
 
-static void play(struct rig *r, const char *what, const char *wish)
+static void play(struct rig *r, const char *what, const char *request)
 {
         char *path = mem_printf("/sim/%s", what);
-        struct answer a = ask(r, path, wish);
+        struct answer a = ask(r, path, request);
 
         free(path);
         assert_int_equal(a.status, 200);
@@ -149,10 +149,10 @@ static void play(struct rig *r, const char *what, const char *wish)
 
 static void say(struct rig *r, const char *text)
 {
-        char *wish = mem_printf("{\"from\":42,\"text\":\"%s\"}", text);
+        char *request = mem_printf("{\"from\":42,\"text\":\"%s\"}", text);
 
-        play(r, "send", wish);
-        free(wish);
+        play(r, "send", request);
+        free(request);
 }
 
 /* The texts of the updates, with blanks between them. Yours. */

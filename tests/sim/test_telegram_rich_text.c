@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "sim/telegram/tg_rich_text.h"
 
-typedef int parse_fn(struct rich *r, const char *text, char *problem);
+typedef int parse_fn(struct rich_text *r, const char *text, char *problem);
 
 struct row {
         const char *in, *text;
@@ -19,25 +19,25 @@ struct row {
 
 static void check(parse_fn *parse, const struct row *row)
 {
-        char problem[RICH_PROBLEM_SIZE] = "", *entities;
-        struct rich r;
+        char problem[TG_RICH_TEXT_PROBLEM_SIZE] = "", *entities;
+        struct rich_text r;
         int rc;
 
-        rich_init(&r);
+        tg_rich_text_init(&r);
         rc = parse(&r, row->in, problem);
         if (row->text) {
                 assert_string_equal(problem, "");
                 assert_int_equal(rc, 0);
-                rich_trim(&r);
+                tg_rich_text_trim(&r);
                 assert_string_equal(r.text.data, row->text);
-                entities = rich_entities(&r);
+                entities = tg_rich_text_entities(&r);
                 assert_string_equal(entities ? entities : "", row->entities);
                 free(entities);
         } else {
                 assert_int_equal(rc, -1);
                 assert_string_equal(problem, row->entities);
         }
-        rich_release(&r);
+        tg_rich_text_release(&r);
 }
 
 static void html_is_parsed_as_telegram_does(void **state)
@@ -71,7 +71,7 @@ static void html_is_parsed_as_telegram_does(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++)
-                check(rich_from_html, &rows[i]);
+                check(tg_rich_text_html, &rows[i]);
 }
 
 static void markdown_v2_is_parsed_as_telegram_does(void **state)
@@ -95,7 +95,7 @@ static void markdown_v2_is_parsed_as_telegram_does(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++)
-                check(rich_from_markdown_v2, &rows[i]);
+                check(tg_rich_text_markdown_v2, &rows[i]);
 }
 
 static void the_old_markdown_is_parsed_as_telegram_does(void **state)
@@ -107,14 +107,14 @@ static void the_old_markdown_is_parsed_as_telegram_does(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++)
-                check(rich_from_markdown, &rows[i]);
+                check(tg_rich_text_markdown, &rows[i]);
 }
 
-static int plain(struct rich *r, const char *text, char *problem)
+static int plain(struct rich_text *r, const char *text, char *problem)
 {
-        int rc = rich_from_entities(r, text, NULL, problem);
+        int rc = tg_rich_text_from_entities(r, text, NULL, problem);
 
-        rich_detect(r);
+        tg_rich_text_detect(r);
         return rc;
 }
 
@@ -138,19 +138,19 @@ static void mentions_commands_tags_and_addresses_are_found(void **state)
 
 static void nothing_is_found_inside_code(void **state)
 {
-        char problem[RICH_PROBLEM_SIZE], *entities;
-        struct rich r;
+        char problem[TG_RICH_TEXT_PROBLEM_SIZE], *entities;
+        struct rich_text r;
 
         (void)state;
-        rich_init(&r);
-        assert_int_equal(rich_from_html(&r, "<code>@ada</code> @bob", problem), 0);
-        rich_detect(&r);
-        entities = rich_entities(&r);
+        tg_rich_text_init(&r);
+        assert_int_equal(tg_rich_text_html(&r, "<code>@ada</code> @bob", problem), 0);
+        tg_rich_text_detect(&r);
+        entities = tg_rich_text_entities(&r);
         assert_string_equal(
                 entities,
                 "[{\"offset\":0,\"length\":4,\"type\":\"code\"},{\"offset\":5,\"length\":4,\"type\":\"mention\"}]");
         free(entities);
-        rich_release(&r);
+        tg_rich_text_release(&r);
 }
 
 int main(void)

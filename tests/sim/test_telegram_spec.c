@@ -21,11 +21,11 @@ static json_t *object(const char *text)
 static void methods_are_found_in_any_case(void **state)
 {
         (void)state;
-        assert_string_equal(spec_method("SENDMESSAGE")->name, "sendMessage");
-        assert_string_equal(spec_method("getme")->name, "getMe");
-        assert_null(spec_method("sendNothing"));
-        for (size_t i = 0; i < spec_method_count(); i++)
-                assert_ptr_equal(spec_method(spec_method_at(i)->name), spec_method_at(i));
+        assert_string_equal(tg_spec_method("SENDMESSAGE")->name, "sendMessage");
+        assert_string_equal(tg_spec_method("getme")->name, "getMe");
+        assert_null(tg_spec_method("sendNothing"));
+        for (size_t i = 0; i < tg_spec_method_count(); i++)
+                assert_ptr_equal(tg_spec_method(tg_spec_method_at(i)->name), tg_spec_method_at(i));
 }
 
 /* The table was made from the description that lies beside the tests. */
@@ -37,13 +37,14 @@ static void the_table_has_every_method_and_parameter_of_the_description(void **s
 
         (void)state;
         assert_non_null(spec);
-        assert_int_equal(json_object_size(json_object_get(spec, "methods")), spec_method_count());
+        assert_int_equal(json_object_size(json_object_get(spec, "methods")),
+                         tg_spec_method_count());
         json_object_foreach(json_object_get(spec, "methods"), name, method) {
-                const struct spec_method *m = spec_method(name);
+                const struct tg_spec_method *m = tg_spec_method(name);
 
                 assert_non_null(m);
                 json_array_foreach(json_object_get(method, "fields"), i, field) {
-                        assert_true(spec_has_parameter(m, json_str(field, "name", "")));
+                        assert_true(tg_spec_has_parameter(m, json_str(field, "name", "")));
                 }
         }
         json_decref(spec);
@@ -53,10 +54,10 @@ static void text_becomes_values_of_the_described_types(void **state)
 {
         json_t *args = object(
                 "{\"chat_id\":\"42\",\"text\":\"hi\",\"disable_notification\":\"True\",\"message_thread_id\":null,\"reply_markup\":\"{\\\"inline_keyboard\\\":[[{\\\"text\\\":\\\"a\\\",\\\"url\\\":\\\"b\\\"}]]}\"}");
-        char problem[SPEC_PROBLEM_SIZE];
+        char problem[TG_SPEC_PROBLEM_SIZE];
 
         (void)state;
-        assert_int_equal(spec_check(spec_method("sendMessage"), args, problem), 0);
+        assert_int_equal(tg_spec_check(tg_spec_method("sendMessage"), args, problem), 0);
         assert_int_equal(json_int(args, "chat_id", 0), 42);
         assert_true(json_flag(args, "disable_notification", false));
         assert_true(json_is_array(
@@ -100,13 +101,13 @@ static void what_breaks_the_description_is_named(void **state)
                   "{\"chat_id\":1,\"media\":[{\"type\":\"photo\",\"media\":\"a\"},{\"type\":\"video\",\"media\":\"b\"}]}",
                   "" },
         };
-        char problem[SPEC_PROBLEM_SIZE];
+        char problem[TG_SPEC_PROBLEM_SIZE];
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
                 json_t *args = object(rows[i].args);
 
-                assert_int_equal(spec_check(spec_method(rows[i].method), args, problem),
+                assert_int_equal(tg_spec_check(tg_spec_method(rows[i].method), args, problem),
                                  *rows[i].problem ? -1 : 0);
                 assert_string_equal(problem, rows[i].problem);
                 json_decref(args);
@@ -117,10 +118,10 @@ static void an_unknown_field_does_not_stop_the_conversion(void **state)
 {
         json_t *args = object(
                 "{\"chat_id\":\"1\",\"text\":\"x\",\"reply_parameters\":\"{\\\"message_id\\\":\\\"7\\\",\\\"odd\\\":1}\"}");
-        char problem[SPEC_PROBLEM_SIZE];
+        char problem[TG_SPEC_PROBLEM_SIZE];
 
         (void)state;
-        assert_int_equal(spec_check(spec_method("sendMessage"), args, problem), -1);
+        assert_int_equal(tg_spec_check(tg_spec_method("sendMessage"), args, problem), -1);
         assert_int_equal(json_int(json_object_get(args, "reply_parameters"), "message_id", 0), 7);
         json_decref(args);
 }
@@ -128,12 +129,12 @@ static void an_unknown_field_does_not_stop_the_conversion(void **state)
 static void only_some_emoji_are_reactions(void **state)
 {
         (void)state;
-        assert_true(spec_reaction_allowed("👍"));
-        assert_true(spec_reaction_allowed("❤"));
-        assert_true(spec_reaction_allowed("❤️")); /* as phones write it */
-        assert_true(spec_reaction_allowed("👨‍💻"));
-        assert_false(spec_reaction_allowed("✅"));
-        assert_false(spec_reaction_allowed(""));
+        assert_true(tg_spec_reaction_allowed("👍"));
+        assert_true(tg_spec_reaction_allowed("❤"));
+        assert_true(tg_spec_reaction_allowed("❤️")); /* as phones write it */
+        assert_true(tg_spec_reaction_allowed("👨‍💻"));
+        assert_false(tg_spec_reaction_allowed("✅"));
+        assert_false(tg_spec_reaction_allowed(""));
 }
 
 int main(void)
