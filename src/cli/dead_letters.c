@@ -86,8 +86,7 @@ static int read_all(struct store_tx *tx, void *arg, struct error *err)
                 jsonw_open(json, '{');
                 row_json_id(json, "id", "dlv-", delivery.id);
                 jsonw_str(json, "kind", "delivery");
-                row_json_delivery_begin(json, "delivery", &delivery);
-                row_json_delivery_end(json);
+                row_json_delivery(json, "delivery", &delivery);
                 jsonw_close(json, '}');
         }
         if (rc < 0)

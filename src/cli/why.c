@@ -165,7 +165,7 @@ static int read_report(struct store_tx *tx, void *arg, struct error *err)
         struct report_job *j = arg;
 
         buf_clear(&j->json);
-        return story_tell(tx, j->id, &j->json, err);
+        return trace_report_write(tx, j->id, &j->json, err);
 }
 
 /* Reads the report from the store. *no_daemon becomes the error when the id is unknown there. */

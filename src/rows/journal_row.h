@@ -31,6 +31,11 @@ int journal_row_insert(struct store_tx *tx, const struct journal_row *row, int64
 /* 1: *seq set; 0: no such key; -1. */
 int journal_row_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
                      struct error *err);
+/* The event with this key of whatever adapter; the first of a trace among the `newest`. As above.
+ */
+int journal_row_find_key(struct store_tx *tx, const char *key, int64_t *seq, struct error *err);
+int journal_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *seq,
+                           struct error *err);
 /* 1: *out is a copy in one block, free() it; 0: no such event, *out is NULL; -1. */
 int journal_row_get(struct store_tx *tx, int64_t seq, struct journal_row **out, struct error *err);
 /* The first and last sequence number; both 0 when the journal is empty. */

@@ -144,7 +144,7 @@ static int read_report(struct store_tx *tx, void *arg, struct error *err)
         struct report_read *t = arg;
 
         buf_clear(&t->json);
-        return story_tell(tx, t->id, &t->json, err);
+        return trace_report_write(tx, t->id, &t->json, err);
 }
 
 /* Yours to decref. */
@@ -220,7 +220,7 @@ static void an_undecided_event_waits(void **state)
         struct fixture *f = *state;
 
         add(f, insert_event, (struct row){ 5, 1000, .s = "m5" });
-        expect_summary(f, "m5", "stored, waiting to be looked at");
+        expect_summary(f, "m5", "stored, waiting to be decided");
 }
 
 static void our_own_events_need_no_decision(void **state)

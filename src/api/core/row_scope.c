@@ -141,20 +141,20 @@ int row_scope_trace(struct store_tx *tx, const char *id, struct buf *adapter, st
 {
         static const char *const parts[] = { "event", "decision", "turn" };
         struct buf text;
-        json_t *story, *d;
+        json_t *report, *d;
         size_t i;
 
         buf_init(&text, 0);
-        if (story_tell(tx, id, &text, err) < 0) {
+        if (trace_report_write(tx, id, &text, err) < 0) {
                 buf_release(&text);
                 return -1;
         }
-        story = json_loadb(text.data, text.len, 0, NULL);
+        report = json_loadb(text.data, text.len, 0, NULL);
         for (i = 0; i < COUNT(parts); i++)
-                add_instance(json_object_get(story, parts[i]), adapter);
-        json_array_foreach(json_object_get(story, "deliveries"), i, d)
+                add_instance(json_object_get(report, parts[i]), adapter);
+        json_array_foreach(json_object_get(report, "deliveries"), i, d)
                 add_instance(d, adapter);
-        json_decref(story);
+        json_decref(report);
         buf_release(&text);
         return 1;
 }

@@ -47,8 +47,7 @@ static int add_deliveries(struct store_tx *tx, const struct read_job *j, int64_t
                 if (!page_add(p, row.id))
                         continue;
                 write_head(p, "dlv-", "delivery");
-                row_json_delivery_begin(p->json, "delivery", &row);
-                row_json_delivery_end(p->json);
+                row_json_delivery(p->json, "delivery", &row);
                 jsonw_close(p->json, '}');
         }
         return rc;

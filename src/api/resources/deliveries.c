@@ -51,10 +51,8 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
         s = delivery_row_list(tx, &filter);
         page_begin(&p, &j->json, ask->limit);
         while ((rc = delivery_row_next(s, &row, err)) == 1) {
-                if (page_add(&p, row.id)) {
-                        row_json_delivery_begin(p.json, NULL, &row);
-                        row_json_delivery_end(p.json);
-                }
+                if (page_add(&p, row.id))
+                        row_json_delivery(p.json, NULL, &row);
         }
         page_end(&p, "dlv-");
         return rc;
@@ -78,13 +76,10 @@ static int read_one(struct store_tx *tx, struct read_job *j, struct error *err)
                 return error_set(err, ERR_MISSING, "there is no delivery 'dlv-%lld'",
                                  (long long)j->id);
         jsonw_open(&j->json, '{');
-        row_json_delivery_begin(&j->json, "data", row);
+        rc = row_json_delivery_attempts(tx, &j->json, "data", row, err);
         free(row);
-        if (row_json_attempts(tx, &j->json, j->id, err) < 0)
-                return -1;
-        row_json_delivery_end(&j->json);
         jsonw_close(&j->json, '}');
-        return 0;
+        return rc;
 }
 
 static void show(struct http_exchange *x)

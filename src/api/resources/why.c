@@ -10,7 +10,7 @@
 static int read_report(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         buf_addstr(&j->json, "{\"data\":");
-        if (story_tell(tx, j->query, &j->json, err) < 0)
+        if (trace_report_write(tx, j->query, &j->json, err) < 0)
                 return -1;
         buf_addch(&j->json, '}');
         return 0;

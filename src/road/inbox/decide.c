@@ -567,7 +567,7 @@ static int read_report(struct store_tx *tx, void *arg, struct error *err)
         struct decided *p = ((struct decisions *)arg)->items;
 
         buf_clear(&p->report);
-        return story_of_last(tx, p->in, &p->report, err);
+        return trace_report_last(tx, p->in, &p->report, err);
 }
 
 static void on_report(void *arg, const struct error *err)
