@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/secret_command.h"
+#include "base/secret.h"
 #include "base/settings.h"
 
 struct inner {
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 settings_source_new("config.json", NULL, (const char *)data, size, &err);
         char *line = mem_strndup((const char *)data, size);
 
-        secret_command_free(secret_command_split(line, NULL));
+        secret_free_words(secret_split_command(line, NULL));
         if (src) {
                 check_lines(src);
                 settings_source_line(src, line);

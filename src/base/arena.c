@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-#define BLOCK_SIZE 2000 /* fits into half a page together with malloc's header */
+#define BLOCK_SIZE 2000 /* half a page with malloc's header */
 
 struct arena_block {
         struct arena_block *next;

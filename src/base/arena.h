@@ -1,5 +1,5 @@
 /*
- * arena: memory with one scope. Pieces are not freed singly; releasing the arena frees them all.
+ * arena: memory with one scope; releasing the arena frees every piece.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

@@ -117,7 +117,7 @@ int buf_vaddf(struct buf *b, const char *fmt, va_list ap)
         char *end;
         int n;
 
-        /* usually the text fits into the memory at hand and is formatted once */
+        /* usually the text fits and is formatted once */
         va_copy(again, ap);
         n = vsnprintf(here, room, fmt, again);
         va_end(again);

@@ -1,8 +1,7 @@
 /*
- * buf: the growable string used everywhere.
+ * buf: the growable string used everywhere, always NUL-terminated; it may contain NUL.
  *
- * Always NUL-terminated. It may have a maximum: an addition beyond it adds nothing, returns -1 and
- * sets `overflow` until buf_clear. Bytes may include NUL.
+ * An addition beyond its maximum adds nothing, returns -1 and sets `overflow` until buf_clear.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -16,12 +15,12 @@
 struct buf {
         char *data; /* never NULL after buf_init */
         size_t len;
-        size_t cap;    /* 0 while data is the shared empty string */
-        size_t max;    /* 0: no maximum */
-        bool overflow; /* an addition did not fit into max */
+        size_t cap; /* 0 while data is the shared empty string */
+        size_t max; /* 0: no maximum */
+        bool overflow;
 };
 
-/* A borrowed piece of text: pointer and length, not necessarily NUL-terminated. */
+/* Borrowed text, not necessarily NUL-terminated. */
 struct slice {
         const char *p;
         size_t n;
@@ -29,12 +28,12 @@ struct slice {
 
 void buf_init(struct buf *b, size_t max);
 void buf_release(struct buf *b);
-/* Empties the buffer and keeps its memory. */
+/* Keeps the memory. */
 void buf_clear(struct buf *b);
-/* Returns the text, yours to free, and leaves the buffer empty. */
+/* The text, yours to free; leaves the buffer empty. */
 char *buf_take(struct buf *b);
 
-/* These return 0, or -1 when the addition would pass the maximum. */
+/* 0, or -1 when the addition would pass the maximum. */
 int buf_add(struct buf *b, const void *bytes, size_t n);
 int buf_addstr(struct buf *b, const char *s);
 int buf_addch(struct buf *b, char c);
@@ -42,15 +41,10 @@ int buf_addint(struct buf *b, int64_t n);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
-/*
- * Makes room for n more bytes and returns where to write them, NULL beyond max. Call buf_grew with
- * the number written.
- */
+/* Returns where to write n more bytes, NULL beyond max. Call buf_grew with the number written. */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_grew(struct buf *b, size_t n);
-/* Cuts to n bytes (n <= len). */
 void buf_truncate(struct buf *b, size_t n);
-/* Removes the first n bytes. */
 void buf_consume(struct buf *b, size_t n);
 
 static inline struct slice slice_of(const char *s)

@@ -56,7 +56,6 @@ char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE])
         return out;
 }
 
-/* Reads exactly n digits and moves *p behind them. */
 static bool digits(const char **p, int n, int *value)
 {
         *value = 0;
@@ -76,7 +75,7 @@ static bool literal(const char **p, const char *choices)
         return true;
 }
 
-/* Reads "Z", "+02:00" or "-0530" as minutes east of UTC. */
+/* "Z", "+02:00" or "-0530", as minutes east of UTC. */
 static bool offset_from_utc(const char **p, int *minutes)
 {
         int sign = **p == '-' ? -1 : 1;
@@ -95,30 +94,23 @@ static bool offset_from_utc(const char **p, int *minutes)
         return true;
 }
 
-/* Checks the numbers as written: month 1 to 12, and the full year. */
-static bool is_date_and_time(const struct tm *tm)
-{
-        static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
-        int year = tm->tm_year;
-        bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-        return tm->tm_mon >= 1 && tm->tm_mon <= 12 && tm->tm_mday >= 1 &&
-               tm->tm_mday <= days[tm->tm_mon - 1] + (leap && tm->tm_mon == 2) &&
-               tm->tm_hour <= 23 && tm->tm_min <= 59 && tm->tm_sec <= 60;
-}
-
 int clock_parse_iso(const char *text, int64_t *wall_ms)
 {
+        static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
         struct tm tm = { 0 };
         const char *p = text;
         int ms = 0, offset;
+        bool leap;
 
         if (!digits(&p, 4, &tm.tm_year) || !literal(&p, "-") || !digits(&p, 2, &tm.tm_mon) ||
             !literal(&p, "-") || !digits(&p, 2, &tm.tm_mday) || !literal(&p, "Tt ") ||
             !digits(&p, 2, &tm.tm_hour) || !literal(&p, ":") || !digits(&p, 2, &tm.tm_min) ||
             !literal(&p, ":") || !digits(&p, 2, &tm.tm_sec))
                 return -1;
-        if (!is_date_and_time(&tm))
+        leap = (tm.tm_year % 4 == 0 && tm.tm_year % 100 != 0) || tm.tm_year % 400 == 0;
+        if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 ||
+            tm.tm_mday > days[tm.tm_mon - 1] + (leap && tm.tm_mon == 2) || tm.tm_hour > 23 ||
+            tm.tm_min > 59 || tm.tm_sec > 60)
                 return -1;
         if (literal(&p, ".")) {
                 int scale = 100;

@@ -1,8 +1,6 @@
 /*
- * clock: the current time.
- *
- * Measure durations with the monotonic clock, which never jumps. Use the wall clock for times that
- * are stored, shown or compared across restarts.
+ * clock: the monotonic clock for durations, the wall clock for times that are stored, shown or
+ * compared across restarts.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -13,12 +11,12 @@
 
 int64_t clock_wall_ms(void);
 int64_t clock_mono_ms(void);
-/* A monotonic clock that also counts while the machine sleeps. */
+/* Monotonic, and also counts while the machine sleeps. */
 int64_t clock_boot_ms(void);
 uint64_t clock_mono_ns(void);
 /* RFC 3339 in UTC with milliseconds. Returns out. */
 char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE]);
-/* Parses RFC 3339 with Z or an offset; the fraction is optional. 0 or -1. */
+/* RFC 3339 with Z or an offset; the fraction is optional. 0 or -1. */
 int clock_parse_iso(const char *text, int64_t *wall_ms);
 
 #endif

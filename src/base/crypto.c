@@ -9,7 +9,7 @@
 
 #define SHA256_BLOCK 64
 
-/* Fetched once: OpenSSL 3 otherwise looks the algorithm up by name at each use, which is slow. */
+/* OpenSSL 3 otherwise looks the algorithm up by name at each use, which is slow. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 
@@ -18,7 +18,6 @@ static void fetch(void)
         sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
 }
 
-/* The digest of two pieces, one after the other. */
 static void digest(const void *a, size_t a_n, const void *b, size_t b_n,
                    unsigned char out[SHA256_SIZE])
 {
@@ -28,7 +27,7 @@ static void digest(const void *a, size_t a_n, const void *b, size_t b_n,
         if (!ctx || !sha256 || !EVP_DigestInit_ex(ctx, sha256, NULL) ||
             !EVP_DigestUpdate(ctx, a, a_n) || !EVP_DigestUpdate(ctx, b, b_n) ||
             !EVP_DigestFinal_ex(ctx, out, NULL)) {
-                /* no signature or key could be checked: stop */
+                /* no signature could be checked */
                 fprintf(stderr, "dragoman: OpenSSL has no SHA-256\n");
                 abort();
         }
@@ -48,7 +47,7 @@ char *crypto_sha256_hex(const void *data, size_t n, char out[SHA256_HEX_SIZE])
         return crypto_hex(sum, sizeof(sum), out);
 }
 
-/* RFC 2104 over the fetched digest; OpenSSL's HMAC() fetches by name on each call. */
+/* RFC 2104; OpenSSL's HMAC() looks the digest up by name on each call. */
 void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
                         unsigned char out[SHA256_SIZE])
 {

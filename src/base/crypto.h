@@ -1,5 +1,5 @@
 /*
- * crypto: digests, signatures and constant-time comparison, from OpenSSL.
+ * crypto: digests, signatures and constant-time comparison, by OpenSSL.
  */
 #ifndef BASE_CRYPTO_H
 #define BASE_CRYPTO_H
@@ -18,16 +18,14 @@ void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t 
 #define ED25519_KEY_SIZE       32
 #define ED25519_SIGNATURE_SIZE 64
 
-/* Checks the signature of the data against a public key. */
 bool crypto_ed25519_verify(const unsigned char key[ED25519_KEY_SIZE],
                            const unsigned char signature[ED25519_SIGNATURE_SIZE], const void *data,
                            size_t n);
 
-/* Decodes exactly 2 * n hex digits of either case; false for anything else. */
+/* Decodes exactly 2 * n hex digits of either case. */
 bool crypto_unhex(const char *hex, unsigned char *out, size_t n);
-/* Writes lower-case hex; out needs 2 * n + 1 bytes. */
+/* Lower case; out needs 2 * n + 1 bytes. */
 char *crypto_hex(const void *data, size_t n, char *out);
-/* Compares in constant time for equal lengths. */
 bool crypto_equal(const void *a, size_t a_n, const void *b, size_t b_n);
 
 #endif

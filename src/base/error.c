@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 
-/* Ends a truncated sentence at a whole character, so that it stays valid UTF-8. */
+/* Cuts a truncated sentence at a whole character. */
 static void end_at_character(char *text, size_t size, int wanted)
 {
         if (wanted >= 0 && (size_t)wanted >= size)

@@ -10,20 +10,20 @@
 
 enum error_kind {
         ERR_NONE,
-        ERR_INVALID,   /* the caller's input is wrong; a retry will not help */
-        ERR_MISSING,   /* there is no such thing */
-        ERR_REFUSED,   /* not allowed */
-        ERR_CONFLICT,  /* already taken, or the state does not permit it */
-        ERR_LIMIT,     /* one of our limits or the peer's rate limit; a later retry may work */
-        ERR_TIMEOUT,   /* a deadline passed */
-        ERR_NET,       /* the peer could not be reached, or the connection broke */
-        ERR_PROTOCOL,  /* the peer broke its protocol */
-        ERR_FULL,      /* no space left on the disk */
-        ERR_IO,        /* reading or writing failed */
-        ERR_BUSY,      /* the lock is held elsewhere */
-        ERR_CORRUPT,   /* stored data is damaged */
-        ERR_CANCELLED, /* a stop was requested */
-        ERR_INTERNAL,  /* a bug of ours */
+        ERR_INVALID, /* wrong input; a retry will not help */
+        ERR_MISSING,
+        ERR_REFUSED,  /* not allowed */
+        ERR_CONFLICT, /* already taken, or the state does not permit it */
+        ERR_LIMIT,    /* our limit or the peer's; a later retry may work */
+        ERR_TIMEOUT,
+        ERR_NET,      /* unreachable, or the connection broke */
+        ERR_PROTOCOL, /* the peer broke its protocol */
+        ERR_FULL,     /* no space left on the disk */
+        ERR_IO,
+        ERR_BUSY, /* the lock is held elsewhere */
+        ERR_CORRUPT,
+        ERR_CANCELLED,
+        ERR_INTERNAL, /* a bug of ours */
 };
 
 struct error {
@@ -31,7 +31,7 @@ struct error {
         char text[500];
 };
 
-/* Fills *err (may be NULL) and returns -1, so that reporting is one statement. */
+/* Fills *err (may be NULL). Returns -1, so that reporting is one statement. */
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 /* Puts "prefix: " before the sentence; returns -1. */

@@ -1,9 +1,9 @@
 /*
- * fault: named points at which a test may kill the process or make a system call fail.
+ * fault: named points at which a test kills the process or makes a system call fail.
  *
- * Ordinary builds compile the calls away. Test builds (-DDRAGOMAN_FAULTS) read
- *     DRAGOMAN_FAULT=name@n     raise SIGKILL the n-th time the named point is passed
- *     DRAGOMAN_FAULT_FILE=path  a mapped struct fault_control that a test may change at any time
+ * Only builds with -DDRAGOMAN_FAULTS contain them. They read
+ *     DRAGOMAN_FAULT=name@n     raise SIGKILL the n-th time the point is passed
+ *     DRAGOMAN_FAULT_FILE=path  a mapped struct fault_control, changed by the test at any time
  */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
@@ -11,11 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The layout of DRAGOMAN_FAULT_FILE; a test writes it, the daemon only reads it. */
 struct fault_control {
         int64_t clock_offset_ms; /* added to the wall clock */
-        uint32_t fsync_fails;    /* 1: the store's fsync fails */
-        uint32_t disk_full;      /* 1: the store's writes find no space */
+        uint32_t fsync_fails;    /* the store's fsync fails */
+        uint32_t disk_full;      /* the store's writes find no space */
 };
 
 #ifdef DRAGOMAN_FAULTS

@@ -92,7 +92,7 @@ int file_write_line(const char *path, const char *line, struct error *err)
         if (rc < 0)
                 error_set(err, errno == ENOSPC ? ERR_FULL : ERR_IO, "cannot write '%s': %s", path,
                           strerror(errno));
-        /* the name must reach the disk, too; some filesystems do not sync directories */
+        /* sync the name, too; filesystems that cannot sync directories refuse */
         fd = rc == 0 ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
         if (fd >= 0) {
                 (void)fsync(fd);

@@ -10,17 +10,6 @@
 #define MADV_PAGEOUT 21 /* Linux 5.4 */
 #endif
 
-/*
- * Code pages equal the file and can always be dropped. Constants include pages that the loader has
- * written to, so let the kernel drop only clean private ones. 0: leave the mapping alone.
- */
-static int advice_for(const char *permissions, const char *path)
-{
-        if (path[0] != '/' || permissions[0] != 'r' || permissions[1] != '-')
-                return 0;
-        return permissions[2] == 'x' ? MADV_DONTNEED : MADV_PAGEOUT;
-}
-
 void heap_trim_freed(void)
 {
         malloc_trim(0);
@@ -37,14 +26,19 @@ void heap_trim_idle(void)
         while (fgets(line, sizeof(line), maps)) {
                 char permissions[8], path[300] = "";
                 uintptr_t from, to;
-                int advice;
 
                 if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %299s", &from, &to, permissions, path) <
                     3)
                         continue;
-                advice = advice_for(permissions, path);
-                if (advice != 0) /* old kernels refuse; harmless */
-                        (void)!madvise((void *)from, to - from, advice);
+                if (path[0] != '/' || permissions[0] != 'r' || permissions[1] != '-')
+                        continue;
+                /*
+                 * Code pages equal the file and can always be dropped. The loader has written to
+                 * some pages of constants; MADV_PAGEOUT drops only clean ones, or fails on old
+                 * kernels.
+                 */
+                (void)!madvise((void *)from, to - from,
+                               permissions[2] == 'x' ? MADV_DONTNEED : MADV_PAGEOUT);
         }
         fclose(maps);
 }

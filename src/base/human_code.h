@@ -1,6 +1,6 @@
 /*
- * human_code: short random codes for people to read aloud and type: eight of 32 letters and digits
- * that do not look alike, 40 random bits.
+ * human_code: codes to read aloud and type: eight letters or digits that do not look alike, 40
+ * random bits.
  */
 #ifndef BASE_HUMAN_CODE_H
 #define BASE_HUMAN_CODE_H
@@ -11,9 +11,9 @@
 #define HUMAN_CODE_TEXT_SIZE 10 /* "ABCD-2345" and the NUL */
 
 char *human_code_new(char out[HUMAN_CODE_SIZE]);
-/* Writes the form shown to people. */
+/* As shown to people. */
 char *human_code_format(const char *code, char out[HUMAN_CODE_TEXT_SIZE]);
-/* Reads a code as typed, ignoring case, spaces and dashes. False when it cannot be a code. */
+/* Ignores case, spaces and dashes. False when it cannot be a code. */
 bool human_code_parse(const char *text, char out[HUMAN_CODE_SIZE]);
 
 #endif

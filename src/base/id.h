@@ -7,17 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ID_TRACE_SIZE 33 /* 32 hex digits and the NUL, as W3C trace context wants them */
+#define ID_TRACE_SIZE 33 /* 32 hex digits (W3C trace context) and the NUL */
 #define ID_SPAN_SIZE  17
 
-/* A new trace id. It begins with the time, so that an index over trace ids grows at its end. */
+/* Begins with the time, so that an index over trace ids grows at its end. */
 char *id_trace(char out[ID_TRACE_SIZE]);
 char *id_span(char out[ID_SPAN_SIZE]);
-/* Uniformly random in [0, below); below must not be 0. */
+/* Uniform in [0, below); below must not be 0. */
 uint64_t id_random_below(uint64_t below);
-/* Cryptographically random bytes; ends the program if the system has none. */
+/* Ends the program if the system has none. */
 void id_random_bytes(void *out, size_t n);
-/* n random characters of [A-Za-z0-9] and a NUL: out needs n + 1 bytes. */
+/* n characters of [A-Za-z0-9] and a NUL. */
 char *id_random_text(char *out, size_t n);
 
 #endif

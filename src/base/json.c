@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * Finds the closing quote of a string whose first character is at p; returns end when there is
- * none. Uses memchr because most of a message is inside strings.
+ * The closing quote of the string that starts at p, or end. Uses memchr, because most of a message
+ * is inside strings.
  */
 static const char *string_end(const char *p, const char *end)
 {
@@ -24,8 +24,8 @@ static const char *string_end(const char *p, const char *end)
 }
 
 /*
- * Counts brackets outside of strings before parsing: jansson's own limit of 2048 levels is too deep
- * for code that walks values recursively.
+ * Counts brackets before parsing: jansson's limit of 2048 levels is too deep for code that walks
+ * values recursively.
  */
 static bool is_too_deep(const char *text, size_t n)
 {

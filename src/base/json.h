@@ -1,8 +1,8 @@
 /*
- * json: reading JSON with jansson.
+ * json: reads JSON with jansson.
  *
- * Getters never fail: a missing or wrongly typed member gives the fallback. Where mistakes must be
- * reported, use settings.h (configuration) or body.h (API bodies).
+ * Getters never fail: a missing or wrongly typed member gives the fallback. To report mistakes, use
+ * settings.h (configuration) or body.h (API bodies).
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -17,23 +17,20 @@
 #define JSON_MAX_DEPTH 64
 
 /*
- * Parses foreign text strictly: UTF-8, no duplicate keys, depth at most JSON_MAX_DEPTH, no NUL
- * inside strings. NULL with an error that names line and column.
+ * Parses foreign text strictly: UTF-8, no duplicate keys, no NUL in strings, depth at most
+ * JSON_MAX_DEPTH. NULL with an error that names line and column.
  */
 json_t *json_read(const char *text, size_t n, struct error *err);
-/* The same, with the line of a mistake in *line instead of the error text. */
+/* The same, with the line of a mistake in *line. */
 json_t *json_read_line(const char *text, size_t n, int *line, struct error *err);
-/*
- * For text that is read if at all possible: what json_read refuses is read without its limits, and
- * strings end at a NUL.
- */
+/* Falls back to reading without these limits; strings end at a NUL. */
 json_t *json_read_lenient(const char *text, size_t n, struct error *err);
 
-/* Borrowed members; the fallback (may be NULL) when absent or of another type. */
+/* Borrowed members. */
 const char *json_str(const json_t *object, const char *key, const char *fallback);
 int64_t json_int(const json_t *object, const char *key, int64_t fallback);
 bool json_flag(const json_t *object, const char *key, bool fallback);
-/* Compact text, keys in insertion order; yours to free. */
+/* Compact, keys in insertion order; yours to free. */
 char *json_text(const json_t *value);
 
 #endif

@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 
 /*
- * Adds a comma, unless this is the first thing inside a bracket or after a key. No value ends in
- * white space; after it a new text begins (the next line of NDJSON, the JSON after "data: ").
+ * Adds a comma, unless this is the first thing inside a bracket or after a key. After white space,
+ * which no value ends in, a new text begins.
  */
 static void separate(struct buf *b)
 {
@@ -115,54 +115,31 @@ void jsonw_raw(struct buf *b, const char *key, const char *json)
         buf_add(b, json, n);
 }
 
-/* Bytes that stand for themselves inside a JSON string. */
-static bool is_literal(unsigned char c)
-{
-        return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
-
-/*
- * Checks eight bytes at once. A carry into the neighbouring byte occurs only when one of them is
- * not literal.
- */
-static bool are_literal(const char *text)
-{
-        const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
-        uint64_t w, quotes, slashes;
-
-        memcpy(&w, text, sizeof(w));
-        quotes = w ^ (ones * '"');
-        slashes = w ^ (ones * '\\');
-        return ((w | (w + ones) | (w - ones * 0x20) | (quotes - ones) | (slashes - ones)) & tops) ==
-               0;
-}
-
+/* The number of bytes that need no escape. */
 static size_t literal_run(const char *text, size_t n)
 {
+        const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
         size_t i = 0;
 
-        while (n - i >= sizeof(uint64_t) && are_literal(text + i))
-                i += sizeof(uint64_t);
-        while (i < n && is_literal((unsigned char)text[i]))
+        /* eight at once: a byte that needs one sets a top bit, perhaps its neighbour's */
+        for (uint64_t w; n - i >= sizeof(w); i += sizeof(w)) {
+                uint64_t quotes, slashes;
+
+                memcpy(&w, text + i, sizeof(w));
+                quotes = w ^ (ones * '"');
+                slashes = w ^ (ones * '\\');
+                if ((w | (w + ones) | (w - ones * 0x20) | (quotes - ones) | (slashes - ones)) &
+                    tops)
+                        break;
+        }
+        while (i < n && text[i] >= 0x20 && text[i] < 0x7f && text[i] != '"' && text[i] != '\\')
                 i++;
         return i;
 }
 
-static void add_escaped(struct buf *b, unsigned char c)
-{
-        static const char shorts[] = "\bb\tt\nn\ff\rr\"\"\\\\";
-        const char *s = c ? strchr(shorts, c) : NULL;
-
-        if (s && (s - shorts) % 2 == 0) {
-                buf_addch(b, '\\');
-                buf_addch(b, s[1]);
-        } else {
-                buf_addf(b, "\\u%04x", c);
-        }
-}
-
 void jsonw_quote(struct buf *b, const char *text, size_t n)
 {
+        static const char shorts[] = "\bb\tt\nn\ff\rr\"\"\\\\";
         size_t i = 0;
 
         buf_addch(b, '"');
@@ -175,7 +152,15 @@ void jsonw_quote(struct buf *b, const char *text, size_t n)
                 if (i >= n)
                         break;
                 if ((unsigned char)text[i] < 0x80) {
-                        add_escaped(b, (unsigned char)text[i++]);
+                        char c = text[i++];
+                        const char *s = c ? strchr(shorts, c) : NULL;
+
+                        if (s && (s - shorts) % 2 == 0) {
+                                buf_addch(b, '\\');
+                                buf_addch(b, s[1]);
+                        } else {
+                                buf_addf(b, "\\u%04x", (unsigned)c);
+                        }
                 } else {
                         char utf8[4];
                         size_t len = utf8_decode(text + i, n - i, &cp);

@@ -1,12 +1,12 @@
 /*
- * jsonw: writing JSON into a buf, without a tree.
+ * jsonw: writes JSON into a buf, without a tree.
  *
  *     jsonw_open(b, '{');
  *     jsonw_str(b, "text", text);
  *     jsonw_close(b, '}');
  *
- * Places commas itself. A new text begins after white space, so that lines of JSON can share a buf.
- * Invalid UTF-8 in strings becomes U+FFFD. Inside arrays the key is NULL.
+ * Commas are automatic. After white space a new text begins. Invalid UTF-8 becomes U+FFFD. Inside
+ * arrays the key is NULL.
  */
 #ifndef BASE_JSONW_H
 #define BASE_JSONW_H
@@ -17,9 +17,9 @@
 
 #include "base/buf.h"
 
-void jsonw_open(struct buf *b, char bracket); /* '{' or '[' as an array element or the root */
+void jsonw_open(struct buf *b, char bracket); /* as an element or the root */
 void jsonw_open_member(struct buf *b, const char *key, char bracket);
-void jsonw_close(struct buf *b, char bracket);                    /* '}' or ']' */
+void jsonw_close(struct buf *b, char bracket);
 void jsonw_str(struct buf *b, const char *key, const char *text); /* NULL text writes null */
 void jsonw_strn(struct buf *b, const char *key, const char *text, size_t n);
 void jsonw_opt(struct buf *b, const char *key, const char *text); /* NULL text writes nothing */
@@ -27,9 +27,9 @@ void jsonw_int(struct buf *b, const char *key, int64_t n);
 void jsonw_real(struct buf *b, const char *key, double x);
 void jsonw_bool(struct buf *b, const char *key, bool yes);
 void jsonw_null(struct buf *b, const char *key);
-/* Writes a value that is already JSON text. */
+/* A value that is already JSON text. */
 void jsonw_raw(struct buf *b, const char *key, const char *json);
-/* Writes a quoted and escaped string, without a comma. */
+/* The quoted and escaped string alone. */
 void jsonw_quote(struct buf *b, const char *text, size_t n);
 
 #endif

@@ -18,7 +18,7 @@
 
 #define HIDE_AT_LEAST 6
 
-/* One lock for the secrets and the writer, so that lines do not mix. */
+/* for the secrets and the writer, so that lines do not mix */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic enum log_format log_format = LOG_TEXT;
 static _Atomic enum log_level log_least = LOG_INFO;
@@ -27,7 +27,7 @@ static void *divert_arg;
 
 static struct hidden {
         char *bytes;
-        char *quoted; /* as written inside a JSON string; NULL when equal */
+        char *quoted; /* inside a JSON string; NULL when equal */
         size_t n;
         unsigned uses;
 } * hidden;
@@ -65,7 +65,7 @@ static void wipe(char *text)
         free(text);
 }
 
-/* The secret as jsonw_quote writes it, without the quotes; NULL when equal. */
+/* As jsonw_quote writes it, without the quotes; NULL when equal. */
 static char *quoted_form(const char *secret, size_t n)
 {
         struct buf b;
@@ -117,7 +117,6 @@ void log_unhide(const char *secret, size_t n)
         pthread_mutex_unlock(&lock);
 }
 
-/* Writes stars over text wherever `secret` occurs in original. */
 static void star_out(char *text, const char *original, const char *secret)
 {
         size_t n = strlen(secret);
@@ -132,7 +131,7 @@ static void redact_locked(char *text)
 
         if (hidden_count == 0)
                 return;
-        /* search an untouched copy, because secrets may overlap or contain each other */
+        /* search a copy, because secrets may overlap or contain each other */
         original = mem_strdup(text);
         for (size_t i = 0; i < hidden_count; i++) {
                 star_out(text, original, hidden[i].bytes);
@@ -149,7 +148,7 @@ void log_redact(char *text)
         pthread_mutex_unlock(&lock);
 }
 
-/* May the value stand on a text line without quotes? */
+/* Needs the value no quotes on a text line? */
 static bool is_plain(const char *s)
 {
         if (*s == '\0')
@@ -193,38 +192,31 @@ static void begin_line(struct buf *line, enum log_format format, enum log_level 
 }
 
 /*
- * The reader of standard error may stall: a pager, a paused terminal, a log service in trouble. To
- * keep the daemon going, a line waits PATIENCE_MS for room; from then on lines are counted instead
- * of written, until there is room again. A piece of PIPE_BUF bytes never blocks after poll reports
- * room.
+ * The reader of standard error may stall (a pager, a paused terminal). A line waits PATIENCE_MS for
+ * room; from then on lines are counted instead of written, until there is room again. PIPE_BUF
+ * bytes never block after poll reports room.
  */
 #define PATIENCE_MS 100
 
 static struct {
         bool stalled;  /* do not wait for it again */
-        bool torn;     /* a line was begun and not ended */
+        bool torn;     /* a line was written in part */
         uint64_t lost; /* lines since then */
 } reader;              /* under the lock */
 
-static bool wait_for_room(void)
-{
-        struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-        int rc;
-
-        do {
-                rc = poll(&p, 1, reader.stalled ? 0 : PATIENCE_MS);
-        } while (rc < 0 && errno == EINTR);
-        reader.stalled = rc == 0;
-        return rc != 0;
-}
-
-/* False when there was no room. A closed standard error counts as written. */
+/* False when there is no room. A closed standard error counts as written. */
 static bool write_all(const char *text, size_t n)
 {
         while (n > 0) {
+                struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
                 ssize_t written;
+                int rc;
 
-                if (!wait_for_room())
+                do {
+                        rc = poll(&p, 1, reader.stalled ? 0 : PATIENCE_MS);
+                } while (rc < 0 && errno == EINTR);
+                reader.stalled = rc == 0;
+                if (rc == 0)
                         return false;
                 written = write(STDERR_FILENO, text, n < PIPE_BUF ? n : PIPE_BUF);
                 if (written < 0 && errno == EINTR)
@@ -240,7 +232,7 @@ static bool write_all(const char *text, size_t n)
         return true;
 }
 
-/* Writes the number of lost lines in their place. */
+/* Reports the number of lost lines in their place. */
 static bool write_loss(void)
 {
         enum log_format format = log_format;
@@ -260,20 +252,6 @@ static bool write_loss(void)
         if (written)
                 reader.lost = 0;
         return written;
-}
-
-static void emit(struct buf *line)
-{
-        pthread_mutex_lock(&lock);
-        redact_locked(line->data);
-        if (divert_sink) {
-                divert_sink(line->data, divert_arg);
-        } else {
-                buf_addch(line, '\n');
-                if (!write_loss() || !write_all(line->data, line->len))
-                        reader.lost++;
-        }
-        pthread_mutex_unlock(&lock);
 }
 
 void log_write(enum log_level level, const char *what, ...)
@@ -297,6 +275,15 @@ void log_write(enum log_level level, const char *what, ...)
         va_end(ap);
         if (format == LOG_JSON)
                 buf_addch(&line, '}');
-        emit(&line);
+        pthread_mutex_lock(&lock);
+        redact_locked(line.data);
+        if (divert_sink) {
+                divert_sink(line.data, divert_arg);
+        } else {
+                buf_addch(&line, '\n');
+                if (!write_loss() || !write_all(line.data, line.len))
+                        reader.lost++;
+        }
+        pthread_mutex_unlock(&lock);
         buf_release(&line);
 }

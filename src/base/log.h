@@ -3,9 +3,8 @@
  *
  *     log_info("adapter connected", LOG_S("adapter", name), LOG_I("attempt", 3));
  *
- * The message is a constant sentence; fields carry the adapter, conversation, attempt and so on.
- * One writer replaces each registered secret by stars. When standard error is not read, lines are
- * dropped and counted instead of blocking the program.
+ * The message is a constant; fields carry the rest. Registered secrets are replaced by stars. When
+ * standard error is not read, lines are dropped and counted instead of blocking.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -38,15 +37,15 @@ static inline const char *log_text(const char *text)
 #define log_error(...)   log_write(LOG_ERROR, __VA_ARGS__, LOG_END)
 
 void log_setup(enum log_format format, enum log_level least);
-/* The arguments are struct log_field by value, the last one LOG_END; use the macros above. */
+/* Takes struct log_field by value up to LOG_END; use the macros. */
 void log_write(enum log_level level, const char *what, ...);
 
-/* Registers a secret to be starred out of all lines. Ignores those under 6 bytes. */
+/* Registers a secret to be starred out, unless shorter than 6 bytes. */
 void log_hide(const char *secret, size_t n);
 void log_unhide(const char *secret, size_t n);
-/* Replaces every registered secret in text by stars, in place; for text that is not logged. */
+/* Stars secrets out of other text, in place. */
 void log_redact(char *text);
-/* For tests: sends lines to this function instead of standard error; NULL restores. */
+/* For tests: lines go to this function; NULL restores standard error. */
 void log_divert(void (*sink)(const char *line, void *arg), void *arg);
 
 #endif

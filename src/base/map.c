@@ -15,7 +15,7 @@ struct map_slot {
 static char gone_marker;
 #define GONE (&gone_marker)
 
-/* FNV-1a: keys come from the configuration and from bounded sets, not from an attacker. */
+/* FNV-1a: keys come from the configuration and bounded sets, not from an attacker. */
 static uint64_t hash_of(const char *s)
 {
         uint64_t h = 14695981039346656037ULL;
@@ -40,7 +40,6 @@ void map_release(struct map *m)
         map_init(m);
 }
 
-/* The slot holding key, or NULL. */
 static struct map_slot *find(const struct map *m, const char *key, uint64_t hash)
 {
         if (m->cap == 0)
@@ -64,7 +63,7 @@ static struct map_slot *free_slot(struct map *m, uint64_t hash)
         return &m->slots[i];
 }
 
-/* Rebuilds without tombstones, in the size that the number of entries needs. */
+/* Drops tombstones and resizes. */
 static void rehash(struct map *m)
 {
         struct map old = *m;

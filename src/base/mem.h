@@ -15,14 +15,10 @@ void *mem_realloc(void *p, size_t size);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t n);
 void *mem_dup(const void *p, size_t n);
-/*
- * Copies a struct and the strings that its members at these offsets point to (NULL stays NULL), all
- * in one block.
- */
+/* Copies a struct and the strings at these offsets (NULL stays NULL) into one block. */
 void *mem_dup_struct(const void *p, size_t size, const size_t *offsets, size_t count);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The number of elements of an array (not of a pointer). */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -3,20 +3,23 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/secret_command.h"
 
 /* enough for a certificate chain */
 #define SECRET_MAX_BYTES ((size_t)64 * 1024)
+#define COMMAND_MS       10000
 
 struct secret {
         size_t n;
@@ -66,7 +69,7 @@ bool secret_equals(const struct secret *s, const char *bytes, size_t n)
         return crypto_equal(s->bytes, s->n, bytes, n);
 }
 
-/* NUL is refused because HTTP headers and handshakes cannot carry it. */
+/* NUL is refused: HTTP headers cannot carry it. */
 static int make(const char *bytes, size_t n, const char *origin, struct secret **out,
                 struct error *err)
 {
@@ -97,7 +100,7 @@ static int from_env(const char *name, const char *dir, struct secret **out, stru
         return rc;
 }
 
-/* The length without one trailing LF or CRLF. */
+/* Without one trailing LF or CRLF. */
 static size_t without_newline(const char *text, size_t n)
 {
         if (n > 0 && text[n - 1] == '\n')
@@ -105,42 +108,249 @@ static size_t without_newline(const char *text, size_t n)
         return n > 0 && text[n - 1] == '\r' ? n - 1 : n;
 }
 
-static int from_path(const char *path, struct secret **out, struct error *err)
+static int from_file(const char *given, const char *dir, struct secret **out, struct error *err)
 {
+        char *path;
+        int fd, rc;
+
+        if (*given == '\0')
+                return error_set(err, ERR_INVALID, "'file:' needs a path");
+        path = dir && *given != '/' ? mem_printf("%s/%s", dir, given) : mem_strdup(given);
         /* O_NONBLOCK: a FIFO without a writer must not hold up the start */
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        struct buf text;
-        int rc;
-
-        if (fd < 0)
-                return error_set(err, errno == ENOENT ? ERR_MISSING : ERR_IO,
-                                 "cannot open '%s': %s", path, strerror(errno));
-        /* reserved at once: a reallocation would leave a copy behind */
-        buf_init(&text, 0);
-        buf_reserve(&text, SECRET_MAX_BYTES + FILE_PIECE);
-        rc = file_read_fd(fd, path, SECRET_MAX_BYTES, &text, err);
-        close(fd);
-        if (rc == 0) {
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (fd < 0) {
+                rc = error_set(err, errno == ENOENT ? ERR_MISSING : ERR_IO, "cannot open '%s': %s",
+                               path, strerror(errno));
+        } else {
                 char *origin = mem_printf("'%s'", path);
+                struct buf text;
 
-                rc = make(text.data, without_newline(text.data, text.len), origin, out, err);
+                /* reserve at once: a reallocation would leave a copy behind */
+                buf_init(&text, 0);
+                buf_reserve(&text, SECRET_MAX_BYTES + FILE_PIECE);
+                rc = file_read_fd(fd, path, SECRET_MAX_BYTES, &text, err);
+                close(fd);
+                if (rc == 0)
+                        rc = make(text.data, without_newline(text.data, text.len), origin, out,
+                                  err);
+                explicit_bzero(text.data, text.len);
+                buf_release(&text);
                 free(origin);
         }
-        explicit_bzero(text.data, text.len);
-        buf_release(&text);
+        free(path);
         return rc;
 }
 
-static int from_file(const char *path, const char *dir, struct secret **out, struct error *err)
+/*
+ * Commands are not run by net/process: secrets are resolved before the loop exists and on worker
+ * threads.
+ */
+
+/* Adds the word at *p without its quotes. -1: a quote is left open. */
+static int take_word(const char **p, struct buf *word)
 {
-        char *full;
+        while (**p && **p != ' ') {
+                char c = *(*p)++;
+                const char *end;
+
+                if (c != '\'' && c != '"') {
+                        buf_addch(word, c);
+                        continue;
+                }
+                end = strchr(*p, c);
+                if (!end)
+                        return -1;
+                buf_add(word, *p, (size_t)(end - *p));
+                *p = end + 1;
+        }
+        return 0;
+}
+
+char **secret_split_command(const char *line, struct error *err)
+{
+        char **words = mem_array(strlen(line) / 2 + 2, sizeof(*words));
+        size_t count = 0;
+        const char *p = line;
+
+        for (;;) {
+                struct buf word;
+
+                p += strspn(p, " ");
+                if (*p == '\0')
+                        break;
+                buf_init(&word, 0);
+                if (take_word(&p, &word) < 0) {
+                        buf_release(&word);
+                        secret_free_words(words);
+                        error_set(err, ERR_INVALID, "'cmd:' has a quote that is not closed");
+                        return NULL;
+                }
+                words[count++] = buf_take(&word);
+        }
+        if (count > 0)
+                return words;
+        free(words);
+        error_set(err, ERR_INVALID, "'cmd:' needs a program to run");
+        return NULL;
+}
+
+void secret_free_words(char **words)
+{
+        for (size_t i = 0; words && words[i]; i++)
+                free(words[i]);
+        free(words);
+}
+
+/* Prepared before fork: until exec only async-signal-safe calls are allowed. */
+struct secret_child {
+        char **words;
+        char *environment[3];
+        const char *dir;
+        int out;    /* its standard output */
+        int failed; /* receives errno when exec fails */
+};
+
+static void run_child(const struct secret_child *c)
+{
+        struct sigaction normal = { .sa_handler = SIG_DFL };
+        sigset_t none;
+        int null, e;
+
+        setpgid(0, 0);
+        for (int sig = 1; sig < NSIG; sig++)
+                sigaction(sig, &normal, NULL);
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0 &&
+            dup2(c->out, STDOUT_FILENO) >= 0 && (!c->dir || chdir(c->dir) == 0))
+                execvpe(c->words[0], c->words, c->environment);
+        e = errno;
+        if (write(c->failed, &e, sizeof(e)) < 0)
+                _exit(126);
+        _exit(127);
+}
+
+static int collect(int fd, int64_t deadline, struct buf *out, struct error *err)
+{
+        char chunk[1024];
+        int rc = 1;
+
+        while (rc > 0) {
+                struct pollfd p = { .fd = fd, .events = POLLIN };
+                int64_t left = deadline - clock_mono_ms();
+                int ready = left > 0 ? poll(&p, 1, (int)left) : 0;
+                ssize_t n = ready <= 0 ? -1 : read(fd, chunk, sizeof(chunk));
+
+                if (ready == 0)
+                        rc = error_set(err, ERR_TIMEOUT, "it did not end within %d s",
+                                       COMMAND_MS / 1000);
+                else if (n < 0 && errno != EINTR)
+                        rc = error_set(err, ERR_IO, "cannot read its output: %s", strerror(errno));
+                else if (n == 0)
+                        rc = 0;
+                else if (n > 0 && buf_add(out, chunk, (size_t)n) < 0)
+                        rc = error_set(err, ERR_INVALID, "it writes more than %zu bytes", out->max);
+        }
+        explicit_bzero(chunk, sizeof(chunk));
+        return rc;
+}
+
+/*
+ * Kills the process group at the deadline: a program may close its output and go on. Polls, because
+ * no wait with a deadline leaves SIGCHLD alone.
+ */
+static int reap(pid_t pid, int64_t deadline)
+{
+        siginfo_t info = { 0 };
+        int status = -1;
+
+        /* WNOWAIT keeps the process id reserved until the group is killed */
+        while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               info.si_pid == 0 && clock_mono_ms() < deadline)
+                poll(NULL, 0, 5);
+        kill(-pid, SIGKILL);
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                continue;
+        return status;
+}
+
+static int finish(pid_t pid, int out_fd, int failed_fd, struct buf *out, struct error *err)
+{
+        int64_t deadline = clock_mono_ms() + COMMAND_MS;
+        int e = 0, rc, status;
+        ssize_t n;
+
+        do { /* the errno of a failed exec, or the end */
+                n = read(failed_fd, &e, sizeof(e));
+        } while (n < 0 && errno == EINTR);
+        rc = n == (ssize_t)sizeof(e)
+                     ? error_set(err, e == ENOENT ? ERR_MISSING : ERR_IO, "%s", strerror(e))
+                     : collect(out_fd, deadline, out, err);
+        status = reap(pid, rc < 0 ? 0 : deadline);
+        if (rc < 0)
+                return -1;
+        if (WIFSIGNALED(status))
+                return error_set(err, ERR_IO, "it was killed by signal %d", WTERMSIG(status));
+        if (WEXITSTATUS(status) != 0)
+                return error_set(err, ERR_IO, "it ended with status %d", WEXITSTATUS(status));
+        return 0;
+}
+
+static char *inherited(const char *name, const char *fallback)
+{
+        const char *value = getenv(name);
+
+        return mem_printf("%s=%s", name, value ? value : fallback);
+}
+
+static int run_words(char **words, const char *dir, struct buf *out, struct error *err)
+{
+        int output[2] = { -1, -1 }, failure[2] = { -1, -1 };
+        struct secret_child c = { .words = words, .dir = dir };
+        pid_t pid = -1;
+        int rc = -1;
+
+        c.environment[0] = inherited("PATH", "/usr/local/bin:/usr/bin:/bin");
+        c.environment[1] = inherited("HOME", "/");
+        if (pipe2(output, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0) {
+                c.out = output[1];
+                c.failed = failure[1];
+                pid = fork();
+                if (pid == 0)
+                        run_child(&c);
+                if (pid > 0) /* in both processes: the group must exist before it is killed */
+                        setpgid(pid, pid);
+        }
+        if (pid < 0) {
+                error_set(err, ERR_IO, "%s", strerror(errno));
+        } else {
+                close(output[1]);
+                close(failure[1]);
+                output[1] = failure[1] = -1;
+                rc = finish(pid, output[0], failure[0], out, err);
+        }
+        for (int i = 0; i < 2; i++) {
+                if (output[i] >= 0)
+                        close(output[i]);
+                if (failure[i] >= 0)
+                        close(failure[i]);
+                free(c.environment[i]);
+        }
+        return rc;
+}
+
+static int run_command(const char *line, const char *dir, struct buf *out, struct error *err)
+{
+        char **words = secret_split_command(line, err);
         int rc;
 
-        if (*path == '\0')
-                return error_set(err, ERR_INVALID, "'file:' needs a path");
-        full = dir && *path != '/' ? mem_printf("%s/%s", dir, path) : mem_strdup(path);
-        rc = from_path(full, out, err);
-        free(full);
+        if (!words)
+                return -1;
+        rc = run_words(words, dir, out, err);
+        if (rc < 0)
+                error_prefix(err, "cannot get a secret from command '%s'", words[0]);
+        secret_free_words(words);
         return rc;
 }
 
@@ -151,7 +361,7 @@ static int from_command(const char *line, const char *dir, struct secret **out, 
 
         buf_init(&text, SECRET_MAX_BYTES);
         buf_reserve(&text, SECRET_MAX_BYTES);
-        rc = secret_command_run(line, dir, &text, err);
+        rc = run_command(line, dir, &text, err);
         if (rc == 0) {
                 const char *end = memchr(text.data, '\n', text.len);
                 size_t n = end ? (size_t)(end - text.data) + 1 : text.len;

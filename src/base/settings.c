@@ -1,29 +1,102 @@
 /*
- * Reads an object by its tables. See settings_source.c for the text and its lines, settings_value.c
- * for single values, settings_doc.c for the schema and the manual.
+ * Reads an object by its tables.
  */
 #include "base/settings.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/settings_private.h"
 #include "base/utf8.h"
 
 #define WORD_MAX  64
-#define SHOWN_MAX 60 /* bytes of a foreign word in a message */
+#define SHOWN_MAX 60 /* of a foreign word in a message */
 
-static size_t min3(size_t a, size_t b, size_t c)
+/* The line of the path, or of the nearest enclosing value. */
+static int line_around(const struct settings_source *src, const char *path)
 {
-        size_t least = a < b ? a : b;
+        char *up = mem_strdup(path ? path : "");
+        int line = settings_source_line(src, up);
 
-        return least < c ? least : c;
+        while (line == 0 && *up) {
+                size_t n = strlen(up) - 1;
+
+                while (n > 0 && up[n] != '.' && up[n] != '[')
+                        n--;
+                up[n] = '\0';
+                line = settings_source_line(src, up);
+        }
+        free(up);
+        return line > 0 ? line : 1;
 }
 
-/* The number of edits (insert, remove, replace, swap neighbours) between two words, ignoring case.
- */
+char *settings_path(const char *path, const char *key)
+{
+        return path && *path ? mem_printf("%s.%s", path, key) : mem_strdup(key);
+}
+
+static int error_at(const struct settings_source *src, const char *line_of, const char *path,
+                    struct error *err, const char *text)
+{
+        bool root = !path || *path == '\0';
+
+        if (!src->name)
+                return error_set(err, ERR_INVALID, "%s%s%s", root ? "" : path, root ? "" : ": ",
+                                 text);
+        return error_set(err, ERR_INVALID, "%s:%d: %s%s%s", src->name, line_around(src, line_of),
+                         root ? "" : path, root ? "" : ": ", text);
+}
+
+int settings_error(const struct settings_source *src, const char *path, struct error *err,
+                   const char *fmt, ...)
+{
+        struct buf text;
+        va_list ap;
+
+        buf_init(&text, 0);
+        va_start(ap, fmt);
+        buf_vaddf(&text, fmt, ap);
+        va_end(ap);
+        error_at(src, path, path, err, text.data);
+        buf_release(&text);
+        return -1;
+}
+
+void settings_warn(struct settings_source *src, const char *path, const char *fmt, ...)
+{
+        bool root = !path || *path == '\0';
+        va_list ap;
+
+        buf_addf(&src->warnings, "%s:%d: %s%s", src->name, line_around(src, path), root ? "" : path,
+                 root ? "" : ": ");
+        va_start(ap, fmt);
+        buf_vaddf(&src->warnings, fmt, ap);
+        va_end(ap);
+        buf_addch(&src->warnings, '\n');
+}
+
+int settings_member_error(const struct settings_source *src, const char *path, const char *key,
+                          struct error *err, const char *fmt, ...)
+{
+        char *at = settings_path(path, key);
+        struct buf text;
+        va_list ap;
+
+        buf_init(&text, 0);
+        va_start(ap, fmt);
+        buf_vaddf(&text, fmt, ap);
+        va_end(ap);
+        error_at(src, at, at, err, text.data);
+        buf_release(&text);
+        free(at);
+        return -1;
+}
+
+/* Edits (insert, remove, replace, swap neighbours) between two words, ignoring case. */
 static size_t edits(const char *a, const char *b)
 {
         size_t rows[3][WORD_MAX + 1]; /* two before, before, now */
@@ -40,7 +113,11 @@ static size_t edits(const char *a, const char *b)
                         int x = tolower((unsigned char)a[i - 1]),
                             y = tolower((unsigned char)b[j - 1]);
 
-                        now[j] = min3(before[j] + 1, now[j - 1] + 1, before[j - 1] + (x != y));
+                        now[j] = before[j - 1] + (x != y);
+                        if (before[j] + 1 < now[j])
+                                now[j] = before[j] + 1;
+                        if (now[j - 1] + 1 < now[j])
+                                now[j] = now[j - 1] + 1;
                         if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) &&
                             y == tolower((unsigned char)a[i - 2]) && older[j - 2] + 1 < now[j])
                                 now[j] = older[j - 2] + 1;
@@ -54,7 +131,7 @@ static size_t edits(const char *a, const char *b)
 
 const char *settings_nearest(const char *word, const char *const *candidates)
 {
-        /* allow one typing mistake in a short word, more in a long one */
+        /* one typing mistake in a short word, more in a long one */
         size_t best = strlen(word) / 3 + 2;
         const char *nearest = NULL;
 
@@ -71,16 +148,7 @@ const char *settings_nearest(const char *word, const char *const *candidates)
         return nearest;
 }
 
-static bool contains(const char *const *words, const char *word)
-{
-        for (; words && *words; words++) {
-                if (strcmp(*words, word) == 0)
-                        return true;
-        }
-        return false;
-}
-
-/* All permitted keys, NULL-terminated. Free the array, not the words. */
+/* NULL-terminated; free the array, not the words. */
 static const char **permitted_keys(const struct setting *const *tables, const char *const *also)
 {
         size_t count = 0;
@@ -103,21 +171,6 @@ static const char **permitted_keys(const struct setting *const *tables, const ch
         return keys;
 }
 
-static int unknown_key(const struct settings_source *src, const char *path, const char *key,
-                       const char *const *permitted, struct error *err)
-{
-        const char *near = settings_nearest(key, permitted);
-        int shown = (int)utf8_prefix(key, strlen(key), UTF8_BYTES, SHOWN_MAX);
-        char *key_path = settings_path(path, key);
-        char *text = near ? mem_printf("unknown key '%.*s' (did you mean '%s'?)", shown, key, near)
-                          : mem_printf("unknown key '%.*s'", shown, key);
-
-        settings_error_at(src, key_path, path, err, text);
-        free(text);
-        free(key_path);
-        return -1;
-}
-
 static int check_keys(const struct settings_source *src, const char *path, const json_t *object,
                       const struct setting *const *tables, const char *const *also,
                       struct error *err)
@@ -128,10 +181,23 @@ static int check_keys(const struct settings_source *src, const char *path, const
         /* jansson's iteration takes no const object */
         for (void *it = json_object_iter((json_t *)(uintptr_t)object); it && rc == 0;
              it = json_object_iter_next((json_t *)(uintptr_t)object, it)) {
-                const char *key = json_object_iter_key(it);
+                const char *key = json_object_iter_key(it), *near;
+                int shown = (int)utf8_prefix(key, strlen(key), UTF8_BYTES, SHOWN_MAX);
+                char *key_path, *text;
+                size_t i = 0;
 
-                if (!contains(permitted, key))
-                        rc = unknown_key(src, path, key, permitted, err);
+                while (permitted[i] && strcmp(permitted[i], key) != 0)
+                        i++;
+                if (permitted[i])
+                        continue;
+                near = settings_nearest(key, permitted);
+                key_path = settings_path(path, key);
+                text = near ? mem_printf("unknown key '%.*s' (did you mean '%s'?)", shown, key,
+                                         near)
+                            : mem_printf("unknown key '%.*s'", shown, key);
+                rc = error_at(src, key_path, path, err, text);
+                free(text);
+                free(key_path);
         }
         free(permitted);
         return rc;
@@ -164,7 +230,7 @@ int settings_read(struct settings_source *src, const char *path, const json_t *o
 {
         if (object && !json_is_object(object))
                 return settings_error(src, path, err, "expected an object");
-        /* first, so that a misspelt required key is reported as misspelt and not as missing */
+        /* first, so that a misspelt required key is not reported as missing */
         if (check_keys(src, path, object, tables, also, err) < 0)
                 return -1;
         for (const struct setting *const *t = tables; *t; t++) {
@@ -184,4 +250,94 @@ void settings_release(const struct setting *const *tables, void *out)
                 for (const struct setting *row = *tables; row->key; row++)
                         settings_value_release(row, out);
         }
+}
+
+int settings_read_type(const struct settings_source *src, const char *path, const json_t *object,
+                       const char *const *names, struct error *err)
+{
+        const json_t *value = json_object_get(object, "type");
+        const char *type = json_string_value(value), *near;
+        struct buf known;
+        int rc;
+
+        if (!json_is_object(object))
+                return settings_error(src, path, err,
+                                      "expected an object such as { \"type\": \"%s\" }", names[0]);
+        if (!value)
+                return settings_error(src, path, err, "missing key 'type'");
+        if (!type)
+                return settings_member_error(src, path, "type", err, "expected a string");
+        for (int i = 0; names[i]; i++) {
+                if (strcmp(names[i], type) == 0)
+                        return i;
+        }
+        near = settings_nearest(type, names);
+        if (near)
+                return settings_member_error(src, path, "type", err,
+                                             "unknown type '%.60s' (did you mean '%s'?)", type,
+                                             near);
+        buf_init(&known, 0);
+        for (size_t i = 0; names[i]; i++)
+                buf_addf(&known, "%s%s", i ? ", " : "", names[i]);
+        rc = settings_member_error(src, path, "type", err, "unknown type '%.60s' (one of %s)", type,
+                                   known.data);
+        buf_release(&known);
+        return rc;
+}
+
+static const struct setting no_settings[] = { SETTING_END };
+
+/* "type" and the keys of a table, NULL-terminated; free the array, not the words. */
+static const char **type_and_keys(const struct setting *table)
+{
+        const char **keys;
+        size_t n = 0;
+
+        while (table[n].key)
+                n++;
+        keys = mem_array(n + 2, sizeof(*keys));
+        keys[0] = "type";
+        for (size_t i = 0; i < n; i++)
+                keys[i + 1] = table[i].key;
+        return keys;
+}
+
+int settings_read_typed(struct settings_source *src, const char *path, const json_t *object,
+                        const struct setting *common, void *common_out, const struct setting *own,
+                        void *own_out, struct error *err)
+{
+        const struct setting *const own_table = own ? own : no_settings;
+        const char **common_keys = type_and_keys(common), **own_keys = type_and_keys(own_table);
+        int rc =
+                settings_read(src, path, object, (const struct setting *const[]){ own_table, NULL },
+                              common_keys, own_out, err);
+
+        if (rc == 0)
+                rc = settings_read(src, path, object,
+                                   (const struct setting *const[]){ common, NULL }, own_keys,
+                                   common_out, err);
+        if (rc < 0)
+                settings_release_typed(common, common_out, own, own_out);
+        free(common_keys);
+        free(own_keys);
+        return rc;
+}
+
+void settings_release_typed(const struct setting *common, void *common_out,
+                            const struct setting *own, void *own_out)
+{
+        settings_release((const struct setting *const[]){ common, NULL }, common_out);
+        settings_release((const struct setting *const[]){ own ? own : no_settings, NULL }, own_out);
+}
+
+void settings_show(const struct setting *table, const void *from, struct buf *out)
+{
+        jsonw_open(out, '{');
+        for (const struct setting *row = table; row->key; row++) {
+                json_t *fallback = settings_value_default(row);
+
+                settings_value_show(row, (const char *)from + row->at, fallback, out);
+                json_decref(fallback);
+        }
+        jsonw_close(out, '}');
 }

@@ -1,16 +1,13 @@
 /*
  * settings: configuration as tables.
  *
- * A setting is a row: key, type, default, allowed range, one sentence of help, and the offset of
- * the value in the owner's struct. The rows stand beside the code that uses them; reading,
- * checking, the JSON Schema and docs/CONFIGURATION.md all use them.
+ * A setting is a row beside the code that uses it. Reading, checking, the JSON Schema and
+ * docs/CONFIGURATION.md all follow the rows.
  *
- *     struct echo_conf { bool progress; int64_t delay_ms; };
+ *     struct echo_conf { bool progress; };
  *     static const struct setting echo_settings[] = {
  *             { "progress", SETTING_BOOL, "false", .help = "Show ...",
  *               .at = offsetof(struct echo_conf, progress) },
- *             { "delayMs", SETTING_INT, "0", 0, 60000, .help = "Wait ...",
- *               .at = offsetof(struct echo_conf, delay_ms) },
  *             SETTING_END };
  */
 #ifndef BASE_SETTINGS_H
@@ -30,12 +27,12 @@ enum setting_type {
         SETTING_BOOL,    /* bool */
         SETTING_INT,     /* int64_t; min to max, unless both are 0; max below min: no upper limit */
         SETTING_NUMBER,  /* double; min and max as above */
-        SETTING_STRING,  /* char *, NULL when null or absent; min/max are lengths in bytes */
-        SETTING_URL,     /* char *: an absolute http(s) URL without user info */
+        SETTING_STRING,  /* char *, may be NULL; min and max are bytes */
+        SETTING_URL,     /* char *: absolute, http(s), without user info */
         SETTING_CHOICE,  /* char *: one of `choices` */
-        SETTING_SECRET,  /* struct secret *, from a handle; NULL when null or absent */
-        SETTING_STRINGS, /* struct setting_list: a list of strings, or one string */
-        SETTING_GROUP,   /* an embedded struct with the table `group`; the default "null": zeroes */
+        SETTING_SECRET,  /* struct secret *, from a handle; may be NULL */
+        SETTING_STRINGS, /* struct setting_list; one string counts as a list */
+        SETTING_GROUP,   /* an embedded struct with the table `group`; default "null": zeroes */
 };
 
 struct setting_list {
@@ -47,14 +44,14 @@ struct setting_list {
 struct setting {
         const char *key;
         enum setting_type type;
-        /* the default as JSON text: "true", "3000", "\"polling\"", "null", "[]"; NULL: required */
+        /* JSON text: "true", "3000", "\"polling\"", "null", "[]"; NULL: required */
         const char *fallback;
         int64_t min, max;
         /* NULL-terminated; for a SETTING_INT, words that mean 0, such as "auto" */
         const char *const *choices;
         const struct setting *group;
         const char *help; /* one sentence, no Markdown but `code` */
-        size_t at;        /* offsetof the value in the owner's struct */
+        size_t at;        /* in the owner's struct */
 };
 
 #define SETTING_END                                                 \
@@ -66,42 +63,37 @@ struct setting {
 struct settings_source;
 
 /*
- * Parses JSON with comments (// and block) and trailing commas; NULL with an error that names the
- * line. `name` is for messages ("config.json"; NULL: the text is not a file, so messages name only
- * the path). Relative file: handles start at `dir` (may be NULL).
+ * Parses JSON with comments and trailing commas; NULL with an error that names the line. `name` is
+ * for messages (NULL: not a file). Relative file: handles start at `dir` (may be NULL).
  */
 struct settings_source *settings_source_new(const char *name, const char *dir, const char *text,
                                             size_t n, struct error *err);
 void settings_source_free(struct settings_source *src);
-/* The parsed tree, borrowed. */
 const json_t *settings_source_root(const struct settings_source *src);
-/* The line of the value at a path such as "adapters.tg.botToken" or "rules[2].when"; 0: none. */
+/* The line of the value at a path such as "rules[2].when"; 0: none. */
 int settings_source_line(const struct settings_source *src, const char *path);
-/* Warnings collected while reading, one per line; "" when none. */
+/* Collected while reading, one per line; "" when none. */
 const char *settings_source_warnings(const struct settings_source *src);
-/* Adds a warning: "config.json:12: adapters.tg.botToken: ...". */
+/* "config.json:12: adapters.tg.botToken: ..." */
 void settings_warn(struct settings_source *src, const char *path, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
 /*
  * Reads `object` (the value at `path`; NULL counts as {}) into the zeroed struct at `out`, by a
- * NULL-terminated array of tables. Defaults fill absent keys. Keys in `also` (NULL-terminated, may
- * be NULL) are permitted and skipped. Reports the first mistake as ERR_INVALID and releases *out:
+ * NULL-terminated array of tables. Defaults fill absent keys; keys in `also` (may be NULL) are
+ * skipped. Reports the first mistake as ERR_INVALID and releases *out:
  *     config.json:12: adapters.tg.debounceMs: 90000 is too large (0 to 60000)
  *     config.json:12: adapters.tg: unknown key 'bottoken' (did you mean 'botToken'?)
  */
 int settings_read(struct settings_source *src, const char *path, const json_t *object,
                   const struct setting *const *tables, const char *const *also, void *out,
                   struct error *err);
-/* Frees the values in the struct and zeroes them. */
 void settings_release(const struct setting *const *tables, void *out);
 
 /*
- * Objects with a "type": `common` holds the keys of all types, `own` (NULL: none) those of this
- * one, each with a struct of its own.
- *
- * settings_read_type finds the type among `names` (NULL-terminated): its index, or -1 with an error
- * that says what would be accepted.
+ * Objects with a "type": `common` holds the keys of all types, `own` (may be NULL) those of this
+ * one. settings_read_type returns the index of the type among `names`, or -1 with an error that
+ * lists them.
  */
 int settings_read_type(const struct settings_source *src, const char *path, const json_t *object,
                        const char *const *names, struct error *err);
@@ -112,22 +104,21 @@ int settings_read_typed(struct settings_source *src, const char *path, const jso
 void settings_release_typed(const struct setting *common, void *common_out,
                             const struct setting *own, void *own_out);
 
-/* Appends the struct as a JSON object: values that differ from their defaults, no secrets. */
+/* Appends a JSON object of the values that differ from their defaults, without secrets. */
 void settings_show(const struct setting *table, const void *from, struct buf *out);
 
-/* Reports a mistake that the tables cannot express, with file and line. Returns -1. */
+/* Reports a mistake that the tables cannot express. Returns -1. */
 int settings_error(const struct settings_source *src, const char *path, struct error *err,
                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The same for a member of the object at path. */
 int settings_member_error(const struct settings_source *src, const char *path, const char *key,
                           struct error *err, const char *fmt, ...)
         __attribute__((format(printf, 5, 6)));
-/* The candidate nearest to `word`, or NULL when none is near. candidates is NULL-terminated. */
+/* NULL when none is near. candidates is NULL-terminated. */
 const char *settings_nearest(const char *word, const char *const *candidates);
 
 /* Adds the JSON Schema of each row to `properties`, and required keys to `required`. */
-void settings_schema(const struct setting *table, json_t *properties, json_t *required);
+void settings_doc_schema(const struct setting *table, json_t *properties, json_t *required);
 /* Appends a Markdown table: key, type, default, meaning. */
-void settings_markdown(const struct setting *table, struct buf *out);
+void settings_doc_markdown(const struct setting *table, struct buf *out);
 
 #endif

@@ -32,7 +32,7 @@ static void schema_range(const struct setting *row, json_t *s)
                 return;
         if (!settings_value_range(row, &min, &max))
                 return;
-        /* the schema counts characters, not bytes, so it cannot express a minimum above 1 */
+        /* the schema counts characters, so it cannot express a minimum of bytes above 1 */
         if (text && min > 0)
                 json_object_set_new(s, "minLength", json_integer(1));
         if (!text)
@@ -56,7 +56,7 @@ static void schema_group(const struct setting *row, json_t *s)
 {
         json_t *properties = json_object(), *required = json_array();
 
-        settings_schema(row->group, properties, required);
+        settings_doc_schema(row->group, properties, required);
         json_object_set_new(s, "properties", properties);
         if (json_array_size(required) > 0)
                 json_object_set(s, "required", required);
@@ -64,7 +64,6 @@ static void schema_group(const struct setting *row, json_t *s)
         json_object_set_new(s, "additionalProperties", json_false());
 }
 
-/* A number in range, or one of the words. */
 static void schema_words(const struct setting *row, json_t *s)
 {
         json_t *number = json_pack("{s:s}", "type", "integer"), *words = json_object();
@@ -110,7 +109,7 @@ static json_t *schema_of(const struct setting *row)
         return s;
 }
 
-void settings_schema(const struct setting *table, json_t *properties, json_t *required)
+void settings_doc_schema(const struct setting *table, json_t *properties, json_t *required)
 {
         for (const struct setting *row = table; row->key; row++) {
                 json_object_set_new(properties, row->key, schema_of(row));
@@ -119,7 +118,7 @@ void settings_schema(const struct setting *table, json_t *properties, json_t *re
         }
 }
 
-/* Escapes bars, which would end a cell of a Markdown table. */
+/* A bar would end a cell of a Markdown table. */
 static void add_cell(struct buf *out, const char *text)
 {
         for (; text && *text; text++) {
@@ -185,7 +184,7 @@ static void markdown_rows(const struct setting *table, const char *prefix, struc
         }
 }
 
-void settings_markdown(const struct setting *table, struct buf *out)
+void settings_doc_markdown(const struct setting *table, struct buf *out)
 {
         buf_addstr(out, "| key | type | default | meaning |\n|---|---|---|---|\n");
         markdown_rows(table, NULL, out);

@@ -15,15 +15,15 @@ struct settings_source {
         struct buf warnings;
 };
 
-/* Joins "adapters" and "tg" to "adapters.tg"; an empty or NULL path is the root. Yours to free. */
+/* "adapters" and "tg" as "adapters.tg"; an empty or NULL path is the root. Yours to free. */
 char *settings_path(const char *path, const char *key);
-/* As settings_error, but shows the line of `line_of` and the name of `path`. */
-int settings_error_at(const struct settings_source *src, const char *line_of, const char *path,
-                      struct error *err, const char *text);
-/* Reads one value into the owner's struct at `out`; `given`: it is not the default. */
+/* Reads one value into the struct at `out`; `given`: it is not the default. */
 int settings_value_read(struct settings_source *src, const char *path, const struct setting *row,
                         const json_t *value, bool given, void *out, struct error *err);
 void settings_value_release(const struct setting *row, void *out);
+/* Appends the value as a member, unless it equals the default; never a secret. */
+void settings_value_show(const struct setting *row, const void *value, const json_t *fallback,
+                         struct buf *out);
 bool settings_value_nullable(const struct setting *row);
 /* The default as a new reference; NULL for a required key. */
 json_t *settings_value_default(const struct setting *row);

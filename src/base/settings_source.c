@@ -1,6 +1,5 @@
 #include "base/settings_private.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,16 +7,16 @@
 #include "base/mem.h"
 
 /*
- * Replaces comments and trailing commas by spaces, so that a strict parser can read the text and
- * lines and columns stay as the operator sees them.
+ * Blanks comments and trailing commas, so that a strict parser can read the text and positions
+ * stay.
  */
 struct blanker {
         char *text;
         size_t n, at;
         int line;
-        char last;          /* last character that was neither space nor comment */
-        size_t comma;       /* position of the last comma */
-        bool comma_waiting; /* it follows a value and may turn out to be trailing */
+        char last;          /* other than space or comment */
+        size_t comma;       /* the last comma */
+        bool comma_waiting; /* may turn out to be trailing */
 };
 
 static void skip_string(struct blanker *b)
@@ -30,7 +29,7 @@ static void skip_string(struct blanker *b)
                 b->at++;
 }
 
-/* -1: the comment does not end. */
+/* -1: it does not end. */
 static int blank_block_comment(struct blanker *b)
 {
         const char *end = memmem(b->text + b->at + 2, b->n - b->at - 2, "*/", 2);
@@ -46,16 +45,6 @@ static int blank_block_comment(struct blanker *b)
                         b->text[b->at] = ' ';
         }
         return 0;
-}
-
-/* Blanks the comma before a closing bracket. */
-static void note_character(struct blanker *b, char c)
-{
-        if (b->comma_waiting && (c == '}' || c == ']'))
-                b->text[b->comma] = ' ';
-        b->comma_waiting = c == ',' && b->last != '\0' && !strchr("[{,:", b->last);
-        b->comma = b->at;
-        b->last = c;
 }
 
 /* 0, or the line of an unterminated comment. */
@@ -79,7 +68,11 @@ static int blank(char *text, size_t n)
                         b.line += c == '\n';
                         b.at++;
                 } else {
-                        note_character(&b, c);
+                        if (b.comma_waiting && (c == '}' || c == ']'))
+                                text[b.comma] = ' ';
+                        b.comma_waiting = c == ',' && b.last != '\0' && !strchr("[{,:", b.last);
+                        b.comma = b.at;
+                        b.last = c;
                         if (c == '"')
                                 skip_string(&b);
                         else
@@ -89,31 +82,27 @@ static int blank(char *text, size_t n)
         return 0;
 }
 
-static int parse(struct settings_source *src, struct error *err)
-{
-        int line = blank(src->text, src->n);
-        struct error cause;
-
-        if (line > 0)
-                return error_set(err, ERR_INVALID, "%s:%d: unterminated comment", src->name, line);
-        src->root = json_read_line(src->text, src->n, &line, &cause);
-        if (!src->root)
-                return error_set(err, ERR_INVALID, "%s:%d: %s", src->name, line, cause.text);
-        return 0;
-}
-
 struct settings_source *settings_source_new(const char *name, const char *dir, const char *text,
                                             size_t n, struct error *err)
 {
         struct settings_source *src = mem_zalloc(sizeof(*src));
+        struct error cause;
+        int line;
 
         src->name = mem_strdup(name);
         src->dir = mem_strdup(dir);
         src->text = mem_strndup(text, n);
         src->n = n;
         buf_init(&src->warnings, 0);
-        if (parse(src, err) == 0)
-                return src;
+        line = blank(src->text, n);
+        if (line > 0) {
+                error_set(err, ERR_INVALID, "%s:%d: unterminated comment", src->name, line);
+        } else {
+                src->root = json_read_line(src->text, n, &line, &cause);
+                if (src->root)
+                        return src;
+                error_set(err, ERR_INVALID, "%s:%d: %s", src->name, line, cause.text);
+        }
         settings_source_free(src);
         return NULL;
 }
@@ -141,10 +130,7 @@ const char *settings_source_warnings(const struct settings_source *src)
         return src->warnings.data;
 }
 
-/*
- * Finds lines by walking the text along a path, because jansson keeps no positions. The text is
- * known to be valid JSON.
- */
+/* Finds lines by walking the text along a path, because jansson keeps no positions. */
 struct text_cursor {
         const char *p, *end;
         int line;
@@ -156,7 +142,7 @@ static void skip_space(struct text_cursor *c)
                 c->line += *c->p == '\n';
 }
 
-/* Moves past the string at the cursor; the slice includes its quotes. */
+/* The string at the cursor, with its quotes. */
 static struct slice take_string(struct text_cursor *c)
 {
         const char *start = c->p++;
@@ -168,7 +154,6 @@ static struct slice take_string(struct text_cursor *c)
         return (struct slice){ start, (size_t)(c->p - start) };
 }
 
-/* Moves past the value at the cursor. */
 static void skip_value(struct text_cursor *c)
 {
         int depth = 0;
@@ -194,7 +179,7 @@ static void skip_value(struct text_cursor *c)
         } while (depth > 0);
 }
 
-/* The rest of the path after the key; NULL when the path does not start with it. */
+/* The path after the key; NULL when it does not start with it. */
 static const char *after_key(const char *path, struct slice token)
 {
         json_t *key = json_loadb(token.p, token.n, JSON_DECODE_ANY, NULL);
@@ -231,7 +216,7 @@ static int line_in_object(struct text_cursor *c, const char *path)
                         struct text_cursor inside = *c;
                         int line = find_line(&inside, rest);
 
-                        /* otherwise go on: the path may mean a key that contains a dot */
+                        /* otherwise the path may mean a key that contains a dot */
                         if (line > 0)
                                 return line;
                 }
@@ -262,7 +247,7 @@ static int line_in_array(struct text_cursor *c, const char *path)
         return c->p < c->end && *c->p != ']' ? find_line(c, rest + 1) : 0;
 }
 
-/* The line of the value at `path`, starting from the value at the cursor; 0: none. */
+/* The line of the value at `path` below the cursor; 0: none. */
 static int find_line(struct text_cursor *c, const char *path)
 {
         skip_space(c);
@@ -280,67 +265,4 @@ int settings_source_line(const struct settings_source *src, const char *path)
         struct text_cursor c = { .p = src->text, .end = src->text + src->n, .line = 1 };
 
         return find_line(&c, path ? path : "");
-}
-
-/* The line of the path, or of the nearest enclosing value that exists. */
-static int line_around(const struct settings_source *src, const char *path)
-{
-        char *up = mem_strdup(path ? path : "");
-        int line = settings_source_line(src, up);
-
-        while (line == 0 && *up) {
-                size_t n = strlen(up) - 1;
-
-                while (n > 0 && up[n] != '.' && up[n] != '[')
-                        n--;
-                up[n] = '\0';
-                line = settings_source_line(src, up);
-        }
-        free(up);
-        return line > 0 ? line : 1;
-}
-
-char *settings_path(const char *path, const char *key)
-{
-        return path && *path ? mem_printf("%s.%s", path, key) : mem_strdup(key);
-}
-
-int settings_error_at(const struct settings_source *src, const char *line_of, const char *path,
-                      struct error *err, const char *text)
-{
-        bool root = !path || *path == '\0';
-
-        if (!src->name)
-                return error_set(err, ERR_INVALID, "%s%s%s", root ? "" : path, root ? "" : ": ",
-                                 text);
-        return error_set(err, ERR_INVALID, "%s:%d: %s%s%s", src->name, line_around(src, line_of),
-                         root ? "" : path, root ? "" : ": ", text);
-}
-
-int settings_error(const struct settings_source *src, const char *path, struct error *err,
-                   const char *fmt, ...)
-{
-        struct buf text;
-        va_list ap;
-
-        buf_init(&text, 0);
-        va_start(ap, fmt);
-        buf_vaddf(&text, fmt, ap);
-        va_end(ap);
-        settings_error_at(src, path, path, err, text.data);
-        buf_release(&text);
-        return -1;
-}
-
-void settings_warn(struct settings_source *src, const char *path, const char *fmt, ...)
-{
-        bool root = !path || *path == '\0';
-        va_list ap;
-
-        buf_addf(&src->warnings, "%s:%d: %s%s", src->name, line_around(src, path), root ? "" : path,
-                 root ? "" : ": ");
-        va_start(ap, fmt);
-        buf_vaddf(&src->warnings, fmt, ap);
-        va_end(ap);
-        buf_addch(&src->warnings, '\n');
 }

@@ -1,5 +1,5 @@
 /*
- * Single values: reads, releases and shows one value by its row.
+ * Reads, releases and shows one value by its row.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -12,7 +12,6 @@
 #include "base/settings_private.h"
 #include "base/utf8.h"
 
-/* Where a value is in the text, and where errors go. */
 struct value_context {
         struct settings_source *src;
         const char *path;
@@ -31,7 +30,7 @@ json_t *settings_value_default(const struct setting *row)
         if (!row->fallback)
                 return NULL;
         value = json_loads(row->fallback, JSON_DECODE_ANY, NULL);
-        assert(value); /* the table has a malformed default */
+        assert(value); /* malformed in the table */
         return value;
 }
 
@@ -54,16 +53,6 @@ static void add_range(const struct setting *row, struct buf *b)
                 buf_addf(b, " (%lld to %lld)", (long long)min, (long long)max);
 }
 
-static void add_choices(const struct setting *row, struct buf *b)
-{
-        for (const char *const *c = row->choices; *c; c++) {
-                const char *between = c == row->choices ? "" : c[1] ? ", " : " or ";
-
-                buf_addf(b, "%s'%s'", between, *c);
-        }
-}
-
-/* Describes what the row accepts. */
 static void add_accepted(const struct setting *row, struct buf *b)
 {
         static const char *const words[] = {
@@ -85,8 +74,8 @@ static void add_accepted(const struct setting *row, struct buf *b)
                 add_range(row, b);
         if (row->type == SETTING_INT && row->choices)
                 buf_addstr(b, " or ");
-        if (row->choices)
-                add_choices(row, b);
+        for (const char *const *c = row->choices; c && *c; c++)
+                buf_addf(b, "%s'%s'", c == row->choices ? "" : c[1] ? ", " : " or ", *c);
         if (settings_value_nullable(row))
                 buf_addstr(b, " or null");
 }
@@ -216,15 +205,6 @@ static int read_string(const struct value_context *p, const struct setting *row,
         return 0;
 }
 
-static bool has_control_or_space(const char *s)
-{
-        for (; *s; s++) {
-                if ((unsigned char)*s <= ' ' || *s == 0x7f || *s == '\\')
-                        return true;
-        }
-        return false;
-}
-
 /* "host", "host:8080", "[::1]:8080". */
 static bool is_authority(const char *s, size_t n)
 {
@@ -249,11 +229,11 @@ static bool is_authority(const char *s, size_t n)
         return port > 0 && port <= 65535;
 }
 
-/* Does not repeat the URL in messages: its path or query may carry a token. */
+/* Keep the URL out of messages: it may carry a token. */
 static int read_url(const struct value_context *p, const struct setting *row, const json_t *value,
                     void *at)
 {
-        const char *url = json_string_value(value);
+        const char *url = json_string_value(value), *odd = url;
         const char *authority;
         size_t n;
 
@@ -267,19 +247,28 @@ static int read_url(const struct value_context *p, const struct setting *row, co
         if (memchr(authority, '@', n))
                 return settings_error(p->src, p->path, p->err,
                                       "must not contain a user name or password");
-        if (has_control_or_space(url) || !is_authority(authority, n))
+        while ((unsigned char)*odd > ' ' && *odd != 0x7f && *odd != '\\')
+                odd++;
+        if (*odd != '\0' || !is_authority(authority, n))
                 return settings_error(p->src, p->path, p->err,
                                       "is not a URL such as https://host:port/path");
         *(char **)at = mem_strdup(url);
         return 0;
 }
 
-static int unknown_choice(const struct value_context *p, const struct setting *row,
-                          const char *word)
+static int read_choice(const struct value_context *p, const struct setting *row,
+                       const json_t *value, void *at)
 {
-        const char *near = settings_nearest(word, row->choices);
+        const char *word = json_string_value(value), *near;
         struct buf text;
 
+        if (!word)
+                return wrong_type(p, row, value);
+        if (is_choice(row, word)) {
+                *(char **)at = mem_strdup(word);
+                return 0;
+        }
+        near = settings_nearest(word, row->choices);
         buf_init(&text, 0);
         buf_addf(&text, "unknown value '%.*s'",
                  (int)utf8_prefix(word, strlen(word), UTF8_BYTES, 60), word);
@@ -290,19 +279,6 @@ static int unknown_choice(const struct value_context *p, const struct setting *r
         settings_error(p->src, p->path, p->err, "%s", text.data);
         buf_release(&text);
         return -1;
-}
-
-static int read_choice(const struct value_context *p, const struct setting *row,
-                       const json_t *value, void *at)
-{
-        const char *word = json_string_value(value);
-
-        if (!word)
-                return wrong_type(p, row, value);
-        if (!is_choice(row, word))
-                return unknown_choice(p, row, word);
-        *(char **)at = mem_strdup(word);
-        return 0;
 }
 
 static int read_secret(const struct value_context *p, const struct setting *row,
@@ -423,8 +399,8 @@ void settings_value_release(const struct setting *row, void *out)
         }
 }
 
-static void show_value(const struct setting *row, const void *value, const json_t *fallback,
-                       struct buf *out)
+void settings_value_show(const struct setting *row, const void *value, const json_t *fallback,
+                         struct buf *out)
 {
         const struct setting_list *list = value;
         const char *text, *usual = json_string_value(fallback);
@@ -469,16 +445,4 @@ static void show_value(const struct setting *row, const void *value, const json_
         case SETTING_NONE:
                 return;
         }
-}
-
-void settings_show(const struct setting *table, const void *from, struct buf *out)
-{
-        jsonw_open(out, '{');
-        for (const struct setting *row = table; row->key; row++) {
-                json_t *fallback = settings_value_default(row);
-
-                show_value(row, (const char *)from + row->at, fallback, out);
-                json_decref(fallback);
-        }
-        jsonw_close(out, '}');
 }

@@ -64,7 +64,7 @@ static size_t block_size(const struct zone_counts *c, size_t time_size)
                c->standard + c->utc;
 }
 
-/* The block holds the times, the type of each time, and the types. */
+/* The times, the type of each time, the types. */
 static bool read_block(struct time_zone *z, const unsigned char *p, const struct zone_counts *c)
 {
         const unsigned char *indexes = p + c->times * 8, *types = indexes + c->times;
@@ -165,19 +165,7 @@ static bool read_rule(struct time_zone *z, const char *p)
         return read_change(&p, &z->to_summer) && read_change(&p, &z->to_standard) && *p == '\0';
 }
 
-static void read_footer(struct time_zone *z, const unsigned char *p, size_t n)
-{
-        const unsigned char *end = n > 2 && *p == '\n' ? memchr(p + 1, '\n', n - 1) : NULL;
-        char *text;
-
-        if (!end || end == p + 1)
-                return;
-        text = mem_strndup((const char *)p + 1, (size_t)(end - p) - 1);
-        z->has_rule = read_rule(z, text);
-        free(text);
-}
-
-/* Days since 1970, in the proleptic Gregorian calendar. */
+/* Days since 1970. */
 static int64_t days_of(int64_t year, int month, int day)
 {
         int64_t y = month <= 2 ? year - 1 : year, era = (y >= 0 ? y : y - 399) / 400,
@@ -187,23 +175,7 @@ static int64_t days_of(int64_t year, int month, int day)
         return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-        return a / b - (a % b < 0);
-}
-
-static int64_t year_of(int64_t days)
-{
-        int64_t year = 1970 + floor_div(days * 400, 146097);
-
-        while (days_of(year + 1, 1, 1) <= days)
-                year++;
-        while (days_of(year, 1, 1) > days)
-                year--;
-        return year;
-}
-
-/* The local time of the change in a year, in seconds since 1970 as if it were UTC. */
+/* The local time of the change, in seconds since 1970 as if it were UTC. */
 static int64_t change_at(const struct zone_change *c, int64_t year)
 {
         int64_t first = days_of(year, c->month, 1);
@@ -218,12 +190,16 @@ static int64_t change_at(const struct zone_change *c, int64_t year)
 
 static int64_t offset_by_rule(const struct time_zone *z, int64_t t)
 {
-        int64_t year, begin, end;
+        int64_t local = t + z->standard, days = local / DAY_SECONDS - (local % DAY_SECONDS < 0);
+        int64_t year = 1970 + days * 400 / 146097, begin, end;
         bool summer;
 
         if (!z->rule_summer)
                 return z->standard;
-        year = year_of(floor_div(t + z->standard, DAY_SECONDS));
+        while (days_of(year + 1, 1, 1) <= days)
+                year++;
+        while (days_of(year, 1, 1) > days)
+                year--;
         begin = change_at(&z->to_summer, year) - z->standard;
         end = change_at(&z->to_standard, year) - z->summer;
         summer = begin < end ? t >= begin && t < end : t >= begin || t < end;
@@ -232,8 +208,9 @@ static int64_t offset_by_rule(const struct time_zone *z, int64_t t)
 
 struct time_zone *timezone_parse(const unsigned char *bytes, size_t n)
 {
-        struct time_zone *z;
+        const unsigned char *end;
         struct zone_counts c;
+        struct time_zone *z;
         size_t skip;
 
         if (!read_header(bytes, n, &c) || bytes[4] < '2')
@@ -250,7 +227,15 @@ struct time_zone *timezone_parse(const unsigned char *bytes, size_t n)
                 timezone_free(z);
                 return NULL;
         }
-        read_footer(z, bytes + block_size(&c, 8), n - block_size(&c, 8));
+        bytes += block_size(&c, 8);
+        n -= block_size(&c, 8);
+        end = n > 2 && *bytes == '\n' ? memchr(bytes + 1, '\n', n - 1) : NULL;
+        if (end && end > bytes + 1) {
+                char *rule = mem_strndup((const char *)bytes + 1, (size_t)(end - bytes) - 1);
+
+                z->has_rule = read_rule(z, rule);
+                free(rule);
+        }
         return z;
 }
 
@@ -280,7 +265,7 @@ int64_t timezone_offset(const struct time_zone *z, int64_t t)
         return low == 0 ? z->before : z->offset[low - 1];
 }
 
-/* The name comes from the configuration and must not lead out of the directory. */
+/* It must not lead out of the directory. */
 static bool is_name(const char *name)
 {
         return isalpha((unsigned char)*name) && strlen(name) < 100 && !strstr(name, "..") &&

@@ -8,7 +8,7 @@
 #define REPLACEMENT 0xfffd
 #define ZWJ         0x200d
 
-/* The length of a sequence by its first byte, and its lowest code point that is not overlong. */
+/* The length by the first byte, and the lowest code point that is not overlong. */
 static size_t sequence_length(unsigned char first, uint32_t *lowest)
 {
         if (first >= 0xc2 && first <= 0xdf) {
@@ -31,7 +31,7 @@ static bool is_surrogate(uint32_t cp)
         return cp >= 0xd800 && cp <= 0xdfff;
 }
 
-/* As utf8_decode, but 0 for an invalid byte. */
+/* 0 for an invalid byte. */
 static size_t decode_strict(const char *p, size_t n, uint32_t *cp)
 {
         unsigned char first = (unsigned char)p[0];
@@ -95,25 +95,18 @@ size_t utf8_encode(uint32_t cp, char out[4])
         return 4;
 }
 
-/* A number of ASCII bytes at the start; may stop early, never inside a sequence. */
-static size_t ascii_run(const char *p, size_t n)
+bool utf8_valid(const char *p, size_t n)
 {
-        size_t i = 0;
         uint64_t eight;
+        uint32_t cp;
+        size_t i = 0;
 
-        for (; i + sizeof(eight) <= n; i += sizeof(eight)) {
+        for (; i + sizeof(eight) <= n; i += sizeof(eight)) { /* skip a start of ASCII */
                 memcpy(&eight, p + i, sizeof(eight));
                 if (eight & UINT64_C(0x8080808080808080))
                         break;
         }
-        return i;
-}
-
-bool utf8_valid(const char *p, size_t n)
-{
-        uint32_t cp;
-
-        for (size_t i = ascii_run(p, n), len; i < n; i += len) {
+        for (size_t len; i < n; i += len) {
                 len = decode_strict(p + i, n - i, &cp);
                 if (len == 0)
                         return false;
@@ -200,9 +193,9 @@ static bool hangul_joins(uint32_t before, uint32_t cp)
 }
 
 /*
- * Does cp belong to the same grapheme cluster as `before`? `flags` is the number of regional
- * indicators directly before cp. This is UAX #29 without its rules for prepended marks; anything
- * joins after a zero width joiner, which also keeps Indic conjuncts whole.
+ * Does cp belong to the grapheme cluster of `before`? `flags` counts regional indicators directly
+ * before cp. UAX #29 without prepended marks; anything joins after a zero width joiner, which keeps
+ * Indic conjuncts whole.
  */
 static bool joins(uint32_t before, size_t flags, uint32_t cp)
 {

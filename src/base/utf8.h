@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 /*
- * Decodes the character at p (n > 0 bytes left) into *cp and returns its length in bytes. An
- * invalid byte has length 1 and gives U+FFFD.
+ * Decodes the character at p (n > 0) and returns its length. An invalid byte has length 1 and gives
+ * U+FFFD.
  */
 size_t utf8_decode(const char *p, size_t n, uint32_t *cp);
-/* Writes up to 4 bytes and returns how many. Surrogates and values past U+10FFFF give U+FFFD. */
+/* Returns the length. Surrogates and values past U+10FFFF give U+FFFD. */
 size_t utf8_encode(uint32_t cp, char out[4]);
 bool utf8_valid(const char *p, size_t n);
 
@@ -21,12 +21,12 @@ bool utf8_valid(const char *p, size_t n);
 enum utf8_unit { UTF8_BYTES, UTF8_CODE_POINTS, UTF8_UTF16 };
 size_t utf8_length(const char *p, size_t n, enum utf8_unit unit);
 /*
- * The size in bytes of the longest prefix of at most `units` that does not split a grapheme cluster
- * (combining marks, ZWJ sequences, variation selectors, flags, skin tones). A single cluster longer
- * than the limit is cut at a code point. 0 when not even the first code point fits.
+ * The bytes of the longest prefix of at most `units` that splits no grapheme cluster (combining
+ * marks, ZWJ sequences, flags). A cluster longer than that is cut at a code point; 0 when not even
+ * one fits.
  */
 size_t utf8_prefix(const char *p, size_t n, enum utf8_unit unit, size_t units);
-/* A copy, yours to free, in which invalid bytes and NUL are replaced by U+FFFD. */
+/* Yours to free; invalid bytes and NUL become U+FFFD. */
 char *utf8_clean(const char *p, size_t n);
 
 #endif

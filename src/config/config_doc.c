@@ -28,9 +28,9 @@ static json_t *kind_schema(const char *type, const char *help, const struct sett
         json_t *required = json_pack("[s]", "type");
 
         if (common)
-                settings_schema(common, properties, required);
+                settings_doc_schema(common, properties, required);
         if (own)
-                settings_schema(own, properties, required);
+                settings_doc_schema(own, properties, required);
         return object_schema(properties, required);
 }
 
@@ -68,7 +68,7 @@ static json_t *rules_schema(void)
 {
         json_t *properties = json_object(), *required = json_array();
 
-        settings_schema(rule_settings, properties, required);
+        settings_doc_schema(rule_settings, properties, required);
         return json_pack("{s:s, s:s, s:o}", "type", "array", "description",
                          "Which agent answers what; the first matching rule wins.", "items",
                          object_schema(properties, required));
@@ -80,7 +80,7 @@ json_t *config_schema(void)
                *required = json_array();
         json_t *s;
 
-        settings_schema(config_root_settings, properties, required);
+        settings_doc_schema(config_root_settings, properties, required);
         json_object_set_new(properties, "adapters", adapters_schema());
         json_object_set_new(properties, "agents", agents_schema());
         json_object_set_new(properties, "rules", rules_schema());
@@ -202,7 +202,7 @@ static void add_kind(struct buf *out, const char *type, const char *help,
         buf_addf(out, "### `\"type\": \"%s\"`\n\n%s\n\n", type, help);
         if (!settings || !settings->key)
                 return;
-        settings_markdown(settings, out);
+        settings_doc_markdown(settings, out);
         buf_addch(out, '\n');
 }
 
@@ -218,12 +218,12 @@ static void add_root(struct buf *out)
         }
         plain[n] = (struct setting)SETTING_END;
         buf_addstr(out, "## Single values\n\n");
-        settings_markdown(plain, out);
+        settings_doc_markdown(plain, out);
         for (const struct setting *row = config_root_settings; row->key; row++) {
                 if (row->type != SETTING_GROUP)
                         continue;
                 buf_addf(out, "\n## `%s`\n\n%s\n\n", row->key, row->help);
-                settings_markdown(row->group, out);
+                settings_doc_markdown(row->group, out);
         }
         buf_addch(out, '\n');
 }
@@ -233,15 +233,15 @@ void config_markdown(struct buf *out)
         buf_addstr(out, introduction);
         add_root(out);
         buf_addstr(out, adapters_text);
-        settings_markdown(adapter_common_settings, out);
+        settings_doc_markdown(adapter_common_settings, out);
         buf_addch(out, '\n');
         for (size_t i = 0; platform_kinds[i]; i++)
                 add_kind(out, platform_kinds[i]->name, platform_kinds[i]->help,
                          platform_kinds[i]->settings);
         buf_addstr(out, agents_text);
-        settings_markdown(agent_common_settings, out);
+        settings_doc_markdown(agent_common_settings, out);
         for (size_t i = 0; agent_kinds[i]; i++)
                 add_kind(out, agent_kinds[i]->type, agent_kinds[i]->help, agent_kinds[i]->settings);
         buf_addstr(out, rules_text);
-        settings_markdown(rule_settings, out);
+        settings_doc_markdown(rule_settings, out);
 }

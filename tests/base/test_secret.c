@@ -17,7 +17,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
-#include "base/secret_command.h"
 
 static char dir[] = "/tmp/test_secret.XXXXXX";
 

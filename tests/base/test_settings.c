@@ -454,8 +454,8 @@ static void the_schema_has_types_ranges_and_defaults(void **state)
         char *text;
 
         (void)state;
-        settings_schema(own, properties, required);
-        settings_schema(common, properties, required);
+        settings_doc_schema(own, properties, required);
+        settings_doc_schema(common, properties, required);
         text = json_dumps(required, JSON_COMPACT);
         assert_string_equal(text, "[\"botToken\"]");
         free(text);
@@ -491,7 +491,7 @@ static void the_markdown_table_has_a_row_per_setting(void **state)
 
         (void)state;
         buf_init(&out, 0);
-        settings_markdown(common, &out);
+        settings_doc_markdown(common, &out);
         assert_non_null(
                 strstr(out.data, "| `typing` | true or false | `true` | Show `typing`. |\n"));
         assert_non_null(strstr(
@@ -500,7 +500,7 @@ static void the_markdown_table_has_a_row_per_setting(void **state)
         assert_non_null(strstr(
                 out.data, "| `rateLimit.turns` | whole number, 0 to 100 | `5` | How many. |\n"));
         buf_clear(&out);
-        settings_markdown(own, &out);
+        settings_doc_markdown(own, &out);
         assert_non_null(strstr(out.data, "| `botToken` | secret | required | The token. |\n"));
         assert_non_null(strstr(out.data, "| `mode` | `polling`, `webhook` | `\"polling\"` |"));
         buf_release(&out);
