@@ -1,9 +1,6 @@
 /*
- * api: the HTTP side of the daemon.
- *
- * core/ is the life of a request: the gate, keys, reading, answering, the list of routes.
- * resources/ has a file for each resource, with its routes, field tables and handlers. compat/
- * speaks the protocols of others.
+ * api: the HTTP server. core/ takes requests in and answers them, resources/ has a file per
+ * resource with its routes, fields and handlers, compat/ speaks foreign protocols.
  */
 #ifndef API_API_H
 #define API_API_H
@@ -16,7 +13,7 @@
 
 struct api;
 
-/* The parts of the daemon; all outlive the API. */
+/* All outlive the API. */
 struct api_env {
         struct loop *loop;
         struct store *store;

@@ -178,13 +178,13 @@ static void the_key_is_created_once_for_its_owner_alone(void **state)
         struct stat st;
 
         (void)state;
-        assert_int_equal(operator_key_load(&a, dir, &err), 0);
+        assert_int_equal(auth_load_operator_key(&a, dir, &err), 0);
         first = key_of(dir);
         assert_int_equal(strlen(first), 44);
         assert_memory_equal(first, "dgm_", 4);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
-        assert_int_equal(operator_key_load(&a, dir, &err), 0);
+        assert_int_equal(auth_load_operator_key(&a, dir, &err), 0);
         second = key_of(dir);
         assert_string_equal(first, second);
         free(second);
@@ -203,10 +203,10 @@ static void a_readable_key_file_is_closed(void **state)
         int warnings = 0;
 
         (void)state;
-        assert_int_equal(operator_key_load(&a, dir, &err), 0);
+        assert_int_equal(auth_load_operator_key(&a, dir, &err), 0);
         assert_int_equal(chmod(path, 0644), 0);
         log_divert(swallow, &warnings);
-        assert_int_equal(operator_key_load(&a, dir, &err), 0);
+        assert_int_equal(auth_load_operator_key(&a, dir, &err), 0);
         log_divert(NULL, NULL);
         assert_int_equal(warnings, 1);
         assert_int_equal(stat(path, &st), 0);
@@ -226,7 +226,7 @@ static void a_broken_key_file_is_an_error(void **state)
         (void)state;
         assert_int_equal(write(fd, "short\n", 6), 6);
         close(fd);
-        assert_int_equal(operator_key_load(&a, dir, &err), -1);
+        assert_int_equal(auth_load_operator_key(&a, dir, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);
         free(path);
         auth_release(&a);
@@ -241,7 +241,7 @@ static void the_key_is_taken_from_either_header(void **state)
         struct error err;
 
         (void)state;
-        assert_int_equal(operator_key_load(&a, dir, &err), 0);
+        assert_int_equal(auth_load_operator_key(&a, dir, &err), 0);
         key = key_of(dir);
         bearer = mem_printf("bearer %s", key);
         basic = mem_printf("Basic %s", key);

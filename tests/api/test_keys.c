@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "../lib/api_rig.h"
-#include "api/core/keyring.h"
+#include "api/core/key.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"

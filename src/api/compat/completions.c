@@ -9,7 +9,6 @@
  * pieces that are missing when the turn has ended (it began before we listened, or with another
  * message) are sent from the stored answer.
  */
-#include "api/compat/completions.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,14 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/compat/completions.h"
 #include "api/core/api_core.h"
 #include "api/core/event_stream.h"
-#include "api/core/gate.h"
 #include "api/core/reply_waiters.h"
 #include "api/core/request.h"
-#include "api/core/row_scope.h"
-#include "api/resources/metrics.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/mem.h"
@@ -76,7 +72,7 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
 
 /*
  * Writes state/http.addr, and with TLS state/http.pin: the digest of our public key, by which
- * commands on this machine trust this daemon whatever name its certificate has.
+ * commands on this machine trust this daemon whatever its certificate says.
  */
 static int announce(struct api *a, const char *state_dir, const struct http_conf *conf,
                     struct error *err)
@@ -106,7 +102,7 @@ static int open_all(struct api *a, const struct http_conf *conf, const char *sta
                     struct error *err)
 {
         if (auth_init(&a->auth, conf, err) < 0 || file_make_dirs(state_dir, err) < 0 ||
-            operator_key_load(&a->auth, state_dir, err) < 0)
+            auth_load_operator_key(&a->auth, state_dir, err) < 0)
                 return -1;
         a->anonymous = key_new("anonymous", "", NULL);
         a->keys = keyring_open(a->env.loop, a->env.store, err);
@@ -163,7 +159,7 @@ void api_close(struct api *a)
         if (a->addr_file)
                 unlink(a->addr_file);
         a->closing = a->closed = true;
-        /* answer what still waits; the jobs end with their work, and find no exchange then */
+        /* the jobs end with their work and find no exchange then */
         while (a->jobs)
                 http_refuse(api_job_end(a->jobs), 503, "UNAVAILABLE", "shutting down");
         if (a->server)

@@ -1,5 +1,5 @@
 /*
- * api_core: the running API, and requests that are answered later. For the files of this room.
+ * api_core: the running API, and requests that are answered later.
  */
 #ifndef API_CORE_API_CORE_H
 #define API_CORE_API_CORE_H
@@ -13,19 +13,30 @@
 #include "net/http_server.h"
 #include "net/json_offload.h"
 
+#define METRICS_STATUSES 12 /* counted per route */
+
+struct route_metrics {
+        struct {
+                int status; /* 0: free */
+                uint64_t count;
+        } answers[METRICS_STATUSES];
+        uint64_t count;
+        uint64_t micros;
+};
+
 struct api {
         struct api_env env;
         struct auth auth;
         struct keyring *keys;
         struct key *anonymous; /* the caller of a request without a key */
         struct http_server *server;
-        struct http_route *routes;     /* of the server, in the order of routes_next */
-        struct route_metrics *metrics; /* one per route, and one for requests that match none */
+        struct http_route *routes;     /* in the order of routes_next */
+        struct route_metrics *metrics; /* per route; the last for requests that match none */
         struct event_stream *stream;
         struct reply_waiters *waiters;
         struct completions *completions;
         struct api_job *jobs;
-        /* the body of the request whose handler runs; NULL: it was not parsed in advance */
+        /* the body of the running handler; NULL: not parsed in advance */
         const struct json_parsed *parsed;
         char *addr_file;
         uint64_t requests; /* counts request ids */
@@ -39,29 +50,38 @@ static inline struct api *api_of(const struct http_exchange *x)
         return http_server_arg(x);
 }
 
-/* The key that a request came with; never NULL behind the gate. */
+/* Never NULL behind the gate. */
 static inline struct key *caller_of(const struct http_exchange *x)
 {
         return http_identity(x);
 }
 
-/* Who changes something, for the record. */
 static inline const char *caller_name(const struct http_exchange *x)
 {
         return caller_of(x)->id > 0 ? caller_of(x)->name : "the operator";
 }
 
 /*
- * A request that is answered later; the first member of the struct that waits for the answer. When
- * the API closes first, it answers with 503 and clears the job.
+ * A request that is answered later; first member of the struct that waits. A closing API answers
+ * with 503 and clears the job.
  */
 struct api_job {
         struct api *api;         /* NULL once the API has closed */
-        struct http_exchange *x; /* NULL once the API has closed */
+        struct http_exchange *x; /* the same */
         struct api_job *prev, *next;
 };
 void api_job_begin(struct api_job *j, struct http_exchange *x);
 /* The exchange to answer; NULL: the API has closed. Does not free the struct. */
 struct http_exchange *api_job_end(struct api_job *j);
+
+/*
+ * The server's gate hook, before the body is read: checks the origin, the key, its rate limit and
+ * scope, and the adapter of the path. false: answered.
+ */
+bool gate_admits(void *api, struct http_exchange *x);
+/* The server's answered hook; route NULL: none matched. */
+void metrics_answered(void *api, const struct http_route *route, int status, int64_t micros);
+struct completions *completions_new(struct api *a);
+void completions_free(struct completions *c);
 
 #endif

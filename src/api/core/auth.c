@@ -1,21 +1,32 @@
 #include "api/core/auth.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/id.h"
+#include "base/log.h"
 #include "base/mem.h"
 
-#define KEY_LONGEST     256 /* of a key that a client may present */
-#define MAX_PER_ADDRESS 256 /* connections, where others than this machine can connect */
+#define OPERATOR_PREFIX   "dgm_"
+#define OPERATOR_RANDOM   40
+#define OPERATOR_SHORTEST 20 /* written by hand */
+#define OPERATOR_LONGEST  200
+#define KEY_LONGEST       256 /* of a presented key */
+#define MAX_PER_ADDRESS   256 /* connections, unless only this machine can connect */
 
 /* ---- hosts and addresses ---- */
 
-/* The host of "host", "host:port" or "[v6]:port", without brackets. false when there is none. */
+/* "host", "host:port" or "[v6]:port", without brackets. */
 static bool host_part(const char *text, char *out, size_t size)
 {
         const char *end;
@@ -69,15 +80,6 @@ static bool parse_address(const char *text, unsigned char out[16])
         return inet_pton(AF_INET, text, out + 12) == 1 || inet_pton(AF_INET6, text, out) == 1;
 }
 
-static bool same_bits(const unsigned char *a, const unsigned char *b, unsigned bits)
-{
-        unsigned whole = bits / 8, rest = bits % 8;
-
-        if (memcmp(a, b, whole) != 0)
-                return false;
-        return rest == 0 || ((a[whole] ^ b[whole]) >> (8 - rest)) == 0;
-}
-
 /* "10.0.0.7" or "10.0.0.0/8" */
 static bool network_has(const char *network, const char *peer)
 {
@@ -85,7 +87,7 @@ static bool network_has(const char *network, const char *peer)
         const char *slash = strchr(network, '/');
         char *base = slash ? mem_strndup(network, (size_t)(slash - network)) : mem_strdup(network);
         bool ok = parse_address(base, net) && parse_address(peer, address);
-        unsigned long bits = 128;
+        unsigned long bits = 128, whole;
         char *end = NULL;
 
         if (slash) {
@@ -93,7 +95,9 @@ static bool network_has(const char *network, const char *peer)
                 ok = ok && end != slash + 1 && *end == '\0' && bits <= 128;
         }
         free(base);
-        return ok && same_bits(net, address, (unsigned)bits);
+        whole = bits / 8;
+        return ok && memcmp(net, address, whole) == 0 &&
+               (bits % 8 == 0 || (net[whole] ^ address[whole]) >> (8 - bits % 8) == 0);
 }
 
 int auth_init(struct auth *a, const struct http_conf *conf, struct error *err)
@@ -140,13 +144,82 @@ bool auth_is_local(const struct auth *a)
 
 unsigned auth_max_per_address(const struct auth *a)
 {
-        /* behind a proxy all clients share its address; limiting them is the proxy's task */
+        /* behind a proxy all clients share its address */
         return a->loopback || a->proxy_count > 0 ? 0 : MAX_PER_ADDRESS;
+}
+
+/* ---- the operator key ---- */
+
+/* 1; 0: there is none; -1. */
+static int read_key(const char *path, char *key, size_t size, struct error *err)
+{
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        struct stat st;
+        ssize_t n;
+
+        if (fd < 0 && errno == ENOENT)
+                return 0;
+        if (fd < 0)
+                return error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+        if (fstat(fd, &st) == 0 && (st.st_mode & 077) != 0) { /* it may be compromised */
+                log_warn("operator key was readable by others; access removed. Delete the file "
+                         "for a new key",
+                         LOG_S("file", path));
+                if (fchmod(fd, 0600) < 0)
+                        log_warn("cannot change the mode of the operator key", LOG_S("file", path));
+        }
+        n = read(fd, key, size - 1);
+        close(fd);
+        if (n < 0)
+                return error_set(err, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+        key[n] = '\0';
+        key[strcspn(key, "\r\n")] = '\0';
+        n = (ssize_t)strlen(key);
+        if (n < OPERATOR_SHORTEST || n > OPERATOR_LONGEST)
+                return error_set(
+                        err, ERR_INVALID,
+                        "'%s' must hold a key of %d to %d characters; delete it for a new one",
+                        path, OPERATOR_SHORTEST, OPERATOR_LONGEST);
+        for (const char *p = key; *p; p++)
+                if (*p <= ' ' || *p > '~')
+                        return error_set(
+                                err, ERR_INVALID,
+                                "'%s' must hold a key of printable characters without spaces",
+                                path);
+        return 1;
+}
+
+int auth_load_operator_key(struct auth *a, const char *state_dir, struct error *err)
+{
+        char key[OPERATOR_LONGEST + 8];
+        char *path = mem_printf("%s/operator.key", state_dir);
+        int rc = read_key(path, key, sizeof(key), err);
+
+        if (rc == 0) {
+                char random[OPERATOR_RANDOM + 1];
+
+                snprintf(key, sizeof(key), OPERATOR_PREFIX "%s",
+                         id_random_text(random, OPERATOR_RANDOM));
+                explicit_bzero(random, sizeof(random));
+                rc = file_write_line(path, key, err);
+                if (rc < 0)
+                        error_prefix(err, "cannot keep the operator key");
+                else
+                        log_info("operator key created", LOG_S("file", path));
+        }
+        if (rc >= 0) {
+                log_hide(key, strlen(key));
+                crypto_sha256(key, strlen(key), a->key_hash);
+                key_unref(a->operator);
+                a->operator= key_new("operator", "*", NULL);
+        }
+        explicit_bzero(key, sizeof(key));
+        free(path);
+        return rc < 0 ? -1 : 0;
 }
 
 /* ---- keys ---- */
 
-/* The key with this text; NULL when there is none. */
 static struct key *find(const struct auth *a, const char *text)
 {
         unsigned char hash[SHA256_SIZE];
@@ -195,7 +268,7 @@ bool auth_peer_ok(const struct auth *a, const char *peer)
         for (size_t i = 0; i < a->proxy_count; i++)
                 if (network_has(a->proxies[i], peer))
                         return true;
-        /* our own commands: with one outward address they do not come from 127.0.0.1 */
+        /* our own commands do not come from 127.0.0.1 when we listen on one outward address */
         return a->own_host && network_has(a->own_host, peer);
 }
 

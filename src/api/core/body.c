@@ -12,10 +12,10 @@
 
 #define MISTAKES_MAX 16 /* more are counted but not reported */
 #define PATH_SIZE    160
-#define NAME_SHOWN   64 /* bytes of an unknown name */
-/* the last millisecond of the year 9999: arithmetic with it cannot overflow */
+#define NAME_SHOWN   64 /* of an unknown name */
+/* the end of the year 9999, so that arithmetic cannot overflow */
 #define TIME_MAX   253402300799999
-#define FIELDS_MAX 48 /* rows of a table that are compared with a misspelt name */
+#define FIELDS_MAX 48 /* rows compared with a misspelt name */
 
 void body_init(struct body *b)
 {
@@ -55,7 +55,7 @@ int body_mistake(struct body *b, const char *path, const char *fmt, ...)
         return -1;
 }
 
-/* "sender.id". Borrows the name where that is the path, as for most members. */
+/* "sender.id"; borrows the name where it is the whole path. */
 static const char *join(const char *path, const char *name, char out[PATH_SIZE])
 {
         if (path[0] == '\0' && strnlen(name, NAME_SHOWN + 1) <= NAME_SHOWN)
@@ -188,26 +188,11 @@ static int read_list(struct body *b, const json_t *v, const struct field *f, con
         return 0;
 }
 
-static int read_text(struct body *b, const json_t *v, const struct field *f, const char *path,
-                     void *out)
-{
-        const char *text = json_string_value(v);
-
-        if (!text)
-                return body_mistake(b, path, "must be a text");
-        switch (f->type) {
-        case FIELD_ID:
-                return set_id(b, f, path, text, out);
-        case FIELD_CHOICE:
-                return set_choice(b, f, path, text, out);
-        default:
-                return set_string(b, f, path, text, json_string_length(v), out);
-        }
-}
-
 static int read_value(struct body *b, const json_t *v, const struct field *f, const char *path,
                       void *out)
 {
+        const char *text = json_string_value(v);
+
         switch (f->type) {
         case FIELD_INT:
                 if (!json_is_integer(v))
@@ -219,8 +204,8 @@ static int read_value(struct body *b, const json_t *v, const struct field *f, co
                 *(bool *)member(out, f) = json_is_true(v);
                 return 0;
         case FIELD_TIME:
-                if (json_is_string(v))
-                        return set_time(b, f, path, json_string_value(v), out);
+                if (text)
+                        return set_time(b, f, path, text, out);
                 if (!json_is_integer(v) || json_integer_value(v) < 0 ||
                     json_integer_value(v) > TIME_MAX)
                         return body_mistake(b, path,
@@ -241,7 +226,12 @@ static int read_value(struct body *b, const json_t *v, const struct field *f, co
         case FIELD_TEXTS:
                 return read_list(b, v, f, path, out);
         default:
-                return read_text(b, v, f, path, out);
+                if (!text)
+                        return body_mistake(b, path, "must be a text");
+                return f->type == FIELD_ID ? set_id(b, f, path, text, out)
+                       : f->type == FIELD_CHOICE
+                               ? set_choice(b, f, path, text, out)
+                               : set_string(b, f, path, text, json_string_length(v), out);
         }
 }
 
@@ -336,7 +326,7 @@ void body_query_add(struct body *b, const struct field *fields, void *out, const
                 mistake_unknown(b, fields, join("", name, shown), name);
                 return;
         }
-        /* count each name in the tree that a body would fill */
+        /* count names in the tree that a body would fill */
         if (!b->root)
                 b->root = json_object();
         times = json_integer_value(json_object_get(b->root, name));

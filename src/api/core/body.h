@@ -1,9 +1,8 @@
 /*
- * body: reads a JSON body or a query string by a table of fields (field.h) into the caller's
- * struct.
+ * body: reads a JSON body or a query string by a table of fields (field.h).
  *
- * Names that are not in the table are refused, so that a misspelt one is an answer and not a
- * surprise. A field that is absent (or null in a body) leaves its member as the caller set it.
+ * Refuses names that are not in the table, to catch misspelt ones. An absent field (null in a body)
+ * leaves its member as the caller set it.
  */
 #ifndef API_CORE_BODY_H
 #define API_CORE_BODY_H
@@ -16,30 +15,27 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* Strings in the caller's struct are borrowed from it until body_release. */
+/* Strings in the caller's struct are borrowed until body_release. */
 struct body {
         json_t *root;
         struct arena arena;  /* copies: lists, and strings of queries */
-        struct error error;  /* the first mistake as a sentence */
-        struct buf mistakes; /* members of details.fields: "path":["what is wrong"] */
+        struct error error;  /* the first mistake */
+        struct buf mistakes; /* of details.fields: "path":["what is wrong"] */
         unsigned mistake_count;
 };
 
 void body_init(struct body *b);
 void body_release(struct body *b);
-/*
- * An empty text counts as {}. 0, or -1 with error and mistakes set (malformed JSON has no mistakes,
- * only a position).
- */
+/* 0, or -1 with error and mistakes set (none for malformed JSON). An empty text counts as {}. */
 int body_read(struct body *b, const char *text, size_t n, const struct field *fields, void *out);
-/* The same for a parsed text: b->root is the tree, or NULL with b->error. */
+/* With b->root parsed already, or NULL with b->error. */
 int body_read_tree(struct body *b, const struct field *fields, void *out);
-/* Adds one query parameter, whose value is copied. After the last one call body_query_done. */
+/* Copies the value. After the last parameter call body_query_done. */
 void body_query_add(struct body *b, const struct field *fields, void *out, const char *name,
                     const char *value);
-/* 0, or -1 when something was wrong or a required parameter is missing. */
+/* 0, or -1 after a mistake. */
 int body_query_done(struct body *b, const struct field *fields);
-/* Records a mistake the table cannot express; returns -1. path "": the body as a whole. */
+/* Records a mistake the table cannot express; returns -1. path "": the whole body. */
 int body_mistake(struct body *b, const char *path, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 

@@ -12,7 +12,7 @@
 #include "rows/journal_row.h"
 #include "store/store.h"
 
-#define SLICE_BYTES (1024 * 1024) /* of journal in one answer; a full slice ends the answer */
+#define SLICE_BYTES (1024 * 1024) /* of journal; a full slice ends the answer */
 #define PAGE_EVENTS 500
 
 struct event_stream {
@@ -20,7 +20,7 @@ struct event_stream {
         struct sse_hub *hub;
         struct bus_listener *listener, *live_listener;
         unsigned catching_up;  /* clients whose journal is being read */
-        int64_t complete_from; /* every event after this one has been given to the hub */
+        int64_t complete_from; /* the hub got every event after this one */
         bool active;
 };
 
@@ -30,7 +30,7 @@ struct stream_filter {
         char *types[EVENT_STREAM_TYPES_MAX];
         unsigned type_count;
         char *adapter, *channel;
-        struct key *caller; /* a reference: shows what it reaches, while it is valid */
+        struct key *caller; /* a reference; it may expire meanwhile */
 };
 
 void event_stream_filter_free(void *filter)
@@ -91,7 +91,10 @@ static bool wants(const struct stream_filter *f, const char *type, const char *a
         return key_reaches(f->caller, adapter) && wants_type(f, type);
 }
 
-/* The hub knows one topic: "adapter\nchannel"; no name contains a line feed. */
+/*
+ * The hub has one topic, "adapter
+ * channel"; names contain no line feed.
+ */
 static bool hub_wants(const void *filter, const char *type, const char *topic)
 {
         const struct stream_filter *f = filter;
@@ -164,15 +167,15 @@ static void on_live_event(void *arg, const struct bus_event *e)
         buf_release(&data);
 }
 
-/* ---- bringing a client forward ---- */
+/* ---- catching up ---- */
 
 struct stream_catch_up {
         struct api_job job;
         struct event_stream *stream; /* valid while job.api is set */
         struct stream_filter *filter;
         int64_t after;
-        int64_t head;    /* published when the reading began: these are surely committed */
-        struct buf text; /* events in the wire's format */
+        int64_t head;    /* published when the reading began, so surely committed */
+        struct buf text; /* formatted events */
         bool full;
 };
 
@@ -202,7 +205,7 @@ static int read_slice(struct store_tx *tx, void *arg, struct error *err)
         if (journal_row_bounds(tx, &first, &end, err) < 0)
                 return -1;
         if (end < c->head)
-                end = c->head; /* the newest were pruned already */
+                end = c->head; /* the newest were pruned */
         if (c->after > end)
                 c->after = end; /* an id of another database */
         while (c->after < end && !c->full) {
@@ -223,7 +226,7 @@ static void catch_up_free(struct stream_catch_up *c)
         free(c);
 }
 
-/* From this event on the hub alone can serve a client. */
+/* The hub alone can serve a client from this event on. */
 static int64_t hub_from(const struct event_stream *s)
 {
         int64_t oldest = sse_oldest_after(s->hub);
@@ -241,19 +244,6 @@ static void attach(struct event_stream *s, struct http_exchange *x, struct strea
         c->filter = NULL;
 }
 
-static void answer_slice(struct http_exchange *x, struct stream_catch_up *c)
-{
-        struct buf whole;
-        size_t n;
-
-        buf_init(&whole, 0);
-        buf_addstr(&whole, "retry: 50\n\n");
-        buf_add(&whole, c->text.data, c->text.len);
-        n = whole.len;
-        http_add_header(x, "Cache-Control", "no-store");
-        http_answer_take(x, 200, "text/event-stream", buf_take(&whole), n);
-}
-
 static void read_on(struct stream_catch_up *c);
 
 static void on_slice(void *arg, const struct error *err)
@@ -266,19 +256,28 @@ static void on_slice(void *arg, const struct error *err)
                 catch_up_free(c);
                 return;
         }
-        /* during the reading the ring may have moved past the place where it ended */
+        /* meanwhile the ring may have moved past this event */
         if (!err && !c->full && c->after < hub_from(s)) {
                 read_on(c);
                 return;
         }
         s->catching_up--;
         x = api_job_end(&c->job);
-        if (err)
+        if (err) {
                 reply_failed(x, err);
-        else if (c->full)
-                answer_slice(x, c);
-        else
+        } else if (c->full) {
+                struct buf whole;
+                size_t n;
+
+                buf_init(&whole, 0);
+                buf_addstr(&whole, "retry: 50\n\n");
+                buf_add(&whole, c->text.data, c->text.len);
+                n = whole.len;
+                http_add_header(x, "Cache-Control", "no-store");
+                http_answer_take(x, 200, "text/event-stream", buf_take(&whole), n);
+        } else {
                 attach(s, x, c);
+        }
         catch_up_free(c);
 }
 
@@ -296,7 +295,7 @@ void event_stream_serve(struct event_stream *s, struct http_exchange *x, struct 
         int64_t head = bus_head(s->api->env.bus);
         struct stream_catch_up *c;
 
-        /* clients that catch up will need a place, too */
+        /* clients that catch up will need room, too */
         if (s->catching_up >= sse_room(s->hub)) {
                 http_add_header(x, "Retry-After", "10");
                 http_refuse(x, 503, "UNAVAILABLE", "there are already %u event streams",
@@ -304,7 +303,6 @@ void event_stream_serve(struct event_stream *s, struct http_exchange *x, struct 
                 event_stream_filter_free(f);
                 return;
         }
-        /* from here on every event goes to the hub */
         if (!s->active)
                 s->complete_from = head;
         s->active = true;

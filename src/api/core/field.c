@@ -70,19 +70,6 @@ static void write_string(struct buf *b, int64_t min, int64_t max)
         jsonw_int(b, "maxLength", max);
 }
 
-static void write_list(struct buf *b, const struct field *f)
-{
-        jsonw_str(b, "type", "array");
-        jsonw_int(b, "maxItems", f->max > 0 ? f->max : FIELD_LIST_MAX);
-        if (f->type == FIELD_LIST) {
-                field_table_schema(b, "items", f->group);
-                return;
-        }
-        jsonw_open_member(b, "items", '{');
-        write_string(b, 1, FIELD_TEXT_MAX);
-        jsonw_close(b, '}');
-}
-
 static void write_type(struct buf *b, const struct field *f)
 {
         switch (f->type) {
@@ -118,8 +105,16 @@ static void write_type(struct buf *b, const struct field *f)
                 write_members(b, f->group);
                 break;
         case FIELD_LIST:
+                jsonw_str(b, "type", "array");
+                jsonw_int(b, "maxItems", f->max > 0 ? f->max : FIELD_LIST_MAX);
+                field_table_schema(b, "items", f->group);
+                break;
         case FIELD_TEXTS:
-                write_list(b, f);
+                jsonw_str(b, "type", "array");
+                jsonw_int(b, "maxItems", f->max > 0 ? f->max : FIELD_LIST_MAX);
+                jsonw_open_member(b, "items", '{');
+                write_string(b, 1, FIELD_TEXT_MAX);
+                jsonw_close(b, '}');
                 break;
         case FIELD_ANY:
                 break;

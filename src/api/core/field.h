@@ -1,6 +1,5 @@
 /*
- * field: tables that describe a JSON body or a query string. body.h reads requests by them, and the
- * documentation is written from them.
+ * field: tables that describe a JSON body or a query string, for body.h and the documentation.
  *
  *     struct ask { const char *text; bool loud; };
  *     static const struct field ask_fields[] = {
@@ -21,13 +20,13 @@
 
 enum field_type {
         FIELD_NONE,   /* ends a table */
-        FIELD_STRING, /* const char *; min and max are lengths in bytes (max 0: FIELD_STRING_MAX) */
+        FIELD_STRING, /* const char *; min and max are bytes (max 0: FIELD_STRING_MAX) */
         FIELD_INT,    /* int64_t; min to max, unless both are 0 */
-        FIELD_BOOL,   /* bool; true or false and nothing else */
-        FIELD_TIME,   /* int64_t: wall clock in milliseconds, as that number or as RFC 3339 text */
+        FIELD_BOOL,
+        FIELD_TIME,   /* int64_t: wall clock in ms, given as number or RFC 3339 text */
         FIELD_ID,     /* int64_t: "evt-42" with the row's prefix, or "42" */
         FIELD_CHOICE, /* const char *: one of `choices` */
-        FIELD_OBJECT, /* const json_t *: an object with any members; bodies only */
+        FIELD_OBJECT, /* const json_t *: an object; bodies only */
         FIELD_GROUP,  /* an embedded struct with its own table; bodies only */
         FIELD_LIST,   /* struct field_list: objects of table `group`, at most max; bodies only */
         FIELD_ANY,    /* const json_t *: any value; bodies only */
@@ -36,10 +35,10 @@ enum field_type {
 
 #define FIELD_STRING_MAX 1024
 #define FIELD_LIST_MAX   100
-#define FIELD_TEXT_MAX   256 /* bytes of an element of FIELD_TEXTS */
+#define FIELD_TEXT_MAX   256 /* of an element of FIELD_TEXTS */
 
 struct field_list {
-        const void *items; /* structs of the group's owner, or texts */
+        const void *items; /* structs, or texts */
         size_t count;
 };
 
@@ -52,9 +51,9 @@ struct field {
         const char *prefix;         /* FIELD_ID */
         const struct field *group;  /* FIELD_GROUP, FIELD_LIST */
         size_t item_size;           /* FIELD_LIST */
-        const char *fallback;       /* the default as JSON text, for the documentation; or NULL */
+        const char *fallback;       /* JSON text, for the documentation; may be NULL */
         const char *help;           /* one sentence */
-        size_t at;                  /* offsetof the value in the owner's struct */
+        size_t at;                  /* in the owner's struct */
 };
 
 #define FIELD_END    \
@@ -62,12 +61,12 @@ struct field {
                 NULL \
         }
 
-/* Where a value goes: FIELD_AT(ask, text) is the member `text` of struct ask. */
+/* FIELD_AT(ask, text) is the member `text` of struct ask. */
 #define FIELD_AT(type, member) .at = offsetof(struct type, member)
 
-/* The field of that name; NULL: none. A NULL table is empty. */
+/* A NULL table is empty. */
 const struct field *field_find(const struct field *table, const char *name);
-/* "dlv-42" or "42" → 42; -1 when it is not such an id. */
+/* "dlv-42" or "42" → 42; -1 for other text. */
 int64_t field_id(const char *prefix, const char *text);
 /* A whole decimal number; 0 or -1. */
 int field_int(const char *text, int64_t *out);

@@ -1,5 +1,3 @@
-#include "api/core/gate.h"
-
 #include <stdio.h>
 
 #include "api/core/request.h"
@@ -59,7 +57,7 @@ static bool check_rate(struct api *a, struct http_exchange *x, struct key *k)
         return false;
 }
 
-/* As far as it can be said before the body is read. */
+/* The adapter of the path; others are checked when the body or row is read. */
 static bool check_reach(struct http_exchange *x, const struct route *route, const struct key *k)
 {
         if (!k->adapters)

@@ -22,17 +22,6 @@ static enum scope level_of(const char *word, size_t n)
         return SCOPE_NONE;
 }
 
-static bool is_resource(const char *word, size_t n)
-{
-        ROUTES_FOREACH(r) {
-                struct slice s = route_resource(r);
-
-                if (r->scope != SCOPE_NONE && s.n == n && memcmp(s.p, word, n) == 0)
-                        return true;
-        }
-        return false;
-}
-
 int key_scope_check(const char *word, struct error *err)
 {
         const char *colon = strchr(word, ':'), *level = colon ? colon + 1 : word;
@@ -42,28 +31,22 @@ int key_scope_check(const char *word, struct error *err)
                                  "'%.60s' is no scope: read, write, admin, or one of these for a "
                                  "resource, such as messages:write",
                                  word);
-        if (colon && !is_resource(word, (size_t)(colon - word)))
-                return error_set(err, ERR_INVALID, "'%.60s': there is no resource of that name",
-                                 word);
-        return 0;
+        if (!colon)
+                return 0;
+        ROUTES_FOREACH(r) {
+                struct slice s = route_resource(r);
+
+                if (r->scope != SCOPE_NONE && s.n == (size_t)(colon - word) &&
+                    memcmp(s.p, word, s.n) == 0)
+                        return 0;
+        }
+        return error_set(err, ERR_INVALID, "'%.60s': there is no resource of that name", word);
 }
 
 void key_scope_write(struct buf *b, const struct key_scope *s)
 {
         buf_addf(b, "%s%s%s", s->resource ? s->resource : "", s->resource ? ":" : "",
                  route_scope_name(s->level));
-}
-
-static void add_scope(struct key *k, const char *word, size_t n)
-{
-        const char *colon = memchr(word, ':', n);
-        size_t resource = colon ? (size_t)(colon - word) : 0, skip = colon ? resource + 1 : 0;
-        enum scope level = level_of(word + skip, n - skip);
-
-        if (level == SCOPE_NONE || k->scope_count == KEY_SCOPES_MAX)
-                return;
-        k->scopes[k->scope_count++] =
-                (struct key_scope){ colon ? mem_strndup(word, resource) : NULL, level };
 }
 
 struct key *key_new(const char *name, const char *scopes, const char *adapters)
@@ -75,9 +58,14 @@ struct key *key_new(const char *name, const char *scopes, const char *adapters)
         k->adapters = adapters ? mem_printf(",%s,", adapters) : NULL;
         for (const char *p = scopes; *p; p += strspn(p, ", ")) {
                 size_t n = strcspn(p, ", ");
+                const char *colon = memchr(p, ':', n);
+                size_t resource = colon ? (size_t)(colon - p) : 0, skip = colon ? resource + 1 : 0;
+                enum scope level = level_of(p + skip, n - skip);
 
-                if (n > 0)
-                        add_scope(k, p, n);
+                if (level != SCOPE_NONE && k->scope_count < KEY_SCOPES_MAX)
+                        k->scopes[k->scope_count++] =
+                                (struct key_scope){ colon ? mem_strndup(p, resource) : NULL,
+                                                    level };
                 p += n;
         }
         return k;

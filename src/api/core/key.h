@@ -1,10 +1,8 @@
 /*
- * key: the caller of a request, and what it may do. A caller is the operator, a key of the ring, or
- * anonymous.
+ * key: the caller of a request and its rights: the operator, a key of the ring, or anonymous.
  *
- * The text of a key is shown once, when it is created. We keep its beginning, by which people and
- * the ring recognise it, and its digest. The rights of a key never change, so a reader's thread may
- * check them while it holds a reference.
+ * A key's text is shown once; we keep its beginning and its digest. Rights never change, so reader
+ * threads may check them while they hold a reference.
  */
 #ifndef API_CORE_KEY_H
 #define API_CORE_KEY_H
@@ -17,6 +15,8 @@
 #include "base/buf.h"
 #include "base/crypto.h"
 #include "base/error.h"
+#include "net/loop.h"
+#include "store/store.h"
 
 #define KEY_PREFIX       "dgk_"
 #define KEY_PREFIX_SIZE  13 /* "dgk_", 8 characters and the NUL */
@@ -29,13 +29,13 @@ struct key_scope {
 };
 
 struct key {
-        int64_t id; /* shown as "key-N"; 0: the operator, or anonymous */
+        int64_t id; /* "key-N"; 0: operator or anonymous */
         char *name;
         char prefix[KEY_PREFIX_SIZE];
         unsigned char hash[SHA256_SIZE];
         struct key_scope scopes[KEY_SCOPES_MAX];
         size_t scope_count;
-        char *adapters; /* ",api,tg,": the only ones it reaches; NULL: all */
+        char *adapters;                             /* ",api,tg,"; NULL: all */
         int64_t created_ms, expires_ms, revoked_ms; /* wall clock; 0: never */
         int64_t used_ms;                            /* the last request; 0: never */
         int64_t rate_limit;                         /* requests a minute; 0: no limit */
@@ -47,27 +47,61 @@ struct key {
 };
 
 /*
- * With one reference. scopes: "read", "turns:write", "*", separated by spaces or commas and checked
- * already; adapters: separated by commas, NULL: all.
+ * With one reference. scopes: checked words such as "read", "turns:write", "*", separated by spaces
+ * or commas; adapters: separated by commas, NULL: all.
  */
 struct key *key_new(const char *name, const char *scopes, const char *adapters);
 struct key *key_ref(struct key *k);
-/* NULL is fine; for http_set_identity. */
+/* For http_set_identity; NULL is fine. */
 void key_unref(void *k);
 
-/* Is this word a scope? 0, or -1 with a sentence. */
+/* 0, or -1 when the word is no scope. */
 int key_scope_check(const char *word, struct error *err);
 /* Appends the word: "turns:write". */
 void key_scope_write(struct buf *b, const struct key_scope *s);
-/* May it use this route, adapters aside? write includes read, admin includes both. */
+/* Adapters aside. write includes read, admin includes both. */
 bool key_may(const struct key *k, const struct route *r);
-/* May it see this adapter? NULL: an event of none, which restricted keys do not see. Any thread. */
+/* NULL: an event of no adapter, which restricted keys do not see. Any thread. */
 bool key_reaches(const struct key *k, const char *adapter);
-/* The same with the arguments of struct bus_filter's `may`. */
+/* For struct bus_filter's `may`. */
 bool key_may_see(const void *key, const char *adapter);
-/* Neither revoked nor expired. */
 bool key_is_live(const struct key *k, int64_t now_ms);
-/* Takes one request off the rate limit. false: none is left, and *wait_ms until the next. */
+/* Takes one request off the rate limit. false: none is left for *wait_ms. */
 bool key_spend(struct key *k, int64_t mono_ms, int64_t *wait_ms);
+
+/* ---- all keys, in memory; changes are stored before they count ---- */
+
+#define KEYRING_ALL       10000 /* including revoked and expired ones */
+#define KEYRING_MAX       1000  /* valid keys */
+#define KEYRING_RATE      1000  /* requests a minute by default */
+#define KEYRING_TEXT_SIZE 48
+
+struct keyring;
+
+/* Reads the keys; blocks. */
+struct keyring *keyring_open(struct loop *l, struct store *s, struct error *err);
+/* Stores last uses. */
+void keyring_free(struct keyring *r);
+
+/* Valid or not; borrowed, or NULL. */
+struct key *keyring_find(const struct keyring *r, const char *text,
+                         const unsigned char hash[SHA256_SIZE]);
+struct key *keyring_by_id(const struct keyring *r, int64_t id);
+/* Valid, or being stored; borrowed. */
+struct key *keyring_by_name(const struct keyring *r, const char *name, int64_t now_ms);
+/* Stored from time to time. */
+void keyring_used(struct keyring *r, struct key *k, int64_t now_ms);
+/* All keys by id. */
+const struct key *const *keyring_all(const struct keyring *r, size_t *count);
+
+/*
+ * Stores a new key: takes the reference over, writes the text (show it once and wipe it), and calls
+ * done when it is stored and counts. -1 with ERR_LIMIT when there are too many.
+ */
+typedef void keyring_done_fn(void *arg, const struct key *k, const struct error *err);
+int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
+                keyring_done_fn *done, void *arg, struct error *err);
+/* The key is refused at once, but counts again if storing fails. */
+void keyring_revoke(struct keyring *r, struct key *k, keyring_done_fn *done, void *arg);
 
 #endif

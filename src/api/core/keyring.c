@@ -1,4 +1,4 @@
-#include "api/core/keyring.h"
+#include "api/core/key.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "store/write_through.h"
 
 #define SECRET_CHARS   32
-#define STORE_EVERY_MS 60000             /* how often last uses are stored */
-#define KEEP_MS        (90 * 86400000LL) /* how long revoked keys are kept */
+#define STORE_EVERY_MS 60000             /* for last uses */
+#define KEEP_MS        (90 * 86400000LL) /* revoked keys */
 
 struct keyring {
         struct store *store;
@@ -24,7 +24,7 @@ struct keyring {
         size_t count, cap;
         LIST_HEAD(, key_change) adding; /* new keys that are being stored */
         unsigned adding_count;
-        unsigned changes; /* under way; the ring is freed after the last one */
+        unsigned changes; /* under way; the last one frees a closed ring */
         bool used, closed;
 };
 
@@ -111,7 +111,7 @@ static int write_uses(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-/* A failure is not reported: the next use is stored again. */
+/* Ignores a failure: the next use is stored again. */
 static void on_uses_written(void *arg, const struct error *err)
 {
         (void)err;
@@ -265,7 +265,7 @@ static int write_revoked(struct store_tx *tx, void *change, struct error *err)
         return key_row_set_revoked(tx, c->key->id, c->key->revoked_ms, err);
 }
 
-/* Memory is ahead of the store: the key is refused since keyring_revoke. */
+/* The key is refused since keyring_revoke. */
 static void apply_revoked(void *change)
 {
         (void)change;
@@ -308,26 +308,19 @@ static struct key_change *change_new(struct keyring *r, struct key *k,
         return c;
 }
 
-static bool is_full(const struct keyring *r)
-{
-        int64_t now_ms = clock_wall_ms();
-        size_t live = 0;
-
-        for (size_t i = 0; i < r->count; i++)
-                live += key_is_live(r->all[i], now_ms);
-        return live + r->adding_count >= KEYRING_MAX || r->count + r->adding_count >= KEYRING_ALL;
-}
-
 int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
                 keyring_done_fn *done, void *arg, struct error *err)
 {
         static const struct write_through_ops ops = { write_added, apply_added, on_added,
                                                       release_change };
         char random[KEY_PREFIX_SIZE + SECRET_CHARS];
+        size_t live = r->adding_count;
         struct key_change *c;
         struct buf scopes;
 
-        if (is_full(r)) {
+        for (size_t i = 0; i < r->count; i++)
+                live += key_is_live(r->all[i], clock_wall_ms());
+        if (live >= KEYRING_MAX || r->count + r->adding_count >= KEYRING_ALL) {
                 key_unref(k);
                 return error_set(err, ERR_LIMIT,
                                  "there are %zu keys already, with those that were revoked "

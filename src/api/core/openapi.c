@@ -9,23 +9,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 
-/* "/turns/:id" → "/turns/{id}" */
-static void write_path(struct buf *b, const char *path)
-{
-        while (*path) {
-                size_t n = strcspn(path, ":");
-
-                buf_add(b, path, n);
-                path += n;
-                if (*path != ':')
-                        break;
-                n = strcspn(++path, "/");
-                buf_addf(b, "{%.*s}", (int)n, path);
-                path += n;
-        }
-}
-
-/* "GET /api/v2/turns/:id" → "get_turns_id": stable as long as the route is. */
+/* "GET /api/v2/turns/:id" → "get_turns_id" */
 static char *operation_id(const struct route *r)
 {
         const char *path = strncmp(r->path, "/api/v2", 7) == 0 ? r->path + 7 : r->path;
@@ -130,15 +114,6 @@ static void write_operation(struct buf *b, const struct route *r)
         free(id);
 }
 
-/* The first route of a path; those of one path need not be neighbours. */
-static bool is_first_of_path(const struct route *route)
-{
-        ROUTES_FOREACH(r)
-                if (strcmp(r->path, route->path) == 0)
-                        return r == route;
-        return false;
-}
-
 static void write_paths(struct buf *b)
 {
         struct buf path;
@@ -146,10 +121,24 @@ static void write_paths(struct buf *b)
         buf_init(&path, 0);
         jsonw_open_member(b, "paths", '{');
         ROUTES_FOREACH(first) {
-                if (!is_first_of_path(first))
+                const struct route *same = routes_next(NULL);
+
+                while (strcmp(same->path, first->path) != 0)
+                        same = routes_next(same);
+                if (same != first) /* routes of one path need not be neighbours */
                         continue;
                 buf_clear(&path);
-                write_path(&path, first->path);
+                for (const char *p = first->path; *p;) { /* "/turns/:id" → "/turns/{id}" */
+                        size_t n = strcspn(p, ":");
+
+                        buf_add(&path, p, n);
+                        p += n;
+                        if (*p != ':')
+                                break;
+                        n = strcspn(++p, "/");
+                        buf_addf(&path, "{%.*s}", (int)n, p);
+                        p += n;
+                }
                 jsonw_open_member(b, path.data, '{');
                 ROUTES_FOREACH(r)
                         if (strcmp(r->path, first->path) == 0)

@@ -9,24 +9,24 @@
 
 #include "base/buf.h"
 
-/* Elements are written in between. cursor NULL: none. */
+/* Write elements in between. cursor may be NULL. */
 void page_open(struct buf *json);
 void page_close(struct buf *json, bool more, const char *cursor);
 
-/* A page of numbered rows; the query asks for one more than `limit`. */
+/* Numbered rows; the query asks for one more than `limit`. */
 struct page {
         struct buf *json;
         int64_t limit, count;
-        int64_t last; /* number of the last row shown; 0: none */
-        bool more;    /* there is a row beyond the limit */
+        int64_t last; /* of the last row shown; 0: none */
+        bool more;
 };
 void page_begin(struct page *p, struct buf *json, int64_t limit);
-/* Call it before writing a row; false: the page is full. */
+/* Before each row; false: the page is full. */
 bool page_add(struct page *p, int64_t number);
-/* The cursor is the last row's number behind this prefix, "trn-12". */
+/* The cursor is prefix and last number, "trn-12". */
 void page_end(struct page *p, const char *prefix);
 
-/* The query parameter `limit` of a list, for struct `type` with an int64_t of that name. */
+/* For struct `type` with an int64_t `limit`. */
 #define PAGE_LIMIT_FIELD(type)                                                                     \
         {                                                                                          \
                 "limit", FIELD_INT, .min = 1, .max = 100, FIELD_AT(type, limit), .fallback = "50", \

@@ -1,6 +1,6 @@
 /*
- * read_job: a request that is answered from the store. The reader's thread writes the answer, the
- * loop sends it.
+ * read_job: a request answered from the store. The reader's thread writes the answer, the loop
+ * sends it.
  */
 #ifndef API_CORE_READ_JOB_H
 #define API_CORE_READ_JOB_H
@@ -13,16 +13,16 @@
 #include "store/store.h"
 
 struct read_job;
-/* A store function that writes the whole body of the answer into j->json. */
+/* Writes the whole body of the answer into j->json. */
 typedef int read_job_fn(struct store_tx *tx, struct read_job *j, struct error *err);
 
 struct read_job {
         struct api_job job;
-        struct body body; /* keeps the strings of the query */
+        struct body body; /* owns the strings of the query */
         struct buf json;  /* the answer */
         read_job_fn *fn;
         struct key *caller; /* a reference: lists show only what it reaches */
-        void *query;        /* the query parameters, behind the struct */
+        void *query;        /* after the struct */
         int64_t id;         /* of read_job_show */
 };
 
@@ -33,7 +33,7 @@ void read_job_show(struct http_exchange *x, const char *prefix, const char *what
 
 /* The two steps of these. NULL: answered with 400. */
 struct read_job *read_job_new(struct http_exchange *x, const void *defaults, size_t size);
-/* Takes j over; it is answered with 200 or the error. */
+/* Takes j over. */
 void read_job_run(struct read_job *j, read_job_fn *fn);
 
 #endif

@@ -30,7 +30,8 @@ void reply_data(struct http_exchange *x, int status, struct buf *data)
         reply_json(x, status, &json);
 }
 
-static const char *openai_type(int status)
+void reply_write_error(struct buf *json, const char *path, int status, const char *code,
+                       const char *details, const char *message)
 {
         static const struct {
                 int status;
@@ -40,22 +41,17 @@ static const char *openai_type(int status)
                       { 404, "not_found_error" },
                       { 409, "conflict_error" },
                       { 429, "rate_limit_error" } };
+        const char *type = status >= 500 ? "server_error" : "invalid_request_error";
 
         for (size_t i = 0; i < COUNT(types); i++)
                 if (types[i].status == status)
-                        return types[i].type;
-        return status >= 500 ? "server_error" : "invalid_request_error";
-}
-
-void reply_write_error(struct buf *json, const char *path, int status, const char *code,
-                       const char *details, const char *message)
-{
+                        type = types[i].type;
         jsonw_open(json, '{');
         jsonw_open_member(json, "error", '{');
         jsonw_str(json, "code", code);
         jsonw_str(json, "message", message);
         if (strncmp(path, "/v1/", 4) == 0) {
-                jsonw_str(json, "type", openai_type(status));
+                jsonw_str(json, "type", type);
                 jsonw_null(json, "param");
         }
         if (details) {
@@ -147,7 +143,7 @@ void reply_refused(void *api, struct http_exchange *x, int status, const char *c
                    const char *message)
 {
         reply_identify(api, x);
-        /* the server's own refusals have codes in lower case */
+        /* the server's own refusals have lower-case codes */
         if (code[0] < 'A' || code[0] > 'Z')
                 code = status == 404   ? "NOT_FOUND"
                        : status == 413 ? "PAYLOAD_TOO_LARGE"
@@ -169,7 +165,7 @@ void reply_identify(struct api *a, struct http_exchange *x)
         if (http_identity(x))
                 return;
         http_set_identity(x, a->anonymous, NULL);
-        /* echo an id that is harmless in a header and a log line */
+        /* echo an id that is harmless in headers and logs */
         if (n > 0 && n <= 128 && given[n] == '\0') {
                 http_add_header(x, "x-request-id", given);
                 return;

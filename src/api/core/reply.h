@@ -1,6 +1,5 @@
 /*
- * reply: answers requests. One envelope for success, one for every error, and an id for each
- * request.
+ * reply: answers requests: one envelope for success, one for errors, an id for each request.
  */
 #ifndef API_CORE_REPLY_H
 #define API_CORE_REPLY_H
@@ -14,26 +13,26 @@ struct api;
 
 /* {"data": <data>}; takes the text over. */
 void reply_data(struct http_exchange *x, int status, struct buf *data);
-/* A whole body; takes the text over. */
+/* The whole body; takes the text over. */
 void reply_json(struct http_exchange *x, int status, struct buf *json);
-/* The error envelope. details: members of an object as JSON text, or NULL. */
+/* details: members of an object as JSON text, or NULL. */
 void reply_error(struct http_exchange *x, int status, const char *code, const char *details,
                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-/* The envelope alone; below "/v1/" with the members that OpenAI's clients look for. */
+/* The envelope alone; below "/v1/" with the members that OpenAI's clients expect. */
 void reply_write_error(struct buf *json, const char *path, int status, const char *code,
                        const char *details, const char *message);
-/* An error of ours; its kind chooses status and code. */
+/* Status and code follow the kind. */
 void reply_failed(struct http_exchange *x, const struct error *err);
 /* 404 with details {resourceType, resourceId}. */
 void reply_missing(struct http_exchange *x, const char *type, const char *id);
 /* 400 with details.fields. */
 void reply_mistakes(struct http_exchange *x, const struct body *b);
-/* The same for a sentence that begins with its field: "rule.when: unknown key ...". */
+/* For a sentence that begins with its field: "rule.when: unknown key ...". */
 void reply_field_error(struct http_exchange *x, struct body *b, const struct error *err);
 /* The server's refuse hook. */
 void reply_refused(void *api, struct http_exchange *x, int status, const char *code,
                    const char *message);
-/* Gives the exchange its request id and the anonymous caller, once. */
+/* Sets the request id and the anonymous caller, once. */
 void reply_identify(struct api *a, struct http_exchange *x);
 
 #endif

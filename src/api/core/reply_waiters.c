@@ -16,7 +16,7 @@
 #define WAITERS_MAX   1000
 #define FIRST_READ_MS 100
 #define LATER_READ_MS 1000
-#define NEWEST        1000 /* deliveries among which a notice is */
+#define NEWEST        1000 /* deliveries searched for a notice */
 
 struct reply_waiter {
         reply_waiter_fn *fn;
@@ -24,10 +24,10 @@ struct reply_waiter {
         struct reply_waiters *all;
         char key[BUS_ID_SIZE];
         int64_t event;
-        bool reading, again; /* again: the turn ended during the reading */
+        bool reading, again; /* again: the turn ended meanwhile */
         int64_t deadline_ms, pause_ms;
         struct timer *timer;
-        struct reply_waiter *same; /* the next one for the same event */
+        struct reply_waiter *same; /* the next for the same event */
 };
 
 struct reply_waiters {
@@ -38,13 +38,13 @@ struct reply_waiters {
         unsigned count;
 };
 
-/* Reads the end of one event; outlives the waiter. */
+/* One reading of an event's end; outlives the waiter. */
 struct reply_read {
-        struct reply_waiters *all; /* NULL once they are freed */
+        struct reply_waiters *all; /* NULL once freed */
         LIST_ENTRY(reply_read) next;
         int64_t event;
         bool ended;
-        struct awaited_reply reply; /* its text and reason are below */
+        struct awaited_reply reply; /* borrows text and reason */
         struct buf text;
         char *reason;
 };
@@ -70,7 +70,7 @@ static void waiter_free(struct reply_waiter *w)
         free(w);
 }
 
-/* Takes the waiter out of its chain, frees it and calls back. reply NULL: the time is up. */
+/* Removes the waiter, frees it and calls back. reply NULL: timeout. */
 static void finish(struct reply_waiter *w, const struct awaited_reply *reply)
 {
         struct reply_waiters *all = w->all;
@@ -107,7 +107,7 @@ static void add_delivery(struct buf *text, const struct delivery_row *d)
         json_decref(payload);
 }
 
-/* The answer; of a failed turn, which has no line in the transcript, the notice to the user. */
+/* The answer; for a failed turn, which has no transcript line, the notice to the user. */
 static int read_turn(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
 {
         struct store_stmt *s = transcript_row_list_answer(tx, turn);
@@ -126,7 +126,7 @@ static int read_turn(struct store_tx *tx, int64_t turn, struct buf *text, struct
         return rc;
 }
 
-/* The reply to a message without a turn: the answer to a command, a rate limit notice. */
+/* The reply to a message without a turn: of a command or a rate limit. */
 static int read_notice(struct store_tx *tx, const char *trace, struct buf *text, struct error *err)
 {
         struct delivery_row *d = NULL;
@@ -189,7 +189,6 @@ static void pause_or_end(struct reply_waiter *w)
         }
 }
 
-/* Serves every waiter of this event that is still there. */
 static void on_read(void *arg, const struct error *err)
 {
         struct reply_read *u = arg;

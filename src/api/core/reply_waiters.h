@@ -1,9 +1,8 @@
 /*
  * reply_waiters: requests that posted a message and wait for the reply.
  *
- * The end of a turn names the events it answered; waiters for them then read the reply from the
- * rows. Some events never get a turn, and nothing is journaled about them: for these the rows are
- * also polled.
+ * A turn's end names the events it answered; their waiters then read the reply from the rows. Rows
+ * are also polled, because events without a turn journal nothing.
  */
 #ifndef API_CORE_REPLY_WAITERS_H
 #define API_CORE_REPLY_WAITERS_H
@@ -16,10 +15,10 @@
 struct reply_waiters *reply_waiters_new(struct api *a);
 void reply_waiters_free(struct reply_waiters *w);
 unsigned reply_waiters_count(const struct reply_waiters *w);
-/* Is there room for one more? false: answered with 503. */
+/* false: too many wait, answered with 503. */
 bool reply_waiters_check(struct http_exchange *x);
 
-/* The end of an event. Strings are borrowed for the call. */
+/* Strings are borrowed for the call. */
 struct awaited_reply {
         const char *status; /* "done", "failed", "cancelled", "skipped", "expired" */
         const char *text;   /* the answer or notice; NULL: none */
@@ -27,9 +26,9 @@ struct awaited_reply {
         int64_t turn;       /* 0: none */
         int64_t tokens_in, tokens_out;
 };
-/* Called once. reply NULL: the time is up, or the API closes. */
+/* Called once. reply NULL: timeout, or the API closes. */
 typedef void reply_waiter_fn(void *arg, const struct awaited_reply *reply);
-/* Waits at most ms for the end of this event. now: it may have ended already. */
+/* Waits at most ms. now: the event may have ended already. */
 void reply_waiters_add(struct reply_waiters *w, int64_t event, bool now, int64_t ms,
                        reply_waiter_fn *fn, void *arg);
 

@@ -1,6 +1,5 @@
 /*
- * request: reads a request by the tables of its route. Mistakes are answered here, so handlers only
- * see good input.
+ * request: reads a request by the tables of its route and answers mistakes.
  */
 #ifndef API_CORE_REQUEST_H
 #define API_CORE_REQUEST_H
@@ -19,23 +18,23 @@ static inline const struct route *request_route(const struct http_exchange *x)
 }
 
 /*
- * Runs the handler of the route. A body from JSON_OFFLOAD_MIN on is parsed on the pool first; the
- * handler is then skipped for a client that has gone.
+ * Runs the route's handler. Parses a body from JSON_OFFLOAD_MIN on in the pool first, and skips the
+ * handler if the client has gone.
  */
 void request_run(struct http_exchange *x);
-/* The body as the pool has parsed it; NULL: it is small, and http_body has it. */
+/* The body as parsed by the pool; NULL: it is small, use http_body. */
 const struct json_parsed *request_parsed(const struct http_exchange *x);
 
-/* Into `out`. -1: answered with 400 (or 403, by REACH_BODY), and b is released. */
+/* -1: answered with 400 (or 403, by REACH_BODY), and b is released. */
 int request_query(struct http_exchange *x, struct body *b, void *out);
 int request_body(struct http_exchange *x, struct body *b, void *out);
-/* The number in the path's ":id" with this prefix; -1: answered with 404. */
+/* The number of ":id" with this prefix; -1: answered with 404. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
-/* The header Idempotency-Key, NULL when absent; -1: answered with 400. */
+/* NULL when absent; -1: answered with 400. */
 int request_key(struct http_exchange *x, const char **key);
-/* Does the caller's key reach this adapter? false: answered with 403. */
+/* false: answered with 403. */
 bool request_reaches(struct http_exchange *x, const char *adapter);
-/* Does a relative path stay below where it begins? */
+/* Has the relative path no ".."? */
 bool request_path_is_inside(const char *path);
 
 #endif

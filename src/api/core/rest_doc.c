@@ -171,21 +171,16 @@ static bool is_same_resource(const struct route *a, const struct route *b)
         return x.n == y.n && memcmp(x.p, y.p, x.n) == 0;
 }
 
-static bool is_first_of_resource(const struct route *route)
-{
-        ROUTES_FOREACH(r)
-                if (is_same_resource(r, route))
-                        return r == route;
-        return false;
-}
-
 void rest_doc_write(struct buf *b)
 {
         buf_addstr(b, introduction);
         ROUTES_FOREACH(first) {
                 struct slice resource = route_resource(first);
+                const struct route *same = routes_next(NULL);
 
-                if (!is_first_of_resource(first))
+                while (!is_same_resource(same, first))
+                        same = routes_next(same);
+                if (same != first)
                         continue;
                 buf_addf(b, "\n## %.*s\n", (int)resource.n, resource.p);
                 ROUTES_FOREACH(r)

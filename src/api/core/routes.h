@@ -1,7 +1,6 @@
 /*
- * routes: what the API offers. Each resource file has a table of its routes, and routes.c lists the
- * tables; the server, the gate, the request readers, the OpenAPI document and docs/REST.md all read
- * them.
+ * routes: the API as tables, one per resource file, listed in routes.c. The server, the gate, the
+ * request readers, the OpenAPI document and docs/REST.md read them.
  */
 #ifndef API_CORE_ROUTES_H
 #define API_CORE_ROUTES_H
@@ -15,34 +14,40 @@
 
 enum scope {
         SCOPE_NONE,  /* no key needed */
-        SCOPE_LOCAL, /* no key needed while only this machine can connect, else as SCOPE_READ */
+        SCOPE_LOCAL, /* as SCOPE_READ, but without a key while only this machine can connect */
         SCOPE_READ,
         SCOPE_WRITE,
         SCOPE_ADMIN,
 };
 
 /*
- * How a request names its adapter, and so how a key that is restricted to adapters is held to them.
- * A test asks every route with keys that must not see what it would show.
+ * How a request names its adapter, and so how a restricted key is checked. A test calls every route
+ * with keys that must not see its answer.
  */
 enum reach {
-        REACH_UNDECLARED, /* a mistake: closed to restricted keys, and a test fails */
+        REACH_UNDECLARED, /* a mistake: closed to restricted keys */
         REACH_SHARED,     /* shows and changes nothing of an adapter */
-        REACH_ALL,        /* about everything: closed to restricted keys */
+        REACH_ALL,        /* closed to restricted keys */
         REACH_PATH,       /* :adapter of the path */
         REACH_BODY,       /* instanceId of the body, or its default */
-        REACH_ROW,        /* a row of the store, whose adapter `row_scope` finds */
-        REACH_LIST,       /* many rows: the handler shows only those of the caller's adapters */
+        REACH_ROW,        /* a row of the store; `row_scope` finds its adapter */
+        REACH_LIST,       /* many rows; the handler filters by the caller's adapters */
         REACH_HANDLER,    /* the handler calls request_reaches for each adapter */
 };
 
 struct store_tx;
 /*
- * Inside a store function: appends the adapter of the row that :id of the path names; several are
- * separated by commas, and the key must reach each. 1; 0: no such row; -1.
+ * Appends the adapter of the row that :id names; several are separated by commas, and the key must
+ * reach each. 1; 0: no such row; -1.
  */
 typedef int row_scope_fn(struct store_tx *tx, const char *id, struct buf *adapters,
                          struct error *err);
+
+/* To hide its existence, a row of another adapter is answered as missing. */
+row_scope_fn row_scope_turn, row_scope_delivery, row_scope_event, row_scope_dead_letter,
+        row_scope_trace;
+/* Checks the row, then request_run. */
+void row_scope_run(struct http_exchange *x);
 
 struct route {
         const char *method;
@@ -51,17 +56,17 @@ struct route {
         void (*run)(struct http_exchange *x);
         enum reach reach;
         row_scope_fn *row_scope; /* with REACH_ROW */
-        /* Before the body is read: answers and returns false to refuse. NULL: the key suffices. */
+        /* Before the body is read; false: answered. May be NULL. */
         bool (*admits)(struct http_exchange *x);
         const char *summary;       /* a sentence or two */
         const struct field *query; /* NULL: any parameter is refused */
-        const struct field *body;  /* NULL: no table describes it */
-        bool reads_body;           /* without `body`: the handler reads it by itself */
+        const struct field *body;  /* NULL: without table */
+        bool reads_body;           /* without `body`: the handler reads it */
         size_t max_body;           /* 0: http.maxBodyBytes */
         int status;                /* of success */
         const char *answer;        /* describes the answer */
         const char *content_type;  /* NULL: application/json */
-        const char *example;       /* an accepted body; required with `body` */
+        const char *example;       /* an accepted body */
         const char *example_answer;
 };
 
@@ -69,25 +74,22 @@ struct route {
         {            \
                 NULL \
         }
-/* A JSON text, for examples. */
 #define ROUTE_JSON(...) #__VA_ARGS__
-/* The answer of a route that lists. */
-#define ROUTE_PAGE "A page: {\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}"
+#define ROUTE_PAGE      "A page: {\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}"
 
-/* All routes: NULL gives the first, and the last gives NULL. */
+/* NULL gives the first; the last gives NULL. */
 const struct route *routes_next(const struct route *r);
 #define ROUTES_FOREACH(r) \
         for (const struct route *(r) = routes_next(NULL); (r); (r) = routes_next(r))
 size_t routes_count(void);
 
-/* "/api/v2/turns/:id" → "turns", as scopes name it. Not NUL-terminated. */
+/* "/api/v2/turns/:id" → "turns", as scopes name it. */
 struct slice route_resource(const struct route *r);
-/* "read", "write", "admin", or "none". */
 const char *route_scope_name(enum scope s);
 
 /* Appends the OpenAPI 3.1 document. */
 void openapi_write(struct buf *out);
-/* Appends the reference for people, as Markdown. */
+/* Appends docs/REST.md. */
 void rest_doc_write(struct buf *out);
 
 #endif

@@ -1,4 +1,3 @@
-#include "api/core/row_scope.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,7 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
         return j->found < 0 ? -1 : 0;
 }
 
-/* Each of the names, which are separated by commas; false for an empty list. */
+/* Separated by commas; false for none. */
 static bool reaches_each(const struct key *k, const char *names)
 {
         const char *p = names;
@@ -136,7 +135,7 @@ static void add_instance(const json_t *part, struct buf *adapter)
                 buf_addf(adapter, "%s%s", adapter->len > 0 ? "," : "", name);
 }
 
-/* All adapters of the report: the key must reach each. */
+/* All adapters of the report. */
 int row_scope_trace(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
         static const char *const parts[] = { "event", "decision", "turn" };

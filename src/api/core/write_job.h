@@ -1,5 +1,5 @@
 /*
- * write_job: a request for a change, answered when the change is committed.
+ * write_job: a change, answered when it is committed.
  */
 #ifndef API_CORE_WRITE_JOB_H
 #define API_CORE_WRITE_JOB_H
@@ -9,13 +9,13 @@
 struct write_job {
         struct api_job job;
         int status;
-        struct buf data; /* {"data": data} is the answer; fill it before write_job_done */
+        struct buf data; /* for {"data": data}; fill it before write_job_done */
 };
 
 struct write_job *write_job_new(struct http_exchange *x, int status);
 /* For a struct whose first member it is, malloc'd as a whole. */
 void write_job_init(struct write_job *j, struct http_exchange *x, int status);
-/* A store_done_fn: answers with the data or the error, and frees the job. */
+/* A store_done_fn: answers and frees the job. */
 void write_job_done(void *write_job, const struct error *err);
 
 #endif

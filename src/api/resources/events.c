@@ -3,7 +3,6 @@
 
 #include "api/core/event_stream.h"
 #include "api/core/read_job.h"
-#include "api/core/row_scope.h"
 #include "bus/bus.h"
 #include "rows/journal_row.h"
 

@@ -1,6 +1,4 @@
 /* /metrics in the Prometheus text format. */
-#include "api/resources/metrics.h"
-
 #include <stdio.h>
 #include <unistd.h>
 

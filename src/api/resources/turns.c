@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "api/core/read_job.h"
-#include "api/core/row_scope.h"
 #include "api/resources/retry.h"
 #include "base/jsonw.h"
 #include "road/report/row_json.h"

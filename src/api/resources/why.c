@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "api/core/read_job.h"
-#include "api/core/row_scope.h"
 #include "road/report/trace_report.h"
 
 #define ID_LONGEST 300
