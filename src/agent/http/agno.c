@@ -22,7 +22,7 @@
 #define CANCEL_MS 10000
 
 struct agno_conf {
-        struct llm_conf llm; /* first: llm_call.c knows only this part */
+        struct llm_conf llm; /* first: llm.c knows only this part */
         char *kind;
 };
 

@@ -1,7 +1,7 @@
 /*
  * http_agent: agents that get one POST per turn and answer it whole: webhook and agent-chat.
  *
- *  - http_agent_call.c makes the request: deadline, retry, failures, late replies, cancel, health;
+ *  - http_agent.c makes the request: deadline, retry, failures, late replies, cancel, health;
  *  - a wire says what a kind writes and reads: webhook.c, agent_chat.c;
  *  - http_agent_reply.c reads a reply, from the response or from a POST to the reply URL. It needs
  *    no network, so it is tested and fuzzed alone.

@@ -1,7 +1,7 @@
 /*
  * llm: one call to a language model per turn.
  *
- *  - llm_call.c makes the request: headers, deadlines, retries, failures, cancel, health;
+ *  - llm.c makes the request: headers, deadlines, retries, failures, cancel, health;
  *  - llm_reader.c reads an answer, streamed or whole. It needs no network, so it is tested and
  *    fuzzed alone;
  *  - llm_prompt.c writes the conversation.
