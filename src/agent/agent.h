@@ -1,18 +1,16 @@
 /*
  * agent: a configured provider of answers, as its kind sees it.
  *
- * agent_ops is what the registry (agents.h) asks of a kind of agent. An agent calls turn_delta and
- * turn_progress of road/turn_run.h and the functions below. A failure ends the turn with a kind, a
- * short notice for the user and the full record for the operator. An agent never repeats a request
- * that may have been acted upon.
- *
- * To add a kind, write a file with its agent_ops and a row in kinds.c.
+ * agent_ops is what the registry (agents.h) asks of a kind. An agent calls turn_delta and
+ * turn_progress (road/turn_run.h) and the functions below. It never repeats a request that may have
+ * been acted upon. A failure carries a notice for the user and a record for the operator.
  */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/error.h"
 #include "base/settings.h"
@@ -23,23 +21,23 @@
 struct agent;
 
 struct agent_ops {
-        const char *type;               /* as written in the configuration: "openai" */
+        const char *type;               /* "openai" */
         const char *help;               /* one sentence */
         unsigned can;                   /* AGENT_* of road/turn_run.h */
-        const struct setting *settings; /* its own keys, into a struct of conf_size bytes */
+        const struct setting *settings; /* into a struct of conf_size bytes */
         size_t conf_size;
-        /* Checks what the tables cannot express. May be NULL. */
+        /* What the tables cannot express. May be NULL. */
         int (*check)(struct settings_source *src, const char *path, const void *conf,
                      struct error *err);
         int (*open)(struct agent *a, struct error *err); /* may set a->self */
         void (*close)(struct agent *a);
         void (*start)(struct agent *a, struct turn_run *run);
         void (*cancel)(struct agent *a, struct turn_run *run);
-        /* Calls agent_health_report, later. NULL: always healthy. */
+        /* Calls agent_health_report later. NULL: always healthy. */
         void (*check_health)(struct agent *a, void *token);
-        /* Abilities that depend on the configuration. NULL: `can`. */
+        /* By configuration. NULL: `can`. */
         unsigned (*abilities)(const struct agent *a);
-        /* NULL: the agent takes no late replies. */
+        /* NULL: takes no late replies. */
         void (*late_replies)(const struct agent *a, struct late_reply_policy *out);
 };
 
@@ -53,10 +51,9 @@ struct agent {
         void *self;      /* the kind's own state */
 };
 
-/* The kinds, NULL-terminated. */
+/* NULL-terminated. */
 extern const struct agent_ops *const agent_kinds[];
 
-/* Abilities of an opened agent. */
 unsigned agent_abilities(const struct agent *a);
 
 /*
@@ -67,10 +64,10 @@ void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply
 
 /* What a failed call may have done. */
 enum agent_effect {
-        EFFECT_NONE,     /* nothing, or asking twice does no harm: another agent may be asked */
+        EFFECT_NONE,     /* nothing, or asking twice is harmless: another agent may be asked */
         EFFECT_POSSIBLE, /* the agent may have worked on it */
 };
-/* Ends a turn with a failure, or hands it to the next agent of the failover list. */
+/* Ends a turn with a failure, or fails over to the next agent of the list. */
 void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
                 enum agent_effect effect);
 
@@ -89,13 +86,27 @@ void agent_unhold(struct agent *a);
  *                      no person's own: "telegram:tg:*:-100"
  */
 char *agent_session(const struct agent *a, const struct turn_run *run);
-/* A URL that accepts an answer to this turn for so long; yours to free. NULL: not known yet. */
+/* A URL that accepts answers to this turn for so long; yours to free. NULL: not known yet. */
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds);
-/* Hands over an answer that came after the turn had ended, see road/late_reply.h. Copies. */
+/* An answer that came after the turn had ended, see road/late_reply.h. Copies. */
 void agent_late_reply(struct agent *a, int64_t turn, const struct turn_reply *reply);
-/* The person who sent the message; 0: unknown. */
+/* 0: unknown. */
 int64_t agent_person(const struct agent *a, const struct incoming *in);
 /* The result of ops->check_health. */
 void agent_health_report(void *token, bool healthy, int64_t latency_ms, const char *why);
+
+/* ---- health checks over HTTP ---- */
+
+#define HEALTH_PROBE_MS 10000
+
+LIST_HEAD(health_probes, health_probe);
+
+/*
+ * Sends the request and calls agent_health_report. Healthy is a status below 300 or one of `also`
+ * (ended by 0; may be NULL). request->total_ms 0: HEALTH_PROBE_MS. Drop open probes on close.
+ */
+void health_probe_start(struct health_probes *all, struct agent *a, void *token,
+                        const struct http_request *request, const int *also);
+void health_probes_drop(struct health_probes *all);
 
 #endif

@@ -37,7 +37,6 @@ const struct setting agent_common_settings[] = {
         SETTING_END
 };
 
-/* Reads the object at path. */
 static struct agent_conf *conf_read(struct settings_source *src, const char *path, const char *name,
                                     const struct agent_ops *ops, const json_t *object,
                                     struct error *err)

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 
 struct event_write {
-        struct agents *all; /* NULL once the registry is gone */
+        struct agents *all; /* NULL once freed */
         struct bus_event *event;
         struct bus_batch batch;
         LIST_ENTRY(event_write) next;

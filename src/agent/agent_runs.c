@@ -95,7 +95,7 @@ static void add_record(struct agent_run *r, const char *agent, const char *why)
         buf_addf(&r->record, "%s%s: %s", r->record.len ? "; " : "", agent, why);
 }
 
-/* Ends the turn by the timer: turn_finish must not come before the start slot has returned. */
+/* Ends the turn by the timer, because turn_finish must not come before start has returned. */
 static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, const char *notice)
 {
         r->state = AGENT_RUN_REFUSED;
@@ -105,34 +105,26 @@ static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, 
         snprintf(r->notice, sizeof(r->notice), "%s", notice);
 }
 
-/* The next agent of the failover list that can take the turn; NULL: none. */
-static struct agent_slot *next_agent(struct agents *as, struct agent_run *r)
+/* Gives the turn to the next agent of the failover list that can take it. False: there is none. */
+static bool fail_over(struct agents *as, struct agent_run *r, const char *from, const char *why)
 {
         const struct agent_slot *first = map_get(&as->live, r->run->agent);
         const struct setting_list *others = first ? &first->conf->common.failover : NULL;
+        struct agent_slot *s = NULL;
 
-        while (others && r->tried < others->count) {
-                struct agent_slot *s = map_get(&as->live, others->items[r->tried++]);
-
-                if (s && s != first && !breaker_blocks(&s->breaker, loop_now_ms(as->loop)) &&
-                    (has_place(s) || has_queue_room(s)))
-                        return s;
+        while (!s && others && r->tried < others->count) {
+                s = map_get(&as->live, others->items[r->tried++]);
+                if (s && (s == first || breaker_blocks(&s->breaker, loop_now_ms(as->loop)) ||
+                          !(has_place(s) || has_queue_room(s))))
+                        s = NULL;
         }
-        return NULL;
-}
-
-/* Gives the turn to the next agent of the list. False: there is none. */
-static bool fail_over(struct agents *as, struct agent_run *r, const char *from, const char *why)
-{
-        struct agent_slot *s = next_agent(as, r);
-
         if (!s)
                 return false;
         log_warn("failing over to another agent", LOG_S("turn", r->run->key), LOG_S("from", from),
                  LOG_S("to", s->agent.name), LOG_S("why", why));
         agent_event_failover(as, r->run, from, s->agent.name, why);
         add_record(r, from, why);
-        /* started by the timer: this may be a callback of the agent that failed */
+        /* by the timer: this may be a callback of the failed agent */
         enqueue(r, s);
         timer_start(as->deferred, 0);
         return true;
@@ -159,7 +151,7 @@ static void on_circuit_open(struct agents *as, struct agent_run *r, const struct
 
 /* ---- starting ---- */
 
-/* Starts waiting turns while there are places; an open circuit sends them elsewhere. */
+/* Starts waiting turns while there are places. */
 static void pump(struct agent_slot *s)
 {
         struct agents *as = s->all;
@@ -177,7 +169,7 @@ static void pump(struct agent_slot *s)
                 s->waiting--;
                 s->working++;
                 r->state = AGENT_RUN_WORKING;
-                /* the road may have gathered history for another agent of the list */
+                /* the history may have been gathered for another agent of the list */
                 r->run->history_count =
                         (agent_abilities(&s->agent) & AGENT_HISTORY) || r->run->mode == MODE_AMBIENT
                                 ? r->history_count
@@ -222,7 +214,7 @@ void agent_runs_pump(struct agents *as)
 
         for (size_t i = 0; map_each(&as->live, &i, NULL, &value);)
                 pump(value);
-        /* one refused turn at a time: turn_finish may start and cancel others */
+        /* one at a time: turn_finish may start and cancel others */
         while ((r = TAILQ_FIRST(&as->refused))) {
                 struct turn_run *run = r->run;
                 char *record = mem_strdup(r->record.data), *notice = mem_strdup(r->notice);
@@ -263,7 +255,7 @@ static const char *reason(const struct turn_reply *reply)
         return reply->error ? reply->error : error_kind_name(reply->kind);
 }
 
-/* Counts the end, records it with the breaker, and takes the turn from its agent. */
+/* Records the end with the breaker and takes the turn from its agent. */
 static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
                                   const struct turn_reply *reply)
 {
@@ -290,7 +282,7 @@ static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
         return r;
 }
 
-/* Adds the failures and the cost of the agents before this one. */
+/* Adds the failures and costs of the agents before this one. */
 static void finish_turn(struct agents *as, struct agent_run *r, const struct turn_reply *reply)
 {
         struct turn_reply total = *reply;

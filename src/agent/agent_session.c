@@ -5,23 +5,7 @@
 #include "agent/agents_private.h"
 #include "base/mem.h"
 
-/* The sender of all messages; NULL: several, unknown, or an ambient turn, which hears everybody. */
-static const char *only_sender(const struct turn_run *run)
-{
-        const char *first = run->inputs[0]->sender_id;
-
-        if (!first || !*first || run->mode == MODE_AMBIENT)
-                return NULL;
-        for (unsigned i = 1; i < run->input_count; i++) {
-                const char *sender = run->inputs[i]->sender_id;
-
-                if (!sender || strcmp(sender, first) != 0)
-                        return NULL;
-        }
-        return first;
-}
-
-/* Escapes what separates ids, so that two different lists never make the same name. */
+/* Escapes separators, so that different ids never make the same name. */
 static void add_id(struct buf *b, const char *id, bool bare)
 {
         if (b->len > 0)
@@ -34,15 +18,24 @@ static void add_id(struct buf *b, const char *id, bool bare)
         }
 }
 
-/* telegram:tg:7:-100, in a thread telegram:tg:7:-100:12, after /new telegram:tg:7:-100#42. */
+/* telegram:tg:7:-100, with thread telegram:tg:7:-100:12, after /new telegram:tg:7:-100#42. */
 static char *join_ids(const struct turn_run *run, const struct agent_common *conf)
 {
-        const char *platform = run->inputs[0]->platform, *sender = only_sender(run);
-        bool per_user = strcmp(conf->session, "perChat") != 0, bare = conf->session_bare;
-        bool per_chat = strcmp(conf->session, "perUser") != 0 || !sender;
+        const char *platform = run->inputs[0]->platform, *sender = run->inputs[0]->sender_id;
+        bool per_user = strcmp(conf->session, "perChat") != 0, bare = conf->session_bare, per_chat;
         int64_t reset;
         struct buf b;
 
+        /* NULL: several senders, an unknown one, or an ambient turn */
+        if (run->mode == MODE_AMBIENT || (sender && !*sender))
+                sender = NULL;
+        for (unsigned i = 1; i < run->input_count && sender; i++) {
+                const char *other = run->inputs[i]->sender_id;
+
+                if (!other || strcmp(sender, other) != 0)
+                        sender = NULL;
+        }
+        per_chat = strcmp(conf->session, "perUser") != 0 || !sender;
         buf_init(&b, 0);
         if (!bare) {
                 add_id(&b, platform ? platform : run->adapter, bare);

@@ -1,10 +1,9 @@
 /*
  * The registry of configured agents.
  *
- * A slot is one opened agent. A reload that changes an agent puts a new slot into the map and
- * retires the old one, which stays open while turns or health checks hold it. One timer does what
- * must not happen inside a caller's callback: closing a slot, refusing a turn, reporting a check at
- * once. Freeing the registry forgets it.
+ * A slot is one opened agent. A reload that changes it opens a new slot and retires the old one,
+ * which stays open while turns or health checks hold it. A timer does what must not happen inside a
+ * caller's callback: close slots, refuse turns, report checks.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include <string.h>
 
 #include "agent/agents_private.h"
-#include "agent/reply_token.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/mem.h"
@@ -31,7 +29,7 @@ static void slot_free(struct agent_slot *s)
         free(s);
 }
 
-/* Takes over the conf in any case. */
+/* Takes over the conf. */
 static struct agent_slot *slot_open(struct agents *as, struct agent_conf *conf, struct error *err)
 {
         struct agent_slot *s = mem_zalloc(sizeof(*s));
@@ -83,7 +81,7 @@ static void on_deferred(void *arg)
         agent_runs_pump(as);
         while (c && !c->immediate)
                 c = LIST_NEXT(c, next);
-        if (c) { /* one at a time, because its callback may ask again */
+        if (c) { /* one at a time: its callback may ask again */
                 timer_start(as->deferred, 0);
                 agent_health_report(c, true, 0, "");
         }
@@ -190,7 +188,7 @@ void agents_free(struct agents *as)
 
 /* ---- applying a configuration ---- */
 
-/* A handle may resolve to another secret than before although it reads the same. */
+/* An unchanged handle may resolve to another secret. */
 static bool same_secrets(const struct setting *table, const void *a, const void *b)
 {
         for (const struct setting *row = table; row->type != SETTING_NONE; row++) {
@@ -210,7 +208,7 @@ static bool same_secrets(const struct setting *table, const void *a, const void 
         return true;
 }
 
-/* Opens new and changed agents; opened[i] stays NULL where the running slot stays. */
+/* opened[i] stays NULL where the running slot stays. */
 static int open_changed(struct agents *as, struct agent_conf **confs, size_t count,
                         struct agent_slot **opened, struct error *err)
 {
@@ -229,7 +227,6 @@ static int open_changed(struct agents *as, struct agent_conf **confs, size_t cou
         return 0;
 }
 
-/* Runs these agents from now on and retires the others. */
 static void switch_to(struct agents *as, struct agent_conf **confs, size_t count,
                       struct agent_slot **opened)
 {
@@ -237,7 +234,7 @@ static void switch_to(struct agents *as, struct agent_conf **confs, size_t count
         const char *name;
         void *value;
 
-        /* first of all: waiting turns look for another agent among the new ones */
+        /* first: waiting turns fail over to the new ones */
         map_init(&as->live);
         for (size_t i = 0; i < count; i++) {
                 struct agent_slot *s = opened[i] ? opened[i] : map_get(&before, confs[i]->name);

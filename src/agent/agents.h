@@ -1,5 +1,5 @@
 /*
- * agents: the registry of configured agents. Implements struct road_agents.
+ * agents: the registry of configured agents; implements struct road_agents.
  *
  * agents.c opens, replaces and closes agents; agent_runs.c gives turns to them: queue, circuit
  * breaker, failover.
@@ -31,12 +31,12 @@ struct agent_conf {
         const struct agent_ops *ops;
         struct agent_common common;
         void *conf;
-        json_t *raw; /* as written, to see what a reload changes */
+        json_t *raw; /* as written, to detect changes */
 };
-/* Reads one member of "agents". */
+/* One member of "agents". */
 struct agent_conf *agent_conf_read(struct settings_source *src, const char *name,
                                    const json_t *object, struct error *err);
-/* An agent of this type with these settings (JSON object text; NULL: defaults). */
+/* settings: a JSON object; NULL: defaults. */
 struct agent_conf *agent_conf_make(const char *name, const char *type, const char *json,
                                    struct error *err);
 void agent_conf_free(struct agent_conf *c);
@@ -45,12 +45,11 @@ void agent_conf_free(struct agent_conf *c);
 
 struct agents;
 struct agents *agents_new(struct loop *l, struct http_client *http, const char *dir);
-/* Drops running turns; close the road first, which cancels its own. */
+/* Drops running turns; close the road first. */
 void agents_free(struct agents *as);
 /*
- * Makes the running agents equal to these: opens new ones, replaces changed ones (their turns
- * finish on the old one), closes the rest. Takes over the confs in any case and leaves NULLs in the
- * array. On an error nothing has changed.
+ * Opens new agents, replaces changed ones (their turns finish on the old one), closes the rest.
+ * Takes the confs over and leaves NULLs. On an error nothing has changed.
  */
 int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, struct error *err);
 bool agents_has(struct agents *as, const char *name);
@@ -63,12 +62,12 @@ struct agents_env {
 };
 /*
  * Connects the registry to the journal and the road. Reads or makes the secret of reply tokens and
- * session names, so it blocks.
+ * session names; blocks.
  */
 int agents_connect(struct agents *as, const struct agents_env *env, struct error *err);
-/* Where the API is ("https://bot.example.org"), for reply URLs. */
+/* For reply URLs: "https://bot.example.org". */
 void agents_set_reply_base(struct agents *as, const char *url);
-/* Resolves a platform's user to a person; 0: unknown. */
+/* 0: unknown. */
 typedef int64_t agents_person_fn(void *ctx, const char *platform, const char *user);
 void agents_set_persons(struct agents *as, agents_person_fn *fn, void *ctx);
 
@@ -79,7 +78,7 @@ void agents_cancel(struct agents *as, struct turn_run *run);
 bool agents_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
 bool agents_late_replies(struct agents *as, const char *agent, struct late_reply_policy *out);
 
-/* Checks the token of a reply URL. -1: ERR_REFUSED, or ERR_TIMEOUT when it has expired. */
+/* -1: ERR_REFUSED, or ERR_TIMEOUT when it has expired. */
 int agents_check_token(const struct agents *as, int64_t turn, const char *token, struct error *err);
 
 /* ---- health ---- */
@@ -98,14 +97,10 @@ struct agent_health {
         int64_t retry_ms;         /* until an open circuit admits a probe */
         const char *last_failure; /* "": none */
 };
-/* Visits every agent. */
 void agents_each(struct agents *as,
                  void (*fn)(void *arg, const struct agent *a, const struct agent_health *h),
                  void *arg);
-/*
- * Checks an agent's health; fn is called once, later, at the latest by agents_free. ERR_MISSING at
- * once for an unknown name.
- */
+/* fn is called once, later, at the latest by agents_free. ERR_MISSING for an unknown name. */
 typedef void agents_checked_fn(void *arg, const struct agent_health *h);
 int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg,
                  struct error *err);

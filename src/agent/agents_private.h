@@ -1,6 +1,5 @@
 /*
- * agents_private: the structures of the registry. For agents.c, agent_runs.c (turns),
- * agent_events.c (the journal) and agent_session.c (session names).
+ * agents_private: the structures of the registry, shared by its files.
  */
 #ifndef AGENT_AGENTS_PRIVATE_H
 #define AGENT_AGENTS_PRIVATE_H
@@ -24,10 +23,7 @@ struct agent_slot {
         struct agent_conf *conf;
         struct agent_health health;
         struct breaker breaker;
-        /*
-         * In order of arrival. That is fair, because a lane hands over one turn at a time: the next
-         * one of a conversation that was just served is behind all others.
-         */
+        /* In order of arrival, which is fair: a lane hands over one turn at a time. */
         struct agent_run_queue queue;
         size_t waiting, working;
         char last_failure[200];
@@ -42,7 +38,7 @@ enum agent_run_state {
         AGENT_RUN_REFUSED, /* in agents->refused, about to end */
 };
 
-/* A turn that the road has handed over. */
+/* A turn handed over by the road. */
 struct agent_run {
         struct turn_run *run;
         struct agent_slot *slot; /* NULL when refused */
@@ -81,19 +77,18 @@ struct agents {
         struct agent_run_queue refused;
         LIST_HEAD(, health_check) checks;
         LIST_HEAD(, event_write) event_writes;
-        /* what must not happen inside a caller's callback */
+        /* does what a caller's callback must not */
         struct timer *deferred;
 };
 
-/* Drops a hold; a retired slot without holds is closed by the timer. */
+/* The timer closes a retired slot without holds. */
 void agent_slot_release(struct agent_slot *s);
 
 /* agent_runs.c */
-/* Moves waiting turns of a slot that goes away to its replacement, or refuses them (to NULL). */
+/* Moves waiting turns of a retiring slot to its replacement, or refuses them (to NULL). */
 void agent_runs_move(struct agent_slot *from, struct agent_slot *to);
 /* Starts waiting turns and ends refused ones; by the timer. */
 void agent_runs_pump(struct agents *as);
-/* Drops all turns without a word to the road. */
 void agent_runs_drop(struct agents *as);
 
 /* agent_events.c */
@@ -101,5 +96,18 @@ void agent_event_circuit(struct agent_slot *s, const char *type);
 void agent_event_failover(struct agents *as, const struct turn_run *run, const char *from,
                           const char *to, const char *why);
 void agent_events_drop(struct agents *as);
+
+/*
+ * reply_token.c: the key to a turn's reply URL, "EXPIRY.MAC". An HMAC over turn and expiry, so that
+ * it survives a restart without being stored.
+ */
+#define REPLY_TOKEN_SIZE 80
+
+/* expiry: wall clock, in seconds. */
+void reply_token_write(const unsigned char secret[SHA256_SIZE], const char *turn, int64_t expiry,
+                       char out[REPLY_TOKEN_SIZE]);
+/* -1: ERR_REFUSED, or ERR_TIMEOUT when it has expired. */
+int reply_token_check(const unsigned char secret[SHA256_SIZE], const char *turn, const char *token,
+                      int64_t now, struct error *err);
 
 #endif

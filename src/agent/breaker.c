@@ -27,21 +27,11 @@ enum breaker_pass breaker_admit(struct breaker *b, int64_t now_ms)
         return BREAKER_PROBES;
 }
 
-/* With jitter, so that many daemons do not probe at the same instant. */
-static void open_for(struct breaker *b, int64_t pause_ms, int64_t now_ms)
-{
-        int64_t pause = pause_ms << (b->reopened < DOUBLINGS_MAX ? b->reopened : DOUBLINGS_MAX);
-
-        b->state = BREAKER_OPEN;
-        b->probing = false;
-        b->opened++;
-        b->until_ms = now_ms + pause + (int64_t)id_random_below((uint64_t)pause / 4 + 1);
-}
-
 enum breaker_change breaker_record(struct breaker *b, const struct breaker_limits *limits,
                                    enum breaker_pass pass, enum error_kind kind, int64_t now_ms)
 {
         bool was_closed = b->state == BREAKER_CLOSED;
+        int64_t pause;
 
         /* a bad request says nothing about the agent */
         if (kind == ERR_CANCELLED || kind == ERR_INVALID || kind == ERR_CONFLICT) {
@@ -62,7 +52,12 @@ enum breaker_change breaker_record(struct breaker *b, const struct breaker_limit
                 b->reopened++;
         else if (b->failures < limits->failures)
                 return BREAKER_SAME;
-        open_for(b, limits->pause_ms, now_ms);
+        b->state = BREAKER_OPEN;
+        b->probing = false;
+        b->opened++;
+        pause = limits->pause_ms << (b->reopened < DOUBLINGS_MAX ? b->reopened : DOUBLINGS_MAX);
+        /* with jitter, so that many daemons do not probe at once */
+        b->until_ms = now_ms + pause + (int64_t)id_random_below((uint64_t)pause / 4 + 1);
         return was_closed ? BREAKER_OPENED : BREAKER_SAME;
 }
 

@@ -24,8 +24,8 @@ struct breaker {
         enum breaker_state state;
         int64_t failures; /* in a row */
         int64_t until_ms; /* OPEN: refuses everything before */
-        int reopened;     /* how often since it was last closed */
-        bool probing;     /* HALF_OPEN: the probe is under way */
+        int reopened;     /* since it was last closed */
+        bool probing;     /* HALF_OPEN: under way */
         uint64_t opened;  /* how often in all */
 };
 
@@ -36,15 +36,12 @@ struct breaker_limits {
 
 /* Would breaker_admit refuse now? */
 bool breaker_blocks(const struct breaker *b, int64_t now_ms);
-/* Unless it refuses, breaker_record or breaker_forget must follow with what it returned. */
+/* Unless it refuses, breaker_record or breaker_forget must follow. */
 enum breaker_pass breaker_admit(struct breaker *b, int64_t now_ms);
-/*
- * Records how an admitted turn ended. Of turns that were under way when the circuit opened only a
- * success counts.
- */
+/* Of turns under way when the circuit opened only a success counts. */
 enum breaker_change breaker_record(struct breaker *b, const struct breaker_limits *limits,
                                    enum breaker_pass pass, enum error_kind kind, int64_t now_ms);
-/* An admitted turn ended without a result. */
+/* Ended without a result. */
 void breaker_forget(struct breaker *b, enum breaker_pass pass);
 const char *breaker_name(enum breaker_state state); /* "closed", "open", "half-open" */
 

@@ -1,4 +1,4 @@
-#include "agent/health_probe.h"
+#include "agent/agent.h"
 
 #include <stdio.h>
 #include <stdlib.h>

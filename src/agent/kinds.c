@@ -1,4 +1,8 @@
-#include "agent/kinds.h"
+/* The kinds of agents. A new one is a file with its agent_ops, and a row here. */
+#include "agent/agent.h"
+
+extern const struct agent_ops echo_agent, demo_agent, script_agent, openai_agent, anthropic_agent,
+        builtin_agent, webhook_agent, agent_chat_agent, agno_agent;
 
 const struct agent_ops *const agent_kinds[] = {
         &echo_agent,       /* repeats */

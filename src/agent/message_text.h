@@ -1,6 +1,6 @@
 /*
- * message_text: renders messages as plain text for agents that take nothing else. Pictures,
- * reactions and deletions become short notes in brackets.
+ * message_text: messages as plain text, for agents that take nothing else. Pictures, reactions and
+ * deletions become short notes in brackets.
  */
 #ifndef AGENT_MESSAGE_TEXT_H
 #define AGENT_MESSAGE_TEXT_H
@@ -10,7 +10,7 @@
 
 /* Appends the text or a note, and a line for each file; never nothing. */
 void message_text_add(struct buf *out, const struct incoming *in);
-/* The bare texts of the turn's messages, joined by line ends. Yours to free. */
+/* The bare texts, joined by line ends. Yours to free. */
 char *message_text_of_run(const struct turn_run *run);
 
 #endif

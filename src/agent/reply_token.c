@@ -1,4 +1,4 @@
-#include "agent/reply_token.h"
+#include "agent/agents_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/reply_token.h"
+#include "agent/agents_private.h"
 
 static const unsigned char secret[SHA256_SIZE] = "0123456789abcdef0123456789abcde";
 static const unsigned char other[SHA256_SIZE] = "fedcba9876543210fedcba987654321";

@@ -13,7 +13,6 @@
 #include "../lib/fake_server.h"
 #include "../lib/patience.h"
 #include "agent/agents_private.h"
-#include "agent/reply_token.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"

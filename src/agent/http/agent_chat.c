@@ -1,18 +1,15 @@
 /*
- * agent-chat: an agent behind POST {url}/api/agent/chat with an X-API-Key. Each request carries the
- * last messages.
+ * agent-chat: an agent behind POST {url}/api/agent/chat with an X-API-Key.
  *
- * People are of type "human", named by platform and id ("discord:80351110224678912") so that the
- * agent's tools can address them; our own messages are of type "ai". `source` repeats the platform.
- * In ambient mode the messages come fresh from the platform, and the rule's prompt is the first
- * one, of type "system".
+ * Each request carries the last messages: people as "human", named by platform and id
+ * ("discord:80351110224678912") for the agent's tools, ourselves as "ai". An ambient turn starts
+ * with the rule's prompt as "system".
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/http/http_agent.h"
-#include "agent/kinds.h"
 #include "agent/message_text.h"
 #include "base/json.h"
 #include "base/jsonw.h"
@@ -65,7 +62,7 @@ static void write_messages(struct buf *b, const struct http_agent *h, const stru
         for (unsigned i = from; i < run->history_count; i++) {
                 const struct transcript_line *l = &run->history[i];
                 bool own = strcmp(l->role, "assistant") == 0;
-                /* channel history names people by id; stored lines do not, so the text does */
+                /* channel history names people by id; stored lines name them in the text */
                 bool by_id = l->name && strchr(l->name, ':');
                 char *named =
                         own || by_id || !l->name ? NULL : mem_printf("[%s]: %s", l->name, l->text);
@@ -109,8 +106,8 @@ static void chat_write(const struct http_agent *h, const struct turn_run *run,
 /* ---- the reply ---- */
 
 /*
- * Reads the members of a webhook reply, or the names such services use. Agent graphs return the
- * whole conversation: its last message is the answer, unless a person wrote it.
+ * The members of a webhook reply, or other usual names. Agent graphs return the whole conversation:
+ * its last message is the answer, unless a person wrote it.
  */
 static int chat_read(struct http_agent_reply *r, const json_t *object, struct error *err)
 {

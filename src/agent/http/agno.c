@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "agent/http/call_headers.h"
-#include "agent/kinds.h"
 #include "agent/llm/llm.h"
 #include "agent/message_text.h"
 #include "base/json.h"
@@ -62,7 +61,6 @@ static void add_field(struct buf *out, const char *name, const char *value)
         free(escaped);
 }
 
-/* Starts a new line with the speaker's name. */
 static void begin_line(struct buf *out, const char *name)
 {
         if (out->len)
@@ -112,7 +110,7 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
 
 /* ---- the answer ---- */
 
-/* Structured output is shown as JSON. */
+/* Structured output becomes JSON. */
 static void add_content(struct llm_reader *r, const json_t *object)
 {
         const json_t *content = json_object_get(object, "content");
@@ -167,7 +165,7 @@ static void fail_paused(struct llm_reader *r)
         r->failure.notice = "The agent has paused: it waits for an approval in its own console.";
 }
 
-/* Ignores events without the family's prefix, and those of tools, reasoning and memory. */
+/* Ignores other families, tools, reasoning and memory. */
 static void on_event(struct llm_reader *r, const char *event, const char *data, size_t n)
 {
         json_t *object = llm_reader_json(r, data, n);
@@ -216,7 +214,7 @@ static void on_cancelled(void *arg, const struct http_result *result)
         (void)result;
 }
 
-/* Closing the connection stops a run in the foreground; this makes sure. */
+/* Closing the connection should stop a run; this makes sure. */
 static void cancel_run(const struct llm *m, const struct llm_reader *r, const struct turn_run *run)
 {
         static const struct http_handlers handlers = { .on_done = on_cancelled };

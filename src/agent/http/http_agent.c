@@ -30,7 +30,7 @@
 #include "net/http_text.h"
 
 #define GRACE_MS     1000 /* our own timer fires before the client's */
-#define QUOTE_MAX    300  /* bytes of a refusal that go into the record */
+#define QUOTE_MAX    300  /* of a refusal, for the record */
 #define RETRY_MAX_MS 30000
 #define TOO_SLOW     "The agent took too long to answer. Please try again."
 #define TOO_LONG     "The agent's answer is too long to be sent."
@@ -66,7 +66,7 @@ static void call_free(struct http_agent_call *c)
 
 /* ---- the end of a call ---- */
 
-/* For the operator. Leaves out the query, which may hold a key. */
+/* For the operator. Without the query, which may hold a key. */
 static void write_record(const struct http_agent_call *c, const char *why, struct buf *out)
 {
         const char *url = c->owner->url;
@@ -98,7 +98,7 @@ static void fail(struct http_agent_call *c, enum error_kind kind, enum agent_eff
         call_free(c);
 }
 
-/* Ends the turn with a notice and lets the call go on. */
+/* Ends the turn with a notice; the call goes on. */
 static void outlive_turn(struct http_agent_call *c)
 {
         struct http_agent *h = c->owner;
@@ -121,7 +121,7 @@ static void outlive_turn(struct http_agent_call *c)
         buf_release(&record);
 }
 
-/* got NULL: the call failed, for the reason in `kind` and `why`. */
+/* got NULL: it failed. */
 static void finish_late(struct http_agent_call *c, const struct http_agent_reply *got,
                         enum error_kind kind, const char *why)
 {
@@ -147,7 +147,7 @@ static void finish_late(struct http_agent_call *c, const struct http_agent_reply
 
 /* ---- responses ---- */
 
-/* got NULL: err says why the response is unreadable. */
+/* got NULL: unreadable. */
 static void take_reply(struct http_agent_call *c, const struct http_agent_reply *got,
                        const struct error *err)
 {
@@ -225,7 +225,7 @@ static bool try_again(struct http_agent_call *c, const struct http_result *resul
         return true;
 }
 
-/* A 4xx means that nothing was done; a 5xx does not. */
+/* After a 4xx nothing was done; after a 5xx it is unknown. */
 static void fail_refused(struct http_agent_call *c, const struct http_result *result)
 {
         size_t n =
@@ -251,20 +251,6 @@ static void fail_refused(struct http_agent_call *c, const struct http_result *re
         free(quote);
 }
 
-static void fail_unanswered(struct http_agent_call *c, const struct http_result *result)
-{
-        const char *why = result->why ? result->why : error_kind_name(result->kind);
-
-        if (result->reach == HTTP_NOT_SENT)
-                fail(c, ERR_NET, EFFECT_NONE,
-                     "The agent cannot be reached right now. Please try again later.", why);
-        else if (result->kind == ERR_LIMIT)
-                fail(c, ERR_LIMIT, EFFECT_POSSIBLE, TOO_LONG, why);
-        else
-                fail(c, result->kind, EFFECT_POSSIBLE,
-                     "The connection to the agent was lost. Please try again.", why);
-}
-
 /* ---- the request ---- */
 
 static void on_head(void *arg, struct http_call *call, int status)
@@ -280,6 +266,7 @@ static void on_done(void *arg, const struct http_result *result)
 {
         struct http_agent_call *c = arg;
         bool ok = result->kind == ERR_NONE && result->status < 300;
+        const char *why = result->why ? result->why : error_kind_name(result->kind);
 
         c->http = NULL;
         timer_stop(c->timer);
@@ -296,18 +283,22 @@ static void on_done(void *arg, const struct http_result *result)
                 }
                 agent_finish(c->owner->agent, c->run, &(struct turn_reply){ 0 });
                 call_free(c);
-        } else if (!try_again(c, result)) {
-                if (result->kind != ERR_NONE)
-                        fail_unanswered(c, result);
-                else
-                        fail_refused(c, result);
+        } else if (try_again(c, result)) {
+                return;
+        } else if (result->kind == ERR_NONE) {
+                fail_refused(c, result);
+        } else if (result->reach == HTTP_NOT_SENT) {
+                fail(c, ERR_NET, EFFECT_NONE,
+                     "The agent cannot be reached right now. Please try again later.", why);
+        } else if (result->kind == ERR_LIMIT) {
+                fail(c, ERR_LIMIT, EFFECT_POSSIBLE, TOO_LONG, why);
+        } else {
+                fail(c, result->kind, EFFECT_POSSIBLE,
+                     "The connection to the agent was lost. Please try again.", why);
         }
 }
 
-/*
- * X-Dragoman-Signature: t=SECONDS,v1=HEX, an HMAC-SHA256 over "SECONDS.BODY". Each try signs again,
- * because the time is part of it.
- */
+/* X-Dragoman-Signature: t=SECONDS,v1=HEX, an HMAC-SHA256 over "SECONDS.BODY"; new for each try. */
 static void sign(const struct http_agent_call *c, struct call_headers *h)
 {
         const struct secret *secret = c->owner->conf->secret;
@@ -361,7 +352,6 @@ static void ask(struct http_agent_call *c)
         call_headers_release(&headers);
 }
 
-/* The end of a pause, or the deadline. */
 static void on_time(void *arg)
 {
         struct http_agent_call *c = arg;
@@ -385,7 +375,6 @@ static void on_time(void *arg)
 
 /* ---- agent_ops ---- */
 
-/* The header lines that do not depend on the turn. */
 static void add_fixed_headers(const struct http_agent *h, struct call_headers *headers)
 {
         if (h->wire->header)
@@ -462,8 +451,7 @@ void http_agent_close(struct agent *a)
 }
 
 /*
- * Without a health URL this is a HEAD of the agent's own: a server that knows only POST answers 405
- * or 501, and is there.
+ * Without a health URL, HEAD of the agent's own: a server that knows only POST answers 405 or 501.
  */
 void http_agent_check_health(struct agent *a, void *token)
 {

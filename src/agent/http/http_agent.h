@@ -1,16 +1,13 @@
 /*
  * http_agent: agents that get one POST per turn and answer it whole: webhook and agent-chat.
  *
- *  - http_agent.c makes the request: deadline, retry, failures, late replies, cancel, health;
- *  - a wire says what a kind writes and reads: webhook.c, agent_chat.c;
- *  - http_agent_reply.c reads a reply, from the response or from a POST to the reply URL. It needs
- *    no network, so it is tested and fuzzed alone.
+ * http_agent.c makes the request; a wire writes and reads what differs between kinds;
+ * http_agent_reply.c reads replies without network, to be tested and fuzzed alone.
  */
 #ifndef AGENT_HTTP_HTTP_AGENT_H
 #define AGENT_HTTP_HTTP_AGENT_H
 
 #include "agent/agent.h"
-#include "agent/health_probe.h"
 #include "base/buf.h"
 #include "base/secret.h"
 #include "net/json_offload.h"
@@ -18,17 +15,17 @@
 #define HTTP_AGENT_BODY_MAX  ((size_t)1 << 20)   /* of a response; more is a failure */
 #define HTTP_AGENT_TEXT_MAX  ((size_t)256 << 10) /* of its text */
 #define HTTP_AGENT_PARTS_MAX 20 /* messages of one reply; the last takes the rest */
-/* Calls of one agent that may outlive their turn: each holds a connection. */
+/* Each late call holds a connection. */
 #define HTTP_AGENT_LATE_MAX 32
 
 struct http_agent_conf {
         char *url;
-        char *mode;   /* "round-trip" or "fire-and-forget"; NULL: the first */
+        char *mode;   /* or "fire-and-forget" */
         char *format; /* of the webhook's request */
         struct secret *key, *secret;
         struct setting_list headers;
         int64_t timeout_ms, retries, retry_ms;
-        char *late; /* "deliver" or "discard"; NULL: the latter */
+        char *late; /* or "discard", the default */
         int64_t reply_seconds, max_replies;
         bool repeatable, history;
         int64_t history_messages;
@@ -40,29 +37,25 @@ struct http_agent_conf {
 /* ---- replies ---- */
 
 struct http_agent_reply {
-        char *text;   /* all of it; "": the agent has nothing to say */
-        char **parts; /* when it wants several messages; else NULL */
+        char *text;   /* "": nothing to say */
+        char **parts; /* several messages; else NULL */
         unsigned part_count;
-        /* The body names a reply, perhaps an empty one; false: it only acknowledges the request. */
+        /* false: the body only acknowledges the request */
         bool given;
         int64_t tokens_in, tokens_out, cost_microusd;
 };
 
-/* Reads the members of a reply that is a JSON object. */
 typedef int http_agent_members_fn(struct http_agent_reply *r, const json_t *object,
                                   struct error *err);
 
-/*
- * Reads a body: JSON or plain text by its content type, which may be NULL or "". Fails with
- * ERR_PROTOCOL or ERR_LIMIT and a sentence for the operator.
- */
+/* JSON or plain text by its content type, which may be NULL or "". ERR_PROTOCOL or ERR_LIMIT. */
 int http_agent_reply_read(struct http_agent_reply *r, http_agent_members_fn *members,
                           const char *content_type, const char *body, size_t n, struct error *err);
-/* The same for a body that net/json_offload.h has tried to parse; it need not be JSON. */
+/* The same after net/json_offload.h; it need not be JSON. */
 int http_agent_reply_read_parsed(struct http_agent_reply *r, http_agent_members_fn *members,
                                  const char *content_type, const struct json_parsed *parsed,
                                  struct error *err);
-/* {"parts": [...]} before {"reply"} before {"text"}; {"metadata"} with tokens and cost. */
+/* parts, reply or text; metadata with tokens and cost. */
 http_agent_members_fn http_agent_reply_members;
 /* For readers of members. */
 int http_agent_reply_set_text(struct http_agent_reply *r, const char *text, struct error *err);
@@ -97,7 +90,6 @@ struct http_agent_wire {
 };
 extern const struct http_agent_wire webhook_wire, openclaw_wire, agent_chat_wire;
 
-/* The webhook's request, in webhook_payload.c. */
 void webhook_payload_write(const struct http_agent *h, const struct turn_run *run,
                            const char *reply_url, struct buf *out);
 

@@ -1,8 +1,6 @@
 /*
- * Reads a reply: JSON with reply, parts or text, plain text, or nothing at all.
- *
- * The body comes from a foreign program. A web page instead of JSON, ten megabytes or a truncated
- * object is a failure, never text for the chat.
+ * Reads a reply: JSON with reply, parts or text, plain text, or nothing. A web page, ten megabytes
+ * or a truncated object is a failure, never text for the chat.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@
 
 #define TOKENS_MAX   1000000000
 #define COST_MAX_USD 1000000.0
-#define QUOTE_MAX    200 /* bytes of an unreadable body that go into the record */
+#define QUOTE_MAX    200 /* of an unreadable body, for the record */
 
 void http_agent_reply_release(struct http_agent_reply *r)
 {
@@ -72,7 +70,7 @@ int http_agent_reply_set_text(struct http_agent_reply *r, const char *text, stru
 
 static int read_parts(struct http_agent_reply *r, const json_t *parts, struct error *err)
 {
-        struct buf whole, last; /* last: collects the parts beyond the limit, as one */
+        struct buf whole, last; /* collects the parts beyond the limit */
         size_t i;
         json_t *part;
         int rc = 0;
@@ -126,7 +124,7 @@ static int64_t read_count(const json_t *object, const char *camel, const char *s
         return n < 0 ? 0 : n > TOKENS_MAX ? TOKENS_MAX : n;
 }
 
-/* {"inputTokens", "outputTokens"} in metadata itself, in its "cost" (as Omni has it) or "usage". */
+/* In metadata itself, in its "cost" (Omni's) or "usage". */
 static void read_metadata(struct http_agent_reply *r, const json_t *metadata)
 {
         static const char *const places[] = { NULL, "cost", "usage" };
@@ -187,7 +185,7 @@ static bool begins(const char *text, size_t n, const char *word)
         return n >= strlen(word) && strncasecmp(text, word, strlen(word)) == 0;
 }
 
-/* A web page is recognised whatever its type claims. */
+/* A web page is one whatever its type claims. */
 static enum body_kind classify(const char *type, const char *body, size_t n)
 {
         const char *end = type + strcspn(type, "; \t");

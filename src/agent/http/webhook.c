@@ -1,10 +1,9 @@
 /*
- * webhook: any program that accepts a POST. webhook_payload.c writes the request,
- * http_agent_reply.c reads the reply; docs/AGENTS-HOWTO.md has an example in ten lines.
+ * webhook: any program that accepts a POST; docs/AGENTS-HOWTO.md has an example in ten lines.
  *
- * With "format": "openclaw" the request is that of OpenClaw's /hooks/agent. This endpoint never
- * returns the answer, so it requires fire-and-forget, and the prompt names the URL that takes an
- * answer. https://docs.openclaw.ai/automation/webhook
+ * The format "openclaw" is that of OpenClaw's /hooks/agent, which never returns answers: it
+ * requires fire-and-forget, and the prompt names the URL that takes an answer.
+ * https://docs.openclaw.ai/automation/webhook
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,6 @@
 
 #include "agent/http/call_headers.h"
 #include "agent/http/http_agent.h"
-#include "agent/kinds.h"
 #include "agent/message_text.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -127,7 +125,7 @@ static int openclaw_read(struct http_agent_reply *r, const json_t *object, struc
 const struct http_agent_wire webhook_wire = {
         .name = "webhook",
         .key_header = "Authorization: Bearer ",
-        /* webhooks written for Omni may look for it */
+        /* for webhooks written for Omni */
         .header = "X-Omni-Provider: webhook",
         .replies = true,
         .read = http_agent_reply_members,

@@ -1,9 +1,9 @@
 /*
  * The body of a webhook request.
  *
- * The nested objects (event, instance, source, chat, sender, content) are those of Omni; the flat
- * fields beside them are what its agents lacked. Both describe the newest message; `text` and
- * content.text hold all messages of the turn, and `messages` lists them one by one.
+ * The nested objects (event, instance, source, chat, sender, content) are Omni's, the flat fields
+ * are ours. Both describe the newest message; `text` and content.text hold all messages of the
+ * turn, `messages` lists them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,6 @@ static void write_attachments(struct buf *b, const struct incoming *in)
         jsonw_close(b, ']');
 }
 
-/* The objects as Omni names them. */
 static void write_nested(struct buf *b, const struct http_agent *h, const struct turn_run *run,
                          const struct incoming *in, const char *text)
 {

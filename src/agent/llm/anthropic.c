@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/kinds.h"
 #include "agent/llm/llm.h"
 #include "base/json.h"
 #include "base/jsonw.h"

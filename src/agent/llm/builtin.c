@@ -1,16 +1,15 @@
 /*
- * builtin: a model named "service/model", one call per turn on the wire of that service.
+ * builtin: a model named "service/model", on the wire of that service.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/kinds.h"
 #include "agent/llm/llm.h"
 #include "base/mem.h"
 
 static const struct llm_wire *const services[] = { &anthropic_wire, &openai_wire };
 
-/* Splits "service/model"; NULL when the service is unknown. */
+/* NULL: unknown service. */
 static const struct llm_wire *find_service(const char *name, const char **model)
 {
         for (size_t i = 0; i < COUNT(services); i++) {

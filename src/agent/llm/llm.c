@@ -22,7 +22,7 @@
 #include "net/http_text.h"
 
 #define RETRY_BASE_MS 500
-#define RETRY_MAX_MS  30000 /* a service that asks for a longer pause gets no second try */
+#define RETRY_MAX_MS  30000 /* a longer pause gets no second try */
 #define JITTER_MS     250
 #define LEAVE_MS      1000
 
@@ -67,8 +67,8 @@ struct llm_call {
         struct http_call *http;
         struct timer *timer;
         struct llm_reader reader;
-        bool streaming; /* the current response is a stream */
-        bool taken;     /* the service may have started to work */
+        bool streaming;
+        bool taken; /* the service may have started to work */
         int status;
         char request_id[80]; /* the service's, for its support */
         int tries;
@@ -97,7 +97,7 @@ static void finish(struct llm_call *c, enum error_kind kind, const char *text, c
                 .tokens_out = r->tokens_out,
                 .cost_microusd = r->cost_microusd,
         };
-        /* asking a model only costs: until it has said something, another one may be asked */
+        /* until a model has said something, asking another one only costs */
         bool effect = r->text.len || (c->llm->wire->acts && c->taken);
 
         if (!reply.cost_microusd) /* dollars per million tokens = microdollars per token */
@@ -175,7 +175,7 @@ static void write_record(const struct llm_call *c, const char *why, struct buf *
         log_redact(out->data);
 }
 
-/* Ends with a failure; keeps what was said before it. */
+/* Keeps what was said before the failure. */
 static void fail(struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms)
 {
         struct buf text, record;
@@ -212,7 +212,7 @@ static void finish_too_large(struct llm_call *c)
         buf_release(&record);
 }
 
-/* An ambient turn may stay silent; one that was addressed may not. */
+/* An addressed turn may not stay silent; an ambient one may. */
 static void finish_empty(struct llm_call *c)
 {
         const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
@@ -271,7 +271,7 @@ static void conclude(struct llm_call *c)
 
 /* ---- failures ---- */
 
-/* Did the service certainly not work on the request, and may it do so next time? */
+/* Did the service certainly not work on the request, and may it next time? */
 static bool is_worth_a_retry(const struct llm_call *c, const struct http_result *result,
                              const struct llm_failure *f)
 {
@@ -324,7 +324,7 @@ static void on_text(void *arg, const char *text, size_t n)
         turn_delta(c->run, text, n);
 }
 
-/* The content type decides: some servers stream unasked, others do not although asked. */
+/* The content type decides: some servers stream unasked, others refuse to. */
 static void on_head(void *arg, struct http_call *call, int status)
 {
         struct llm_call *c = arg;
@@ -351,7 +351,7 @@ static void on_data(void *arg, const char *bytes, size_t n)
         if (rc < 0) {
                 conclude(c);
         } else if (c->reader.ended && c->state == CALL_ASKING) {
-                /* usually the end of the body follows at once, and the connection can be kept */
+                /* usually the body ends at once, and the connection can be kept */
                 c->state = CALL_LEAVING;
                 timer_start(c->timer, LEAVE_MS);
         }
@@ -376,7 +376,6 @@ static void on_done(void *arg, const struct http_result *result)
         conclude(c);
 }
 
-/* The key and the wire's own header. */
 static void init_headers(struct call_headers *h, const struct llm *m)
 {
         call_headers_init(h);
@@ -492,7 +491,7 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
         return 0;
 }
 
-/* Lists the models, which costs nothing; a server without a list is still there. */
+/* Lists the models, which is free; a server without a list is still there. */
 void llm_check_health(struct agent *a, void *token)
 {
         static const int without_list[] = { 404, 405, 0 };

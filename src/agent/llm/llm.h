@@ -13,15 +13,14 @@
 #define AGENT_LLM_LLM_H
 
 #include "agent/agent.h"
-#include "agent/health_probe.h"
 #include "base/buf.h"
 #include "base/secret.h"
 #include "net/sse_reader.h"
 
 #define LLM_ANSWER_MAX  ((size_t)256 << 10) /* bytes of text; more is cut */
-#define LLM_EVENT_MAX   ((size_t)2 << 20)   /* one event of a stream, or a whole answer */
+#define LLM_EVENT_MAX   ((size_t)2 << 20)   /* of a streamed event or a whole answer */
 #define LLM_STREAM_MAX  ((size_t)64 << 20)
-#define LLM_MESSAGE_MAX 400 /* bytes kept of what a service says about a failure */
+#define LLM_MESSAGE_MAX 400 /* bytes kept of a failure */
 
 struct llm_conf {
         char *base_url; /* NULL: the wire's */
@@ -54,8 +53,8 @@ struct llm {
 
 struct llm_failure {
         enum error_kind kind; /* ERR_NONE: none */
-        bool account;         /* out of credit or quota, waiting does not help: ERR_REFUSED */
-        bool too_long;        /* the conversation does not fit into the model */
+        bool account;         /* out of credit or quota: ERR_REFUSED */
+        bool too_long;        /* for the model's context */
         const char *notice;   /* for the user; NULL: chosen by kind */
         char text[LLM_MESSAGE_MAX + 1];
 };
@@ -70,33 +69,33 @@ struct llm_reader {
         struct buf body; /* of an answer that is not streamed */
         struct buf text; /* the answer so far */
         enum llm_stop stop;
-        bool ended; /* the service said that nothing follows */
+        bool ended; /* nothing follows */
         bool too_large;
         int64_t tokens_in, tokens_out;
-        int64_t cost_microusd; /* 0: the service does not report it */
-        char run_id[100];      /* names the run at the service, for cancelling it */
+        int64_t cost_microusd; /* 0: not reported */
+        char run_id[100];      /* at the service, for cancelling */
         struct llm_failure failure;
 };
 
 void llm_reader_init(struct llm_reader *r, const struct llm_wire *wire,
                      void (*on_text)(void *arg, const char *text, size_t n), void *arg);
 void llm_reader_release(struct llm_reader *r);
-/* Adds bytes of a stream. -1: stop reading (failure or too_large says why). */
+/* -1: stop reading; failure or too_large says why. */
 int llm_reader_stream(struct llm_reader *r, const char *bytes, size_t n);
-/* Adds bytes of a whole answer. As above. */
+/* The same for a whole answer. */
 int llm_reader_body(struct llm_reader *r, const char *bytes, size_t n);
-/* Reads the whole answer that was added. */
+/* Reads the answer that was added. */
 int llm_reader_body_end(struct llm_reader *r);
 
 /* For wires. */
 void llm_reader_text(struct llm_reader *r, const char *text); /* NULL is fine */
 /* Keeps the first failure; clips its text and removes secrets. */
 void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
-/* A token count, clamped to a sane range; the fallback when it is missing. */
+/* Clamped to a sane range. */
 int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback);
-/* Parses an event's data; fails the reader when it is not a JSON object. Yours to decref. */
+/* Fails the reader when it is not a JSON object. Yours to decref. */
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
-/* Reads {"error": {"type", "code", "message"}}, which all services use, or plain text. */
+/* {"error": {"type", "code", "message"}} or plain text. */
 void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
                              size_t n);
 
@@ -104,26 +103,26 @@ void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const 
 
 struct llm_wire {
         const char *name;
-        const char *subject;      /* the agent in notices; NULL: "model" */
-        bool acts;                /* a request that was sent may have effects: ask no other agent */
+        const char *subject;      /* in notices; NULL: "model" */
+        bool acts;                /* a request may have effects: ask no other agent */
         const char *base;         /* default of baseUrl */
         const char *path;         /* of the call, appended to baseUrl */
-        const char *health;       /* of a harmless request, appended to baseUrl */
+        const char *health;       /* harmless, appended to baseUrl */
         const char *key_header;   /* "Authorization: Bearer " */
         const char *header;       /* a further one; NULL: none */
         const char *content_type; /* of the request; NULL: application/json */
-        const char *events;       /* Agno: prefix of the names of the run's own events */
+        const char *events;       /* Agno: prefix of the run's events */
         void (*body)(const struct llm *m, const struct turn_run *run, struct buf *out);
         void (*event)(struct llm_reader *r, const char *event, const char *data, size_t n);
         void (*answer)(struct llm_reader *r, const json_t *answer);
-        /* The turn was cancelled; NULL: closing the connection is enough. */
+        /* NULL: closing the connection is enough. */
         void (*cancel)(const struct llm *m, const struct llm_reader *r, const struct turn_run *run);
 };
 extern const struct llm_wire openai_wire;
 extern const struct llm_wire anthropic_wire;
 extern const struct llm_wire agno_agent_wire, agno_team_wire, agno_workflow_wire;
 
-/* Adds {"role", "content"} members to an open array; joins neighbours of the same role. */
+/* Adds messages to an open array; joins neighbours of one role. */
 void llm_prompt_write(struct buf *out, const struct turn_run *run);
 
 /* ---- the agent_ops of such an agent ---- */

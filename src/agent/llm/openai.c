@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/kinds.h"
 #include "agent/llm/llm.h"
 #include "base/json.h"
 #include "base/jsonw.h"
@@ -27,7 +26,7 @@ static void write_system(struct buf *out, const char *text)
 static void write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
         char *session = agent_session(m->agent, run);
-        /* OpenAI's newer models refuse max_tokens; many other servers know only that */
+        /* newer OpenAI models refuse max_tokens; many servers know only that */
         const char *max_tokens =
                 strcmp(m->base, openai_wire.base) == 0 ? "max_completion_tokens" : "max_tokens";
 
@@ -82,7 +81,6 @@ static void read_message(struct llm_reader *r, const json_t *message)
         llm_reader_text(r, json_str(message, "refusal", NULL));
 }
 
-/* False: the answer holds no error. */
 static bool read_error(struct llm_reader *r, const json_t *answer)
 {
         json_t *error = json_object_get(answer, "error");

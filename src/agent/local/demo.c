@@ -1,14 +1,11 @@
 /*
- * demo: answers when no model is configured.
- *
- * It says that it is a demo, repeats the message word by word, shows the progress of a pretended
+ * demo: answers when no model is configured: repeats the message word by word, pretends to use a
  * tool, and explains how to connect a real model.
  */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/kinds.h"
 #include "agent/local/canned_reply.h"
 #include "agent/message_text.h"
 #include "base/buf.h"

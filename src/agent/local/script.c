@@ -42,7 +42,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/kinds.h"
 #include "agent/local/canned_reply.h"
 #include "agent/message_text.h"
 #include "base/buf.h"
