@@ -9,21 +9,6 @@
 
 /* ---- applying ---- */
 
-/* Logs the access in force at every start and reload. */
-static void log_access(const struct daemon *d, const struct config *c)
-{
-        struct buf line;
-
-        buf_init(&line, 0);
-        for (size_t i = 0; i < c->adapter_count; i++) {
-                buf_clear(&line);
-                if (c->adapters[i]->common.enabled &&
-                    dispatch_describe(d->dispatch, c->adapters[i]->name, &line))
-                        log_info(line.data);
-        }
-        buf_release(&line);
-}
-
 /* The public URL, else a local one. */
 void daemon_config_set_reply_base(struct daemon *d, const struct http_conf *http)
 {
@@ -41,13 +26,22 @@ void daemon_config_set_reply_base(struct daemon *d, const struct http_conf *http
 
 int daemon_config_apply(struct daemon *d, struct config *c, struct error *err)
 {
+        struct buf access;
+
         if (agents_apply(d->agents, c->agents, c->agent_count, err) < 0)
                 return -1;
         free(c->agents); /* its members belong to the registry now */
         c->agents = NULL;
         c->agent_count = 0;
-        config_to_dispatch(c, d->dispatch);
-        log_access(d, c);
+        config_dispatch_apply(c, d->dispatch);
+        buf_init(&access, 0);
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                buf_clear(&access);
+                if (c->adapters[i]->common.enabled &&
+                    dispatch_describe(d->dispatch, c->adapters[i]->name, &access))
+                        log_info(access.data);
+        }
+        buf_release(&access);
         adapters_set_public_url(d->adapters, c->http.public_url);
         if (d->api)
                 daemon_config_set_reply_base(d, &c->http);
@@ -94,21 +88,16 @@ static bool same(const char *a, const char *b)
         return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-static bool same_list(const struct setting_list *a, const struct setting_list *b)
-{
-        bool equal = a->count == b->count;
-
-        for (size_t i = 0; equal && i < a->count; i++)
-                equal = same(a->items[i], b->items[i]);
-        return equal;
-}
-
 /* Without `listen`, which a flag may override. */
 static bool same_http(const struct http_conf *a, const struct http_conf *b)
 {
-        return same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
-               same(a->tls_key, b->tls_key) && same_list(&a->trusted_proxy, &b->trusted_proxy) &&
-               a->max_body_bytes == b->max_body_bytes && a->max_connections == b->max_connections &&
+        bool proxies = a->trusted_proxy.count == b->trusted_proxy.count;
+
+        for (size_t i = 0; proxies && i < a->trusted_proxy.count; i++)
+                proxies = same(a->trusted_proxy.items[i], b->trusted_proxy.items[i]);
+        return proxies && same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
+               same(a->tls_key, b->tls_key) && a->max_body_bytes == b->max_body_bytes &&
+               a->max_connections == b->max_connections &&
                a->max_stream_clients == b->max_stream_clients &&
                a->idle_seconds == b->idle_seconds && a->request_seconds == b->request_seconds;
 }
@@ -135,27 +124,19 @@ static bool same_file(const struct file_mark *a, const struct file_mark *b)
                a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
 }
 
-/* A renewed certificate may have the same path; the server reads it only at start. */
-static void warn_of_certificate(const struct daemon *d)
-{
-        struct file_mark cert = mark_of(d->config->http.tls_cert),
-                         key = mark_of(d->config->http.tls_key);
-
-        if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
-                log_warn("the certificate or its key was renewed; it is used after a restart",
-                         LOG_S("file", d->config->http.tls_cert));
-}
-
 static void warn_of_restart(const struct daemon *d, const struct config *new)
 {
         const struct config *old = d->config;
+        struct file_mark cert = mark_of(old->http.tls_cert), key = mark_of(old->http.tls_key);
 
         if ((!d->options->listen && !same(old->http.listen, new->http.listen)) ||
             !same_http(&old->http, &new->http) || !same(old->store_url, new->store_url) ||
             !same(old->bus_url, new->bus_url))
                 log_warn("changes of http, store and bus take effect after a restart");
-        else
-                warn_of_certificate(d);
+        else if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
+                /* it may have the same path, but the server reads it only at start */
+                log_warn("the certificate or its key was renewed; it is used after a restart",
+                         LOG_S("file", old->http.tls_cert));
 }
 
 static void on_config(void *arg)

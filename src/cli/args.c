@@ -54,19 +54,7 @@ static const char *nearest_flag(const struct cli_command *c, const char *name, s
         return near;
 }
 
-static void set_common(struct args *a, const struct flag *f, const char *value)
-{
-        if (strcmp(f->name, "json") == 0) {
-                a->json = true;
-        } else if (strcmp(f->name, "help") == 0) {
-                a->wants_help = true;
-        } else {
-                a->dir = value;
-                a->dir_given = true;
-        }
-}
-
-/* given: the value after '=' or the letter; NULL: take the next argument if there must be one. */
+/* given: after '=' or the letter; NULL: the next argument, if needed. */
 static int set_flag(struct args_parser *p, const struct flag *f, bool common, const char *given)
 {
         struct args *a = p->args;
@@ -81,10 +69,16 @@ static int set_flag(struct args_parser *p, const struct flag *f, bool common, co
                 command_usage_error(a->command, "--%s takes no value", f->name);
                 return -1;
         }
-        if (common)
-                set_common(a, f, given);
-        else
+        if (!common) {
                 a->values[f - a->command->flags] = given ? given : "";
+        } else if (strcmp(f->name, "json") == 0) {
+                a->json = true;
+        } else if (strcmp(f->name, "help") == 0) {
+                a->wants_help = true;
+        } else {
+                a->dir = given;
+                a->dir_given = true;
+        }
         return 0;
 }
 
@@ -238,7 +232,7 @@ const char *args_action(struct args *a, const char *const *actions, const char *
                 a->next++;
                 return word;
         }
-        /* take a word similar to an action for a typing mistake, not for a directory */
+        /* a similar word is a typing mistake, not a directory */
         if (word && settings_nearest(word, actions)) {
                 command_usage_error(a->command, "unknown action '%s' (did you mean '%s'?)", word,
                                     settings_nearest(word, actions));

@@ -11,7 +11,7 @@
 
 #define TICK_MS 500
 
-/* The path is relative to our directory, not to the daemon's. */
+/* Relative to our directory, not the daemon's. */
 static char *request_body(const char *path)
 {
         char *here = path && *path != '/' ? getcwd(NULL, 0) : NULL;
@@ -27,7 +27,6 @@ static char *request_body(const char *path)
         return buf_take(&b);
 }
 
-/* Shows progress to a person. */
 static void on_tick(void *arg)
 {
         (void)arg;

@@ -10,31 +10,17 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "cli/chat_message.h"
 #include "cli/print.h"
 
 #define DEFAULT_ADAPTER "terminal"
 
 /* ---- finding or starting a daemon ---- */
 
-/* Shows the end of its log; its exit code becomes ours. */
-static int start_failed(const struct chat *chat, const struct error *err)
-{
-        int code = launch_exit_code(chat->launch);
-        struct buf log;
-
-        buf_init(&log, 0);
-        launch_log(chat->launch, &log);
-        command_failed(chat->args, err);
-        if (log.len > 0)
-                fprintf(stderr, "the end of its log:\n%s", log.data);
-        buf_release(&log);
-        return code == CLI_OK ? CLI_FAILED : code;
-}
-
 static int find_or_start(struct chat *chat)
 {
         struct error err = { 0 };
+        struct buf log;
+        int code;
 
         if (client_alive(chat->client))
                 return CLI_OK;
@@ -49,10 +35,17 @@ static int find_or_start(struct chat *chat)
                 chat->launch = NULL;
                 return CLI_OK;
         }
-        return start_failed(chat, &err);
+        code = launch_exit_code(chat->launch);
+        buf_init(&log, 0);
+        launch_log(chat->launch, &log);
+        command_failed(chat->args, &err);
+        if (log.len > 0)
+                fprintf(stderr, "the end of its log:\n%s", log.data);
+        buf_release(&log);
+        return code == CLI_OK ? CLI_FAILED : code;
 }
 
-/* The name of the configured adapter of type cli. */
+/* The adapter of type cli. */
 static char *find_adapter(struct client *c)
 {
         json_t *page = NULL, *item;
@@ -130,14 +123,6 @@ static void on_reply(void *arg, const struct chat_reply *r, const struct error *
         }
 }
 
-/* The length without the end of the line; 0 for a blank line. */
-static size_t trimmed_length(const char *line, ssize_t n)
-{
-        while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == '\r'))
-                n--;
-        return strspn(line, " \t\f\v") >= (size_t)n ? 0 : (size_t)n;
-}
-
 static int chat_plain(struct chat *chat)
 {
         struct plain_chat p = { .chat = chat };
@@ -146,10 +131,12 @@ static int chat_plain(struct chat *chat)
         ssize_t n;
 
         while ((n = getline(&line, &cap, stdin)) >= 0) {
-                struct chat_text text = { chat->adapter, chat->channel, line,
-                                          trimmed_length(line, n) };
+                struct chat_text text = { chat->adapter, chat->channel, line, (size_t)n };
 
-                if (text.text_n > 0) {
+                while (text.text_n > 0 &&
+                       (line[text.text_n - 1] == '\n' || line[text.text_n - 1] == '\r'))
+                        text.text_n--;
+                if (strspn(line, " \t\f\v") < text.text_n) {
                         p.done = false;
                         chat_message_new(chat->client, &text, on_reply, &p);
                         while (!p.done)
@@ -165,23 +152,10 @@ static int chat_plain(struct chat *chat)
         return p.failed ? CLI_FAILED : CLI_OK;
 }
 
-static int talk(struct chat *chat)
-{
-        const char *adapter = args_value(chat->args, "adapter"),
-                   *channel = args_value(chat->args, "channel");
-        bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !chat->args->json;
-
-        chat->adapter = adapter ? mem_strdup(adapter) : find_adapter(chat->client);
-        /* with the time, because process ids repeat */
-        chat->channel =
-                channel ? mem_strdup(channel)
-                        : mem_printf("chat-%llx-%d", (unsigned long long)(clock_wall_ms() / 1000),
-                                     (int)getpid());
-        return terminal ? chat_terminal(chat) : chat_plain(chat);
-}
-
 int chat_command(struct args *a)
 {
+        const char *adapter = args_value(a, "adapter"), *channel = args_value(a, "channel");
+        bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && !a->json;
         struct chat chat = { .args = a };
         struct error err = { 0 };
         struct loop *loop;
@@ -192,8 +166,15 @@ int chat_command(struct args *a)
         loop = loop_new();
         chat.client = client_new(loop, a->dir, &err);
         rc = chat.client ? find_or_start(&chat) : command_failed(a, &err);
-        if (rc == CLI_OK)
-                rc = talk(&chat);
+        if (rc == CLI_OK) {
+                chat.adapter = adapter ? mem_strdup(adapter) : find_adapter(chat.client);
+                /* with the time, because process ids repeat */
+                chat.channel = channel ? mem_strdup(channel)
+                                       : mem_printf("chat-%llx-%d",
+                                                    (unsigned long long)(clock_wall_ms() / 1000),
+                                                    (int)getpid());
+                rc = terminal ? chat_terminal(&chat) : chat_plain(&chat);
+        }
         launch_stop(chat.launch, chat.hurry);
         client_free(chat.client);
         loop_free(loop);

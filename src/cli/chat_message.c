@@ -1,4 +1,4 @@
-#include "cli/chat_message.h"
+#include "cli/chat.h"
 
 #include <stdlib.h>
 
@@ -56,12 +56,6 @@ static void retry(struct chat_message *m, const struct error *err, int64_t after
         timer_start(m->timer, after_ms > pause_ms ? after_ms : pause_ms);
 }
 
-static bool is_temporary(const struct error *err)
-{
-        return err->kind == ERR_NET || err->kind == ERR_LIMIT || err->kind == ERR_TIMEOUT ||
-               err->kind == ERR_PROTOCOL;
-}
-
 static void take_reply(struct chat_message *m, const json_t *json)
 {
         const json_t *data = json_object_get(json, "data"), *reply = json_object_get(data, "reply");
@@ -89,7 +83,8 @@ static void on_done(void *arg, const struct http_result *result)
         m->call = NULL;
         if (client_result(m->client, result, &json, &err) == 0)
                 take_reply(m, json);
-        else if (is_temporary(&err))
+        else if (err.kind == ERR_NET || err.kind == ERR_LIMIT || err.kind == ERR_TIMEOUT ||
+                 err.kind == ERR_PROTOCOL)
                 retry(m, &err, result->retry_after_ms);
         else
                 finish(m, NULL, &err);

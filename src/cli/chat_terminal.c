@@ -1,9 +1,8 @@
 /*
- * A conversation in a terminal. Two phases alternate: a line is edited, then its answer is shown as
- * it grows.
+ * A conversation in a terminal: a line is edited, then its answer is shown as it grows.
  *
  * Streamed pieces are a preview; the reply to the message is the truth. When the stream breaks, the
- * preview stops and the rest is printed at the end, so nothing is shown twice or missed.
+ * rest is printed at the end, so nothing is shown twice or missed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,13 +12,12 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/chat.h"
-#include "cli/chat_message.h"
 #include "cli/editor.h"
 #include "cli/event_reader.h"
 #include "cli/print.h"
 #include "net/http_text.h"
 
-#define OPEN_MS 2000 /* longest wait for the stream before the first message */
+#define OPEN_MS 2000 /* for the stream, before the first message */
 
 struct terminal {
         struct chat *chat;
@@ -30,8 +28,8 @@ struct terminal {
         struct chat_message *message; /* being answered; NULL: none */
         struct buf streamed;          /* of its answer */
         bool preview;                 /* pieces may still be appended */
-        bool midline;                 /* the cursor is not at the start of a line */
-        char turn[32];                /* the turn that answers; "" when not known */
+        bool midline;                 /* not at the start of a line */
+        char turn[32];                /* of the answer; "": not known */
         char *last_event;             /* for /why */
         bool open, cancel_wanted, leaving;
         struct http_call *cancel;
@@ -112,18 +110,7 @@ static void on_signal(uv_signal_t *s, int number)
 
 /* ---- event stream ---- */
 
-static void on_started(struct terminal *t, const json_t *payload)
-{
-        if (!t->message)
-                return;
-        snprintf(t->turn, sizeof(t->turn), "%s", json_str(payload, "turnId", ""));
-        if (t->streamed.len > 0)
-                t->preview = false; /* a new attempt: print the rest at the end */
-        if (t->cancel_wanted)
-                cancel_turn(t);
-}
-
-/* A message that is not an answer, such as a reminder, or one sent by another program. */
+/* Not an answer, such as a reminder. */
 static void on_sent(struct terminal *t, const json_t *payload)
 {
         const char *text = json_str(payload, "text", NULL);
@@ -144,8 +131,12 @@ static void on_event(void *arg, const char *type, const json_t *event)
         const char *text = json_str(payload, "text", "");
         bool ours = t->message && strcmp(json_str(payload, "turnId", ""), t->turn) == 0;
 
-        if (strcmp(type, "turn.started") == 0) {
-                on_started(t, payload);
+        if (strcmp(type, "turn.started") == 0 && t->message) {
+                snprintf(t->turn, sizeof(t->turn), "%s", json_str(payload, "turnId", ""));
+                if (t->streamed.len > 0)
+                        t->preview = false; /* a new attempt: print the rest at the end */
+                if (t->cancel_wanted)
+                        cancel_turn(t);
         } else if (strcmp(type, "turn.delta") == 0 && ours && t->preview) {
                 buf_addstr(&t->streamed, text);
                 say(t, text, strlen(text));
@@ -166,7 +157,7 @@ static void on_lost(void *arg)
         ((struct terminal *)arg)->preview = false;
 }
 
-/* Answers still arrive without the stream, only not piece by piece. */
+/* Without the stream answers still arrive, as a whole. */
 static void on_failed(void *arg, const struct error *err)
 {
         struct terminal *t = arg;
@@ -179,18 +170,6 @@ static void on_failed(void *arg, const struct error *err)
 
 /* ---- answers ---- */
 
-static void show_rest(struct terminal *t, const char *text)
-{
-        size_t n = t->streamed.len;
-
-        if (strncmp(text, t->streamed.data, n) == 0) {
-                say(t, text + n, strlen(text + n));
-                return;
-        }
-        aside(t, "·", "the answer was started over:");
-        say(t, text, strlen(text));
-}
-
 static void on_reply(void *arg, const struct chat_reply *r, const struct error *err)
 {
         struct terminal *t = arg;
@@ -202,8 +181,12 @@ static void on_reply(void *arg, const struct chat_reply *r, const struct error *
         }
         free(t->last_event);
         t->last_event = mem_strdup(r->event);
-        if (r->text)
-                show_rest(t, r->text);
+        if (r->text && strncmp(r->text, t->streamed.data, t->streamed.len) == 0) {
+                say(t, r->text + t->streamed.len, strlen(r->text + t->streamed.len));
+        } else if (r->text) {
+                aside(t, "·", "the answer was started over:");
+                say(t, r->text, strlen(r->text));
+        }
         finish_line(t);
         if (strcmp(r->status, "done") == 0 && !r->text)
                 aside(t, "·", "the agent chose not to reply");
@@ -366,21 +349,16 @@ static void start_events(struct terminal *t)
         char *query =
                 mem_printf("instanceId=%s&channel=%s&types=turn.*,message.sent", adapter, channel);
         struct event_reader_options options = { .query = query };
-
-        t->events = event_reader_new(t->client, &options, &handlers, t);
-        free(adapter);
-        free(channel);
-        free(query);
-}
-
-static void wait_for_stream(struct terminal *t)
-{
         struct timer *timer = timer_new(t->loop, on_open, t);
 
+        t->events = event_reader_new(t->client, &options, &handlers, t);
         timer_start(timer, OPEN_MS);
         while (!t->open)
                 loop_step(t->loop, true);
         timer_free(timer);
+        free(adapter);
+        free(channel);
+        free(query);
 }
 
 static void watch_signals(struct terminal *t)
@@ -420,7 +398,6 @@ int chat_terminal(struct chat *chat)
         free(history);
         watch_signals(&t);
         start_events(&t);
-        wait_for_stream(&t);
         print_banner(&t);
         while (!t.leaving) {
                 char *line = editor_read(t.editor);

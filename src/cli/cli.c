@@ -34,33 +34,11 @@ static int run(const struct cli_command *c, const struct cli_env *env, int argc,
         return rc;
 }
 
-/* For `dragoman DIR`: an existing directory, or a word with a slash. */
-static bool is_directory(const char *word)
-{
-        struct stat st;
-
-        return strchr(word, '/') || (stat(word, &st) == 0 && S_ISDIR(st.st_mode));
-}
-
-static int unknown_command(const char *word)
-{
-        const char *near = command_nearest(word);
-
-        if (near)
-                return command_usage_error(NULL, "unknown command '%s' (did you mean '%s'?)", word,
-                                           near);
-        if (word[0] == '-')
-                return command_usage_error(NULL, "unknown flag '%s'; flags follow a command", word);
-        return command_usage_error(NULL,
-                                   "unknown command '%s'; to start on a new directory of that "
-                                   "name: dragoman run %s",
-                                   word, word);
-}
-
 int cli_main(int argc, char **argv, const struct cli_env *env)
 {
-        const char *word = argc > 1 ? argv[1] : NULL;
+        const char *word = argc > 1 ? argv[1] : NULL, *near;
         const struct cli_command *c;
+        struct stat st;
 
         if (!word) {
                 show_help(NULL);
@@ -73,7 +51,17 @@ int cli_main(int argc, char **argv, const struct cli_env *env)
         c = command_find(word);
         if (c)
                 return run(c, env, argc - 2, argv + 2);
-        if (is_directory(word))
+        /* `dragoman DIR`: an existing directory, or a word with a slash */
+        if (strchr(word, '/') || (stat(word, &st) == 0 && S_ISDIR(st.st_mode)))
                 return run(command_find("run"), env, argc - 1, argv + 1);
-        return unknown_command(word);
+        near = command_nearest(word);
+        if (near)
+                return command_usage_error(NULL, "unknown command '%s' (did you mean '%s'?)", word,
+                                           near);
+        if (word[0] == '-')
+                return command_usage_error(NULL, "unknown flag '%s'; flags follow a command", word);
+        return command_usage_error(NULL,
+                                   "unknown command '%s'; to start on a new directory of that "
+                                   "name: dragoman run %s",
+                                   word, word);
 }

@@ -1,5 +1,5 @@
 /*
- * cli: the command line. One file per command and one table of commands (commands.c).
+ * cli: the command line: one file per command, and one table (commands.c).
  *
  * Exit codes: 0 success, 1 failure, 64 wrong usage, 69 no daemon, 78 wrong configuration.
  */
@@ -20,7 +20,7 @@ struct daemon_options {
         enum log_level log_level;
 };
 
-/* Supplied by main.c, so that the command line does not depend on the daemon. */
+/* From main.c, so that the command line does not depend on the daemon. */
 struct cli_env {
         int (*run_daemon)(const struct daemon_options *options); /* returns an exit code */
 };

@@ -10,7 +10,7 @@
 #include "cli/local_store.h"
 
 #define ASK_MS     30000
-#define STATE_LINE 1024 /* of the files in the state directory */
+#define STATE_LINE 1024 /* in state files */
 
 struct client {
         struct loop *loop;
@@ -18,7 +18,7 @@ struct client {
         char *dir;
         char *base; /* NULL: not found yet */
         char *authorization;
-        char *pin; /* the public key of a daemon that speaks TLS, else NULL */
+        char *pin; /* of a daemon with TLS, else NULL */
 };
 
 struct client *client_new(struct loop *l, const char *dir, struct error *err)
@@ -72,7 +72,7 @@ static int no_daemon(const struct client *c, struct error *err)
                          c->dir, c->dir);
 }
 
-/* Reads the first line of a file in the state directory. 0, or -1 with errno. */
+/* 0, or -1 with errno. */
 static int read_line(const char *dir, const char *name, char out[STATE_LINE])
 {
         char *path = mem_printf("%s/state/%s", dir, name);
@@ -90,7 +90,7 @@ static int read_line(const char *dir, const char *name, char out[STATE_LINE])
         return rc;
 }
 
-/* Uses loopback for a wildcard address. */
+/* Loopback for a wildcard address. */
 static char *base_url(const char *address, bool tls)
 {
         const char *scheme = tls ? "https" : "http";
@@ -113,7 +113,7 @@ static int locate(struct client *c, struct error *err)
                                          c->dir, strerror(errno));
                 return no_daemon(c, err);
         }
-        /* a killed daemon leaves its address behind: do not send our key to another program */
+        /* a killed daemon leaves its address behind: keep our key from another program */
         if (local_store_has_daemon(c->dir) == 0)
                 return no_daemon(c, err);
         if (read_line(c->dir, "operator.key", key) < 0)

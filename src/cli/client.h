@@ -1,9 +1,8 @@
 /*
  * client: requests to the daemon of a data directory.
  *
- * Reads address and key from DIR/state before every request, so that a restarted daemon is found at
- * its new address. Synchronous calls run the loop until the answer is there; do not use them inside
- * callbacks.
+ * Reads address and key from DIR/state before every request, to find a restarted daemon.
+ * Synchronous calls run the loop; do not use them inside callbacks.
  */
 #ifndef CLI_CLIENT_H
 #define CLI_CLIENT_H
@@ -33,12 +32,12 @@ struct client *client_new(struct loop *l, const char *dir, struct error *err);
 void client_free(struct client *c);
 struct loop *client_loop(const struct client *c);
 const char *client_dir(const struct client *c);
-/* "http://127.0.0.1:8420" as last read, borrowed until the next request; "" before the first. */
+/* As last read, borrowed until the next request; "" before the first. */
 const char *client_base(const struct client *c);
 
 /*
- * Sends a request and waits. 0 with the parsed answer (yours to decref; NULL for an empty one), or
- * -1: ERR_NET when no daemon runs, else the daemon's error.
+ * Sends a request and waits. 0 with the answer (yours to decref; NULL when empty), or -1: ERR_NET
+ * when no daemon runs, else its error.
  */
 int client_ask(struct client *c, const struct client_request *request, json_t **out,
                struct error *err);
@@ -46,10 +45,10 @@ int client_get(struct client *c, const char *path, json_t **out, struct error *e
 /* Does a daemon answer and accept our key? */
 bool client_alive(struct client *c);
 
-/* Sends a request without waiting. NULL with an error when no daemon is found. */
+/* Does not wait. NULL when no daemon is found. */
 struct http_call *client_start(struct client *c, const struct client_request *request,
                                const struct http_handlers *handlers, void *arg, struct error *err);
-/* Parses the result of such a request, as client_ask does. */
+/* The answer of such a request, as client_ask returns it. */
 int client_result(const struct client *c, const struct http_result *result, json_t **out,
                   struct error *err);
 

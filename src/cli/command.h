@@ -1,9 +1,7 @@
 /*
- * command: the table of commands, and the arguments of one.
+ * command: the table of commands (commands.c), and the arguments of one.
  *
- * A command is a row in commands.c: name, usage, help, flags and function. Its function receives
- * parsed flags and operands, takes its operands one by one, then calls args_end for the optional
- * DIR.
+ * A command's function takes its operands one by one, then calls args_end for the optional DIR.
  */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -22,8 +20,8 @@
 struct args;
 
 struct flag {
-        const char *name;  /* without the dashes; NULL ends a table */
-        const char *value; /* placeholder of the value in help; NULL: a switch */
+        const char *name;  /* NULL ends a table */
+        const char *value; /* in help; NULL: a switch */
         const char *help;
         char letter; /* 0: none */
 };
@@ -43,20 +41,19 @@ extern const struct cli_command commands[]; /* ended by a NULL name */
 extern const struct flag common_flags[];
 
 const struct cli_command *command_find(const char *name);
-/* The most similar name, or NULL. */
+/* NULL: none is similar. */
 const char *command_nearest(const char *word);
-/* Reports wrong usage of c (may be NULL) and where to find help. Returns CLI_USAGE. */
+/* c may be NULL. Returns CLI_USAGE. */
 int command_usage_error(const struct cli_command *c, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 /*
- * Reports a failure on stderr and, with --json, as {"error": ...} on stdout. Returns CLI_NO_DAEMON
- * for ERR_NET, else CLI_FAILED.
+ * Reports on stderr and, with --json, as {"error": ...} on stdout. CLI_NO_DAEMON for ERR_NET, else
+ * CLI_FAILED.
  */
 int command_failed(const struct args *a, const struct error *err);
 
 /* ---- args.c ---- */
 
-/* The words after the command's name. */
 struct args {
         const struct cli_command *command;
         const struct cli_env *env;
@@ -69,44 +66,43 @@ struct args {
 };
 
 /*
- * Parses the words after the command's name. Like all functions below, reports a mistake on stderr
- * before it returns -1 or NULL. Release the args in any case.
+ * The words after the command's name. This and all functions below report mistakes on stderr and
+ * return -1 or NULL. Release the args in any case.
  */
 int args_parse(struct args *a, const struct cli_command *c, const struct cli_env *env, int argc,
                char **argv);
 void args_release(struct args *a);
-/* The value of a flag, or NULL when it was not given. */
+/* NULL: not given. */
 const char *args_value(const struct args *a, const char *flag);
 bool args_has(const struct args *a, const char *flag);
-/* A number from min to max; *out stays unchanged when the flag was not given. 0 or -1. */
+/* *out is unchanged when the flag was not given. */
 int args_number(const struct args *a, const char *flag, long min, long max, long *out);
-/* The index in `choices` (NULL-terminated); `fallback` when not given. */
+/* The index in `choices`; `fallback` when not given. */
 int args_choice(const struct args *a, const char *flag, const char *const *choices, int fallback);
-/* The next operand, called `what` in the error. */
+/* The next one, called `what` in the error. */
 const char *args_operand(struct args *a, const char *what);
-/* The next operand if it is one of `actions` (NULL-terminated), else `fallback` (NULL: required).
- */
+/* The next operand if it is an action, else `fallback` (NULL: required). */
 const char *args_action(struct args *a, const char *const *actions, const char *fallback);
-/* Takes the optional DIR; no operand may follow. 0 or -1. */
+/* Takes the optional DIR; no operand may follow. */
 int args_end(struct args *a);
-/* The channel of "tg/12345", after the first slash (a channel may contain more). */
+/* "12345" of "tg/12345"; it may contain slashes. */
 const char *args_channel(const struct args *a, const char *chat);
-/* Reads a file, "-": standard input; at most 1 MiB, yours to free. NULL with an error. */
+/* "-": standard input. At most 1 MiB, yours to free. */
 char *args_file(const char *path, struct error *err);
 
 /* ---- help.c ---- */
 
-/* Writes the help of a command, or the overview for NULL. */
+/* NULL: the overview. */
 void help_write(const struct cli_command *c, struct buf *out);
 
-/* ---- parts of commands that a chat shows as well ---- */
+/* ---- shown by a chat as well; yours to decref ---- */
 
 struct client;
 
-/* {"status": ..., "instances": [...], "agents": [...]}; yours to decref. */
+/* {"status": ..., "instances": [...], "agents": [...]} */
 int status_fetch(struct client *c, json_t **out, struct error *err);
 void status_print(const json_t *all, const char *dir);
-/* The trace report of a message (road/report/trace_report.h); yours to decref. */
+/* A trace report (road/report/trace_report.h). */
 int why_fetch(struct client *c, const char *id, json_t **out, struct error *err);
 void why_print(const json_t *report);
 
@@ -132,7 +128,7 @@ int api_command(struct args *a);
 int backup_command(struct args *a);
 int config_command(struct args *a);
 int doctor_command(struct args *a);
-int version_command(struct args *a);
+int help_version_command(struct args *a);
 int help_command(struct args *a);
 
 /* `config check` and `run --check`. */

@@ -343,7 +343,7 @@ const struct cli_command commands[] = {
           NULL, doctor_command },
 
         { "version", "", "print the version", "Prints the version of this program.\n", NULL,
-          version_command },
+          help_version_command },
 
         { "help", "[COMMAND]", "explain a command",
           "Without a command: the overview. With one: its usage, flags and examples.\n"

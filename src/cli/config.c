@@ -6,22 +6,6 @@
 #include "cli/command.h"
 #include "cli/print.h"
 
-static void print_warnings_json(const char *warnings)
-{
-        json_t *list = json_array();
-        json_t *all = json_pack("{s:b, s:o}", "ok", 1, "warnings", list);
-
-        while (*warnings) {
-                size_t n = strcspn(warnings, "\n");
-
-                if (n > 0)
-                        json_array_append_new(list, json_stringn(warnings, n));
-                warnings += n + (warnings[n] == '\n');
-        }
-        print_json(all);
-        json_decref(all);
-}
-
 int config_check(const struct args *a)
 {
         struct config *c = NULL;
@@ -32,7 +16,18 @@ int config_check(const struct args *a)
                 return CLI_CONFIG;
         }
         if (a->json) {
-                print_warnings_json(config_warnings(c));
+                json_t *list = json_array(),
+                       *all = json_pack("{s:b, s:o}", "ok", 1, "warnings", list);
+
+                for (const char *p = config_warnings(c); *p;) {
+                        size_t n = strcspn(p, "\n");
+
+                        if (n > 0)
+                                json_array_append_new(list, json_stringn(p, n));
+                        p += n + (p[n] == '\n');
+                }
+                print_json(all);
+                json_decref(all);
         } else {
                 fputs(config_warnings(c), stderr);
                 printf("the configuration of %s is valid: %zu %s, %zu %s, %zu %s%s\n", a->dir,
@@ -58,13 +53,13 @@ int config_command(struct args *a)
         if (strcmp(action, "check") == 0)
                 return config_check(a);
         if (strcmp(action, "schema") == 0) {
-                schema = config_schema();
+                schema = config_doc_schema();
                 print_json(schema);
                 json_decref(schema);
                 return CLI_OK;
         }
         buf_init(&text, 0);
-        config_markdown(&text);
+        config_doc_markdown(&text);
         print_markdown(text.data, a->json);
         buf_release(&text);
         return CLI_OK;

@@ -66,17 +66,6 @@ static void report(struct doctor *d, enum doctor_verdict v, const char *advice, 
 
 /* ---- configuration ---- */
 
-static void report_warnings(struct doctor *d, const char *warnings)
-{
-        while (*warnings) {
-                size_t n = strcspn(warnings, "\n");
-
-                if (n > 0)
-                        report(d, WARN, "see: dragoman config doc", "%.*s", (int)n, warnings);
-                warnings += n + (warnings[n] == '\n');
-        }
-}
-
 static void check_config(struct doctor *d)
 {
         struct config *c = NULL;
@@ -95,7 +84,13 @@ static void check_config(struct doctor *d)
                        c->rule_count, print_plural((int64_t)c->rule_count, "rule", "rules"));
         else
                 report(d, FINE, NULL, "configuration: no config.json, defaults apply");
-        report_warnings(d, config_warnings(c));
+        for (const char *p = config_warnings(c); *p;) {
+                size_t n = strcspn(p, "\n");
+
+                if (n > 0)
+                        report(d, WARN, "see: dragoman config doc", "%.*s", (int)n, p);
+                p += n + (p[n] == '\n');
+        }
         config_free(c);
 }
 

@@ -24,7 +24,7 @@ struct editor {
         History *history;
         char *history_file, *prompt;
         uv_poll_t poll;
-        struct buf typed; /* read from the terminal, not yet taken by libedit */
+        struct buf typed; /* not yet taken by libedit */
         struct termios before;
         bool has_before, reading, ended, interrupted, closed;
 };
@@ -114,8 +114,8 @@ struct editor *editor_new(struct loop *l, const char *prompt, const char *histor
         el_set(e->el, EL_SIGNAL, 0);
         el_set(e->el, EL_GETCFN, read_char);
         /*
-         * Not canonical and not echoing between two lines either: text typed ahead, and above all
-         * Ctrl-D, is kept for the next line and does not mix with an answer being printed.
+         * Also between two lines, so that text typed ahead, above all Ctrl-D, waits for the next
+         * line and does not mix with an answer.
          */
         el_set(e->el, EL_SETTY, "-x", "-icanon", "-echo", NULL);
         open_history(e, history_file);

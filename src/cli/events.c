@@ -81,7 +81,7 @@ static void on_failed(void *arg, const struct error *err)
 
 /* ---- first event ---- */
 
-/* The event to begin after, by an event id or a time; yours to free. NULL with an error. */
+/* By an event id or a time; yours to free. */
 static char *find_start(struct client *c, const char *since, struct error *err)
 {
         char *escaped, *path, *start = NULL;
@@ -113,7 +113,7 @@ static char *find_start(struct client *c, const char *since, struct error *err)
         return start;
 }
 
-/* The newest event. Begin there, so that nothing is missed when the first connection breaks. */
+/* Begin there, so that nothing is missed when the first connection breaks. */
 static char *newest_event(struct client *c, struct error *err)
 {
         json_t *json = NULL;

@@ -111,7 +111,7 @@ int help_command(struct args *a)
         return CLI_OK;
 }
 
-int version_command(struct args *a)
+int help_version_command(struct args *a)
 {
         if (args_end(a) < 0)
                 return CLI_USAGE;

@@ -8,7 +8,7 @@
 #include "cli/print.h"
 #include "cli/resource.h"
 
-/* Prints the texts of a list, comma-separated, or `none` when it is empty. */
+/* Comma-separated, or `none`. */
 static void print_words(const json_t *list, const char *none)
 {
         const json_t *word;
@@ -94,7 +94,7 @@ static void print_revoked(const json_t *k)
         printf("' is revoked\n");
 }
 
-/* The id of a valid key by its id, name or prefix; yours to free. NULL with an error. */
+/* By id, name or prefix; yours to free. */
 static char *find_key(struct client *c, const char *word, struct error *err)
 {
         json_t *items = json_array(), *k;

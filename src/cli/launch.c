@@ -1,4 +1,4 @@
-#include "cli/launch.h"
+#include "cli/chat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include "base/mem.h"
 
 #define POLL_MS       10
-#define READY_MS      120000 /* the daemon checks a large database at start */
-#define STOP_MS       15000  /* the daemon drains for up to ten seconds */
+#define READY_MS      120000 /* a large database is checked at start */
+#define STOP_MS       15000  /* it drains for ten seconds */
 #define HURRY_MS      500
 #define LOG_KEEP      (8L << 20)
 #define LOG_TAIL      4096
@@ -24,7 +24,7 @@ struct launch {
         struct loop *loop;
         uv_process_t process;
         char *log_path;
-        off_t log_from; /* where the log of this run begins */
+        off_t log_from; /* where this run's log begins */
         bool exited, closed;
         int exit_code;
 };
@@ -45,7 +45,7 @@ static int make_dirs(const char *dir, struct error *err)
         return rc;
 }
 
-/* Opens the log for appending, after rotating a large one. */
+/* Appends, after rotating a large one. */
 static int open_log(struct launch *l, struct error *err)
 {
         struct stat st;
@@ -64,7 +64,6 @@ static int open_log(struct launch *l, struct error *err)
         return fd;
 }
 
-/* The beginning of the last lines of a text. */
 static const char *last_lines(const char *text, size_t n, int lines)
 {
         const char *p = text + n;
@@ -175,7 +174,7 @@ static void on_time(void *arg)
         *(bool *)arg = true;
 }
 
-/* Runs the loop for a while, or until the child exits. */
+/* For a while, or until the child exits. */
 static void run_loop(struct launch *l, int64_t ms)
 {
         bool over = false;
@@ -222,7 +221,7 @@ void launch_stop(struct launch *l, bool hurry)
         if (!l->exited && hurry) {
                 run_loop(l, HURRY_MS);
                 if (!l->exited)
-                        /* a second signal makes it stop without waiting for agents */
+                        /* a second signal: do not wait for agents */
                         uv_process_kill(&l->process, SIGTERM);
         }
         if (!l->exited)

@@ -1,16 +1,16 @@
 /*
- * local_store: reads the store of a data directory, with or without a running daemon.
+ * local_store: reads the store of a data directory, with or without a daemon.
  */
 #ifndef CLI_LOCAL_STORE_H
 #define CLI_LOCAL_STORE_H
 
 #include "store/store.h"
 
-/* Opens it for reading; close it with store_close. ERR_MISSING when there is no database yet. */
+/* Close with store_close. ERR_MISSING when there is no database yet. */
 struct store *local_store_open(const char *dir, struct error *err);
-/* Does a daemon run on this directory? 1 yes, 0 no, -1 could not find out. */
+/* 1 yes, 0 no, -1 could not find out. */
 int local_store_has_daemon(const char *dir);
-/* Opens it, runs fn in a read transaction, and closes it. ERR_MISSING as above. */
+/* Runs fn in a read transaction. */
 int local_store_read(const char *dir, store_fn *fn, void *arg, struct error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * resource: commands that list or change resources of the daemon's API.
+ * resource: commands that list or change resources of the API.
  */
 #ifndef CLI_RESOURCE_H
 #define CLI_RESOURCE_H
@@ -11,30 +11,27 @@
 typedef void resource_print_fn(const json_t *data);
 
 /*
- * An action of a command, such as "revoke ID"; the first one is the default. Most are data: a list
- * or a request, by the members after `run`. Operands follow the action's name in args->operands.
+ * An action such as "revoke ID"; the first is the default. Most are data: a list or a request, by
+ * the members after `run`.
  */
 struct resource_action {
         const char *name;        /* NULL ends a list */
-        const char *operands[2]; /* their names, for usage errors */
+        const char *operands[2]; /* for usage errors; in args->operands */
         int (*run)(struct args *a, struct client *c, struct error *err);
         const char *method;     /* NULL: GET */
-        const char *path;       /* followed by the operand, unless there are members */
-        const char *members[2]; /* names of the operands in a JSON body */
-        const char *none;       /* of a list: printed when it is empty */
+        const char *path;       /* the operand is appended, unless there are members */
+        const char *members[2]; /* of a JSON body, for the operands */
+        const char *none;       /* printed for an empty list */
         resource_print_fn *print;
 };
 int resource_run(struct args *a, const struct resource_action *actions);
 
-/* Appends the items of all pages to an array. The path may have a query. */
+/* All pages. The path may have a query. */
 int resource_fetch(struct client *c, const char *path, json_t *items, struct error *err);
-/*
- * Sends a request with a body (NULL: none), which is released, and prints its result by the
- * function, or as JSON.
- */
+/* Releases the body (may be NULL), and prints the result by the function or as JSON. */
 int resource_request(const struct args *a, struct client *c, const char *method, const char *path,
                      struct buf *body, resource_print_fn *print, struct error *err);
-/* prefix, then the name escaped as one path segment, then suffix; yours to free. */
+/* The name is escaped as one segment; yours to free. */
 char *resource_path(const char *prefix, const char *name, const char *suffix);
 
 #endif

@@ -29,7 +29,7 @@ static int find_event(struct store_tx *tx, void *arg, struct error *err)
         return l->in ? 0 : -1;
 }
 
-/* An event in the form of the API, perhaps inside its envelope. */
+/* As the API shows it, perhaps in its envelope. */
 static struct incoming *event_from_file(const char *path, struct error *err)
 {
         struct incoming *in = NULL;
@@ -44,7 +44,7 @@ static struct incoming *event_from_file(const char *path, struct error *err)
         return in;
 }
 
-/* what: a file, or "evt-12" of the journal. */
+/* A file, or "evt-12" of the journal. */
 static struct incoming *get_event(const char *dir, const char *what, struct error *err)
 {
         struct event_lookup lookup = { 0 };
@@ -103,13 +103,13 @@ static int explain(const struct args *a, struct config *c, const struct incoming
 {
         struct dispatch *d = dispatch_new();
         struct store *s = local_store_open(a->dir, NULL);
-        /* stored rules and access rules apply as well, when there is a database */
+        /* with stored rules and access rules, when there is a database */
         struct runtime_policy *policy = s ? runtime_policy_open(s, NULL, NULL) : NULL;
         struct buf text;
         json_t *json;
 
         buf_init(&text, 0);
-        config_to_dispatch(c, d);
+        config_dispatch_apply(c, d);
         dispatch_set_policy(d, policy);
         dry_run_explain(d, in, &text);
         dispatch_set_policy(d, NULL);

@@ -51,22 +51,18 @@ static bool read_span(const char *text, int64_t *ms)
         return false;
 }
 
-static bool read_event(const char *text, int64_t *event)
-{
-        char *end;
-
-        if (strncmp(text, "evt-", 4) != 0)
-                return false;
-        errno = 0;
-        *event = strtoll(text + 4, &end, 10);
-        return !errno && end != text + 4 && *end == '\0' && *event > 0;
-}
-
 static int read_since(struct replay_job *r, const char *text)
 {
         int64_t span_ms;
+        char *end;
 
-        if (read_event(text, &r->after_event) || clock_parse_iso(text, &r->since_ms) == 0)
+        if (strncmp(text, "evt-", 4) == 0) {
+                errno = 0;
+                r->after_event = strtoll(text + 4, &end, 10);
+                if (!errno && end != text + 4 && *end == '\0' && r->after_event > 0)
+                        return 0;
+        }
+        if (clock_parse_iso(text, &r->since_ms) == 0)
                 return 0;
         if (read_span(text, &span_ms)) {
                 r->since_ms = clock_wall_ms() - span_ms;
@@ -150,22 +146,22 @@ static void on_row(void *arg, const struct replay_row *row)
                 print_row(row);
 }
 
-static void print_sum(const struct replay_sum *s)
-{
-        printf("%lld events: %lld were answered, %lld would be\n", (long long)s->events,
-               (long long)s->answered_before, (long long)s->answered_now);
-        if (s->begins + s->ends + s->moves == 0)
-                puts("no decision would change");
-        else
-                printf("%lld newly answered, %lld no longer, %lld by another agent or rule\n",
-                       (long long)s->begins, (long long)s->ends, (long long)s->moves);
-}
-
-static void print_sum_json(struct replay_job *r)
+static void print_sum(struct replay_job *r)
 {
         const struct replay_sum *s = &r->sum;
         json_t *json;
 
+        if (!r->args->json) {
+                printf("%lld events: %lld were answered, %lld would be\n", (long long)s->events,
+                       (long long)s->answered_before, (long long)s->answered_now);
+                if (s->begins + s->ends + s->moves == 0)
+                        puts("no decision would change");
+                else
+                        printf("%lld newly answered, %lld no longer, %lld by another agent or "
+                               "rule\n",
+                               (long long)s->begins, (long long)s->ends, (long long)s->moves);
+                return;
+        }
         jsonw_close(&r->json, ']');
         jsonw_open_member(&r->json, "summary", '{');
         jsonw_int(&r->json, "events", s->events);
@@ -216,7 +212,7 @@ static int run(struct replay_job *r, struct config *c)
 
         if (s) {
                 r->dispatch = dispatch_new();
-                config_to_dispatch(c, r->dispatch);
+                config_dispatch_apply(c, r->dispatch);
                 jsonw_open(&r->json, '{');
                 jsonw_open_member(&r->json, "items", '[');
                 rc = replay_with(r, s, &err);
@@ -225,10 +221,7 @@ static int run(struct replay_job *r, struct config *c)
         store_close(s);
         if (rc < 0)
                 return command_failed(a, &err);
-        if (a->json)
-                print_sum_json(r);
-        else
-                print_sum(&r->sum);
+        print_sum(r);
         return CLI_OK;
 }
 

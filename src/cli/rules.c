@@ -49,7 +49,7 @@ static int read_position(const struct args *a, long *position)
         return args_number(a, "position", -POSITION_MAX, POSITION_MAX, position);
 }
 
-/* Sends `value` as the member `key`, with the position if one is given; takes over the value. */
+/* Takes over the value. */
 static int change(const struct args *a, struct client *c, const char *method, const char *key,
                   json_t *value, struct error *err)
 {

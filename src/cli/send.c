@@ -8,7 +8,7 @@
 #include "cli/client.h"
 #include "cli/print.h"
 
-/* "-" reads standard input. NULL after reporting a mistake. */
+/* "-" reads standard input. NULL: reported. */
 static char *read_text(const struct args *a, const char *given)
 {
         struct error err = { 0 };

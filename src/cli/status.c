@@ -10,7 +10,7 @@
 
 /* ---- with a daemon ---- */
 
-/* Fetches a resource and stores its `member` in `all` under `key`. */
+/* Stores the `member` of a resource in `all` under `key`. */
 static int fetch_part(struct client *c, const char *path, const char *member, const char *key,
                       json_t *all, struct error *err)
 {
@@ -196,7 +196,7 @@ int status_command(struct args *a)
         loop_free(l);
         if (rc == CLI_OK)
                 return rc;
-        /* show figures from the database; the exit code still reports the missing daemon */
+        /* show figures of the database; the exit code reports the missing daemon */
         if (err.kind != ERR_NET || local_store_read(a->dir, read_totals, &totals, NULL) < 0)
                 return command_failed(a, &err);
         fprintf(stderr, "dragoman: %s\n", err.text);

@@ -31,7 +31,7 @@ struct timeline {
         int64_t start_ms; /* 0: not known yet */
 };
 
-/* Prints the first time in full, later ones relative to it. */
+/* The first in full, later ones relative to it. */
 static void print_time(struct timeline *t, const char *iso)
 {
         int64_t ms;
@@ -168,7 +168,7 @@ static int read_report(struct store_tx *tx, void *arg, struct error *err)
         return trace_report_write(tx, j->id, &j->json, err);
 }
 
-/* Reads the report from the store. *no_daemon becomes the error when the id is unknown there. */
+/* *no_daemon becomes the error when the id is unknown there. */
 static int fetch_offline(const char *dir, const char *id, json_t **out, struct error *no_daemon)
 {
         struct report_job j = { .id = id };

@@ -57,12 +57,12 @@ void config_free(struct config *c);
  */
 char *config_store_url(const char *dir);
 /* Hands adapters and rules to dispatch, which takes over the rules. */
-void config_to_dispatch(struct config *c, struct dispatch *d);
+void config_dispatch_apply(struct config *c, struct dispatch *d);
 /* One warning per line; "" when none. */
 const char *config_warnings(const struct config *c);
 /* JSON Schema of the whole file; yours to decref. */
-json_t *config_schema(void);
+json_t *config_doc_schema(void);
 /* Writes docs/CONFIGURATION.md. */
-void config_markdown(struct buf *out);
+void config_doc_markdown(struct buf *out);
 
 #endif

@@ -55,13 +55,6 @@ static char *listen_host(const char *listen)
         return NULL;
 }
 
-static bool is_address(const char *text)
-{
-        unsigned char bytes[sizeof(struct in6_addr)];
-
-        return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
-}
-
 static bool is_loopback(const char *host)
 {
         struct in_addr four;
@@ -96,14 +89,17 @@ static int check_listen(const struct settings_source *src, const struct http_con
 static int check_http(const struct settings_source *src, const struct http_conf *h,
                       struct error *err)
 {
+        unsigned char bytes[sizeof(struct in6_addr)];
+
         if (!h->tls_cert != !h->tls_key)
                 return settings_error(src, h->tls_cert ? "http.tlsCert" : "http.tlsKey", err,
                                       "'tlsCert' and 'tlsKey' must be set together");
         for (size_t i = 0; i < h->trusted_proxy.count; i++) {
-                if (!is_address(h->trusted_proxy.items[i]))
+                const char *proxy = h->trusted_proxy.items[i];
+
+                if (inet_pton(AF_INET, proxy, bytes) != 1 && inet_pton(AF_INET6, proxy, bytes) != 1)
                         return settings_error(src, "http.trustedProxy", err,
-                                              "'%.60s' is not an IP address",
-                                              h->trusted_proxy.items[i]);
+                                              "'%.60s' is not an IP address", proxy);
         }
         return check_listen(src, h, err);
 }
@@ -214,26 +210,22 @@ static const struct secret *bot_token(const struct adapter_conf *a)
         return *(struct secret *const *)((const char *)a->conf + s->at);
 }
 
-static bool is_same_bot(const struct adapter_conf *a, const struct adapter_conf *b)
-{
-        const struct secret *mine = bot_token(a), *other = bot_token(b);
-
-        return a->ops == b->ops && a->common.enabled && b->common.enabled && mine && other &&
-               secret_equals(mine, secret_reveal(other), secret_length(other));
-}
-
 int config_check_bots(const struct config *c, const struct settings_source *src, struct error *err)
 {
         for (size_t i = 0; i < c->adapter_count; i++) {
                 for (size_t j = 0; j < i; j++) {
+                        const struct adapter_conf *a = c->adapters[i], *b = c->adapters[j];
+                        const struct secret *mine = bot_token(a), *other = bot_token(b);
                         char *path;
 
-                        if (!is_same_bot(c->adapters[i], c->adapters[j]))
+                        if (a->ops != b->ops || !a->common.enabled || !b->common.enabled || !mine ||
+                            !other ||
+                            !secret_equals(mine, secret_reveal(other), secret_length(other)))
                                 continue;
-                        path = mem_printf("adapters.%s.botToken", c->adapters[i]->name);
+                        path = mem_printf("adapters.%s.botToken", a->name);
                         settings_error(src, path, err,
                                        "adapter '%s' has the same token; a bot can connect once",
-                                       c->adapters[j]->name);
+                                       b->name);
                         free(path);
                         return -1;
                 }

@@ -61,7 +61,7 @@ static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a
         };
 }
 
-void config_to_dispatch(struct config *c, struct dispatch *d)
+void config_dispatch_apply(struct config *c, struct dispatch *d)
 {
         struct dispatch_adapter *known = mem_array(c->adapter_count, sizeof(*known));
 

@@ -74,7 +74,7 @@ static json_t *rules_schema(void)
                          object_schema(properties, required));
 }
 
-json_t *config_schema(void)
+json_t *config_doc_schema(void)
 {
         json_t *properties = json_pack("{s:{s:s}}", "$schema", "type", "string"),
                *required = json_array();
@@ -228,7 +228,7 @@ static void add_root(struct buf *out)
         buf_addch(out, '\n');
 }
 
-void config_markdown(struct buf *out)
+void config_doc_markdown(struct buf *out)
 {
         buf_addstr(out, introduction);
         add_root(out);

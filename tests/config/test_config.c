@@ -628,7 +628,7 @@ static void the_schema_accepts_what_the_reader_accepts(void **state)
                 { false, "{\"rules\": [{\"mode\": \"loud\"}]}" },
                 { false, "{\"rules\": {}}" },
         };
-        json_t *schema = config_schema();
+        json_t *schema = config_doc_schema();
 
         assert_string_equal(json_str(schema, "$schema", ""),
                             "https://json-schema.org/draft/2020-12/schema");
@@ -670,7 +670,7 @@ static void the_manual_describes_every_section_and_kind(void **state)
 
         (void)state;
         buf_init(&text, 0);
-        config_markdown(&text);
+        config_doc_markdown(&text);
         for (size_t i = 0; i < COUNT(words); i++) {
                 if (!strstr(text.data, words[i]))
                         fail_msg("the manual has no %s", words[i]);
@@ -691,7 +691,7 @@ static void the_example_in_the_manual_loads(void **state)
         setenv("ANTHROPIC_API_KEY", KEY, 1);
         setenv("SHOP_SECRET", KEY, 1);
         buf_init(&text, 0);
-        config_markdown(&text);
+        config_doc_markdown(&text);
         from = strstr(text.data, "```jsonc\n");
         assert_non_null(from);
         from += strlen("```jsonc\n");

@@ -54,7 +54,7 @@ static struct dispatch *dispatch_by(const char *dir, const char *members)
 
         if (load(dir, members, &c, &err) < 0)
                 fail_msg("%s", err.text);
-        config_to_dispatch(c, d);
+        config_dispatch_apply(c, d);
         assert_int_equal(c->rule_count, 0);
         config_free(c);
         return d;

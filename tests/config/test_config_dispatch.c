@@ -25,7 +25,7 @@ static struct dispatch *dispatch_by(const char *adapters)
         fclose(f);
         if (config_load(dir, &c, &err) < 0)
                 fail_msg("%s", err.text);
-        config_to_dispatch(c, d);
+        config_dispatch_apply(c, d);
         config_free(c);
         free(path);
         scratch_free(dir);

@@ -61,7 +61,7 @@ static struct dispatch *dispatch_by(const char *dir, const char *config)
         if (config_load(dir, &c, &err) < 0)
                 fail_msg("%s in:\n%s", err.text, config);
         assert_string_equal(config_warnings(c), "");
-        config_to_dispatch(c, d);
+        config_dispatch_apply(c, d);
         config_free(c);
         free(path);
         return d;
