@@ -2,7 +2,7 @@
  * Any bytes, any dialect, any limit: every part is well formed and within the limit, and no text is
  * lost.
  *
- * Byte 0 chooses dialect, unit and perhaps a caption, byte 1 the limit; the rest is the text.
+ * Byte 0 selects dialect, unit and perhaps a caption, byte 1 the limit; the rest is the text.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Updates of the Bot API from bytes. Properties: every event has a key and a channel, every
- * attachment a kind, the key of the same bytes is the same, and what is shown is valid UTF-8. The
- * HTML stripper and the file names get the bytes as they are.
+ * Updates of the Bot API from bytes. Every event has a key and a channel, every attachment a kind;
+ * the same bytes give the same keys; text is valid UTF-8. The HTML stripper and file names get the
+ * bytes unchanged.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,4 @@
-/*
- * Bots may react with a fixed set of emoji; what people and agents like to use instead is mapped to
- * the nearest.
- */
+/* Bots may react with a fixed set of emoji; common others are mapped to the nearest of them. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -34,10 +31,10 @@ static const struct {
 };
 /* clang-format on */
 
-/* U+FE0F: "show it as an emoji"; Telegram's names do not have it */
+/* U+FE0F, "show as emoji"; Telegram's list does not have it */
 #define SELECTOR "\xef\xb8\x8f"
 
-/* The same emoji, variation selectors aside? */
+/* Is it the same emoji, apart from variation selectors? */
 static bool same(const char *a, const char *b)
 {
         size_t n = strlen(SELECTOR);

@@ -24,18 +24,12 @@ size_t tg_text_offset(const char *text, int64_t units)
 
 /* ---- entities ---- */
 
-/* A piece of the text to leave out. */
-struct cut {
-        size_t from, to;
-};
-
-struct reading {
-        struct arena *arena;
-        const struct tg_self *self;
-        const char *text;
-        struct tg_text *out;
-        struct cut *cuts;
-        size_t cut_count;
+/* Mentions of the bot, which are removed from the text. */
+struct mentions {
+        struct {
+                size_t from, to;
+        } * items;
+        size_t count;
 };
 
 static bool is_our_name(const struct tg_self *self, const char *name, size_t n)
@@ -44,94 +38,70 @@ static bool is_our_name(const struct tg_self *self, const char *name, size_t n)
                strncasecmp(self->username, name, n) == 0;
 }
 
-/* The bot is addressed by text[from, to). */
-static void addressed(struct reading *r, size_t from, size_t to)
+/* Records text[from, to) as a mention, unless it overlaps the one before. */
+static void add_mention(struct mentions *m, struct tg_text *out, size_t from, size_t to)
 {
-        r->out->mention = true;
-        if (r->cut_count > 0 && from < r->cuts[r->cut_count - 1].to)
+        out->mention = true;
+        if (m->count > 0 && from < m->items[m->count - 1].to)
                 return;
-        r->cuts[r->cut_count++] = (struct cut){ from, to };
+        m->items[m->count].from = from;
+        m->items[m->count++].to = to;
 }
 
-static void read_mention(struct reading *r, const json_t *entity, size_t from, size_t to)
+static void read_entity(struct arena *arena, const struct tg_self *self, const char *text,
+                        const json_t *entity, struct mentions *m, struct tg_text *out)
 {
-        (void)entity;
-        if (r->text[from] == '@' && is_our_name(r->self, r->text + from + 1, to - from - 1))
-                addressed(r, from, to);
-}
-
-static void read_text_mention(struct reading *r, const json_t *entity, size_t from, size_t to)
-{
-        if (json_int(json_object_get(entity, "user"), "id", 0) == r->self->id)
-                addressed(r, from, to);
-}
-
-/* "/start" is for whoever hears it, "/start@ourbot" for us, "/start@other" for somebody else. */
-static void read_command(struct reading *r, const json_t *entity, size_t from, size_t to)
-{
-        const char *at = memchr(r->text + from, '@', to - from);
-        size_t end = at ? (size_t)(at - r->text) : to;
-
-        (void)entity;
-        if (at && !is_our_name(r->self, at + 1, to - end - 1))
-                return;
-        if (from == 0 && r->text[0] == '/')
-                r->out->command = arena_printf(r->arena, "%.*s", (int)(end - 1), r->text + 1);
-        if (at)
-                addressed(r, end, to);
-}
-
-static const struct {
-        const char *type;
-        void (*read)(struct reading *r, const json_t *entity, size_t from, size_t to);
-} kinds[] = {
-        { "mention", read_mention },
-        { "text_mention", read_text_mention },
-        { "bot_command", read_command },
-};
-
-static void read_entity(struct reading *r, const json_t *entity)
-{
-        const char *type = json_str(entity, "type", "");
+        const char *type = json_str(entity, "type", ""), *at;
         int64_t offset = json_int(entity, "offset", -1), length = json_int(entity, "length", 0);
-        size_t from, to;
+        size_t from, to, end;
 
         if (offset < 0 || length <= 0 || length > INT32_MAX || offset > INT32_MAX)
                 return;
-        from = tg_text_offset(r->text, offset);
-        to = tg_text_offset(r->text, offset + length);
-        for (size_t i = 0; from < to && i < COUNT(kinds); i++)
-                if (strcmp(type, kinds[i].type) == 0)
-                        kinds[i].read(r, entity, from, to);
+        from = tg_text_offset(text, offset);
+        to = tg_text_offset(text, offset + length);
+        if (from >= to)
+                return;
+        if (strcmp(type, "mention") == 0) {
+                if (text[from] == '@' && is_our_name(self, text + from + 1, to - from - 1))
+                        add_mention(m, out, from, to);
+        } else if (strcmp(type, "text_mention") == 0) {
+                if (json_int(json_object_get(entity, "user"), "id", 0) == self->id)
+                        add_mention(m, out, from, to);
+        } else if (strcmp(type, "bot_command") == 0) {
+                /* "/start" is for every bot, "/start@ourbot" for us, "/start@other" is not */
+                at = memchr(text + from, '@', to - from);
+                end = at ? (size_t)(at - text) : to;
+                if (at && !is_our_name(self, at + 1, to - end - 1))
+                        return;
+                if (from == 0 && text[0] == '/')
+                        out->command = arena_printf(arena, "%.*s", (int)(end - 1), text + 1);
+                if (at)
+                        add_mention(m, out, end, to);
+        }
 }
-
-/* ---- leaving out ---- */
 
 static bool is_blank(char c)
 {
         return c == ' ' || c == '\n' || c == '\t';
 }
 
-/*
- * Copies the text without the cuts. A name at the beginning takes its comma along, one in between a
- * blank.
- */
-static const char *without(const struct reading *r)
+/* Copies the text without mentions: with a leading one goes its comma, with others a blank. */
+static const char *remove_mentions(struct arena *arena, const char *text, const struct mentions *m)
 {
-        size_t n = strlen(r->text), at = 0, len = 0;
-        char *kept = arena_alloc(r->arena, n + 1);
+        size_t n = strlen(text), at = 0, len = 0;
+        char *kept = arena_alloc(arena, n + 1);
 
-        for (size_t i = 0; i <= r->cut_count; i++) {
-                size_t end = i < r->cut_count ? r->cuts[i].from : n;
+        for (size_t i = 0; i <= m->count; i++) {
+                size_t end = i < m->count ? m->items[i].from : n;
 
-                memcpy(kept + len, r->text + at, end - at);
+                memcpy(kept + len, text + at, end - at);
                 len += end - at;
-                if (i == r->cut_count)
+                if (i == m->count)
                         break;
-                at = r->cuts[i].to;
-                if (len == 0 && (r->text[at] == ',' || r->text[at] == ':'))
+                at = m->items[i].to;
+                if (len == 0 && (text[at] == ',' || text[at] == ':'))
                         at++;
-                while ((len == 0 || is_blank(kept[len - 1])) && is_blank(r->text[at]))
+                while ((len == 0 || is_blank(kept[len - 1])) && is_blank(text[at]))
                         at++;
         }
         while (len > 0 && is_blank(kept[len - 1]))
@@ -143,61 +113,45 @@ static const char *without(const struct reading *r)
 void tg_text_read(struct arena *arena, const struct tg_self *self, const char *text,
                   const json_t *entities, struct tg_text *out)
 {
-        struct reading r = { .arena = arena, .self = self, .text = text, .out = out };
         size_t count = json_array_size(entities);
+        struct mentions m = { 0 };
 
         *out = (struct tg_text){ .text = text };
         if (!text || count == 0)
                 return;
-        r.cuts = mem_array(count, sizeof(*r.cuts));
+        m.items = mem_array(count, sizeof(*m.items));
         for (size_t i = 0; i < count; i++)
-                read_entity(&r, json_array_get(entities, i));
-        if (r.cut_count > 0) {
+                read_entity(arena, self, text, json_array_get(entities, i), &m, out);
+        if (m.count > 0) {
                 out->raw = text;
-                out->text = without(&r);
+                out->text = remove_mentions(arena, text, &m);
         }
-        free(r.cuts);
+        free(m.items);
 }
 
-/* ---- back to plain text ---- */
-
-static const struct {
-        const char *entity;
-        char c;
-} escapes[] = {
-        { "&lt;", '<' },
-        { "&gt;", '>' },
-        { "&amp;", '&' },
-        { "&quot;", '"' },
-};
-
-/* One escape at p; how long it is, or 0. */
-static size_t unescape(const char *p, struct buf *out)
-{
-        for (size_t i = 0; i < COUNT(escapes); i++) {
-                size_t n = strlen(escapes[i].entity);
-
-                if (strncmp(p, escapes[i].entity, n) == 0) {
-                        buf_addch(out, escapes[i].c);
-                        return n;
-                }
-        }
-        return 0;
-}
+/* ---- plain text ---- */
 
 char *tg_text_plain(const char *html)
 {
+        static const struct {
+                const char *entity;
+                char c;
+        } escapes[] = { { "&lt;", '<' }, { "&gt;", '>' }, { "&amp;", '&' }, { "&quot;", '"' } };
         struct buf out;
 
         buf_init(&out, 0);
         for (const char *p = html; *p;) {
                 const char *end = *p == '<' ? strchr(p, '>') : NULL;
-                size_t n = *p == '&' ? unescape(p, &out) : 0;
+                size_t i = 0;
 
+                while (i < COUNT(escapes) &&
+                       strncmp(p, escapes[i].entity, strlen(escapes[i].entity)) != 0)
+                        i++;
                 if (end) {
                         p = end + 1;
-                } else if (n > 0) {
-                        p += n;
+                } else if (i < COUNT(escapes)) {
+                        buf_addch(&out, escapes[i].c);
+                        p += strlen(escapes[i].entity);
                 } else {
                         buf_addch(&out, *p++);
                 }
