@@ -48,7 +48,7 @@ static void check_update(json_t *json)
 
 static void check_text(const char *text)
 {
-        char *plain = tg_text_plain(text), *name = fetch_safe_name(text);
+        char *plain = tg_text_plain(text), *name = attachment_fetch_safe_name(text);
 
         if (strlen(plain) > strlen(text) || strchr(name, '/') || name[0] == '.')
                 abort();

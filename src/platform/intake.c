@@ -15,7 +15,7 @@
 /* The download of one attachment. */
 struct intake_file {
         struct intake_update *update;
-        struct fetch *fetch;
+        struct attachment_fetch *fetch;
 };
 
 /* What the inbox answers to. Outlives its update when the intake is closed meanwhile. */
@@ -49,7 +49,7 @@ static void update_free(struct intake_update *u)
         in->count--;
         timer_free(u->wait);
         for (size_t i = 0; u->files && i < u->content.attachment_count; i++)
-                fetch_drop(u->files[i].fetch);
+                attachment_fetch_drop(u->files[i].fetch);
         free(u->files);
         if (u->receipt)
                 u->receipt->update = NULL;
@@ -295,13 +295,13 @@ static void on_fetched(void *arg, const char *path, int64_t size, const char *wh
 static void fetch_files(struct intake_update *u)
 {
         struct intake_content *c = &u->content;
-        struct fetches *queue = &u->intake->fetches;
+        struct attachment_queue *queue = &u->intake->files;
 
         u->files = mem_array(c->attachment_count, sizeof(*u->files));
         for (size_t i = 0; i < c->attachment_count; i++) {
                 const struct attachment *a = &c->attachments[i];
                 const char *refusal, *name = a->name ? a->name : "file";
-                const struct fetch_order order = {
+                const struct attachment_order order = {
                         .key = c->sources[i],
                         .channel = c->events[0].channel,
                         .message = c->events[0].id,
@@ -310,14 +310,14 @@ static void fetch_files(struct intake_update *u)
 
                 if (!c->sources[i])
                         continue;
-                refusal = fetch_refusal(queue, a->size);
+                refusal = attachment_fetch_refusal(queue, a->size);
                 if (refusal) {
                         set_file_error(c, i, refusal);
                         continue;
                 }
                 u->fetching++;
                 u->files[i].update = u;
-                u->files[i].fetch = fetch_start(queue, &order, on_fetched, &u->files[i]);
+                u->files[i].fetch = attachment_fetch_start(queue, &order, on_fetched, &u->files[i]);
         }
 }
 
@@ -417,13 +417,12 @@ void intake_release(struct intake *in, const char *chat)
 /* ---- opening and closing ---- */
 
 void intake_open(struct intake *in, struct adapter *a, const struct intake_handlers *handlers,
-                 const struct fetches *fetches)
+                 const struct attachment_source *files)
 {
-        *in = (struct intake){ .adapter = a, .handlers = handlers, .fetches = *fetches };
+        *in = (struct intake){ .adapter = a, .handlers = handlers };
         TAILQ_INIT(&in->window);
         map_init(&in->held);
-        in->fetches.adapter = a;
-        fetches_init(&in->fetches);
+        attachment_fetch_init(&in->files, a, files);
 }
 
 void intake_close(struct intake *in)

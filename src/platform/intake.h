@@ -138,7 +138,7 @@ struct intake {
          * found in it: for platforms that repeat whatever follows the first unacknowledged update.
          */
         bool leaves_in_order;
-        struct fetches fetches;
+        struct attachment_queue files;
         /* ---- read by the platform ---- */
         TAILQ_HEAD(intake_window, intake_update) window;
         size_t count;       /* in the window */
@@ -152,11 +152,10 @@ struct intake {
 };
 
 /*
- * Opens an empty window. `fetches` (borrowed) says where attachments come from, see
- * attachment_fetch.h. Set leaves_in_order afterwards.
+ * Opens an empty window; `files` says where attachments come from. Set leaves_in_order afterwards.
  */
 void intake_open(struct intake *in, struct adapter *a, const struct intake_handlers *handlers,
-                 const struct fetches *fetches);
+                 const struct attachment_source *files);
 /* Gives back every unfinished update. Receipts that arrive later are ignored. */
 void intake_close(struct intake *in);
 

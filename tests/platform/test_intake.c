@@ -22,7 +22,7 @@ struct rig {
         struct loop *loop;
         struct adapter adapter;
         struct intake intake;
-        struct fetch *fetch; /* the download that was asked for last */
+        struct attachment_fetch *fetch; /* the download that was asked for last */
         struct update *freed[8];
         unsigned freed_count, advanced;
 };
@@ -53,7 +53,7 @@ static void on_advanced(struct intake *in)
         ((struct rig *)in->adapter->self)->advanced++;
 }
 
-static void *locate(struct adapter *a, struct fetch *f, const char *key)
+static void *locate(struct adapter *a, struct attachment_fetch *f, const char *key)
 {
         struct rig *g = a->self;
 
@@ -85,8 +85,8 @@ static int begin(void **state)
                                        .dir = "/nowhere",
                                        .self = g };
         intake_open(&g->intake, &g->adapter, &handlers,
-                    &(struct fetches){
-                            .from = "X", .max_bytes = 1000, .locate = locate, .forget = cancel });
+                    &(struct attachment_source){
+                            .max_bytes = 1000, .locate = locate, .cancel = cancel });
         *state = g;
         return 0;
 }
@@ -337,7 +337,7 @@ static void closing_gives_back_what_is_not_committed(void **state)
         intake_close(&g->intake);
         assert_true(storing->was_given_back);
         assert_true(preparing->was_given_back);
-        intake_open(&g->intake, &g->adapter, &handlers, &(struct fetches){ .from = "X" });
+        intake_open(&g->intake, &g->adapter, &handlers, &(struct attachment_source){ 0 });
 }
 
 /* ---- files and parts ---- */
@@ -352,7 +352,7 @@ static void an_update_waits_for_its_file_and_reports_a_missing_one(void **state)
         intake_prepared(&add(g, "a", "2")->base);
         expect_arrivals("");
         assert_int_equal(g->intake.preparing, 1);
-        fetch_fail(g->fetch, "it is gone");
+        attachment_fetch_fail(g->fetch, "it is gone");
         expect_arrivals("1 2");
         assert_int_equal(fake_road.arrivals[0].attachments, 1);
         assert_string_equal(fake_road.arrivals[0].metadata,
@@ -381,7 +381,7 @@ static void parts_are_stored_with_their_lead(void **state)
         add_file(part, 10);
         intake_prepared(&part->base);
         intake_prepared(&add(g, "a", "3")->base);
-        fetch_fail(g->fetch, "it is gone");
+        attachment_fetch_fail(g->fetch, "it is gone");
         expect_arrivals(""); /* another part may come */
         wait_for_arrivals(g, 2);
         expect_arrivals("1 3");

@@ -430,7 +430,7 @@ static void file_names_cannot_leave_their_folder(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                char *safe = fetch_safe_name(rows[i].name);
+                char *safe = attachment_fetch_safe_name(rows[i].name);
 
                 assert_null(strchr(safe, '/'));
                 assert_int_not_equal(safe[0], '.');

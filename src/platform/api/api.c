@@ -230,10 +230,7 @@ static void api_close(struct adapter *a)
         struct post *p;
 
         while ((p = TAILQ_FIRST(&api->posts))) {
-                /*
-                 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer does not see that the
-                 * freed post has left the list
-                 */
+                /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed ones have left the list */
                 http_call_abort(p->call);
                 finish(p, &stopped);
         }

@@ -357,7 +357,7 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
         in->role_mentions = o->role_mentions;
         in->cache = dc_cache_new();
         intake_open(&in->window, o->adapter, &handlers,
-                    &(struct fetches){ .from = "Discord", .max_bytes = o->media_max_bytes });
+                    &(struct attachment_source){ .max_bytes = o->media_max_bytes });
         in->channels = dc_channel_lookup_new(o, hooks, in->cache, on_channel, in);
         in->members = dc_member_lookup_new(o, hooks, on_member, in);
         in->catchup = dc_catchup_new(o, hooks, in, on_caught_up, in);

@@ -371,35 +371,37 @@ static char *encode_path(const char *path)
 
 static void on_file(void *arg, const struct tg_answer *answer)
 {
-        struct fetch *f = arg;
-        struct telegram *tg = fetch_adapter(f)->self;
+        struct attachment_fetch *f = arg;
+        struct telegram *tg = attachment_fetch_adapter(f)->self;
         const char *path = json_str(answer->result, "file_path", ""), *refusal;
         char *encoded, *url;
 
         if (!answer->ok) {
                 if (!answer->genuine || answer->status == 429 || answer->status >= 500)
-                        fetch_fail_for_now(f, answer->why);
+                        attachment_fetch_retry(f, answer->why);
                 else
-                        fetch_fail(f, answer->why);
+                        attachment_fetch_fail(f, answer->why);
                 return;
         }
-        refusal = fetch_refusal(&tg->intake.fetches, json_int(answer->result, "file_size", 0));
+        refusal = attachment_fetch_refusal(&tg->intake.files,
+                                           json_int(answer->result, "file_size", 0));
         encoded = encode_path(path);
         if (refusal) {
-                fetch_fail(f, refusal);
+                attachment_fetch_fail(f, refusal);
         } else if (encoded) {
                 url = tg_call_url(tg, "/file", encoded);
-                fetch_at(f, url);
+                attachment_fetch_from(f, url);
                 tg_call_url_free(url);
         } else {
-                fetch_fail(f, path[0] == '/'
-                                      ? "the Bot API server keeps its files for itself (--local)"
-                                      : "Telegram gave no path to download it from");
+                attachment_fetch_fail(
+                        f, path[0] == '/'
+                                   ? "the Bot API server keeps its files for itself (--local)"
+                                   : "Telegram gave no path to download it from");
         }
         free(encoded);
 }
 
-static void *locate_file(struct adapter *a, struct fetch *f, const char *file_id)
+static void *locate_file(struct adapter *a, struct attachment_fetch *f, const char *file_id)
 {
         json_t *params = json_pack("{s:s}", "file_id", file_id);
         struct tg_call *call = tg_call_start(a->self,
@@ -429,10 +431,9 @@ void tg_intake_open(struct telegram *tg)
                                                          .advanced = on_advanced };
 
         intake_open(&tg->intake, tg->adapter, &handlers,
-                    &(struct fetches){ .from = "Telegram",
-                                       .max_bytes = tg->conf->media_max_bytes,
-                                       .locate = locate_file,
-                                       .forget = cancel_locate });
+                    &(struct attachment_source){ .max_bytes = tg->conf->media_max_bytes,
+                                                 .locate = locate_file,
+                                                 .cancel = cancel_locate });
         tg->intake.leaves_in_order = tg_link_polls(tg);
 }
 
