@@ -136,6 +136,87 @@ static void show(struct http_exchange *x)
         reply_data(x, 200, &data);
 }
 
+/* ---- channels and users, looked up on the platform ---- */
+
+/* The exchange of a lookup, with the failure answered; NULL: there is nothing more to do. */
+static struct http_exchange *end_lookup(struct api_job *j, const struct error *err)
+{
+        struct http_exchange *x = api_job_end(j);
+
+        free(j);
+        if (!x || !err)
+                return x;
+        if (err->kind == ERR_NET)
+                reply_error(x, 503, "UNAVAILABLE", NULL, "%s", err->text);
+        else
+                reply_failed(x, err);
+        return NULL;
+}
+
+static void on_channel(void *arg, const struct channel_info *info, const struct error *err)
+{
+        static const char *const kinds[] = {
+                [CHAT_DM] = "dm", [CHAT_GROUP] = "group", [CHAT_BROADCAST] = "channel"
+        };
+        struct http_exchange *x = end_lookup(arg, err);
+        struct buf data;
+
+        if (!x)
+                return;
+        buf_init(&data, 0);
+        jsonw_open(&data, '{');
+        jsonw_str(&data, "id", info->id);
+        jsonw_str(&data, "chatType", kinds[info->kind]);
+        jsonw_str(&data, "name", info->name);
+        jsonw_str(&data, "topic", info->topic);
+        jsonw_str(&data, "parentId", info->parent);
+        if (info->members >= 0)
+                jsonw_int(&data, "memberCount", info->members);
+        else
+                jsonw_null(&data, "memberCount");
+        jsonw_close(&data, '}');
+        reply_data(x, 200, &data);
+}
+
+static void on_user(void *arg, const struct user_info *info, const struct error *err)
+{
+        struct http_exchange *x = end_lookup(arg, err);
+        struct buf data;
+
+        if (!x)
+                return;
+        buf_init(&data, 0);
+        jsonw_open(&data, '{');
+        jsonw_str(&data, "id", info->id);
+        jsonw_str(&data, "username", info->username);
+        jsonw_str(&data, "displayName", info->name);
+        jsonw_bool(&data, "isBot", info->is_bot);
+        jsonw_close(&data, '}');
+        reply_data(x, 200, &data);
+}
+
+static void show_channel(struct http_exchange *x)
+{
+        struct api_job *j = mem_alloc(sizeof(*j));
+        struct error err = { 0 };
+
+        api_job_begin(j, x);
+        if (adapters_channel_info(api_of(x)->env.adapters, http_param(x, "adapter"),
+                                  http_param(x, "channel"), on_channel, j, &err) < 0)
+                end_lookup(j, &err);
+}
+
+static void show_user(struct http_exchange *x)
+{
+        struct api_job *j = mem_alloc(sizeof(*j));
+        struct error err = { 0 };
+
+        api_job_begin(j, x);
+        if (adapters_user_info(api_of(x)->env.adapters, http_param(x, "adapter"),
+                               http_param(x, "user"), on_user, j, &err) < 0)
+                end_lookup(j, &err);
+}
+
 /* ---- tools ---- */
 
 struct tool_ask {
@@ -213,6 +294,16 @@ const struct route instances_routes[] = {
           .status = 200, .answer = ROUTE_PAGE " of adapters." },
         { "GET", "/api/v2/instances/:adapter", SCOPE_READ, show, REACH_PATH,
           .summary = "One adapter.", .status = 200, .answer = "{\"data\": adapter}" },
+        { "GET", "/api/v2/instances/:adapter/channels/:channel", SCOPE_READ, show_channel,
+          REACH_PATH,
+          .summary = "Look up a channel on the platform. 404 also when the platform cannot look up "
+                     "channels, 503 while the adapter is not connected.",
+          .status = 200,
+          .answer = "{\"data\": {\"id\", \"chatType\": dm, group or channel, \"name\", \"topic\", "
+                    "\"parentId\", \"memberCount\"}}; null where the platform does not say." },
+        { "GET", "/api/v2/instances/:adapter/users/:user", SCOPE_READ, show_user, REACH_PATH,
+          .summary = "Look up a user on the platform; errors as for channels.", .status = 200,
+          .answer = "{\"data\": {\"id\", \"username\", \"displayName\", \"isBot\"}}" },
         { "GET", "/api/v2/instances/:adapter/tools", SCOPE_READ, list_tools, REACH_PATH,
           .summary = "What the adapter can do besides messages: the tools agents may call. "
                      "parameters is a JSON Schema.",
