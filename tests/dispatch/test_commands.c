@@ -258,7 +258,7 @@ static void hear(struct rig *g, const struct incoming *in)
 
 static const char *last_text(struct rig *g)
 {
-        return rig_text(g, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1");
+        return rig_text(g, "payload FROM deliveries ORDER BY id DESC LIMIT 1");
 }
 
 static void only_an_admin_pauses_and_resumes(void **state)
@@ -278,17 +278,16 @@ static void only_an_admin_pauses_and_resumes(void **state)
         ann.is_mention = admin.is_mention = true;
         hear(g, &ann);
         assert_non_null(strstr(last_text(g), "Only admins may use `/pause`."));
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM handovers"), 0);
+        assert_int_equal(rig_count(g, "handovers"), 0);
         hear(g, &admin);
         assert_non_null(strstr(last_text(g), "silent here for 30 minutes"));
-        assert_string_equal(rig_text(g, "SELECT reason FROM handovers"), "at lunch");
-        assert_int_equal(rig_count(g, "SELECT (until_ms - since_ms) / 60000 FROM handovers"), 30);
+        assert_string_equal(rig_text(g, "reason FROM handovers"), "at lunch");
+        assert_int_equal(rig_number(g, "(until_ms - since_ms) / 60000 FROM handovers"), 30);
         ann.text = "hello?";
         hear(g, &ann);
         assert_int_equal(g->run_count, 0);
-        assert_non_null(
-                strstr(rig_text(g, "SELECT reason FROM trigger_log ORDER BY event DESC LIMIT 1"),
-                       "the agent is paused here"));
+        assert_non_null(strstr(rig_text(g, "reason FROM trigger_log ORDER BY event DESC LIMIT 1"),
+                               "the agent is paused here"));
         admin.text = "/resume";
         hear(g, &admin);
         assert_non_null(strstr(last_text(g), "The agent answers again."));
@@ -321,9 +320,8 @@ static void a_command_for_another_bot_changes_nothing(void **state)
         dispatch_set_policy(d, policy);
         rig_decided_by(g, d);
         hear(g, &in);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM identities"),
-                         1); /* the sender is recorded anyway */
+        assert_int_equal(rig_count(g, "deliveries"), 0);
+        assert_int_equal(rig_count(g, "identities"), 1); /* the sender is recorded anyway */
         dispatch_set_policy(d, NULL);
         dispatch_free(d);
         g->real = (struct road_dispatch){ 0 };
@@ -345,12 +343,12 @@ static void stop_ends_the_running_turn_of_its_sender(void **state)
         rig_until(g, &g->run_count, 2); /* two conversations in one channel */
         bob.text = "/stop";
         rig_hear(g, &bob);
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 1);
+        rig_until_count(g, "turns WHERE state = 'cancelled'", 1);
         assert_false(g->runs[0].cancelled);
         assert_true(g->runs[1].cancelled);
         g->auto_send = true;
         rig_answer(g, 0, "thought");
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'done'", 1);
+        rig_until_count(g, "turns WHERE state = 'done'", 1);
         dispatch_free(d);
         g->real = (struct road_dispatch){ 0 };
         rig_free(g);

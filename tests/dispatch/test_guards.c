@@ -46,8 +46,9 @@ static void hear(struct fixture *f, const struct incoming *in)
 /* "skipped: why", or "done". */
 static const char *last_row(struct fixture *f)
 {
-        return rig_text(f->rig, "SELECT status || coalesce(': ' || reason, '') FROM trigger_log"
-                                " ORDER BY event DESC LIMIT 1");
+        return rig_text(
+                f->rig,
+                "status || coalesce(': ' || reason, '') FROM trigger_log ORDER BY event DESC LIMIT 1");
 }
 
 /* All guards would refuse; satisfying them one by one shows their order. */
@@ -192,8 +193,7 @@ static void a_repeated_reaction_causes_no_second_turn(void **state)
         assert_string_equal(
                 last_row(&f),
                 "skipped: the same reaction of the sender on this message has triggered already");
-        assert_int_equal(
-                rig_count(f.rig, "SELECT count(*) FROM journal WHERE type LIKE 'reaction.%'"), 3);
+        assert_int_equal(rig_count(f.rig, "journal WHERE type LIKE 'reaction.%'"), 3);
         assert_int_equal(f.rig->run_count, 2);
         in.id = "901"; /* another message */
         hear(&f, &in);
@@ -264,9 +264,9 @@ static void restoring_reactions_and_costs_uses_an_index(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM sqlite_master WHERE name IN"
-                                      " ('trigger_log_reactions', 'turns_cost')"),
-                         2);
+        assert_int_equal(
+                rig_count(g, "sqlite_master WHERE name IN ('trigger_log_reactions', 'turns_cost')"),
+                2);
         rig_free(g);
 }
 
@@ -301,12 +301,9 @@ static void a_used_up_budget_is_notified_once_until_midnight(void **state)
                 "skipped: the turns of rule 'dear' have cost $0.50 today, its budget is $0.50 "
                 "(budget.usdPerDay)");
         hear(&f, &in);
-        assert_int_equal(
-                rig_count(f.rig, "SELECT count(*) FROM deliveries WHERE turn IS NULL OR turn = 0"),
-                1);
-        assert_non_null(
-                strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
-                       "used up what I may spend today"));
+        assert_int_equal(rig_count(f.rig, "deliveries WHERE turn IS NULL OR turn = 0"), 1);
+        assert_non_null(strstr(rig_text(f.rig, "payload FROM deliveries ORDER BY id DESC LIMIT 1"),
+                               "used up what I may spend today"));
         in.text = "hello"; /* the other rule works until the adapter's budget is used up */
         hear(&f, &in);
         assert_string_equal(last_row(&f), "done");
@@ -359,11 +356,11 @@ static void cost(struct fixture *f, const char *agent, int64_t microusd)
 static void ask(struct fixture *f, const char *channel)
 {
         struct incoming in = group_message("7", "draw a cat");
-        int64_t rows = rig_count(f->rig, "SELECT count(*) FROM trigger_log");
+        int64_t rows = rig_count(f->rig, "trigger_log");
 
         in.channel = channel;
         rig_hear(f->rig, &in);
-        rig_until_count(f->rig, "SELECT count(*) FROM trigger_log", rows + 1);
+        rig_until_count(f->rig, "trigger_log", rows + 1);
 }
 
 static void unfinished_turns_count_as_their_agent_cost_lately(void **state)
@@ -383,9 +380,8 @@ static void unfinished_turns_count_as_their_agent_cost_lately(void **state)
                 last_row(&f),
                 "skipped: the turns of rule 'dear' have cost $0.30 today, $0.80 more is expected of "
                 "2 unfinished, its budget is $1.00 (budget.usdPerDay)");
-        assert_non_null(
-                strstr(rig_text(f.rig, "SELECT payload FROM deliveries ORDER BY id DESC LIMIT 1"),
-                       "Please try again in a few minutes"));
+        assert_non_null(strstr(rig_text(f.rig, "payload FROM deliveries ORDER BY id DESC LIMIT 1"),
+                               "Please try again in a few minutes"));
         rig_answer(f.rig, 0, "for nothing"); /* releases its expected cost */
         rig_until(f.rig, &f.rig->ended, 1);
         ask(&f, "c");
@@ -487,9 +483,7 @@ static void an_ambient_rule_sends_no_notices(void **state)
         hear(&f, &in);
         hear(&f, &in);
         assert_non_null(strstr(last_row(&f), "the sender caused 1 turns"));
-        assert_int_equal(
-                rig_count(f.rig, "SELECT count(*) FROM deliveries WHERE payload LIKE '%Too many%'"),
-                0);
+        assert_int_equal(rig_count(f.rig, "deliveries WHERE payload LIKE '%Too many%'"), 0);
         close_all(&f);
 }
 

@@ -17,13 +17,15 @@
 #include "base/mem.h"
 #include "patience.h"
 #include "road/road_private.h"
+#include "rows/meta_row.h"
 #include "rows/schema.h"
+#include "store/sql.h"
 
-#define BUSY_MS 2000 /* a busy machine takes its time for a write */
+#define QUIET_MS 10 /* more than the retry delay that rig_new_in sets */
 
-/* ---- hooks ---- */
+/* ---- dispatch ---- */
 
-/* Only so many turns begin; messages that join one are not counted. */
+/* Messages that join a turn are not counted. */
 static bool admit(struct rig *g, const struct placement_query *query, struct decision *out)
 {
         enum placement placement = query->ask(query->arg, out);
@@ -50,7 +52,7 @@ static void decide(struct dispatch *ctx, const struct incoming *in,
                 g->real.decide(g->real.dispatch, in, query, out);
                 return;
         }
-        out->agent = in->guild; /* the rig names the agent there */
+        out->agent = in->guild;
         out->rule = "test";
         out->debounce_ms = g->debounce_ms;
         out->debounce_max_ms = g->debounce_max_ms;
@@ -63,6 +65,40 @@ static void decide(struct dispatch *ctx, const struct incoming *in,
                 g->decides(g, in, out);
         out->trigger = out->trigger && admit(g, query, out);
 }
+
+static int write_ending(struct store_tx *tx, void *arg, struct error *err)
+{
+        return meta_row_put_new(tx, arg, "ended", err);
+}
+
+static void ending(struct dispatch *ctx, const struct turn_run *run,
+                   const struct turn_outcome *outcome, struct tx_extra *also)
+{
+        struct rig *g = (struct rig *)ctx;
+
+        g->endings++;
+        if (g->real.ending) {
+                g->real.ending(g->real.dispatch, run, outcome, also);
+                return;
+        }
+        *also = (struct tx_extra){ write_ending, free, mem_strdup(run->key) };
+}
+
+static void ended(struct dispatch *ctx, const struct turn_run *run,
+                  const struct turn_outcome *outcome)
+{
+        struct rig *g = (struct rig *)ctx;
+
+        g->ended++;
+        if (g->real.ended)
+                g->real.ended(g->real.dispatch, run, outcome);
+        g->outcome = *outcome;
+        snprintf(g->outcome_thread, sizeof(g->outcome_thread), "%s",
+                 outcome->thread ? outcome->thread : "");
+        g->outcome.thread = outcome->thread ? g->outcome_thread : NULL;
+}
+
+/* ---- agents ---- */
 
 static unsigned agent_abilities(struct agents *ctx, const char *agent)
 {
@@ -128,6 +164,8 @@ static bool agent_late_replies(struct agents *ctx, const char *agent, struct lat
         return out->max_replies > 0;
 }
 
+/* ---- adapters ---- */
+
 static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
 {
         (void)ctx;
@@ -165,7 +203,6 @@ static bool channel_is_group(struct adapters *ctx, const char *adapter, const ch
         return false;
 }
 
-/* A '|' in the text is where this platform's messages end. */
 static int render(struct adapters *ctx, const char *adapter, const char *text, struct rendered *out,
                   struct error *err)
 {
@@ -195,7 +232,7 @@ static void on_auto_send(void *arg)
         free(a);
 }
 
-static void note_send(struct rig *g, const struct delivery *d, bool reconcile)
+static void record_send(struct rig *g, const struct delivery *d, bool reconcile)
 {
         struct rig_sent *s = &g->sent[g->sent_count++ % RIG_MAX];
         json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
@@ -223,12 +260,12 @@ static void note_send(struct rig *g, const struct delivery *d, bool reconcile)
 
 static void send_hook(struct adapters *ctx, const struct delivery *d)
 {
-        note_send((struct rig *)ctx, d, false);
+        record_send((struct rig *)ctx, d, false);
 }
 
 static void reconcile_hook(struct adapters *ctx, const struct delivery *d)
 {
-        note_send((struct rig *)ctx, d, true);
+        record_send((struct rig *)ctx, d, true);
 }
 
 void rig_recall(struct rig *g)
@@ -284,43 +321,7 @@ static const char *thread_at(struct adapters *ctx, const struct incoming *in)
         return ((struct rig *)ctx)->no_thread || in->thread || in->chat != CHAT_GROUP ? NULL : id;
 }
 
-static int write_ending(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct store_stmt *s = store_prepare(tx, "INSERT INTO meta(key, value) VALUES(?1, 'ended')"
-                                                 " ON CONFLICT(key) DO NOTHING");
-
-        store_bind_text(s, 1, arg);
-        return store_run(s, err);
-}
-
-static void ending(struct dispatch *ctx, const struct turn_run *run,
-                   const struct turn_outcome *outcome, struct tx_extra *also)
-{
-        struct rig *g = (struct rig *)ctx;
-
-        g->endings++;
-        if (g->real.ending) {
-                g->real.ending(g->real.dispatch, run, outcome, also);
-                return;
-        }
-        *also = (struct tx_extra){ write_ending, free, mem_strdup(run->key) };
-}
-
-static void ended(struct dispatch *ctx, const struct turn_run *run,
-                  const struct turn_outcome *outcome)
-{
-        struct rig *g = (struct rig *)ctx;
-
-        g->ended++;
-        if (g->real.ended)
-                g->real.ended(g->real.dispatch, run, outcome);
-        g->outcome = *outcome;
-        snprintf(g->outcome_thread, sizeof(g->outcome_thread), "%s",
-                 outcome->thread ? outcome->thread : "");
-        g->outcome.thread = outcome->thread ? g->outcome_thread : NULL;
-}
-
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static void open_all(struct rig *g)
 {
@@ -426,10 +427,11 @@ void rig_restart(struct rig *g)
         close_all(g);
         for (unsigned i = 0; i < RIG_MAX; i++)
                 g->runs[i].run = NULL;
+        g->received = g->acks + g->refusals;
         open_all(g);
 }
 
-/* ---- doing ---- */
+/* ---- events and waiting ---- */
 
 static void on_ack(void *arg, const struct inbox_receipt *receipt)
 {
@@ -473,6 +475,7 @@ void rig_hear(struct rig *g, const struct incoming *heard)
                 in.sender_id = "7";
                 in.sender_name = "Ann";
         }
+        g->received++;
         inbox_receive(g->road, &in, on_ack, g);
 }
 
@@ -481,61 +484,108 @@ static void on_tick(void *arg)
         (void)arg;
 }
 
-static void step(struct rig *g, int64_t deadline, const char *what)
+/* Runs the loop until *done; `what` is for the message when it takes too long. */
+static void run_until(struct rig *g, bool (*done)(struct rig *, const void *), const void *arg,
+                      const char *what)
 {
-        if (clock_mono_ms() > deadline)
-                fail_msg("waited too long for %s", what);
-        loop_step(g->loop, true);
+        struct timer *tick = timer_new(g->loop, on_tick, NULL);
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
+
+        timer_repeat(tick, 5);
+        while (!done(g, arg)) {
+                if (clock_mono_ms() > deadline)
+                        fail_msg("waited too long for %s", what);
+                loop_step(g->loop, true);
+        }
+        timer_free(tick);
+}
+
+struct counter {
+        const unsigned *now;
+        unsigned n;
+};
+
+static bool counter_is_reached(struct rig *g, const void *arg)
+{
+        const struct counter *c = arg;
+
+        (void)g;
+        return *c->now >= c->n;
 }
 
 void rig_until(struct rig *g, const unsigned *counter, unsigned n)
 {
-        struct timer *tick = timer_new(g->loop, on_tick, NULL);
-        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
-
-        timer_repeat(tick, 20);
-        while (*counter < n)
-                step(g, deadline, "a counter");
-        timer_free(tick);
+        run_until(g, counter_is_reached, &(struct counter){ counter, n }, "a counter");
 }
 
-void rig_until_count(struct rig *g, const char *sql, int64_t n)
+static bool is_idle(struct rig *g, const void *arg)
 {
-        struct timer *tick = timer_new(g->loop, on_tick, NULL);
-        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
+        struct road_stats s;
 
-        timer_repeat(tick, 5);
-        while (rig_count(g, sql) < n)
-                step(g, deadline, sql);
-        timer_free(tick);
+        (void)arg;
+        road_stats(g->road, &s);
+        return s.events_waiting + s.turns_queued + s.turns_running + s.deliveries_open == 0 &&
+               g->acks > 0 && g->acks + g->refusals >= g->received &&
+               rig_count(g, "journal WHERE key IS NOT NULL AND seq >"
+                            " (SELECT coalesce(max(seq), 0) FROM cursors"
+                            " WHERE name = 'dispatch')") == 0;
 }
 
 void rig_until_idle(struct rig *g)
 {
-        struct timer *tick = timer_new(g->loop, on_tick, NULL);
-        int64_t deadline = clock_mono_ms() + PATIENCE_MS;
-        struct road_stats s;
+        loop_step(g->loop, false);
+        run_until(g, is_idle, NULL, "the road to be idle");
+}
 
-        timer_repeat(tick, 5);
-        do {
-                step(g, deadline, "the road to be idle");
-                road_stats(g->road, &s);
-        } while (s.events_waiting + s.turns_queued + s.turns_running + s.deliveries_open > 0 ||
-                 g->acks == 0 ||
-                 rig_count(g,
-                           "SELECT count(*) FROM journal WHERE key IS NOT NULL AND seq > (SELECT "
-                           "coalesce(max(seq), 0) FROM cursors"
-                           " WHERE name = 'dispatch')") > 0);
+/* What changes when something happens on the road. */
+struct activity {
+        unsigned counters[7];
+        struct road_stats road;
+};
+
+static struct activity activity(struct rig *g)
+{
+        struct activity a;
+
+        memset(&a, 0, sizeof(a)); /* compared as bytes */
+        a.counters[0] = g->acks;
+        a.counters[1] = g->refusals;
+        a.counters[2] = g->run_count;
+        a.counters[3] = g->sent_count;
+        a.counters[4] = g->endings;
+        a.counters[5] = g->ended;
+        a.counters[6] = g->recalled;
+        road_stats(g->road, &a.road);
+        return a;
+}
+
+void rig_settle(struct rig *g)
+{
+        struct timer *tick = timer_new(g->loop, on_tick, NULL);
+        int64_t deadline = clock_mono_ms() + PATIENCE_MS, quiet_since = clock_mono_ms();
+        struct activity before = activity(g), now;
+
+        timer_repeat(tick, 2);
+        while (clock_mono_ms() - quiet_since < QUIET_MS) {
+                if (clock_mono_ms() > deadline)
+                        fail_msg("waited too long for the road to settle");
+                loop_step(g->loop, true);
+                now = activity(g);
+                if (g->road->writes > 0 || g->acks + g->refusals < g->received ||
+                    memcmp(&now, &before, sizeof(now)) != 0)
+                        quiet_since = clock_mono_ms();
+                before = now;
+        }
         timer_free(tick);
 }
 
-void rig_spin(struct rig *g, int64_t ms)
+void rig_run_for(struct rig *g, int64_t ms)
 {
         struct timer *tick = timer_new(g->loop, on_tick, NULL);
-        int64_t until = clock_mono_ms() + ms, latest = until + BUSY_MS, now;
+        int64_t until = clock_mono_ms() + ms;
 
         timer_repeat(tick, 5);
-        while ((now = clock_mono_ms()) < until || (g->road->writes > 0 && now < latest))
+        while (clock_mono_ms() < until)
                 loop_step(g->loop, true);
         timer_free(tick);
 }
@@ -580,44 +630,111 @@ void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum er
         delivery_result(g->road, s->delivery, s->fence, &result);
 }
 
-/* ---- looking ---- */
+/* ---- rows ---- */
 
-struct look {
+struct change {
         const char *sql;
-        int64_t number;
-        char text[512];
+        int64_t a, b;
 };
 
-static int read_look(struct store_tx *tx, void *arg, struct error *err)
+static int run_change(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct look *k = arg;
-        struct store_stmt *s = store_prepare(tx, k->sql);
-        int rc = store_step(s, err);
+        struct change *c = arg;
 
-        if (rc == 1) {
-                const char *text = store_col_text(s, 0);
-
-                snprintf(k->text, sizeof(k->text), "%s", text ? text : "");
-                k->number = store_col_int(s, 0);
-                store_reset(s);
-        }
-        return rc < 0 ? -1 : 0;
+        if (strstr(c->sql, "?2"))
+                return sql_exec(tx, err, c->sql, SQL_INT(c->a), SQL_INT(c->b));
+        return sql_exec(tx, err, c->sql, SQL_INT(c->a));
 }
 
-static struct look look;
-
-int64_t rig_count(struct rig *g, const char *sql)
+void rig_change(struct rig *g, const char *sql, int64_t a, int64_t b)
 {
         struct error err;
 
-        look = (struct look){ .sql = sql };
-        if (store_read_now(g->store, read_look, &look, &err) < 0)
+        if (store_write_now(g->store, run_change, &(struct change){ sql, a, b }, &err) < 0)
                 fail_msg("%s: %s", sql, err.text);
-        return look.number;
 }
 
-const char *rig_text(struct rig *g, const char *sql)
+struct query {
+        const char *sql, *member;
+        bool first;     /* leave out further rows */
+        int64_t number; /* of the first row */
+        unsigned rows;
+        struct buf text;
+};
+
+static int run_query(struct store_tx *tx, void *arg, struct error *err)
 {
-        rig_count(g, sql);
-        return look.text;
+        struct query *q = arg;
+        struct store_stmt *s = sql_query(tx, q->sql);
+        int rc;
+
+        q->rows = 0;
+        buf_clear(&q->text);
+        while ((rc = sql_next(s, err)) == 1) {
+                const char *text;
+                json_t *object = NULL;
+
+                if (q->rows == 0)
+                        sql_read(s, OUT_INT(&q->number));
+                sql_read(s, OUT_TEXT(&text));
+                if (q->member && text) {
+                        object = json_read(text, strlen(text), NULL);
+                        text = json_str(object, q->member, NULL);
+                }
+                if (q->rows == 0 || !q->first)
+                        buf_addf(&q->text, "%s%s", q->rows > 0 ? ", " : "", text ? text : "");
+                q->rows++;
+                json_decref(object);
+        }
+        return rc;
+}
+
+static void query(struct rig *g, struct query *q)
+{
+        struct error err;
+
+        buf_init(&q->text, 0);
+        if (store_read_now(g->store, run_query, q, &err) < 0)
+                fail_msg("%s: %s", q->sql, err.text);
+}
+
+int64_t rig_sql_number(struct rig *g, const char *sql)
+{
+        struct query q = { .sql = sql };
+
+        query(g, &q);
+        buf_release(&q.text);
+        return q.number;
+}
+
+static bool count_is_reached(struct rig *g, const void *arg)
+{
+        const struct query *q = arg;
+
+        return rig_sql_number(g, q->sql) >= q->number;
+}
+
+void rig_sql_until(struct rig *g, const char *sql, int64_t n)
+{
+        run_until(g, count_is_reached, &(struct query){ .sql = sql, .number = n }, sql);
+}
+
+static const char *query_text(struct rig *g, struct query *q)
+{
+        static char text[4096];
+
+        query(g, q);
+        snprintf(text, sizeof(text), "%s", q->text.data);
+        buf_release(&q->text);
+        return text;
+}
+
+const char *rig_sql_text(struct rig *g, const char *sql)
+{
+        return query_text(g, &(struct query){ .sql = sql, .first = true });
+}
+
+const char *rig_sql_list(struct rig *g, const char *sql, const char *member)
+{
+        return query_text(g, &(struct query){ .sql = sql, .member = member });
 }

@@ -1,12 +1,20 @@
 /*
- * road_rig: a whole road with a real store in a temporary folder, and agents and adapters played by
- * the test.
+ * road_rig: a road with a real store in a temporary folder; the test plays dispatch, agents and
+ * adapters. Names select behaviour:
  *
- * Agent names say how they behave: "echo" (one message a turn, may be run again), "batch" (takes
- * several), "once" (must not be run twice). The test answers turns with rig_answer, or lets
- * rig->auto_answer do it. Adapter "j" is journaled; "x" is external: its sends are answered by
- * rig->on_send; "nonce" is external and idempotent; "look" can be read back; "grow" shows answers
- * while they grow; "react" can put reactions and begin threads.
+ *     agent    echo     takes one message a turn; its turns may be repeated
+ *              batch    takes several, with history; its turns may be repeated
+ *              once     its turns must not be repeated
+ *     adapter  j        journaled: a delivery is sent by its commit
+ *              x        edits; its sends cannot be repeated nor read back
+ *              nonce    edits; its sends are idempotent
+ *              look     its sends can be read back
+ *              grow     edits, streams answers, types, has threads
+ *              react    edits, reacts, types, has threads and channel history
+ *
+ * An event names its agent in `guild`; a text that begins with "skip" triggers nothing. A '|' in an
+ * answer separates messages. Turns are answered by rig_answer or auto_answer, sends by rig_result
+ * or auto_send.
  */
 #ifndef TESTS_ROAD_RIG_H
 #define TESTS_ROAD_RIG_H
@@ -29,7 +37,7 @@ struct rig_sent {
         bool answered, reconcile;
 };
 
-/* What the rig recalls of a channel, oldest first. */
+/* A message of the channel history. */
 struct rig_line {
         const char *id, *sender, *name, *text;
         bool own;
@@ -42,78 +50,100 @@ struct rig {
         struct bus *bus;
         struct road *road;
         struct road_limits limits;
-        struct rig_run runs[RIG_MAX];
-        unsigned run_count, open_runs;
-        struct rig_sent sent[RIG_MAX];
-        unsigned sent_count;
-        unsigned acks, duplicates, refusals;
+
+        /* events */
+        unsigned received, acks, duplicates, refusals;
         struct error last_error;
         char last_trace[40];
         int64_t last_event;
-        int64_t debounce_ms, debounce_max_ms;
-        bool auto_answer;   /* every turn is answered with "re:" and its text, soon */
-        bool auto_send;     /* every send succeeds, soon */
-        bool adapters_down; /* no adapter is ready */
-        bool counts_turns;  /* only turns_left further turns are admitted */
-        unsigned turns_left;
-        const char *notice; /* what a sender beyond that is told; NULL: nothing */
-        struct pace_limits pace;
         unsigned next_key;
-        /* what a test wants decided otherwise, after the rig has decided; NULL: nothing */
-        void (*decides)(struct rig *g, const struct incoming *in, struct decision *out);
-        /*
-         * decide, ending and ended asked of somebody real instead; each may be NULL
-         */
-        struct road_dispatch real;
+
+        /* decisions */
+        int64_t debounce_ms, debounce_max_ms;
         struct reply_policy policy; /* of every decision */
-        /* no message can begin a thread; else it has the id "t-" and the message's */
-        bool no_thread;
-        bool recall_hangs; /* recalls are answered by rig_recall only */
+        bool counts_turns;          /* admit only turns_left further turns */
+        unsigned turns_left;
+        const char *notice; /* sent to a sender who is refused; NULL: none */
+        /* changes the rig's decision; NULL: does not */
+        void (*decides)(struct rig *g, const struct incoming *in, struct decision *out);
+        struct road_dispatch real; /* takes the place of the rig; members may be NULL */
+
+        /* turns */
+        struct rig_run runs[RIG_MAX];
+        unsigned run_count, open_runs;
+        bool auto_answer; /* answer each turn with "re:" and its text */
+        unsigned endings, ended;
+        struct turn_outcome outcome; /* of the last turn that ended */
+        char outcome_thread[32];
+        struct late_reply_policy late_replies; /* of every agent; max_replies 0: none */
+
+        /* adapters */
+        struct rig_sent sent[RIG_MAX];
+        unsigned sent_count;
+        bool auto_send; /* every send succeeds */
+        bool adapters_down;
+        struct pace_limits pace;
+        bool no_thread;             /* else a message can start the thread "t-" plus its id */
+        struct rig_line recalls[8]; /* channel history, oldest first */
+        unsigned recall_count;
+        unsigned recalled; /* how often it was fetched */
+        bool recall_hangs; /* only rig_recall answers */
         bool recall_fails;
-        struct rig_line recalls[8];
-        unsigned recall_count, recalled; /* lines, and how often they were asked for */
         channel_history_fn *recall_done;
         void *recall_arg;
-        unsigned endings, ended;
-        struct turn_outcome outcome;           /* of the last turn that ended */
-        struct late_reply_policy late_replies; /* of every agent; max_replies 0: none are taken */
-        char outcome_thread[32];
 };
 
 struct rig *rig_new(void);
-/* On a folder that another rig left; it is removed by rig_free. */
+/* On the folder of another rig; rig_free removes it. */
 struct rig *rig_new_in(const char *dir);
 void rig_free(struct rig *g);
-/* Closes everything in memory and opens it again from the rows, as after a restart. */
+/* Closes everything and opens it again, as after a crash. */
 void rig_restart(struct rig *g);
-/* Hands an event in; key NULL: a new one. Does not wait. */
+
+/* Both return at once. key NULL: a new one. */
 void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent,
              const char *text, const char *key);
-/*
- * The same with everything the test cares about; what is NULL is filled in (adapter "j", channel
- * "c", agent "echo" in guild, Ann).
- */
+/* Fills in what is NULL: adapter "j", channel "c", agent "echo", sender Ann. */
 void rig_hear(struct rig *g, const struct incoming *in);
-/* Turns the loop until *counter reaches at least `n`; fails the test when it takes too long. */
-void rig_until(struct rig *g, const unsigned *counter, unsigned n);
-/* Turns the loop until the road has nothing open and nothing under way. */
-void rig_until_idle(struct rig *g);
-/*
- * Turns the loop for so many milliseconds, and until what is being written is on the disk: for
- * things that must not happen.
- */
-void rig_spin(struct rig *g, int64_t ms);
 void rig_answer(struct rig *g, unsigned run, const char *text);
 void rig_fail(struct rig *g, unsigned run, enum error_kind kind, const char *notice);
 void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum error_kind kind,
                 int64_t retry_after_ms);
-/* Answers the recall that waits. */
+/* Answers a pending fetch of channel history. */
 void rig_recall(struct rig *g);
-/* Turns the loop until the SQL gives at least `n`; fails the test when it takes too long. */
-void rig_until_count(struct rig *g, const char *sql, int64_t n);
-/* One number from the store. */
-int64_t rig_count(struct rig *g, const char *sql);
-/* One text from the store, "" when there is none; static memory. */
-const char *rig_text(struct rig *g, const char *sql);
+
+/* Each runs the loop; those that wait fail the test after PATIENCE_MS. */
+void rig_until(struct rig *g, const unsigned *counter, unsigned n);
+/* Until no event, turn or delivery is open. */
+void rig_until_idle(struct rig *g);
+/*
+ * Until nothing is being received or written, and nothing has happened for longer than a retry
+ * takes: then what has not happened will not.
+ */
+void rig_settle(struct rig *g);
+/* For a fixed time: for what depends on a timer of the road. */
+void rig_run_for(struct rig *g, int64_t ms);
+
+/*
+ * Rows. The arguments are string constants in portable SQL:
+ *     rig_count(g, "turns WHERE state = 'done'")
+ *     rig_text(g, "state FROM turns WHERE id = 1")
+ */
+#define rig_count(g, from)          rig_sql_number(g, "SELECT count(*) FROM " from)
+#define rig_until_count(g, from, n) rig_sql_until(g, "SELECT count(*) FROM " from, n)
+#define rig_number(g, select)       rig_sql_number(g, "SELECT " select)
+/* The first row; "" when there is none. Valid until the next call, as below. */
+#define rig_text(g, select) rig_sql_text(g, "SELECT " select)
+/* All rows, with ", " between. */
+#define rig_list(g, select) rig_sql_list(g, "SELECT " select, NULL)
+/* A member of the JSON objects in all rows, with ", " between. */
+#define rig_members(g, select, member) rig_sql_list(g, "SELECT " select, member)
+/* Changes rows; ?1 is a, and ?2, if it is there, b. */
+void rig_change(struct rig *g, const char *sql, int64_t a, int64_t b);
+
+int64_t rig_sql_number(struct rig *g, const char *sql);
+void rig_sql_until(struct rig *g, const char *sql, int64_t n);
+const char *rig_sql_text(struct rig *g, const char *sql);
+const char *rig_sql_list(struct rig *g, const char *sql, const char *member);
 
 #endif

@@ -1,4 +1,4 @@
-/* A new turn may be refused, a message that joins one may not; who is refused is told. */
+/* Dispatch may refuse a new turn, with a notice; a message that joins a turn is not asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static struct rig *rig_with(unsigned turns, const char *notice)
         return g;
 }
 
-static void a_turn_that_is_not_admitted_is_skipped_with_its_reason(void **state)
+static void a_refused_turn_is_skipped_with_its_reason(void **state)
 {
         struct rig *g = rig_with(1, NULL);
 
@@ -31,13 +31,11 @@ static void a_turn_that_is_not_admitted_is_skipped_with_its_reason(void **state)
         rig_until(g, &g->acks, 2);
         rig_until_idle(g);
         assert_int_equal(g->run_count, 1);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
+        assert_int_equal(rig_count(g, "turns"), 1);
         assert_string_equal(
-                rig_text(
-                        g,
-                        "SELECT status || ': ' || reason FROM trigger_log WHERE status = 'skipped'"),
+                rig_text(g, "status || ': ' || reason FROM trigger_log WHERE status = 'skipped'"),
                 "skipped: too many turns");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
+        assert_int_equal(rig_count(g, "deliveries"), 1);
         rig_free(g);
 }
 
@@ -53,12 +51,12 @@ static void messages_that_join_a_waiting_turn_are_not_counted(void **state)
                 rig_say(g, "j", "c", "batch", "piece", NULL);
         rig_until(g, &g->run_count, 1);
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'done'"), 7);
+        assert_int_equal(rig_count(g, "turns"), 1);
+        assert_int_equal(rig_count(g, "trigger_log WHERE status = 'done'"), 7);
         rig_free(g);
 }
 
-static void the_notice_is_a_delivery_like_any_other(void **state)
+static void a_notice_is_an_ordinary_delivery(void **state)
 {
         struct rig *g = rig_with(0, "not so fast");
 
@@ -69,14 +67,13 @@ static void the_notice_is_a_delivery_like_any_other(void **state)
         rig_until_idle(g);
         assert_string_equal(g->sent[0].text, "not so fast");
         assert_string_equal(g->sent[0].channel, "c");
-        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
-        assert_string_equal(rig_text(g, "SELECT trace FROM deliveries"), g->last_trace);
-        assert_non_null(
-                strstr(rig_text(g, "SELECT payload FROM deliveries"), "\"replyTo\":\"k1\""));
+        assert_string_equal(rig_text(g, "state FROM deliveries"), "sent");
+        assert_string_equal(rig_text(g, "trace FROM deliveries"), g->last_trace);
+        assert_non_null(strstr(rig_text(g, "payload FROM deliveries"), "\"replyTo\":\"k1\""));
         rig_free(g);
 }
 
-static void where_the_journal_is_the_delivery_the_notice_is_sent_by_its_commit(void **state)
+static void a_journaled_notice_is_sent_by_its_commit(void **state)
 {
         struct rig *g = rig_with(0, "not so fast");
 
@@ -84,9 +81,8 @@ static void where_the_journal_is_the_delivery_the_notice_is_sent_by_its_commit(v
         rig_say(g, "j", "c", "echo", "one", NULL);
         rig_until(g, &g->acks, 1);
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM journal WHERE type = 'message.sent'"),
-                         1);
-        assert_string_equal(rig_text(g, "SELECT state FROM deliveries"), "sent");
+        assert_int_equal(rig_count(g, "journal WHERE type = 'message.sent'"), 1);
+        assert_string_equal(rig_text(g, "state FROM deliveries"), "sent");
         rig_free(g);
 }
 
@@ -98,8 +94,8 @@ static void a_notice_survives_a_restart_and_is_sent_once(void **state)
         g->adapters_down = true;
         rig_say(g, "x", "c", "echo", "one", NULL);
         rig_until(g, &g->acks, 1);
-        rig_spin(g, 20);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE state = 'queued'"), 1);
+        rig_settle(g);
+        assert_int_equal(rig_count(g, "deliveries WHERE state = 'queued'"), 1);
         rig_restart(g);
         g->adapters_down = false;
         g->auto_send = true;
@@ -107,18 +103,17 @@ static void a_notice_survives_a_restart_and_is_sent_once(void **state)
         rig_until(g, &g->sent_count, 1);
         rig_until_idle(g);
         assert_int_equal(g->sent_count, 1);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 1);
+        assert_int_equal(rig_count(g, "deliveries"), 1);
         rig_free(g);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_turn_that_is_not_admitted_is_skipped_with_its_reason),
+                cmocka_unit_test(a_refused_turn_is_skipped_with_its_reason),
                 cmocka_unit_test(messages_that_join_a_waiting_turn_are_not_counted),
-                cmocka_unit_test(the_notice_is_a_delivery_like_any_other),
-                cmocka_unit_test(
-                        where_the_journal_is_the_delivery_the_notice_is_sent_by_its_commit),
+                cmocka_unit_test(a_notice_is_an_ordinary_delivery),
+                cmocka_unit_test(a_journaled_notice_is_sent_by_its_commit),
                 cmocka_unit_test(a_notice_survives_a_restart_and_is_sent_once),
         };
 

@@ -1,4 +1,4 @@
-/* Agents that read along: they are shown the room, and mostly they keep silent. */
+/* Ambient and silent turns: the agent reads the channel and rarely posts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "../lib/road_rig.h"
 
-static struct rig *rig_in_a_room(void)
+static struct rig *ambient_rig(void)
 {
         struct rig *g = rig_new();
 
@@ -38,9 +38,9 @@ static void asks(struct rig *g, const char *id, const char *text)
         rig_until(g, &g->run_count, g->run_count + 1);
 }
 
-static void the_agent_is_shown_the_room_as_it_is_now(void **state)
+static void the_agent_gets_the_current_channel_history(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
         const struct turn_run *run;
 
         (void)state;
@@ -53,7 +53,7 @@ static void the_agent_is_shown_the_room_as_it_is_now(void **state)
         run = g->runs[0].run;
         assert_int_equal(run->mode, MODE_AMBIENT);
         assert_string_equal(run->prompt, "Read the room.");
-        /* an empty one, and the message itself, are not repeated */
+        /* without the empty message and the input itself */
         assert_int_equal(run->history_count, 2);
         assert_string_equal(run->history[0].role, "user");
         assert_string_equal(run->history[0].name, "discord:11");
@@ -63,14 +63,14 @@ static void the_agent_is_shown_the_room_as_it_is_now(void **state)
         assert_string_equal(run->inputs[0]->text, "yes!");
         rig_answer(g, 0, "Saturday?");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
-        assert_string_equal(g->sent[g->sent_count - 1].reply_to, ""); /* it joins in */
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 1);
+        assert_string_equal(g->sent[g->sent_count - 1].reply_to, ""); /* not a reply to anybody */
         rig_free(g);
 }
 
-static void where_the_platform_tells_no_history_the_agent_knows_what_the_bot_heard(void **state)
+static void without_channel_history_the_transcript_is_used(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
         struct incoming in = {
                 .adapter = "nonce", .guild = "batch", .chat = CHAT_GROUP, .sender_name = "Ann"
         };
@@ -89,38 +89,38 @@ static void where_the_platform_tells_no_history_the_agent_knows_what_the_bot_hea
         assert_string_equal(g->runs[1].run->history[0].text, "we should play Catan again");
         rig_answer(g, 1, "Saturday?");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 1);
         rig_free(g);
 }
 
-static void what_comes_meanwhile_is_one_further_turn(void **state)
+static void messages_during_a_turn_become_one_more_turn(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
-        asks(g, "m1", "one"); /* an agent that takes one message a turn otherwise */
+        asks(g, "m1", "one"); /* "echo" takes one message a turn otherwise */
         says(g, "m2", "two");
-        rig_until_count(g, "SELECT count(*) FROM turns", 2);
+        rig_until_count(g, "turns", 2);
         says(g, "m3", "three");
         says(g, "m4", "four");
-        rig_until_count(g, "SELECT count(*) FROM trigger_log", 4);
+        rig_until_count(g, "trigger_log", 4);
         rig_answer(g, 0, "[SILENT]");
         rig_until(g, &g->run_count, 2);
         assert_string_equal(g->runs[1].text, "two+three+four");
-        assert_int_equal(g->recalled, 2); /* fresh each time */
+        assert_int_equal(g->recalled, 2); /* fetched for each turn */
         rig_answer(g, 1, "[SILENT]");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 2);
+        assert_int_equal(rig_count(g, "turns"), 2);
         rig_free(g);
 }
 
-static void silence_posts_nothing_and_the_record_says_so(void **state)
+static void no_reply_posts_nothing_and_is_recorded(void **state)
 {
         static const char *const phrases[] = { "nothing for me" };
         static const char *const silent[] = { "",         " \n",
                                               "[silent]", "No action needed.",
                                               "[SILENT]", "NOTHING for me\n" };
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
         g->policy.no_reply = phrases;
@@ -133,28 +133,27 @@ static void silence_posts_nothing_and_the_record_says_so(void **state)
                 rig_answer(g, i, silent[i]);
                 rig_until_idle(g);
         }
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"), 6);
-        assert_string_equal(rig_text(g, "SELECT status || ': ' || reason FROM trigger_log"),
+        assert_int_equal(rig_count(g, "deliveries"), 0);
+        assert_int_equal(rig_count(g, "turns WHERE state = 'done'"), 6);
+        assert_string_equal(rig_text(g, "status || ': ' || reason FROM trigger_log"),
                             "done: agent 'echo' had nothing to say");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM transcript WHERE role = 'assistant'"),
-                         0);
+        assert_int_equal(rig_count(g, "transcript WHERE role = 'assistant'"), 0);
         assert_false(g->outcome.answered);
         asks(g, "m9", "hm");
         rig_answer(g, 6, "No action needed, but it is your turn.");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
-        g->policy.mode = MODE_REPLY; /* whoever was asked and answers so is taken at his word */
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 1);
+        g->policy.mode = MODE_REPLY; /* posted when the agent was asked */
         asks(g, "n1", "is anything to be done?");
         rig_answer(g, 7, "No action needed.");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 2);
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 2);
         rig_free(g);
 }
 
 static void a_silent_rule_runs_the_agent_and_never_posts(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
         g->policy.mode = MODE_SILENT;
@@ -164,36 +163,34 @@ static void a_silent_rule_runs_the_agent_and_never_posts(void **state)
         asks(g, "m2", "hm");
         rig_fail(g, 1, ERR_NET, "Sorry.");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
-        assert_string_equal(rig_text(g, "SELECT status || ': ' || reason FROM trigger_log"),
+        assert_int_equal(rig_count(g, "deliveries"), 0);
+        assert_string_equal(rig_text(g, "status || ': ' || reason FROM trigger_log"),
                             "done: the rule runs agent 'echo' without posting what it says");
         rig_free(g);
 }
 
-static void a_rule_that_goes_away_does_not_make_a_silent_agent_speak(void **state)
+static void a_removed_rule_does_not_make_a_silent_agent_post(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
         asks(g, "m1", "hm");
         g->policy = (struct reply_policy){ 0 };
         rig_answer(g, 0, "[SILENT]");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(rig_count(g, "deliveries"), 0);
         rig_free(g);
 }
 
-/*
- * The rule is removed while a turn of it waits behind another; a restart comes on top where wanted.
- */
+/* Removes the rule of two turns, one running and one queued, and goes on to the second. */
 static void remove_rule_while_waiting(struct rig *g, bool restart)
 {
         asks(g, "m1", "hm");
         says(g, "m2", "and this");
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'queued'", 1);
+        rig_until_count(g, "turns WHERE state = 'queued'", 1);
         g->policy = (struct reply_policy){ 0 };
         if (restart)
-                rig_restart(g); /* runs the first once more */
+                rig_restart(g); /* repeats the first */
         else
                 rig_answer(g, 0, "[SILENT]");
         rig_until(g, &g->run_count, 2);
@@ -203,13 +200,13 @@ static void remove_rule_while_waiting(struct rig *g, bool restart)
         rig_until(g, &g->run_count, 3);
 }
 
-static void a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed(void **state)
+static void a_queued_turn_keeps_the_policy_of_a_removed_rule(void **state)
 {
         static const char *const phrases[] = { "move along" };
 
         (void)state;
         for (int restart = 0; restart <= 1; restart++) {
-                struct rig *g = rig_in_a_room();
+                struct rig *g = ambient_rig();
 
                 g->policy.no_reply = phrases;
                 g->policy.no_reply_count = 1;
@@ -219,12 +216,9 @@ static void a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed(void *
                 assert_int_equal(g->recalled, 2 + restart);
                 rig_answer(g, 1u + (unsigned)restart, "Move along.");
                 rig_until_idle(g);
-                assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
-                assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'done'"),
-                                 2);
-                assert_int_equal(
-                        rig_count(g, "SELECT count(*) FROM turns WHERE reply_policy IS NOT NULL"),
-                        0);
+                assert_int_equal(rig_count(g, "deliveries"), 0);
+                assert_int_equal(rig_count(g, "turns WHERE state = 'done'"), 2);
+                assert_int_equal(rig_count(g, "turns WHERE reply_policy IS NOT NULL"), 0);
                 rig_free(g);
         }
 }
@@ -235,9 +229,9 @@ static void on_retried(void *arg, const struct error *err)
         assert_null(err);
 }
 
-static void a_failed_turn_of_a_removed_rule_is_tried_again_as_it_began(void **state)
+static void a_retried_turn_keeps_the_policy_of_a_removed_rule(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
         g->policy.mode = MODE_SILENT;
@@ -251,49 +245,49 @@ static void a_failed_turn_of_a_removed_rule_is_tried_again_as_it_began(void **st
         assert_int_equal(g->runs[1].run->mode, MODE_SILENT);
         rig_answer(g, 1, "noted");
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(rig_count(g, "deliveries"), 0);
         rig_free(g);
 }
 
-static void a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on(void **state)
+static void unreadable_channel_history_fails_only_its_turn(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
         g->recall_fails = true;
         says(g, "m1", "hm");
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'failed'", 1);
-        assert_string_equal(rig_text(g, "SELECT error FROM turns"),
+        rig_until_count(g, "turns WHERE state = 'failed'", 1);
+        assert_string_equal(rig_text(g, "error FROM turns"),
                             "cannot read what was said in the channel: the platform is away");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(rig_count(g, "deliveries"), 0);
         assert_int_equal(g->run_count, 0);
         g->recall_fails = false;
         asks(g, "m2", "again");
-        rig_fail(g, 0, ERR_NET, "Sorry, that went wrong."); /* nobody asked, so nobody is told */
+        rig_fail(g, 0, ERR_NET, "Sorry, that went wrong."); /* sends no notice */
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(rig_count(g, "deliveries"), 0);
         rig_free(g);
 }
 
-static void a_platform_that_never_answers_does_not_keep_the_room_waiting(void **state)
+static void a_hanging_platform_does_not_block_the_lane(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
         g->limits.turn_seconds = 1;
         road_set_limits(g->road, &g->limits);
         g->recall_hangs = true;
         says(g, "m1", "one");
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'failed'", 1);
-        rig_recall(g); /* at last: nobody waits for it */
+        rig_until_count(g, "turns WHERE state = 'failed'", 1);
+        rig_recall(g); /* too late */
         g->recall_hangs = false;
         asks(g, "m2", "two");
         rig_free(g);
 }
 
-static void a_room_may_be_left_while_it_is_being_read(void **state)
+static void a_turn_may_be_cancelled_while_history_is_fetched(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
         g->recall_hangs = true;
@@ -301,7 +295,7 @@ static void a_room_may_be_left_while_it_is_being_read(void **state)
         rig_until(g, &g->recalled, 1);
         turn_cancel(g->road, 1, "the test stops it", NULL, NULL);
         rig_recall(g);
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 1);
+        rig_until_count(g, "turns WHERE state = 'cancelled'", 1);
         assert_int_equal(g->run_count, 0);
         says(g, "m2", "two");
         rig_until(g, &g->recalled, 2);
@@ -310,7 +304,7 @@ static void a_room_may_be_left_while_it_is_being_read(void **state)
                 void *arg = g->recall_arg;
 
                 rig_restart(g);
-                done(arg, NULL, 0, NULL); /* late: nobody waits for it */
+                done(arg, NULL, 0, NULL); /* too late */
         }
         rig_until(g, &g->recalled, 3);
         rig_recall(g);
@@ -318,15 +312,15 @@ static void a_room_may_be_left_while_it_is_being_read(void **state)
         rig_free(g);
 }
 
-static void nobody_types_before_there_is_something_to_say(void **state)
+static void typing_starts_only_with_an_answer(void **state)
 {
-        struct rig *g = rig_in_a_room();
+        struct rig *g = ambient_rig();
 
         (void)state;
         asks(g, "m1", "hm");
-        rig_spin(g, 600);
+        rig_run_for(g, 600);
         turn_delta(g->runs[0].run, "[SIL", 4);
-        rig_spin(g, 30);
+        rig_settle(g);
         assert_int_equal(g->sent_count, 0);
         turn_delta(g->runs[0].run, "LY] but", 7);
         rig_until(g, &g->sent_count, 1);
@@ -339,19 +333,18 @@ static void nobody_types_before_there_is_something_to_say(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_agent_is_shown_the_room_as_it_is_now),
-                cmocka_unit_test(
-                        where_the_platform_tells_no_history_the_agent_knows_what_the_bot_heard),
-                cmocka_unit_test(what_comes_meanwhile_is_one_further_turn),
-                cmocka_unit_test(silence_posts_nothing_and_the_record_says_so),
+                cmocka_unit_test(the_agent_gets_the_current_channel_history),
+                cmocka_unit_test(without_channel_history_the_transcript_is_used),
+                cmocka_unit_test(messages_during_a_turn_become_one_more_turn),
+                cmocka_unit_test(no_reply_posts_nothing_and_is_recorded),
                 cmocka_unit_test(a_silent_rule_runs_the_agent_and_never_posts),
-                cmocka_unit_test(a_rule_that_goes_away_does_not_make_a_silent_agent_speak),
-                cmocka_unit_test(a_turn_that_waits_ends_as_it_began_though_its_rule_is_removed),
-                cmocka_unit_test(a_failed_turn_of_a_removed_rule_is_tried_again_as_it_began),
-                cmocka_unit_test(a_room_that_cannot_be_read_fails_the_turn_and_the_next_goes_on),
-                cmocka_unit_test(a_platform_that_never_answers_does_not_keep_the_room_waiting),
-                cmocka_unit_test(a_room_may_be_left_while_it_is_being_read),
-                cmocka_unit_test(nobody_types_before_there_is_something_to_say),
+                cmocka_unit_test(a_removed_rule_does_not_make_a_silent_agent_post),
+                cmocka_unit_test(a_queued_turn_keeps_the_policy_of_a_removed_rule),
+                cmocka_unit_test(a_retried_turn_keeps_the_policy_of_a_removed_rule),
+                cmocka_unit_test(unreadable_channel_history_fails_only_its_turn),
+                cmocka_unit_test(a_hanging_platform_does_not_block_the_lane),
+                cmocka_unit_test(a_turn_may_be_cancelled_while_history_is_fetched),
+                cmocka_unit_test(typing_starts_only_with_an_answer),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Messages to the bot itself: begin anew, stop, tell what is going on and why. */
+/* Commands that the road carries out: /new, /stop, /status, /why. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -46,21 +46,19 @@ static struct rig *rig_with_commands(void)
 
 static const char *last_answer(struct rig *g)
 {
-        return rig_text(
-                g,
-                "SELECT json_extract(payload, '$.text') FROM deliveries ORDER BY id DESC LIMIT 1");
+        return rig_members(g, "payload FROM deliveries ORDER BY id DESC LIMIT 1", "text");
 }
 
-/* Says it and waits until it is decided. */
+/* Waits until the message is decided. */
 static void says(struct rig *g, const char *text)
 {
-        int64_t before = rig_count(g, "SELECT count(*) FROM trigger_log");
+        int64_t before = rig_count(g, "trigger_log");
 
         rig_say(g, "j", "c", "batch", text, NULL);
-        rig_until_count(g, "SELECT count(*) FROM trigger_log", before + 1);
+        rig_until_count(g, "trigger_log", before + 1);
 }
 
-static void nothing_before_a_new_conversation_counts(void **state)
+static void a_reset_hides_earlier_messages(void **state)
 {
         struct rig *g = rig_with_commands();
 
@@ -69,17 +67,17 @@ static void nothing_before_a_new_conversation_counts(void **state)
         rig_until(g, &g->run_count, 1);
         rig_answer(g, 0, "1");
         rig_until_idle(g);
-        says(g, "running while it begins anew");
+        says(g, "running at the reset");
         rig_until(g, &g->run_count, 2);
         assert_int_equal(g->runs[1].run->history_count, 2);
-        says(g, "waiting while it begins anew");
+        says(g, "queued at the reset");
         says(g, "/new");
         assert_string_equal(last_answer(g),
                             "A new conversation begins. What was said before no longer counts.");
         says(g, "first of the new one");
         rig_answer(g, 1, "2");
         rig_until(g, &g->run_count, 3);
-        assert_string_equal(g->runs[2].text, "waiting while it begins anew");
+        assert_string_equal(g->runs[2].text, "queued at the reset");
         rig_answer(g, 2, "3");
         rig_until(g, &g->run_count, 4);
         assert_string_equal(g->runs[3].text, "first of the new one");
@@ -89,11 +87,11 @@ static void nothing_before_a_new_conversation_counts(void **state)
         says(g, "second");
         rig_until(g, &g->run_count, 5);
         assert_int_equal(g->runs[4].run->history_count, 2);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 5); /* the command is none */
+        assert_int_equal(rig_count(g, "turns"), 5); /* none for the command */
         rig_free(g);
 }
 
-static void a_new_conversation_is_not_mixed_with_the_old_one_by_a_restart(void **state)
+static void a_reset_survives_a_restart(void **state)
 {
         struct rig *g = rig_with_commands();
 
@@ -111,29 +109,29 @@ static void a_new_conversation_is_not_mixed_with_the_old_one_by_a_restart(void *
         rig_free(g);
 }
 
-/* Says it, and tells with which turn its conversation began. */
-static int64_t begun_of(struct rig *g, const char *text)
+/* The reset that the turn of this message knows. */
+static int64_t reset_of(struct rig *g, const char *text)
 {
         unsigned runs = g->run_count;
-        int64_t begun;
+        int64_t reset;
 
         says(g, text);
         rig_until(g, &g->run_count, runs + 1);
-        begun = g->runs[runs].run->reset_turn;
+        reset = g->runs[runs].run->reset_turn;
         rig_answer(g, runs, "so it is");
         rig_until_idle(g);
-        return begun;
+        return reset;
 }
 
-/* For agents that remember conversations by themselves. */
-static void a_turn_knows_where_its_conversation_began(void **state)
+/* For agents that keep the history themselves. */
+static void a_turn_knows_its_reset(void **state)
 {
         struct rig *g = rig_with_commands();
         int64_t first, second;
 
         (void)state;
-        assert_int_equal(begun_of(g, "one"), 0);
-        says(g, "running while it begins anew");
+        assert_int_equal(reset_of(g, "one"), 0);
+        says(g, "running at the reset");
         rig_until(g, &g->run_count, 2);
         says(g, "/new");
         says(g, "the first of the new one");
@@ -144,69 +142,69 @@ static void a_turn_knows_where_its_conversation_began(void **state)
         assert_true(first > 0);
         rig_answer(g, 2, "2");
         rig_until_idle(g);
-        assert_int_equal(begun_of(g, "after a while"), first);
+        assert_int_equal(reset_of(g, "after a while"), first);
         rig_restart(g);
-        assert_int_equal(begun_of(g, "after a restart"), first);
+        assert_int_equal(reset_of(g, "after a restart"), first);
         says(g, "/new");
-        second = begun_of(g, "another one");
+        second = reset_of(g, "another one");
         assert_true(second > first);
-        assert_int_equal(begun_of(g, "goes on"), second);
+        assert_int_equal(reset_of(g, "goes on"), second);
         rig_free(g);
 }
 
-/* Somebody says it somewhere; a question's turn is answered, and what it knew is told. */
-static struct reset_turns anew_of(struct rig *g, const char *channel, const char *thread,
-                                  const char *person, const char *text)
+/* The resets that the turn of this message knows; none for a command. */
+static struct reset_turns resets_of(struct rig *g, const char *channel, const char *thread,
+                                    const char *person, const char *text)
 {
         struct incoming in = { .channel = channel,
                                .thread = thread,
                                .sender_id = person,
                                .sender_name = person,
                                .text = text };
-        int64_t before = rig_count(g, "SELECT count(*) FROM trigger_log");
-        struct reset_turns anew = { 0 };
+        int64_t before = rig_count(g, "trigger_log");
+        struct reset_turns resets = { 0 };
         unsigned runs = g->run_count;
 
         rig_hear(g, &in);
-        rig_until_count(g, "SELECT count(*) FROM trigger_log", before + 1);
+        rig_until_count(g, "trigger_log", before + 1);
         if (text[0] == '/')
-                return anew;
+                return resets;
         rig_until(g, &g->run_count, runs + 1);
-        anew = g->runs[runs].run->resets;
+        resets = g->runs[runs].run->resets;
         rig_answer(g, runs, "so it is");
         rig_until_idle(g);
-        return anew;
+        return resets;
 }
 
-static void assert_anew(struct reset_turns a, bool person, bool chat, bool person_in_chat)
+static void assert_resets(struct reset_turns a, bool person, bool chat, bool person_in_chat)
 {
         assert_int_equal(a.person > 0, person);
         assert_int_equal(a.chat > 0, chat);
         assert_int_equal(a.person_in_chat > 0, person_in_chat);
 }
 
-/* For agents that remember a person over his chats, or a chat with everybody in it. */
-static void who_begins_anew_does_so_for_himself_and_for_the_chat(void **state)
+/* For agents that remember a person across chats, or a chat with all its members. */
+static void a_reset_counts_for_the_sender_and_the_chat(void **state)
 {
         struct rig *g = rig_with_commands();
         int64_t first;
 
         (void)state;
-        assert_anew(anew_of(g, "c1", NULL, "ann", "hi"), false, false, false);
-        anew_of(g, "c2", NULL, "ann", "/new"); /* where nobody has asked anything yet */
-        assert_anew(anew_of(g, "c1", NULL, "ann", "hi"), true, false, false);
-        assert_anew(anew_of(g, "c2", NULL, "ann", "hi"), true, true, true);
-        assert_anew(anew_of(g, "c2", NULL, "bob", "hi"), false, true, false);
-        assert_anew(anew_of(g, "c2", "t", "ann", "hi"), true, false, false);
+        assert_resets(resets_of(g, "c1", NULL, "ann", "hi"), false, false, false);
+        resets_of(g, "c2", NULL, "ann", "/new"); /* a chat without turns */
+        assert_resets(resets_of(g, "c1", NULL, "ann", "hi"), true, false, false);
+        assert_resets(resets_of(g, "c2", NULL, "ann", "hi"), true, true, true);
+        assert_resets(resets_of(g, "c2", NULL, "bob", "hi"), false, true, false);
+        assert_resets(resets_of(g, "c2", "t", "ann", "hi"), true, false, false);
         rig_restart(g);
-        first = anew_of(g, "c2", NULL, "ann", "hi").person_in_chat;
+        first = resets_of(g, "c2", NULL, "ann", "hi").person_in_chat;
         assert_true(first > 0);
-        anew_of(g, "c2", NULL, "ann", "/new");
-        assert_true(anew_of(g, "c2", NULL, "ann", "hi").person_in_chat > first);
+        resets_of(g, "c2", NULL, "ann", "/new");
+        assert_true(resets_of(g, "c2", NULL, "ann", "hi").person_in_chat > first);
         rig_free(g);
 }
 
-static void a_turn_that_was_there_before_belongs_to_what_was(void **state)
+static void a_turn_queued_before_a_reset_keeps_its_history(void **state)
 {
         struct rig *g = rig_with_commands();
 
@@ -232,7 +230,7 @@ static void on_retried(void *arg, const struct error *err)
         *(bool *)arg = true;
 }
 
-static void a_failed_turn_that_is_tried_again_belongs_where_it_did(void **state)
+static void a_retried_turn_keeps_its_reset(void **state)
 {
         struct rig *g = rig_with_commands();
         int64_t failed, chat;
@@ -254,8 +252,8 @@ static void a_failed_turn_that_is_tried_again_belongs_where_it_did(void **state)
         rig_free(g);
 }
 
-/* The turn was read back before the command was carried out, and comes into its lane after that. */
-static void nothing_joins_an_old_turn_that_is_tried_again_during_a_new_beginning(void **state)
+/* The turn is read from the store before /new, and enters its lane after it. */
+static void no_message_joins_a_retried_turn_across_a_reset(void **state)
 {
         struct rig *g = rig_with_commands();
         bool retried = false;
@@ -269,7 +267,7 @@ static void nothing_joins_an_old_turn_that_is_tried_again_during_a_new_beginning
         rig_until(g, &g->run_count, 2);
         rig_say(g, "j", "c", "batch", "/new", NULL);
         turn_retry(g->road, 1, on_retried, &retried);
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE id = 1 AND state = 'queued'", 1);
+        rig_until_count(g, "turns WHERE id = 1 AND state = 'queued'", 1);
         says(g, "first of the new one");
         rig_answer(g, 1, "1");
         rig_until(g, &g->run_count, 3);
@@ -278,7 +276,7 @@ static void nothing_joins_an_old_turn_that_is_tried_again_during_a_new_beginning
         rig_free(g);
 }
 
-static void a_stop_ends_what_runs_and_what_waits(void **state)
+static void stop_cancels_running_and_queued_turns(void **state)
 {
         struct rig *g = rig_with_commands();
 
@@ -293,17 +291,16 @@ static void a_stop_ends_what_runs_and_what_waits(void **state)
         says(g, "three");
         says(g, "/stop");
         assert_string_equal(last_answer(g), "Stopped, and dropped 2 messages that were waiting.");
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 2);
+        rig_until_count(g, "turns WHERE state = 'cancelled'", 2);
         assert_true(g->runs[1].cancelled);
         assert_non_null(g->runs[0].run);
-        assert_string_equal(rig_text(g, "SELECT error FROM turns WHERE state = 'cancelled'"),
+        assert_string_equal(rig_text(g, "error FROM turns WHERE state = 'cancelled'"),
                             "stopped by Ann");
         assert_string_equal(
-                rig_text(g, "SELECT status || ': ' || reason FROM trigger_log ORDER BY event DESC"),
+                rig_text(g, "status || ': ' || reason FROM trigger_log ORDER BY event DESC"),
                 "done: the command /stop was carried out");
-        assert_int_equal(
-                rig_count(g, "SELECT count(*) FROM trigger_log WHERE status = 'cancelled'"), 3);
-        says(g, "four"); /* it goes on as if nothing had been */
+        assert_int_equal(rig_count(g, "trigger_log WHERE status = 'cancelled'"), 3);
+        says(g, "four");
         rig_until(g, &g->run_count, 3);
         assert_string_equal(g->runs[2].text, "four");
         rig_free(g);
@@ -312,13 +309,12 @@ static void a_stop_ends_what_runs_and_what_waits(void **state)
 static void per_person(struct rig *g, const struct incoming *in, struct decision *out)
 {
         knows_commands(g, in, out);
-        out->per_person = strcmp(in->text, "in the room") != 0;
-        /* nobody knows whom a command would have been for */
+        out->per_person = strcmp(in->text, "for all") != 0;
+        /* a command names no agent */
         out->agent = out->command ? NULL : in->guild;
 }
 
-static void a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else(
-        void **state)
+static void stop_counts_for_the_sender_and_the_chat_only(void **state)
 {
         struct rig *g = rig_new();
         struct incoming bob = { .sender_id = "bob", .sender_name = "Bob", .text = "for bob" };
@@ -327,12 +323,12 @@ static void a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nob
         g->decides = per_person;
         rig_say(g, "j", "c", "echo", "for ann", NULL);
         rig_say(g, "j", "c", "batch", "for ann, too", NULL);
-        rig_say(g, "j", "c", "echo", "in the room", NULL);
+        rig_say(g, "j", "c", "echo", "for all", NULL);
         rig_hear(g, &bob);
         rig_until(g, &g->run_count, 4);
         rig_say(g, "j", "c", "once", "/stop", NULL);
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 3);
-        rig_spin(g, 20);
+        rig_until_count(g, "turns WHERE state = 'cancelled'", 3);
+        rig_settle(g);
         for (unsigned i = 0; i < 4; i++)
                 assert_int_equal(g->runs[i].cancelled, strcmp(g->runs[i].text, "for bob") != 0);
         rig_free(g);
@@ -361,7 +357,7 @@ static void dies_of_commands(struct rig *g, const struct incoming *in, struct de
         }
 }
 
-static void what_was_stopped_stays_stopped_after_a_crash(void **state)
+static void stopped_turns_stay_stopped_after_a_crash(void **state)
 {
         char dir[] = "/tmp/dragoman-rig-XXXXXX";
         struct rig *g;
@@ -379,36 +375,36 @@ static void what_was_stopped_stays_stopped_after_a_crash(void **state)
                 rig_until(g, &g->run_count, 1);
                 says(g, "two");
                 says(g, "/stop");
-                rig_spin(g, 10000);
+                rig_run_for(g, 10000);
                 _exit(1);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         g = rig_new_in(dir);
-        rig_until_count(g, "SELECT count(*) FROM turns WHERE state = 'cancelled'", 2);
+        rig_until_count(g, "turns WHERE state = 'cancelled'", 2);
         assert_int_equal(g->run_count, 0);
         assert_string_equal(last_answer(g), "Stopped, and dropped 1 message that waited.");
         rig_free(g);
 }
 
-static void what_is_said_right_after_a_stop_is_answered(void **state)
+static void a_message_right_after_stop_is_answered(void **state)
 {
         struct rig *g = rig_with_commands();
 
         (void)state;
         g->debounce_ms = g->debounce_max_ms = 100;
         says(g, "one");
-        rig_say(g, "j", "other", "batch", "skip this",
-                NULL); /* while it is stored the next two come together */
+        /* while this is stored, the next two arrive as a batch */
+        rig_say(g, "j", "other", "batch", "skip this", NULL);
         rig_say(g, "j", "c", "batch", "/stop", NULL);
         rig_say(g, "j", "c", "batch", "two", NULL);
         rig_until(g, &g->run_count, 1);
         assert_string_equal(g->runs[0].text, "two");
-        assert_string_equal(rig_text(g, "SELECT inputs FROM turns WHERE state = 'cancelled'"), "1");
+        assert_string_equal(rig_text(g, "inputs FROM turns WHERE state = 'cancelled'"), "1");
         rig_free(g);
 }
 
-static void the_status_tells_what_is_going_on(void **state)
+static void status_reports_the_state_of_the_chat(void **state)
 {
         struct rig *g = rig_with_commands();
 
@@ -433,7 +429,7 @@ static void the_status_tells_what_is_going_on(void **state)
         rig_free(g);
 }
 
-static void why_tells_the_story_of_the_last_message(void **state)
+static void why_reports_the_last_message(void **state)
 {
         struct rig *g = rig_with_commands();
 
@@ -449,13 +445,13 @@ static void why_tells_the_story_of_the_last_message(void **state)
         rig_until(g, &g->run_count, 1);
         rig_fail(g, 0, ERR_NET, NULL);
         rig_until_idle(g);
-        says(g, "/why"); /* what exactly failed is for the operator */
+        says(g, "/why"); /* names the turn, not its error */
         assert_string_equal(last_answer(g),
                             "Your message “fail…”: agent 'batch' failed after 1 attempt (trn-1).");
         rig_free(g);
 }
 
-static void why_knows_what_was_decided_an_instant_before(void **state)
+static void why_sees_a_decision_made_just_before(void **state)
 {
         struct rig *g = rig_with_commands();
 
@@ -466,7 +462,7 @@ static void why_knows_what_was_decided_an_instant_before(void **state)
         rig_say(g, "j", "c", "batch", "/why", NULL);
         rig_say(g, "j", "c", "batch", "after", NULL);
         rig_until(g, &g->run_count, 1);
-        assert_string_equal(rig_text(g, "SELECT json_extract(payload, '$.text') FROM deliveries"),
+        assert_string_equal(rig_members(g, "payload FROM deliveries", "text"),
                             "Your message “skip that”: silent because the test says so.");
         assert_string_equal(g->runs[0].text, "after");
         rig_free(g);
@@ -489,7 +485,7 @@ static void stores_with_why(struct rig *g, const struct incoming *in, struct dec
         whys_decided++;
 }
 
-static void a_why_that_is_decided_when_the_process_ends_is_stored(void **state)
+static void why_is_stored_when_the_process_ends(void **state)
 {
         struct rig *g = rig_new();
 
@@ -497,7 +493,7 @@ static void a_why_that_is_decided_when_the_process_ends_is_stored(void **state)
         g->decides = stores_with_why;
         rig_say(g, "j", "c", "batch", "skip this", NULL);
         rig_say(g, "j", "c", "batch", "skip that", NULL);
-        rig_say(g, "j", "c", "batch", "/why", NULL); /* needs what is stored of the two */
+        rig_say(g, "j", "c", "batch", "/why", NULL); /* waits until both are stored */
         rig_until(g, &whys_decided, 1);
         rig_restart(g);
         assert_int_equal(whys_decided, 1);
@@ -510,23 +506,21 @@ static void a_why_that_is_decided_when_the_process_ends_is_stored(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(nothing_before_a_new_conversation_counts),
-                cmocka_unit_test(a_new_conversation_is_not_mixed_with_the_old_one_by_a_restart),
-                cmocka_unit_test(a_turn_knows_where_its_conversation_began),
-                cmocka_unit_test(who_begins_anew_does_so_for_himself_and_for_the_chat),
-                cmocka_unit_test(a_turn_that_was_there_before_belongs_to_what_was),
-                cmocka_unit_test(a_failed_turn_that_is_tried_again_belongs_where_it_did),
-                cmocka_unit_test(
-                        nothing_joins_an_old_turn_that_is_tried_again_during_a_new_beginning),
-                cmocka_unit_test(a_stop_ends_what_runs_and_what_waits),
-                cmocka_unit_test(
-                        a_stop_means_whatever_agent_works_for_the_person_or_the_room_but_nobody_else),
-                cmocka_unit_test(what_was_stopped_stays_stopped_after_a_crash),
-                cmocka_unit_test(what_is_said_right_after_a_stop_is_answered),
-                cmocka_unit_test(the_status_tells_what_is_going_on),
-                cmocka_unit_test(why_tells_the_story_of_the_last_message),
-                cmocka_unit_test(why_knows_what_was_decided_an_instant_before),
-                cmocka_unit_test(a_why_that_is_decided_when_the_process_ends_is_stored),
+                cmocka_unit_test(a_reset_hides_earlier_messages),
+                cmocka_unit_test(a_reset_survives_a_restart),
+                cmocka_unit_test(a_turn_knows_its_reset),
+                cmocka_unit_test(a_reset_counts_for_the_sender_and_the_chat),
+                cmocka_unit_test(a_turn_queued_before_a_reset_keeps_its_history),
+                cmocka_unit_test(a_retried_turn_keeps_its_reset),
+                cmocka_unit_test(no_message_joins_a_retried_turn_across_a_reset),
+                cmocka_unit_test(stop_cancels_running_and_queued_turns),
+                cmocka_unit_test(stop_counts_for_the_sender_and_the_chat_only),
+                cmocka_unit_test(stopped_turns_stay_stopped_after_a_crash),
+                cmocka_unit_test(a_message_right_after_stop_is_answered),
+                cmocka_unit_test(status_reports_the_state_of_the_chat),
+                cmocka_unit_test(why_reports_the_last_message),
+                cmocka_unit_test(why_sees_a_decision_made_just_before),
+                cmocka_unit_test(why_is_stored_when_the_process_ends),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* What people see while a turn runs: typing, and an answer that grows in one message. */
+/* Typing, and the draft: an answer that grows in one message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +9,7 @@
 
 #include "../lib/road_rig.h"
 
-/*
- * Turns the loop until a send of this kind and class of text has been asked for; its place in
- * g->sent.
- */
+/* Waits for a send of this kind and text (NULL: any); its index in g->sent. */
 static unsigned await(struct rig *g, const char *kind, const char *text)
 {
         for (unsigned seen = 0;; seen++) {
@@ -33,7 +30,7 @@ static struct rig *begin(const char *adapter)
         return g;
 }
 
-static void a_quick_answer_is_simply_sent(void **state)
+static void a_quick_answer_has_no_draft(void **state)
 {
         struct rig *g = begin("grow");
 
@@ -58,12 +55,12 @@ static void typing_is_shown_while_a_turn_runs_and_not_after(void **state)
         await(g, "send", "done");
         rig_until_idle(g);
         before = g->sent_count;
-        rig_spin(g, 600);
+        rig_run_for(g, 600);
         assert_int_equal(g->sent_count, before);
         rig_free(g);
 }
 
-static void a_growing_answer_is_one_message_reconciled_to_the_final_text(void **state)
+static void a_growing_answer_is_one_edited_message(void **state)
 {
         struct rig *g = begin("grow");
         unsigned draft, edit, final;
@@ -79,14 +76,14 @@ static void a_growing_answer_is_one_message_reconciled_to_the_final_text(void **
         assert_true(draft < edit && edit < final);
         assert_string_equal(
                 g->sent[edit].target,
-                rig_text(g, "SELECT platform_id FROM deliveries WHERE kind = 'send' ORDER BY id"));
+                rig_text(g, "platform_id FROM deliveries WHERE kind = 'send' ORDER BY id"));
         assert_string_equal(g->sent[final].target, g->sent[edit].target);
         assert_string_equal(g->sent[g->sent_count - 1].text, "and more");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 2);
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 2);
         rig_free(g);
 }
 
-static void a_turn_run_again_goes_on_in_the_same_message(void **state)
+static void a_repeated_turn_continues_its_draft(void **state)
 {
         struct rig *g = begin("grow");
         unsigned final;
@@ -94,18 +91,18 @@ static void a_turn_run_again_goes_on_in_the_same_message(void **state)
         (void)state;
         turn_delta(g->runs[0].run, "half", 4);
         await(g, "send", "half");
-        rig_spin(g, 50);
+        rig_settle(g);
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
         rig_answer(g, 1, "whole");
         final = await(g, "edit", "whole");
         rig_until_idle(g);
         assert_string_not_equal(g->sent[final].target, "");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 1);
         rig_free(g);
 }
 
-static void a_deleted_draft_does_not_swallow_the_answer(void **state)
+static void a_deleted_draft_does_not_lose_the_answer(void **state)
 {
         struct rig *g = begin("grow");
         unsigned final;
@@ -113,7 +110,7 @@ static void a_deleted_draft_does_not_swallow_the_answer(void **state)
         (void)state;
         turn_delta(g->runs[0].run, "half", 4);
         await(g, "send", "half");
-        rig_spin(g, 50);
+        rig_settle(g);
         g->auto_send = false;
         rig_answer(g, 0, "whole");
         final = await(g, "edit", "whole");
@@ -124,7 +121,7 @@ static void a_deleted_draft_does_not_swallow_the_answer(void **state)
         rig_free(g);
 }
 
-static void a_draft_that_never_left_is_replaced_by_the_answer(void **state)
+static void an_unsent_draft_is_replaced_by_the_answer(void **state)
 {
         struct rig *g = rig_new();
 
@@ -134,10 +131,9 @@ static void a_draft_that_never_left_is_replaced_by_the_answer(void **state)
         rig_say(g, "grow", "c", "echo", "tell me", NULL);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "half", 4);
-        rig_spin(g, 1000);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send'"), 1);
+        rig_until_count(g, "deliveries WHERE kind = 'send'", 1);
         rig_answer(g, 0, "whole");
-        rig_spin(g, 50);
+        rig_settle(g);
         g->adapters_down = false;
         outbox_wake(g->road, "grow");
         await(g, "send", "whole");
@@ -155,18 +151,18 @@ static void an_interrupted_edit_is_repeated(void **state)
         (void)state;
         turn_delta(g->runs[0].run, "half", 4);
         await(g, "send", "half");
-        rig_spin(g, 50);
+        rig_settle(g);
         g->auto_send = false;
         rig_answer(g, 0, "whole");
         final = await(g, "edit", "whole");
-        rig_restart(g); /* the edit may have arrived: doing it again has the same effect */
+        rig_restart(g); /* an edit may be repeated */
         rig_until(g, &g->sent_count, final + 2);
         assert_string_equal(g->sent[final + 1].text, "whole");
         assert_string_equal(g->sent[final + 1].target, g->sent[final].target);
         rig_free(g);
 }
 
-static void the_draft_goes_with_the_question(void **state)
+static void deleting_the_question_deletes_the_draft(void **state)
 {
         struct rig *g = rig_new();
         struct incoming asked = { .adapter = "grow", .id = "m1", .text = "hello" };
@@ -177,11 +173,9 @@ static void the_draft_goes_with_the_question(void **state)
         rig_hear(g, &asked);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "a draft", 7);
-        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'",
-                        1);
+        rig_until_count(g, "deliveries WHERE kind = 'send' AND state = 'sent'", 1);
         rig_hear(g, &deleted);
-        rig_until_count(
-                g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND state = 'sent'", 1);
+        rig_until_count(g, "deliveries WHERE kind = 'delete' AND state = 'sent'", 1);
         assert_true(g->runs[0].cancelled);
         rig_until_idle(g);
         rig_free(g);
@@ -190,14 +184,14 @@ static void the_draft_goes_with_the_question(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_quick_answer_is_simply_sent),
+                cmocka_unit_test(a_quick_answer_has_no_draft),
                 cmocka_unit_test(typing_is_shown_while_a_turn_runs_and_not_after),
-                cmocka_unit_test(a_growing_answer_is_one_message_reconciled_to_the_final_text),
-                cmocka_unit_test(a_turn_run_again_goes_on_in_the_same_message),
-                cmocka_unit_test(a_deleted_draft_does_not_swallow_the_answer),
-                cmocka_unit_test(a_draft_that_never_left_is_replaced_by_the_answer),
+                cmocka_unit_test(a_growing_answer_is_one_edited_message),
+                cmocka_unit_test(a_repeated_turn_continues_its_draft),
+                cmocka_unit_test(a_deleted_draft_does_not_lose_the_answer),
+                cmocka_unit_test(an_unsent_draft_is_replaced_by_the_answer),
                 cmocka_unit_test(an_interrupted_edit_is_repeated),
-                cmocka_unit_test(the_draft_goes_with_the_question),
+                cmocka_unit_test(deleting_the_question_deletes_the_draft),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

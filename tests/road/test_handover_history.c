@@ -1,7 +1,4 @@
-/*
- * What an agent knows although it was not asked: what was said while a person had taken over, and
- * what that person answered.
- */
+/* What was said during a handover is history for the agent afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +10,7 @@
 
 #include "../lib/road_rig.h"
 
-/* Texts that begin with "aside" are remembered, not answered. */
+/* Texts that begin with "aside" are stored, not answered. */
 static void sets_aside(struct rig *g, const struct incoming *in, struct decision *out)
 {
         (void)g;
@@ -38,7 +35,7 @@ static void on_put(void *arg, const struct outbox_receipt *r)
         ++*(unsigned *)arg;
 }
 
-/* A person answers in the bot's name. */
+/* A person posts as the bot. */
 static void answer_as(struct rig *g, const char *channel, const char *author, const char *text,
                       const char *key)
 {
@@ -78,7 +75,7 @@ static void ask(struct rig *g, const char *text)
         rig_until(g, &g->run_count, runs + 1);
 }
 
-static void the_agent_reads_what_was_said_and_answered_meanwhile(void **state)
+static void the_agent_reads_messages_of_the_handover(void **state)
 {
         struct rig *g = rig_with_handover();
 
@@ -105,19 +102,18 @@ static void the_agent_reads_what_was_said_and_answered_meanwhile(void **state)
         rig_free(g);
 }
 
-static void a_conversation_may_begin_while_a_person_has_taken_over(void **state)
+static void a_conversation_may_begin_during_a_handover(void **state)
 {
         struct rig *g = rig_with_handover();
 
         (void)state;
         rig_say(g, "j", "c", "batch", "aside: hello", NULL);
         rig_until_idle(g);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 0);
-        assert_string_equal(rig_text(g, "SELECT reason FROM trigger_log"),
-                            "a person has taken over");
+        assert_int_equal(rig_count(g, "turns"), 0);
+        assert_string_equal(rig_text(g, "reason FROM trigger_log"), "a person has taken over");
         ask(g, "now you");
         assert_non_null(strstr(history(g), "aside: hello\n"));
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM conversations"), 1);
+        assert_int_equal(rig_count(g, "conversations"), 1);
         rig_answer(g, 0, "yes");
         rig_until_idle(g);
         rig_free(g);
@@ -126,8 +122,8 @@ static void a_conversation_may_begin_while_a_person_has_taken_over(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(the_agent_reads_what_was_said_and_answered_meanwhile),
-                cmocka_unit_test(a_conversation_may_begin_while_a_person_has_taken_over),
+                cmocka_unit_test(the_agent_reads_messages_of_the_handover),
+                cmocka_unit_test(a_conversation_may_begin_during_a_handover),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

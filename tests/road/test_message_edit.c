@@ -1,4 +1,4 @@
-/* Messages that are edited or deleted before they are answered. */
+/* Messages edited or deleted before they are answered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,11 +10,11 @@
 
 #include "../lib/road_rig.h"
 
-/* Hands it in and waits until it is decided. */
+/* Waits until the event is decided. */
 static void happens(struct rig *g, const char *type, const char *id, const char *sender,
                     const char *text)
 {
-        int64_t before = rig_count(g, "SELECT count(*) FROM trigger_log");
+        int64_t before = rig_count(g, "trigger_log");
         struct incoming in = { .type = type,
                                .id = id,
                                .sender_id = sender,
@@ -23,7 +23,7 @@ static void happens(struct rig *g, const char *type, const char *id, const char 
                                .text = text };
 
         rig_hear(g, &in);
-        rig_until_count(g, "SELECT count(*) FROM trigger_log", before + 1);
+        rig_until_count(g, "trigger_log", before + 1);
 }
 
 static void says(struct rig *g, const char *id, const char *text)
@@ -43,25 +43,24 @@ static void deletes(struct rig *g, const char *id)
 
 static const char *last_reason(struct rig *g)
 {
-        return rig_text(
-                g, "SELECT status || ': ' || reason FROM trigger_log ORDER BY event DESC LIMIT 1");
+        return rig_text(g, "status || ': ' || reason FROM trigger_log ORDER BY event DESC LIMIT 1");
 }
 
-/* Two messages wait for more: "one" with the id 1, "two" with the id 2. */
-static struct rig *two_wait(int64_t debounce_ms)
+/* A queued turn of two messages: "one" with id 1, "two" with id 2. */
+static struct rig *rig_with_two_queued(int64_t debounce_ms)
 {
         struct rig *g = rig_new();
 
         g->debounce_ms = g->debounce_max_ms = debounce_ms;
         says(g, "1", "one");
         says(g, "2", "two");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
+        assert_int_equal(rig_count(g, "turns"), 1);
         return g;
 }
 
-static void an_edit_changes_what_waits(void **state)
+static void an_edit_changes_a_queued_message(void **state)
 {
-        struct rig *g = two_wait(300);
+        struct rig *g = rig_with_two_queued(300);
 
         (void)state;
         edits(g, "1", "ONE");
@@ -71,14 +70,14 @@ static void an_edit_changes_what_waits(void **state)
         assert_string_equal(g->runs[0].text, "ONE+two");
         rig_answer(g, 0, "1");
         rig_until_idle(g);
-        assert_string_equal(rig_text(g, "SELECT text FROM transcript ORDER BY id"), "ONE");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
+        assert_string_equal(rig_text(g, "text FROM transcript ORDER BY id"), "ONE");
+        assert_int_equal(rig_count(g, "turns"), 1);
         rig_free(g);
 }
 
-static void an_edit_counts_also_after_a_restart(void **state)
+static void an_edit_survives_a_restart(void **state)
 {
-        struct rig *g = two_wait(600);
+        struct rig *g = rig_with_two_queued(600);
 
         (void)state;
         edits(g, "2", "TWO?");
@@ -89,9 +88,9 @@ static void an_edit_counts_also_after_a_restart(void **state)
         rig_free(g);
 }
 
-static void nobody_edits_what_others_said(void **state)
+static void an_edit_by_another_sender_is_ignored(void **state)
 {
-        struct rig *g = two_wait(100);
+        struct rig *g = rig_with_two_queued(100);
 
         (void)state;
         happens(g, EVENT_MESSAGE_EDITED, "1", "bob", "three");
@@ -101,9 +100,9 @@ static void nobody_edits_what_others_said(void **state)
         rig_free(g);
 }
 
-static void a_deleted_message_is_taken_out_of_what_waits(void **state)
+static void a_deleted_message_leaves_its_queued_turn(void **state)
 {
-        struct rig *g = two_wait(600);
+        struct rig *g = rig_with_two_queued(600);
 
         (void)state;
         deletes(g, "1");
@@ -113,15 +112,14 @@ static void a_deleted_message_is_taken_out_of_what_waits(void **state)
         assert_string_equal(g->runs[0].text, "two");
         rig_answer(g, 0, "1");
         rig_until_idle(g);
-        assert_string_equal(
-                rig_text(g, "SELECT status || ': ' || error FROM trigger_log ORDER BY event"),
-                "cancelled: it was deleted before it was answered");
+        assert_string_equal(rig_text(g, "status || ': ' || error FROM trigger_log ORDER BY event"),
+                            "cancelled: it was deleted before it was answered");
         rig_free(g);
 }
 
-static void a_turn_with_nothing_left_to_answer_is_cancelled(void **state)
+static void a_turn_without_messages_is_cancelled(void **state)
 {
-        struct rig *g = two_wait(60000);
+        struct rig *g = rig_with_two_queued(60000);
 
         (void)state;
         deletes(g, "2");
@@ -129,14 +127,14 @@ static void a_turn_with_nothing_left_to_answer_is_cancelled(void **state)
         assert_string_equal(last_reason(g), "done: cancelled trn-1: its message was deleted");
         rig_until_idle(g);
         assert_int_equal(g->run_count, 0);
-        assert_string_equal(rig_text(g, "SELECT state || ': ' || error FROM turns"),
+        assert_string_equal(rig_text(g, "state || ': ' || error FROM turns"),
                             "cancelled: its message was deleted");
         says(g, "3", "the lane goes on");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns WHERE state = 'queued'"), 1);
+        assert_int_equal(rig_count(g, "turns WHERE state = 'queued'"), 1);
         rig_free(g);
 }
 
-static void what_is_said_instead_of_a_deleted_message_is_answered(void **state)
+static void a_message_after_a_deletion_is_answered(void **state)
 {
         struct rig *g = rig_new();
         struct incoming other = { .channel = "other", .guild = "batch", .text = "skip this" },
@@ -146,16 +144,16 @@ static void what_is_said_instead_of_a_deleted_message_is_answered(void **state)
         (void)state;
         g->debounce_ms = g->debounce_max_ms = 100;
         says(g, "1", "typo");
-        rig_hear(g, &other); /* while it is stored the next two come together */
+        rig_hear(g, &other); /* while it is stored, the next two arrive as a batch */
         rig_hear(g, &deletion);
         rig_hear(g, &better);
         rig_until(g, &g->run_count, 1);
         assert_string_equal(g->runs[0].text, "better");
-        assert_string_equal(rig_text(g, "SELECT inputs FROM turns WHERE state = 'cancelled'"), "1");
+        assert_string_equal(rig_text(g, "inputs FROM turns WHERE state = 'cancelled'"), "1");
         rig_free(g);
 }
 
-static void a_deleted_question_stops_the_turn_that_runs(void **state)
+static void deleting_the_question_stops_its_turn(void **state)
 {
         struct rig *g = rig_new();
 
@@ -165,25 +163,25 @@ static void a_deleted_question_stops_the_turn_that_runs(void **state)
         says(g, "2", "two");
         says(g, "3", "three");
         deletes(g, "1");
-        rig_until(g, &g->run_count, 2); /* the next one begins */
+        rig_until(g, &g->run_count, 2);
         assert_true(g->runs[0].cancelled);
         assert_string_equal(g->runs[1].text, "two+three");
         deletes(g, "2");
         assert_string_equal(
                 last_reason(g),
                 "done: one of several messages of trn-2, which goes on with the others");
-        deletes(g, "2"); /* told twice */
+        deletes(g, "2"); /* a repeated event */
         assert_non_null(g->runs[1].run);
         deletes(g, "3");
         rig_until_idle(g);
         assert_true(g->runs[1].cancelled);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries"), 0);
+        assert_int_equal(rig_count(g, "deliveries"), 0);
         rig_free(g);
 }
 
-static void what_was_deleted_while_the_agent_worked_is_not_read_by_the_next_life(void **state)
+static void a_message_deleted_during_its_turn_stays_deleted(void **state)
 {
-        struct rig *g = two_wait(50);
+        struct rig *g = rig_with_two_queued(50);
 
         (void)state;
         rig_until(g, &g->run_count, 1);
@@ -191,16 +189,15 @@ static void what_was_deleted_while_the_agent_worked_is_not_read_by_the_next_life
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
         assert_string_equal(g->runs[1].text, "two");
-        assert_string_equal(
-                rig_text(g, "SELECT status || ': ' || error FROM trigger_log ORDER BY event"),
-                "cancelled: it was deleted before it was answered");
+        assert_string_equal(rig_text(g, "status || ': ' || error FROM trigger_log ORDER BY event"),
+                            "cancelled: it was deleted before it was answered");
         deletes(g, "2");
         rig_until_idle(g);
         assert_true(g->runs[1].cancelled);
         rig_free(g);
 }
 
-static void an_edit_of_what_does_not_wait_changes_nothing(void **state)
+static void an_edit_of_an_answered_message_changes_nothing(void **state)
 {
         struct rig *g = rig_new();
 
@@ -214,24 +211,23 @@ static void an_edit_of_what_does_not_wait_changes_nothing(void **state)
         edits(g, "1", "ONE!");
         deletes(g, "1");
         assert_string_equal(last_reason(g), "skipped: the test says so");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 1);
-        assert_string_equal(rig_text(g, "SELECT text FROM transcript ORDER BY id"), "one");
+        assert_int_equal(rig_count(g, "turns"), 1);
+        assert_string_equal(rig_text(g, "text FROM transcript ORDER BY id"), "one");
         rig_free(g);
 }
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(an_edit_changes_what_waits),
-                cmocka_unit_test(an_edit_counts_also_after_a_restart),
-                cmocka_unit_test(nobody_edits_what_others_said),
-                cmocka_unit_test(a_deleted_message_is_taken_out_of_what_waits),
-                cmocka_unit_test(a_turn_with_nothing_left_to_answer_is_cancelled),
-                cmocka_unit_test(what_is_said_instead_of_a_deleted_message_is_answered),
-                cmocka_unit_test(a_deleted_question_stops_the_turn_that_runs),
-                cmocka_unit_test(an_edit_of_what_does_not_wait_changes_nothing),
-                cmocka_unit_test(
-                        what_was_deleted_while_the_agent_worked_is_not_read_by_the_next_life),
+                cmocka_unit_test(an_edit_changes_a_queued_message),
+                cmocka_unit_test(an_edit_survives_a_restart),
+                cmocka_unit_test(an_edit_by_another_sender_is_ignored),
+                cmocka_unit_test(a_deleted_message_leaves_its_queued_turn),
+                cmocka_unit_test(a_turn_without_messages_is_cancelled),
+                cmocka_unit_test(a_message_after_a_deletion_is_answered),
+                cmocka_unit_test(deleting_the_question_stops_its_turn),
+                cmocka_unit_test(an_edit_of_an_answered_message_changes_nothing),
+                cmocka_unit_test(a_message_deleted_during_its_turn_stays_deleted),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static int end(void **state)
         return 0;
 }
 
-static void a_plain_reply_is_stored_as_nothing(void **state)
+static void the_default_policy_is_stored_as_null(void **state)
 {
         struct reply_policy p = { .slow_ms = 7 };
 
@@ -35,7 +35,7 @@ static void a_plain_reply_is_stored_as_nothing(void **state)
         assert_int_equal(p.slow_ms, 0);
 }
 
-static void everything_else_comes_back_as_it_was_stored(void **state)
+static void other_policies_are_read_as_stored(void **state)
 {
         static const char *const phrases[] = { "nothing", "\"quoted\"" };
         const struct reply_policy given = { .mode = MODE_AMBIENT,
@@ -62,7 +62,7 @@ static void everything_else_comes_back_as_it_was_stored(void **state)
         assert_int_equal(p.slow_ms, 4000);
 }
 
-static void what_an_older_version_stored_is_understood(void **state)
+static void policies_of_older_versions_are_read(void **state)
 {
         struct reply_policy p;
 
@@ -77,7 +77,7 @@ static void what_an_older_version_stored_is_understood(void **state)
         assert_string_equal(p.no_reply[0], "meh");
 }
 
-static void text_that_makes_no_sense_is_a_plain_reply(void **state)
+static void an_unreadable_policy_is_a_plain_reply(void **state)
 {
         static const char *const texts[] = { "", "{", "[]", "{\"mode\":\"loud\"}",
                                              "{\"mode\":7,\"noReply\":\"x\",\"slowMs\":\"y\"}" };
@@ -109,13 +109,10 @@ static void a_copy_outlives_the_original(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(a_plain_reply_is_stored_as_nothing, begin, end),
-                cmocka_unit_test_setup_teardown(everything_else_comes_back_as_it_was_stored, begin,
-                                                end),
-                cmocka_unit_test_setup_teardown(what_an_older_version_stored_is_understood, begin,
-                                                end),
-                cmocka_unit_test_setup_teardown(text_that_makes_no_sense_is_a_plain_reply, begin,
-                                                end),
+                cmocka_unit_test_setup_teardown(the_default_policy_is_stored_as_null, begin, end),
+                cmocka_unit_test_setup_teardown(other_policies_are_read_as_stored, begin, end),
+                cmocka_unit_test_setup_teardown(policies_of_older_versions_are_read, begin, end),
+                cmocka_unit_test_setup_teardown(an_unreadable_policy_is_a_plain_reply, begin, end),
                 cmocka_unit_test_setup_teardown(a_copy_outlives_the_original, begin, end),
         };
 

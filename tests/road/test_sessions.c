@@ -1,7 +1,4 @@
-/*
- * Whose conversation it is: lanes of persons, sessions across lanes, and what an agent reads of
- * them.
- */
+/* Lanes of persons, sessions across lanes and their history, writes of dispatch. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,10 +14,11 @@
 
 #include "../lib/road_rig.h"
 #include "base/mem.h"
+#include "rows/meta_row.h"
 
 /* ---- lanes of persons ---- */
 
-static void everybody_for_himself(struct rig *g, const struct incoming *in, struct decision *out)
+static void lane_per_person(struct rig *g, const struct incoming *in, struct decision *out)
 {
         (void)g;
         (void)in;
@@ -39,39 +37,38 @@ static void two_people_of_a_channel_have_a_lane_each(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-        g->decides = everybody_for_himself;
+        g->decides = lane_per_person;
         says(g, "ann", "ann 1");
         says(g, "bob", "bob 1");
         says(g, "ann", "ann 2");
         rig_until(g, &g->run_count, 2);
         rig_until(g, &g->acks, 3);
-        rig_spin(g, 30);
-        assert_int_equal(g->run_count, 2); /* ann 2 waits for ann 1 alone */
+        rig_settle(g);
+        assert_int_equal(g->run_count, 2); /* ann 2 waits for ann 1 */
         assert_string_equal(g->runs[1].text, "bob 1");
         rig_answer(g, 0, "to ann");
         rig_until(g, &g->run_count, 3);
         assert_string_equal(g->runs[2].text, "ann 2");
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM conversations WHERE channel = 'c'"), 2);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM conversations WHERE person = 'bob'"),
-                         1);
+        assert_int_equal(rig_count(g, "conversations WHERE channel = 'c'"), 2);
+        assert_int_equal(rig_count(g, "conversations WHERE person = 'bob'"), 1);
         rig_free(g);
 }
 
-static void a_persons_lane_keeps_its_order_over_a_restart(void **state)
+static void a_persons_lane_keeps_its_order_after_a_restart(void **state)
 {
         struct rig *g = rig_new();
 
         (void)state;
-        g->decides = everybody_for_himself;
+        g->decides = lane_per_person;
         says(g, "ann", "ann 1");
         says(g, "ann", "ann 2");
         says(g, "bob", "bob 1");
         rig_until(g, &g->run_count, 2);
-        rig_until_count(g, "SELECT count(*) FROM turns", 3);
+        rig_until_count(g, "turns", 3);
         rig_restart(g);
         says(g, "ann", "ann 3");
-        rig_until(g, &g->run_count, 4); /* both running ones are run again, and nothing else */
-        rig_until_count(g, "SELECT count(*) FROM turns", 4);
+        rig_until(g, &g->run_count, 4); /* both running ones are repeated */
+        rig_until_count(g, "turns", 4);
         assert_int_equal(g->run_count, 4);
         rig_answer(g, strcmp(g->runs[2].text, "ann 1") == 0 ? 2 : 3, "1");
         rig_until(g, &g->run_count, 5);
@@ -122,7 +119,7 @@ static void answers(struct rig *g, const char *text)
         rig_until_idle(g);
 }
 
-static void the_session_is_stored_and_handed_to_the_agent_also_after_a_restart(void **state)
+static void the_agent_gets_the_session_extra_after_a_restart(void **state)
 {
         struct rig *g = rig_new();
 
@@ -135,7 +132,7 @@ static void the_session_is_stored_and_handed_to_the_agent_also_after_a_restart(v
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
         assert_string_equal(g->runs[1].run->session, "discord-dm:1");
-        assert_string_equal(rig_text(g, "SELECT session FROM turns"), "discord-dm:1");
+        assert_string_equal(rig_text(g, "session FROM turns"), "discord-dm:1");
         rig_free(g);
 }
 
@@ -156,7 +153,7 @@ static void a_thread_continues_the_session_of_its_channel(void **state)
         rig_free(g);
 }
 
-static void a_session_has_one_turn_at_a_time_wherever_it_is_asked(void **state)
+static void a_session_runs_one_turn_at_a_time_across_lanes(void **state)
 {
         struct rig *g = rig_new();
         struct incoming thread = { .thread = "t", .guild = "batch", .text = "in the thread" };
@@ -166,21 +163,21 @@ static void a_session_has_one_turn_at_a_time_wherever_it_is_asked(void **state)
         g->decides = in_the_session;
         asks(g, NULL, "in the channel");
         rig_hear(g, &thread);
-        rig_until_count(g, "SELECT count(*) FROM turns", 2);
+        rig_until_count(g, "turns", 2);
         thread.text = "and more";
         rig_hear(g, &thread);
-        rig_until_count(g, "SELECT count(*) FROM trigger_log", 3);
-        rig_spin(g, 30);
+        rig_until_count(g, "trigger_log", 3);
+        rig_settle(g);
         assert_int_equal(g->run_count, 1);
         rig_answer(g, 0, "1");
         rig_until(g, &g->run_count, 2);
-        assert_string_equal(g->runs[1].text, "in the thread+and more"); /* its mailbox */
+        assert_string_equal(g->runs[1].text, "in the thread+and more");
         rig_answer(g, 1, "2");
         rig_until_idle(g);
         rig_free(g);
 }
 
-static void a_new_session_begins_with_the_last_lines_of_its_lane_and_keeps_them(void **state)
+static void a_new_session_starts_with_the_last_lines_of_its_lane(void **state)
 {
         struct rig *g = rig_new();
 
@@ -196,101 +193,103 @@ static void a_new_session_begins_with_the_last_lines_of_its_lane_and_keeps_them(
                 answers(g, text);
         }
         session = "s2";
-        asks(g, NULL, "anew");
+        asks(g, NULL, "a new one");
         assert_string_equal(history(g), "q1, a1, q2, a2, q3, a3, q4, a4");
         answers(g, "yes");
         asks(g, NULL, "further");
-        assert_string_equal(history(g), "q1, a1, q2, a2, q3, a3, q4, a4, anew, yes");
+        assert_string_equal(history(g), "q1, a1, q2, a2, q3, a3, q4, a4, a new one, yes");
         rig_free(g);
 }
 
-static int age_lines(struct store_tx *tx, void *arg, struct error *err)
+static void age_lines(struct rig *g)
 {
-        (void)arg;
-        return store_run(store_prepare(tx, "UPDATE transcript SET time_ms = time_ms - 86400001"),
-                         err);
+        rig_change(g, "UPDATE transcript SET time_ms = time_ms - ?1", 86400001, 0);
 }
 
-static void a_new_session_knows_nothing_of_the_day_before_yesterday(void **state)
+static void a_new_session_gets_no_old_lines(void **state)
 {
         struct rig *g = rig_new();
-        struct error err;
 
         (void)state;
         session = "s1";
         g->decides = in_the_session;
         asks(g, NULL, "long ago");
         answers(g, "yes");
-        assert_int_equal(store_write_now(g->store, age_lines, NULL, &err), 0);
-        asks(g, NULL, "in the same session all of it counts");
+        age_lines(g);
+        asks(g, NULL, "the same session has all of it");
         assert_string_equal(history(g), "long ago, yes");
         answers(g, "1");
-        assert_int_equal(store_write_now(g->store, age_lines, NULL, &err), 0);
+        age_lines(g);
         session = "s2";
-        asks(g, NULL, "anew");
+        asks(g, NULL, "a new one");
         assert_string_equal(history(g), "");
         rig_free(g);
 }
 
-/* ---- what others write ---- */
+/* ---- extra writes ---- */
 
 static bool refuses, kills;
-static unsigned done_count;
+static unsigned done_count, refused; /* refused: counted by the writer */
 
-static int write_also(struct store_tx *tx, void *arg, struct error *err)
+/* Counts the writes for a text: one 'x' each. */
+static int write_extra(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s =
-                store_prepare(tx, "INSERT INTO meta(key, value) VALUES('also:' || ?1, 'x')"
-                                  " ON CONFLICT(key) DO UPDATE SET value = meta.value || 'x'");
+        char key[64], count[64], *before;
+        int rc;
 
-        store_bind_text(s, 1, arg);
-        if (store_run(s, err) < 0)
+        snprintf(key, sizeof(key), "extra:%s", (const char *)arg);
+        if (meta_row_get(tx, key, &before, err) < 0)
+                return -1;
+        snprintf(count, sizeof(count), "%sx", before ? before : "");
+        rc = meta_row_put(tx, key, count, err);
+        free(before);
+        if (rc < 0)
                 return -1;
         if (kills)
                 raise(SIGKILL);
+        refused += refuses;
         return refuses ? error_set(err, ERR_IO, "the test refuses") : 0;
 }
 
-static void on_also(void *arg)
+static void on_extra(void *arg)
 {
         done_count++;
         free(arg);
 }
 
-static void also_writes(struct rig *g, const struct incoming *in, struct decision *out)
+static void with_extra_write(struct rig *g, const struct incoming *in, struct decision *out)
 {
         (void)g;
-        out->extra.fn = write_also;
-        out->extra.done = on_also;
+        out->extra.fn = write_extra;
+        out->extra.done = on_extra;
         out->extra.arg = mem_strdup(in->text);
 }
 
-static void what_else_is_to_be_written_is_stored_with_the_decision_or_not_at_all(void **state)
+static void extra_writes_commit_with_the_decision_or_not_at_all(void **state)
 {
         struct rig *g = rig_new();
 
         (void)state;
         done_count = 0;
         refuses = true;
-        g->decides = also_writes;
+        g->decides = with_extra_write;
         rig_say(g, "j", "c", "echo", "hello", NULL);
-        rig_until(g, &g->acks, 1);
-        rig_spin(g, 30);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM turns"), 0);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM trigger_log"), 0);
+        rig_until(g, &refused, 2); /* it is retried */
+        assert_int_equal(rig_count(g, "turns"), 0);
+        assert_int_equal(rig_count(g, "trigger_log"), 0);
         assert_int_equal(done_count, 0);
         refuses = false;
         rig_until(g, &g->run_count, 1);
         assert_int_equal(done_count, 1);
-        assert_string_equal(rig_text(g, "SELECT value FROM meta WHERE key = 'also:hello'"), "x");
+        assert_string_equal(rig_text(g, "value FROM meta WHERE key = 'extra:hello'"), "x");
         rig_answer(g, 0, "1");
         rig_say(g, "j", "c", "echo", "skip", NULL);
         rig_until(g, &done_count, 2);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM meta WHERE key = 'also:skip'"), 1);
+        assert_int_equal(rig_count(g, "meta WHERE key = 'extra:skip'"), 1);
         rig_free(g);
 }
 
-static void a_crash_in_the_middle_of_it_leaves_nothing_and_it_is_decided_again(void **state)
+static void a_crash_in_a_decision_leaves_nothing_and_it_is_repeated(void **state)
 {
         char dir[] = "/tmp/dragoman-rig-XXXXXX";
         struct rig *g;
@@ -304,25 +303,25 @@ static void a_crash_in_the_middle_of_it_leaves_nothing_and_it_is_decided_again(v
         if (child == 0) {
                 g = rig_new_in(dir);
                 kills = true;
-                g->decides = also_writes;
+                g->decides = with_extra_write;
                 rig_say(g, "j", "c", "echo", "hello", NULL);
-                rig_spin(g, 10000);
+                rig_run_for(g, 10000);
                 _exit(1);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         g = rig_new_in(dir);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM meta WHERE key LIKE 'also:%'"), 0);
+        assert_int_equal(rig_count(g, "meta WHERE key LIKE 'extra:%'"), 0);
         done_count = 0;
-        g->decides = also_writes;
+        g->decides = with_extra_write;
         rig_until(g, &g->run_count, 1);
         assert_string_equal(g->runs[0].text, "hello");
         assert_int_equal(done_count, 1);
-        assert_string_equal(rig_text(g, "SELECT value FROM meta WHERE key = 'also:hello'"), "x");
+        assert_string_equal(rig_text(g, "value FROM meta WHERE key = 'extra:hello'"), "x");
         rig_free(g);
 }
 
-static void a_turns_end_is_told_once_it_is_stored(void **state)
+static void the_end_of_a_turn_is_reported_after_its_commit(void **state)
 {
         struct rig *g = rig_new();
 
@@ -335,7 +334,7 @@ static void a_turns_end_is_told_once_it_is_stored(void **state)
         rig_until(g, &g->ended, 1);
         assert_true(g->outcome.answered);
         assert_null(g->outcome.thread);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM meta WHERE key = 'trn-1'"), 1);
+        assert_int_equal(rig_count(g, "meta WHERE key = 'trn-1'"), 1);
         rig_say(g, "j", "c", "echo", "again", NULL);
         rig_until(g, &g->run_count, 2);
         rig_fail(g, 1, ERR_NET, NULL);
@@ -348,19 +347,15 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(two_people_of_a_channel_have_a_lane_each),
-                cmocka_unit_test(a_persons_lane_keeps_its_order_over_a_restart),
-                cmocka_unit_test(
-                        the_session_is_stored_and_handed_to_the_agent_also_after_a_restart),
+                cmocka_unit_test(a_persons_lane_keeps_its_order_after_a_restart),
+                cmocka_unit_test(the_agent_gets_the_session_extra_after_a_restart),
                 cmocka_unit_test(a_thread_continues_the_session_of_its_channel),
-                cmocka_unit_test(a_session_has_one_turn_at_a_time_wherever_it_is_asked),
-                cmocka_unit_test(
-                        a_new_session_begins_with_the_last_lines_of_its_lane_and_keeps_them),
-                cmocka_unit_test(a_new_session_knows_nothing_of_the_day_before_yesterday),
-                cmocka_unit_test(
-                        what_else_is_to_be_written_is_stored_with_the_decision_or_not_at_all),
-                cmocka_unit_test(
-                        a_crash_in_the_middle_of_it_leaves_nothing_and_it_is_decided_again),
-                cmocka_unit_test(a_turns_end_is_told_once_it_is_stored),
+                cmocka_unit_test(a_session_runs_one_turn_at_a_time_across_lanes),
+                cmocka_unit_test(a_new_session_starts_with_the_last_lines_of_its_lane),
+                cmocka_unit_test(a_new_session_gets_no_old_lines),
+                cmocka_unit_test(extra_writes_commit_with_the_decision_or_not_at_all),
+                cmocka_unit_test(a_crash_in_a_decision_leaves_nothing_and_it_is_repeated),
+                cmocka_unit_test(the_end_of_a_turn_is_reported_after_its_commit),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Answers that stand in a thread of their own. */
+/* Answers in a thread of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static void asks(struct rig *g, const char *id, const char *thread, enum chat_ki
         rig_until(g, &g->run_count, g->run_count + 1);
 }
 
-/* What was posted where: "place: kind text". */
+/* What was sent: "channel/thread: kind text". */
 static const char *posts(const struct rig *g)
 {
         static char out[1024];
@@ -39,7 +39,7 @@ static const char *posts(const struct rig *g)
         return out;
 }
 
-static void an_answer_in_thread_mode_stands_in_a_thread_whole(void **state)
+static void thread_mode_posts_the_whole_answer_in_a_thread(void **state)
 {
         struct rig *g = rig_new();
 
@@ -59,7 +59,7 @@ static void an_answer_in_thread_mode_stands_in_a_thread_whole(void **state)
         rig_free(g);
 }
 
-static void only_a_long_answer_in_a_group_begins_a_thread_by_itself(void **state)
+static void only_a_long_answer_in_a_group_starts_a_thread(void **state)
 {
         struct rig *g = rig_new();
 
@@ -88,7 +88,7 @@ static void only_a_long_answer_in_a_group_begins_a_thread_by_itself(void **state
         rig_free(g);
 }
 
-static void a_name_of_a_thread_is_short_and_never_empty(void **state)
+static void a_thread_name_is_short_and_never_empty(void **state)
 {
         struct rig *g = rig_new();
         char text[201];
@@ -109,7 +109,7 @@ static void a_name_of_a_thread_is_short_and_never_empty(void **state)
         rig_free(g);
 }
 
-static void what_grew_in_the_channel_moves_into_the_thread(void **state)
+static void a_draft_in_the_channel_moves_into_the_thread(void **state)
 {
         struct rig *g = rig_new();
         struct incoming in = { .adapter = "grow", .chat = CHAT_GROUP, .id = "m1", .text = "hello" };
@@ -120,8 +120,7 @@ static void what_grew_in_the_channel_moves_into_the_thread(void **state)
         rig_hear(g, &in);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "a long", 6);
-        rig_until_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'send' AND state = 'sent'",
-                        1);
+        rig_until_count(g, "deliveries WHERE kind = 'send' AND state = 'sent'", 1);
         rig_answer(g, 0, "a long answer");
         rig_until_idle(g);
         assert_string_equal(
@@ -131,14 +130,13 @@ static void what_grew_in_the_channel_moves_into_the_thread(void **state)
                 assert_int_equal(strcmp(g->sent[i].kind, "delete") == 0,
                                  g->sent[i].target[0] != '\0');
         assert_int_equal(
-                rig_count(g, "SELECT count(*) FROM deliveries WHERE kind = 'delete' AND edits > 0"
-                             " AND state = 'sent'"),
+                rig_count(g, "deliveries WHERE kind = 'delete' AND edits > 0 AND state = 'sent'"),
                 1);
         rig_free(g);
 }
 
-/* The thread's beginning is under way, the answer waits behind it. */
-static struct rig *thread_begins(void)
+/* The thread is being started, the answer waits for it. */
+static struct rig *rig_starting_a_thread(void)
 {
         struct rig *g = rig_new();
 
@@ -147,30 +145,27 @@ static struct rig *thread_begins(void)
         rig_answer(g, 0, "one|two");
         rig_until(g, &g->sent_count, 1);
         assert_string_equal(g->sent[0].kind, "thread");
-        rig_until_count(g, "SELECT count(*) FROM deliveries", 3);
+        rig_until_count(g, "deliveries", 3);
         return g;
 }
 
-static void an_answer_whose_thread_is_refused_arrives_in_the_channel(void **state)
+static void a_refused_thread_sends_the_answer_to_the_channel(void **state)
 {
-        struct rig *g = thread_begins();
+        struct rig *g = rig_starting_a_thread();
 
         (void)state;
         g->auto_send = true;
         rig_result(g, 0, SEND_REJECTED, ERR_REFUSED, -1);
         rig_until_idle(g);
         assert_string_equal(posts(g), "c/t-m1: thread hello, c: send one, c: send two");
-        assert_int_equal(
-                rig_count(g,
-                          "SELECT count(*) FROM deliveries WHERE state IN ('failed', 'unknown')"),
-                0);
-        assert_int_equal(rig_count(g, "SELECT count(*) FROM deliveries WHERE thread IS NULL"), 2);
+        assert_int_equal(rig_count(g, "deliveries WHERE state IN ('failed', 'unknown')"), 0);
+        assert_int_equal(rig_count(g, "deliveries WHERE thread IS NULL"), 2);
         rig_free(g);
 }
 
-static void a_thread_whose_beginning_is_in_doubt_is_begun_again(void **state)
+static void an_unconfirmed_thread_is_started_again(void **state)
 {
-        struct rig *g = thread_begins();
+        struct rig *g = rig_starting_a_thread();
 
         (void)state;
         rig_restart(g);
@@ -184,7 +179,7 @@ static void a_thread_whose_beginning_is_in_doubt_is_begun_again(void **state)
         rig_free(g);
 }
 
-static void where_there_can_be_no_thread_the_channel_gets_the_answer(void **state)
+static void without_threads_the_channel_gets_the_answer(void **state)
 {
         struct rig *g = rig_new();
 
@@ -201,9 +196,9 @@ static void where_there_can_be_no_thread_the_channel_gets_the_answer(void **stat
         rig_free(g);
 }
 
-static void other_people_are_not_kept_waiting_by_a_thread(void **state)
+static void a_thread_does_not_delay_other_people(void **state)
 {
-        struct rig *g = thread_begins();
+        struct rig *g = rig_starting_a_thread();
 
         (void)state;
         g->policy.mode = MODE_REPLY;
@@ -217,14 +212,14 @@ static void other_people_are_not_kept_waiting_by_a_thread(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(an_answer_in_thread_mode_stands_in_a_thread_whole),
-                cmocka_unit_test(only_a_long_answer_in_a_group_begins_a_thread_by_itself),
-                cmocka_unit_test(a_name_of_a_thread_is_short_and_never_empty),
-                cmocka_unit_test(what_grew_in_the_channel_moves_into_the_thread),
-                cmocka_unit_test(an_answer_whose_thread_is_refused_arrives_in_the_channel),
-                cmocka_unit_test(a_thread_whose_beginning_is_in_doubt_is_begun_again),
-                cmocka_unit_test(where_there_can_be_no_thread_the_channel_gets_the_answer),
-                cmocka_unit_test(other_people_are_not_kept_waiting_by_a_thread),
+                cmocka_unit_test(thread_mode_posts_the_whole_answer_in_a_thread),
+                cmocka_unit_test(only_a_long_answer_in_a_group_starts_a_thread),
+                cmocka_unit_test(a_thread_name_is_short_and_never_empty),
+                cmocka_unit_test(a_draft_in_the_channel_moves_into_the_thread),
+                cmocka_unit_test(a_refused_thread_sends_the_answer_to_the_channel),
+                cmocka_unit_test(an_unconfirmed_thread_is_started_again),
+                cmocka_unit_test(without_threads_the_channel_gets_the_answer),
+                cmocka_unit_test(a_thread_does_not_delay_other_people),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,7 +180,7 @@ static void add_turn(struct fixture *f, const char *state, int64_t due_ms, int64
         add(f, insert_turn, (struct row){ 7, due_ms, started_ms, state, error });
 }
 
-static void a_report_is_found_by_every_id_on_the_way(void **state)
+static void a_report_is_found_by_each_of_its_ids(void **state)
 {
         static const char *const ids[] = { "evt-5", "trn-7", "dlv-9", TRACE, "m5", "p-9" };
         struct fixture *f = *state;
@@ -329,7 +329,7 @@ static void an_unknown_id_is_missing(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TOLD(a_report_is_found_by_every_id_on_the_way),
+                TOLD(a_report_is_found_by_each_of_its_ids),
                 TOLD(silence_has_a_reason),
                 TOLD(an_undecided_event_waits),
                 TOLD(our_own_events_need_no_decision),
