@@ -1,7 +1,4 @@
-/*
- * The story of a message, report from rows that are written here by hand: every ending has its
- * sentence.
- */
+/* Trace reports of rows written by the test: each outcome has its sentence. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +15,11 @@
 #include "base/mem.h"
 #include "net/loop.h"
 #include "road/report/trace_report.h"
+#include "rows/delivery_row.h"
+#include "rows/journal_row.h"
 #include "rows/schema.h"
-#include "store/sql.h"
+#include "rows/trigger_log_row.h"
+#include "rows/turn_row.h"
 
 #define TRACE "0198c0ffee00aabbccddeeff00112233"
 
@@ -55,81 +55,120 @@ static int teardown(void **state)
         return 0;
 }
 
-/* ---- rows ---- */
-
-struct row {
-        int64_t a, b, c;
-        const char *s, *t;
-};
+/* ---- rows: event 1 with the key "m1", turn 7, deliveries from 9 on ---- */
 
 static int insert_event(struct store_tx *tx, void *arg, struct error *err)
 {
-        const struct row *r = arg;
+        const char *type = arg;
+        bool ours = strcmp(type, "message.received") != 0;
+        int64_t seq;
 
-        return sql_exec(tx, err,
-                        "INSERT INTO journal(seq, type, stream, time_ms, adapter, channel, trace,"
-                        " key, payload)"
-                        " VALUES(?1, ?2, 0, ?3, 'tg', 'c1', ?4, ?5, ?6)",
-                        SQL_INT(r->a), SQL_TEXT(r->t ? r->t : "message.received"), SQL_INT(r->b),
-                        SQL_TEXT(TRACE), SQL_TEXT(r->s),
-                        SQL_TEXT("{\"text\":\"hello\",\"sender\":{\"id\":\"42\"}}"));
+        return journal_row_insert(tx,
+                                  &(struct journal_row){ .type = type,
+                                                         .time_ms = 1000,
+                                                         .adapter = "tg",
+                                                         .channel = "c1",
+                                                         .trace = TRACE,
+                                                         .key = ours ? NULL : "m1",
+                                                         .payload = "{\"text\":\"hello\","
+                                                                    "\"sender\":{\"id\":\"42\"}}" },
+                                  &seq, err);
 }
 
 static int insert_decision(struct store_tx *tx, void *arg, struct error *err)
 {
-        const struct row *r = arg;
+        struct trigger_log_row *row = arg;
 
-        return sql_exec(tx, err,
-                        "INSERT INTO trigger_log(event, time_ms, event_type, adapter, channel,"
-                        " agent, turn, trace, status, reason)"
-                        " VALUES(?1, 1000, 'message.received', 'tg', 'c1', 'gpt', ?2, ?3, ?4, ?5)",
-                        SQL_INT(r->a), SQL_REF(r->b), SQL_TEXT(TRACE), SQL_TEXT(r->s),
-                        SQL_TEXT(r->t));
+        row->event = 1;
+        row->time_ms = 1000;
+        row->event_type = "message.received";
+        row->adapter = "tg";
+        row->channel = "c1";
+        row->agent = "gpt";
+        row->trace = TRACE;
+        return trigger_log_row_insert(tx, row, err);
 }
 
 static int insert_turn(struct store_tx *tx, void *arg, struct error *err)
 {
-        const struct row *r = arg;
+        struct turn_row *row = arg, queued;
 
-        return sql_exec(tx, err,
-                        "INSERT INTO turns(id, conversation, agent, state, inputs, trace, attempt,"
-                        " fence, due_ms, created_ms, started_ms, ended_ms, error_kind, error)"
-                        " VALUES(?1, 1, 'gpt', ?2, '5,6', ?3, 2, 2, ?4, 1000, ?5, 1900, ?6, ?7)",
-                        SQL_INT(r->a), SQL_TEXT(r->s), SQL_TEXT(TRACE), SQL_INT(r->b),
-                        SQL_INT(r->c), SQL_TEXT(r->t ? "timeout" : NULL), SQL_TEXT(r->t));
+        row->conversation = 1;
+        row->agent = "gpt";
+        row->inputs = "1,2";
+        row->trace = TRACE;
+        row->attempt = row->fence = 2;
+        row->created_ms = 1000;
+        row->ended_ms = 1900;
+        row->error_kind = row->error ? "timeout" : NULL;
+        queued = *row;
+        queued.state = row->state == TURN_RUNNING ? TURN_RUNNING : TURN_QUEUED;
+        if (turn_row_insert(tx, &queued, err) < 0)
+                return -1;
+        return row->state == queued.state ? 0 : turn_row_finish(tx, row, err);
 }
 
 static int insert_delivery(struct store_tx *tx, void *arg, struct error *err)
 {
-        const struct row *r = arg;
+        struct delivery_row *row = arg, queued;
         char platform_id[32];
 
-        snprintf(platform_id, sizeof(platform_id), "p-%lld", (long long)r->a);
-        return sql_exec(tx, err,
-                        "INSERT INTO deliveries(id, turn, adapter, channel, kind, class, payload,"
-                        " state, attempt, due_ms, created_ms, ended_ms, platform_id, error, trace)"
-                        " VALUES(?1, ?2, 'tg', 'c1', 'send', 0, ?3, ?4, 1, 0, 1000, ?5, ?6, ?7,"
-                        " ?8)",
-                        SQL_INT(r->a), SQL_REF(r->b), SQL_TEXT("{\"text\":\"hi\"}"), SQL_TEXT(r->s),
-                        SQL_INT(r->c), SQL_TEXT(platform_id), SQL_TEXT(r->t), SQL_TEXT(TRACE));
+        snprintf(platform_id, sizeof(platform_id), "p-%lld", (long long)row->id);
+        row->adapter = "tg";
+        row->channel = "c1";
+        row->payload = "{\"text\":\"hi\"}";
+        row->attempt = 1;
+        row->created_ms = 1000;
+        row->platform_id = platform_id;
+        row->trace = TRACE;
+        queued = *row;
+        queued.state = DELIVERY_QUEUED;
+        if (delivery_row_insert(tx, &queued, err) < 0)
+                return -1;
+        return delivery_row_settle(tx, row, err); /* writes the error as well */
 }
 
 static int insert_attempt(struct store_tx *tx, void *arg, struct error *err)
 {
-        const struct row *r = arg;
-
-        return sql_exec(tx, err,
-                        "INSERT INTO attempts(delivery, attempt, time_ms, outcome, detail)"
-                        " VALUES(?1, ?2, 1500, ?3, ?4)",
-                        SQL_INT(r->a), SQL_INT(r->b), SQL_TEXT(r->s), SQL_TEXT(r->t));
+        return delivery_row_put_attempt(tx, arg, err);
 }
 
-static void add(struct fixture *f, store_fn *fn, struct row r)
+static void add(struct fixture *f, store_fn *fn, const void *row)
 {
         struct error err;
 
-        if (store_write_now(f->store, fn, &r, &err) < 0)
+        if (store_write_now(f->store, fn, (void *)(uintptr_t)row, &err) < 0)
                 fail_msg("%s", err.text);
+}
+
+static void add_event(struct fixture *f)
+{
+        add(f, insert_event, "message.received");
+}
+
+static void add_delivery(struct fixture *f, int64_t id, enum delivery_state state,
+                         const char *error)
+{
+        add(f, insert_delivery,
+            &(struct delivery_row){ .id = id,
+                                    .turn = 7,
+                                    .state = state,
+                                    .ended_ms = state == DELIVERY_QUEUED ? 0 : 2234,
+                                    .error = error });
+}
+
+/* An event, its decision and a turn in this state. */
+static void add_turn(struct fixture *f, enum turn_state state, int64_t started_ms,
+                     const char *error)
+{
+        add_event(f);
+        add(f, insert_decision, &(struct trigger_log_row){ .turn = 7, .status = TRIGGER_QUEUED });
+        add(f, insert_turn,
+            &(struct turn_row){ .id = 7,
+                                .state = state,
+                                .due_ms = 1000,
+                                .started_ms = started_ms,
+                                .error = error });
 }
 
 /* ---- reports ---- */
@@ -171,30 +210,21 @@ static void expect_summary(struct fixture *f, const char *id, const char *senten
         json_decref(report);
 }
 
-/* An event, its decision and a turn in this state. */
-static void add_turn(struct fixture *f, const char *state, int64_t due_ms, int64_t started_ms,
-                     const char *error)
-{
-        add(f, insert_event, (struct row){ 5, 1000, .s = "m5" });
-        add(f, insert_decision, (struct row){ 5, 7, .s = "queued" });
-        add(f, insert_turn, (struct row){ 7, due_ms, started_ms, state, error });
-}
-
 static void a_report_is_found_by_each_of_its_ids(void **state)
 {
-        static const char *const ids[] = { "evt-5", "trn-7", "dlv-9", TRACE, "m5", "p-9" };
+        static const char *const ids[] = { "evt-1", "trn-7", "dlv-9", TRACE, "m1", "p-9" };
         struct fixture *f = *state;
 
-        add_turn(f, "done", 1000, 1000, NULL);
-        add(f, insert_delivery, (struct row){ 9, 7, 2234, "sent", NULL });
-        add(f, insert_attempt, (struct row){ 9, 1, .s = "done" });
+        add_turn(f, TURN_DONE, 1000, NULL);
+        add_delivery(f, 9, DELIVERY_SENT, NULL);
+        add(f, insert_attempt, &(struct attempt_row){ 9, 1, 1500, "sent", NULL });
         for (size_t i = 0; i < COUNT(ids); i++) {
                 json_t *report = report_of(f, ids[i]);
                 json_t *delivery = json_array_get(json_object_get(report, "deliveries"), 0);
 
                 assert_string_equal(json_str(report, "summary", ""), "answered in 1.2 s");
                 assert_string_equal(json_str(report, "traceId", ""), TRACE);
-                assert_string_equal(json_str(json_object_get(report, "event"), "id", ""), "evt-5");
+                assert_string_equal(json_str(json_object_get(report, "event"), "id", ""), "evt-1");
                 assert_string_equal(json_str(json_object_get(report, "event"), "text", ""),
                                     "hello");
                 assert_string_equal(json_str(json_object_get(report, "decision"), "agent", ""),
@@ -210,25 +240,27 @@ static void silence_has_a_reason(void **state)
 {
         struct fixture *f = *state;
 
-        add(f, insert_event, (struct row){ 5, 1000, .s = "m5" });
-        add(f, insert_decision, (struct row){ 5, .s = "skipped", .t = "nobody mentioned the bot" });
-        expect_summary(f, "evt-5", "silent because nobody mentioned the bot");
+        add_event(f);
+        add(f, insert_decision,
+            &(struct trigger_log_row){ .status = TRIGGER_SKIPPED,
+                                       .reason = "the bot was not mentioned" });
+        expect_summary(f, "evt-1", "silent because the bot was not mentioned");
 }
 
 static void an_undecided_event_waits(void **state)
 {
         struct fixture *f = *state;
 
-        add(f, insert_event, (struct row){ 5, 1000, .s = "m5" });
-        expect_summary(f, "m5", "stored, waiting to be decided");
+        add_event(f);
+        expect_summary(f, "m1", "stored, waiting to be decided");
 }
 
 static void our_own_events_need_no_decision(void **state)
 {
         struct fixture *f = *state;
 
-        add(f, insert_event, (struct row){ 5, 1000, .t = "adapter.connected" });
-        expect_summary(f, "evt-5", "recorded; nothing had to be decided about it");
+        add(f, insert_event, "adapter.connected");
+        expect_summary(f, "evt-1", "recorded; nothing had to be decided about it");
 }
 
 static void a_queued_turn_waits_for_its_agent_or_for_more_messages(void **state)
@@ -236,9 +268,11 @@ static void a_queued_turn_waits_for_its_agent_or_for_more_messages(void **state)
         struct fixture *f = *state;
         json_t *report;
 
-        add_turn(f, "queued", 1000, 0, NULL);
-        expect_summary(f, "evt-5", "waiting for its turn with agent 'gpt'");
-        add(f, insert_turn, (struct row){ 8, clock_wall_ms() + 100000, 0, "queued", NULL });
+        add_turn(f, TURN_QUEUED, 0, NULL);
+        expect_summary(f, "evt-1", "waiting for its turn with agent 'gpt'");
+        add(f, insert_turn,
+            &(struct turn_row){
+                    .id = 8, .state = TURN_QUEUED, .due_ms = clock_wall_ms() + 100000 });
         report = report_of(f, "trn-8");
         assert_non_null(strstr(json_str(report, "summary", ""),
                                "waiting for further messages for another "));
@@ -250,8 +284,8 @@ static void a_running_turn_names_its_agent(void **state)
         struct fixture *f = *state;
         json_t *report;
 
-        add_turn(f, "running", 1000, clock_wall_ms(), NULL);
-        report = report_of(f, "evt-5");
+        add_turn(f, TURN_RUNNING, clock_wall_ms(), NULL);
+        report = report_of(f, "evt-1");
         assert_non_null(strstr(json_str(report, "summary", ""), "waiting for agent 'gpt'"));
         json_decref(report);
 }
@@ -260,38 +294,38 @@ static void a_failed_turn_says_why(void **state)
 {
         struct fixture *f = *state;
 
-        add_turn(f, "failed", 1000, 1000, "no answer in 30 s");
-        expect_summary(f, "evt-5", "agent 'gpt' failed after 2 attempts: no answer in 30 s");
+        add_turn(f, TURN_FAILED, 1000, "no answer in 30 s");
+        expect_summary(f, "evt-1", "agent 'gpt' failed after 2 attempts: no answer in 30 s");
 }
 
 static void a_cancelled_turn_says_who_stopped_it(void **state)
 {
         struct fixture *f = *state;
 
-        add_turn(f, "cancelled", 1000, 1000, "stopped by the operator");
-        expect_summary(f, "evt-5", "no answer: the turn was cancelled: stopped by the operator");
+        add_turn(f, TURN_CANCELLED, 1000, "stopped by the operator");
+        expect_summary(f, "evt-1", "no answer: the turn was cancelled: stopped by the operator");
 }
 
 static void an_agent_may_choose_silence(void **state)
 {
         struct fixture *f = *state;
 
-        add_turn(f, "done", 1000, 1000, NULL);
-        expect_summary(f, "evt-5", "silent because agent 'gpt' had nothing to say");
+        add_turn(f, TURN_DONE, 1000, NULL);
+        expect_summary(f, "evt-1", "silent because agent 'gpt' had nothing to say");
 }
 
 static void the_worst_delivery_decides(void **state)
 {
         struct fixture *f = *state;
 
-        add_turn(f, "done", 1000, 1000, NULL);
-        add(f, insert_delivery, (struct row){ 9, 7, 2000, "sent", NULL });
-        add(f, insert_delivery, (struct row){ 10, 7, 0, "queued", "rate limited" });
-        expect_summary(f, "evt-5", "waiting for the answer to be delivered: rate limited");
-        add(f, insert_delivery, (struct row){ 11, 7, 2000, "failed", "chat not found" });
-        expect_summary(f, "evt-5", "the answer could not be delivered: chat not found");
-        add(f, insert_delivery, (struct row){ 12, 7, 2000, "unknown", "the connection broke" });
-        expect_summary(f, "evt-5",
+        add_turn(f, TURN_DONE, 1000, NULL);
+        add_delivery(f, 9, DELIVERY_SENT, NULL);
+        add_delivery(f, 10, DELIVERY_QUEUED, "rate limited");
+        expect_summary(f, "evt-1", "waiting for the answer to be delivered: rate limited");
+        add_delivery(f, 11, DELIVERY_FAILED, "chat not found");
+        expect_summary(f, "evt-1", "the answer could not be delivered: chat not found");
+        add_delivery(f, 12, DELIVERY_UNKNOWN, "the connection broke");
+        expect_summary(f, "evt-1",
                        "it is not known whether the answer arrived: the connection broke");
 }
 
@@ -299,7 +333,8 @@ static void a_message_without_a_turn_has_a_report(void **state)
 {
         struct fixture *f = *state;
 
-        add(f, insert_delivery, (struct row){ 9, 0, 1250, "sent", NULL });
+        add(f, insert_delivery,
+            &(struct delivery_row){ .id = 9, .state = DELIVERY_SENT, .ended_ms = 1250 });
         expect_summary(f, "dlv-9", "sent in 250 ms");
         expect_summary(f, TRACE, "sent in 250 ms");
 }
@@ -324,23 +359,23 @@ static void an_unknown_id_is_missing(void **state)
         }
 }
 
-#define TOLD(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TOLD(a_report_is_found_by_each_of_its_ids),
-                TOLD(silence_has_a_reason),
-                TOLD(an_undecided_event_waits),
-                TOLD(our_own_events_need_no_decision),
-                TOLD(a_queued_turn_waits_for_its_agent_or_for_more_messages),
-                TOLD(a_running_turn_names_its_agent),
-                TOLD(a_failed_turn_says_why),
-                TOLD(a_cancelled_turn_says_who_stopped_it),
-                TOLD(an_agent_may_choose_silence),
-                TOLD(the_worst_delivery_decides),
-                TOLD(a_message_without_a_turn_has_a_report),
-                TOLD(an_unknown_id_is_missing),
+                TEST(a_report_is_found_by_each_of_its_ids),
+                TEST(silence_has_a_reason),
+                TEST(an_undecided_event_waits),
+                TEST(our_own_events_need_no_decision),
+                TEST(a_queued_turn_waits_for_its_agent_or_for_more_messages),
+                TEST(a_running_turn_names_its_agent),
+                TEST(a_failed_turn_says_why),
+                TEST(a_cancelled_turn_says_who_stopped_it),
+                TEST(an_agent_may_choose_silence),
+                TEST(the_worst_delivery_decides),
+                TEST(a_message_without_a_turn_has_a_report),
+                TEST(an_unknown_id_is_missing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
