@@ -2,7 +2,7 @@
 Discord: the gateway is cut, asked to reconnect and loses its sessions, events come twice; every send carries a nonce, so
 it can be repeated, and nothing may end as unknown.
 """
-from chat import Platform, Size
+from platform_campaign import Platform, Size
 from telegram import trouble
 
 SEND = "create_message"

@@ -1,5 +1,5 @@
 """Telegram: no idempotency mark, so a send of whose fate nobody can know ends as unknown."""
-from chat import Platform, Size
+from platform_campaign import Platform, Size
 
 SEND, POLL = "sendMessage", "getUpdates"
 

@@ -11,11 +11,11 @@ import sys
 
 import ports
 from audit import wait_until_answered
-from kills import AGENT_POINTS, POINT_SECONDS, fault_points
+from kill_campaign import AGENT_POINTS, POINT_SECONDS, fault_points
 from scenarios import scenario
 from world import World, check
 
-AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hook_agent.py")
+AGENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "webhook_agent.py")
 STEPS = ("received", "worked", "half")
 NOTICES = ("interrupted", "cannot be reached", "was lost", "has a problem", "took too long", "takes longer")
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from daemon import Daemon
 from http1 import Client
-from kills import POINT_SECONDS, fault_points
+from kill_campaign import POINT_SECONDS, fault_points
 from world import LIMITS, check
 
 HOUR_MS = 3600 * 1000

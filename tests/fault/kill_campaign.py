@@ -16,7 +16,7 @@ POINT_SECONDS = 60  # of load, to come to a point
 SOURCES = os.path.join(os.path.dirname(__file__), "..", "..", "src")
 
 
-AGENT_POINTS = "http_agent."  # steps of a webhook agent's call; hooks.py comes there
+AGENT_POINTS = "http_agent."  # steps of a webhook agent's call; webhooks.py comes there
 
 
 def fault_points(of=""):

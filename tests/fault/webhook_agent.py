@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """
-A webhook agent that can be made to die: hook_agent.py PORT WORKLOG [STEP@N]
+A webhook agent that can be made to die: webhook_agent.py PORT WORKLOG [STEP@N]
 
 Each turn it works on is a line of WORKLOG, written before it answers, so that the harness knows what was done however it ended. STEP is
 where it dies the N-th time it comes there: received, worked, half (an answer cut in the middle). What is posted to /later is taken with
