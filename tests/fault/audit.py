@@ -1,16 +1,16 @@
 """
-The count at the end. Two witnesses are heard: the journal, read from its beginning after the last restart, and
-the receiver, which knows what really arrived.
+The audit at the end. It compares the load with the journal, read from its beginning after the last restart, and
+with the receiver, which knows what arrived.
 """
 import asyncio
 import time
 from dataclasses import dataclass, field
 
-QUIET_SECONDS = 60  # without any progress, before waiting is given up
+QUIET_SECONDS = 60  # without progress before waiting ends
 
 
 class Journal:
-    """The messages of the journal, read page by page with the cursor."""
+    """The messages of the journal."""
 
     def __init__(self, daemon):
         self.daemon = daemon
@@ -20,10 +20,10 @@ class Journal:
         self.sent = []  # in order
         self.failed = []
         self.answered = set()  # event ids
-        self.dead = {}  # event id -> (delivery, state) of a delivery that was given up
+        self.dead = {}  # event id -> (delivery, state) of a failed or unknown delivery
 
     async def read(self):
-        """Everything that is new; how many events that were."""
+        """Reads new events; returns how many."""
         count = 0
         while True:
             page = await self.client.get(f"/api/v2/events?after={self.cursor}&limit=100&type=message.*")
@@ -49,14 +49,14 @@ class Journal:
 
 
 async def wait_until_answered(daemon, load, seconds=QUIET_SECONDS):
-    """Reads the journal until every acknowledged message has an end, or nothing moves any more."""
+    """Reads the journal until every acknowledged message is answered or dead, or nothing changes."""
     journal = Journal(daemon)
-    moved = time.monotonic()
+    changed = time.monotonic()
     while True:
         if await journal.read():
-            moved = time.monotonic()
-        open_ones = [e for e in load.by_event if e not in journal.answered and e not in journal.dead]
-        if not open_ones or time.monotonic() - moved > seconds:
+            changed = time.monotonic()
+        pending = [e for e in load.by_event if e not in journal.answered and e not in journal.dead]
+        if not pending or time.monotonic() - changed > seconds:
             return journal
         await asyncio.sleep(0.05)
 
@@ -70,8 +70,8 @@ class Findings:
     twice: list = field(default_factory=list)
     disorder: list = field(default_factory=list)
     unknown: list = field(default_factory=list)  # where the receiver has no idempotency
-    unknown_arrived: int = 0  # of these, how many the receiver has in fact got
-    unknown_lives: int = 0  # restarts after which there were some
+    unknown_arrived: int = 0  # of these, how many the receiver got
+    unknown_runs: int = 0  # runs of the daemon that left some
     traces: list = field(default_factory=list)
     wrong: list = field(default_factory=list)  # another chat, another text, never arrived
     problems: list = field(default_factory=list)
@@ -88,23 +88,23 @@ class Findings:
             setattr(self, name, getattr(self, name) + value)
 
 
-def _lives_of(daemon, events):
-    """After how many restarts such events were written."""
-    lives = set()
+def _runs_of(daemon, events):
+    """How many runs of the daemon wrote these events."""
+    runs = set()
     for event in events:
-        lives.add(sum(1 for start in daemon.lives if start * 1000 <= event["timestamp"] + 50))
-    return len(lives)
+        runs.add(sum(1 for start in daemon.runs if start * 1000 <= event["timestamp"] + 50))
+    return len(runs)
 
 
 class Audit:
-    """Compares what was sent with what the witnesses say. `notices`: texts besides the echo that are fine."""
+    """Compares the load with journal and receiver. `notices`: accepted texts besides the echo."""
 
     def __init__(self, daemon, load, receiver, journal, notices=()):
         self.daemon, self.load, self.receiver, self.journal = daemon, load, receiver, journal
         self.notices = notices
         self.out = Findings(messages=len(load.messages), acknowledged=len(load.by_event))
-        self.count = {}  # event id -> how many answers a person would see
-        self.seen_in = {}  # event id -> the deliveries these answers came with
+        self.count = {}  # event id -> answers a person would see
+        self.seen_in = {}  # event id -> deliveries of these answers
         self.last = {}  # chat -> number of the last message answered
 
     def run(self):
@@ -132,7 +132,7 @@ class Audit:
                                        f"{stored['payload']['id']} with {stored['traceId']}")
 
     def _journal_answers(self):
-        """Every message.sent; for adapters without a callback these are the answers themselves."""
+        """Every message.sent; without a callback it is the answer itself."""
         called = self._called_adapters()
         seen = set()
         for event in self.journal.sent:
@@ -158,7 +158,7 @@ class Audit:
         for arrival in endpoint.arrivals:
             self._answer(arrival.body["payload"], arrival.body["channel"], arrival.body["traceId"], arrival.key)
         for key in endpoint.changed_repeats:
-            self.out.wrong.append(f"{key}: repeated with another content")
+            self.out.wrong.append(f"{key}: repeated with different content")
 
     def _answer(self, payload, channel, trace, delivery):
         answers = payload.get("answers", [])
@@ -168,7 +168,7 @@ class Audit:
             self.count[event] = self.count.get(event, 0) + 1
             self.seen_in.setdefault(event, []).append(delivery)
             if message is None:
-                self.out.wrong.append(f"{delivery}: answers {event}, which nobody was told is stored")
+                self.out.wrong.append(f"{delivery}: answers {event}, which was never acknowledged")
                 continue
             if message.chat != channel:
                 self.out.wrong.append(f"{delivery}: answers {message.key} in chat {channel}")
@@ -181,14 +181,14 @@ class Audit:
                 self.out.wrong.append(f"{delivery}: says {payload['text'][:80]!r}, expected {expected[:80]!r}")
 
     def _check_trace(self, answers, trace, delivery):
-        """A turn over several messages goes on with the trace of the first."""
+        """A turn of several messages has the trace of the first."""
         first = self.journal.received.get(answers[0]) if answers else None
         if first and first["traceId"] != trace:
             self.out.traces.append(f"{delivery}: trace {trace}, its message has {first['traceId']}")
 
     def _ends(self):
-        unsure = [e for e in self.journal.failed if e["payload"]["state"] == "unknown"]
-        self.out.unknown_lives = _lives_of(self.daemon, unsure)
+        unknown = [e for e in self.journal.failed if e["payload"]["state"] == "unknown"]
+        self.out.unknown_runs = _runs_of(self.daemon, unknown)
         for event, message in self.load.by_event.items():
             n = self.count.get(event, 0)
             dead = self.journal.dead.get(event)

@@ -1,4 +1,4 @@
-"""One data directory and the process that runs on it, which is killed again and again."""
+"""The daemon on its data directory, over many restarts."""
 import asyncio
 import json
 import mmap
@@ -40,9 +40,9 @@ class Daemon:
         self.write_config(config)
         self.control = Control(os.path.join(directory, "fault.control"))
         self.process = None
-        self.up = asyncio.Event()  # set while it is known to answer
+        self.up = asyncio.Event()  # set while it answers
         self.address = self.key = None
-        self.lives = []  # wall clock of every start
+        self.runs = []  # wall clock of every start
 
     def write_config(self, config):
         text = config if isinstance(config, str) else json.dumps(config, indent=2)
@@ -60,9 +60,9 @@ class Daemon:
             os.unlink(os.path.join(self.state, "http.addr"))
         except FileNotFoundError:
             pass
-        self.lives.append(time.time())
+        self.runs.append(time.time())
         with open(self.log_path, "ab") as log:
-            log.write(f"--- life {len(self.lives)}, fault {fault or 'none'}\n".encode())
+            log.write(f"--- run {len(self.runs)}, fault {fault or 'none'}\n".encode())
             log.flush()
             self.process = await asyncio.create_subprocess_exec(
                 self.binary, "run", self.dir, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, env=env)
@@ -72,7 +72,7 @@ class Daemon:
         return self.process is not None and self.process.returncode is None
 
     async def ready(self):
-        """True when it answers, False when it ended before."""
+        """True when it answers, False when it exited."""
         path = os.path.join(self.state, "http.addr")
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
@@ -94,10 +94,10 @@ class Daemon:
     async def start(self, fault=None):
         await self.spawn(fault)
         if not await self.ready():
-            raise AssertionError(f"the daemon ended at start with {self.process.returncode}: {self.log_tail()}")
+            raise AssertionError(f"the daemon exited at start with {self.process.returncode}: {self.log_tail()}")
 
     async def ended(self, seconds):
-        """The exit code, or None when it still runs after that time."""
+        """The exit code, or None when it still runs after `seconds`."""
         try:
             await asyncio.wait_for(asyncio.shield(self.process.wait()), seconds)
         except asyncio.TimeoutError:
@@ -126,14 +126,14 @@ class Daemon:
             return " | ".join(f.read().splitlines()[-lines:])
 
     async def why(self, event):
-        """What `dragoman why` tells about a message."""
+        """The trace report of an event."""
         try:
             return (await self.client().get(f"/api/v2/why/{event}"))["data"]
         except (Lost, AssertionError) as e:
             return {"summary": str(e)}
 
     async def run_once(self, seconds=60):
-        """Another process on the same directory: (exit code, what it said)."""
+        """Runs another process on the same directory: (exit code, output)."""
         process = await asyncio.create_subprocess_exec(
             self.binary, "run", self.dir, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT)
@@ -142,5 +142,5 @@ class Daemon:
         except asyncio.TimeoutError:
             process.kill()
             await process.wait()
-            return None, "it did not end"
+            return None, "it did not exit"
         return process.returncode, said.decode(errors="replace").strip()

@@ -1,6 +1,6 @@
 """
-Discord: the gateway is cut, asked to reconnect and loses its sessions, events come twice; every send carries a nonce, so
-it can be repeated, and nothing may end as unknown.
+Discord: the gateway is cut, must reconnect and loses sessions, events arrive twice. Every send carries a nonce, so it
+can be repeated, and none may end as unknown.
 """
 from platform_campaign import Platform, Size
 from telegram import trouble
@@ -11,11 +11,11 @@ TOKEN = "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token"
 
 class Discord(Platform):
     name = "discord"
-    rests = 0.08  # a session that was declared invalid may be followed by another one only after seconds
+    rests = 0.08  # after an invalid session, a new one is allowed only after seconds
     sizes = {"short": Size(4_000, 150, 40, 1, 600), "full": Size(50_000, 400, 300, 5, 7200)}
 
     def adapter(self, address):
-        # by the clock, which jumps, messages may look hours older than they are
+        # the clock jumps, so messages may look hours older than they are
         return {"botToken": TOKEN, "apiBase": f"http://{address}/api/v10", "catchUpSeconds": 86400,
                 "catchUpMessages": 1000}
 

@@ -1,4 +1,4 @@
-"""Just enough HTTP/1.1 over asyncio: a client that keeps its connection, and the reading of requests."""
+"""A little HTTP/1.1 over asyncio: a client with a persistent connection, and parsing of requests."""
 import asyncio
 import json
 
@@ -6,11 +6,11 @@ HEAD_MAX = 64 * 1024
 
 
 class Lost(Exception):
-    """The connection broke: whether the request was carried out is not known."""
+    """The connection broke; the request may have been carried out."""
 
 
 async def read_head(reader):
-    """First line and lower-case headers; None when the peer closed between two messages."""
+    """First line and lower-case headers; None when the peer closed between messages."""
     try:
         raw = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as e:
@@ -39,7 +39,7 @@ async def read_body(reader, headers):
 
 
 class Client:
-    """One connection to the daemon; made again when it broke."""
+    """One connection to the daemon, reopened when it broke."""
 
     def __init__(self, address, key, timeout=20):
         self.host, _, port = address.rpartition(":")
@@ -81,7 +81,7 @@ class Client:
         try:
             return status, headers, json.loads(answer) if answer else None
         except ValueError as e:
-            raise AssertionError(f"{method} {path} answered {status} with something that is not JSON: "
+            raise AssertionError(f"{method} {path} answered {status} with invalid JSON: "
                                  f"{answer[:300]!r}") from e
 
     async def get(self, path):

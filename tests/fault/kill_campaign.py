@@ -1,6 +1,6 @@
 """
-The kill campaign: the daemon is killed again and again under load, at random instants and at every named step
-of the road, and started again on what it left behind.
+The kill campaign: the daemon is killed under load, at random instants and at every fault point, and restarted on
+the same data directory.
 """
 import asyncio
 import os
@@ -12,15 +12,13 @@ import time
 from receiver import Act
 from world import World, check
 
-POINT_SECONDS = 60  # of load, to come to a point
+POINT_SECONDS = 60  # of load, to reach a fault point
 SOURCES = os.path.join(os.path.dirname(__file__), "..", "..", "src")
-
-
-AGENT_POINTS = "http_agent."  # steps of a webhook agent's call; webhooks.py comes there
+AGENT_POINTS = "http_agent."  # in the call of a webhook agent; see webhooks.py
 
 
 def fault_points(of=""):
-    """The names in the sources, so that a new point is tested without being listed here."""
+    """All fault points in the sources, so that new ones are tested without being listed here."""
     names = set()
     for folder, _, files in os.walk(SOURCES):
         for name in files:
@@ -32,7 +30,7 @@ def fault_points(of=""):
 
 
 def make_plan(rng, points, passes, random_kills):
-    """(fault or None, seconds) for every life, in random order."""
+    """(fault or None, seconds) for every run, in random order."""
     plan = []
     for name in points:
         counts = [1]
@@ -40,14 +38,14 @@ def make_plan(rng, points, passes, random_kills):
             counts.append(rng.randint(2, 5) if len(counts) % 2 else rng.randint(6, 40))
         plan += [(f"{name}@{n}", None) for n in counts]
     for _ in range(random_kills):
-        # a quarter of them in the first instants, while the last life is being recovered
+        # a quarter at once, during recovery
         plan.append((None, rng.uniform(0, 0.06) if rng.random() < 0.25 else rng.uniform(0.06, 0.6)))
     rng.shuffle(plan)
     return plan
 
 
-def unruly(seed, refusing):
-    """Mostly quick, sometimes slow, sometimes refusing: so that retries are under way when a kill comes."""
+def unreliable(seed, refusing):
+    """Mostly quick, sometimes slow or refusing, so that kills interrupt retries."""
     rng = random.Random(seed)
 
     def plan(_):
@@ -66,39 +64,39 @@ class Campaign:
         self.random_kills = self.point_kills = 0
         self.unreached = []
 
-    async def _live_to_point(self, world, fault):
+    async def _run_to_point(self, world, fault):
         await world.daemon.spawn(fault)
         ready = await world.daemon.ready()
         code = await world.daemon.ended(POINT_SECONDS if ready else 1)
         if code == -signal.SIGKILL:
             self.point_kills += 1
             return
-        check(code is None, f"with fault {fault} the daemon ended with {code}: {world.daemon.log_tail()}")
+        check(code is None, f"with fault {fault} the daemon exited with {code}: {world.daemon.log_tail()}")
         self.unreached.append(fault)
         await world.daemon.kill()
 
-    async def _live_for(self, world, seconds):
+    async def _run_for(self, world, seconds):
         await world.daemon.spawn()
         began = time.monotonic()
         watch = asyncio.ensure_future(world.daemon.ready())
         await asyncio.sleep(seconds)
         if time.monotonic() - began > 0.06 and not watch.done():
-            await asyncio.sleep(0.05)  # a busy machine: let it come to life now and then
+            await asyncio.sleep(0.05)  # on a busy machine, let it get ready now and then
         watch.cancel()
-        check(world.daemon.alive, f"the daemon ended by itself: {world.daemon.log_tail()}")
+        check(world.daemon.alive, f"the daemon exited: {world.daemon.log_tail()}")
         await world.daemon.kill()
         self.random_kills += 1
 
     async def run(self):
         async with World(self.lab, "kills", pause=0.25) as world:
-            world.receiver.idem.plan = unruly(f"{self.lab.seed}/idem", 0.05)
-            world.receiver.once.plan = unruly(f"{self.lab.seed}/once", 0.03)
-            world.everybody(self.chats // 5)
+            world.receiver.idem.plan = unreliable(f"{self.lab.seed}/idem", 0.05)
+            world.receiver.once.plan = unreliable(f"{self.lab.seed}/once", 0.03)
+            world.start_chats(self.chats // 5)
             for number, (fault, seconds) in enumerate(self.plan, 1):
                 if fault:
-                    await self._live_to_point(world, fault)
+                    await self._run_to_point(world, fault)
                 else:
-                    await self._live_for(world, seconds)
+                    await self._run_for(world, seconds)
                 if number % 25 == 0 or number == len(self.plan):
                     self.lab.say(f"      {number} of {len(self.plan)} kills, {len(world.load.by_event)} messages "
                                  f"acknowledged, {world.load.duplicates} duplicates recognised")
@@ -108,5 +106,5 @@ class Campaign:
             idem = world.receiver.idem
             return (f"{len(self.plan)} kills, {findings.acknowledged} messages, {world.load.duplicates} duplicates "
                     f"recognised, {idem.repeats} repeated posts recognised by the receiver, unknown "
-                    f"{len(findings.unknown)} after {findings.unknown_lives} kills "
+                    f"{len(findings.unknown)} after {findings.unknown_runs} kills "
                     f"({findings.unknown_arrived} had arrived)")

@@ -1,7 +1,6 @@
 """
-The people who write: many chats, each sending one message after the other and repeating the same one until
-it is acknowledged, as a platform redelivers. So the order within a chat is known, and every key is used by
-one message only, however often it is posted.
+The load: many chats. Each sends one message after the other and repeats it until it is acknowledged, as a platform
+redelivers; so the order in a chat is known, and a key belongs to one message.
 """
 import asyncio
 import random
@@ -9,7 +8,7 @@ import time
 
 from http1 import Lost
 
-MESSAGE_SECONDS = 90  # to get one message acknowledged, over however many restarts
+MESSAGE_SECONDS = 90  # to get a message acknowledged, over restarts
 
 
 class Message:
@@ -18,7 +17,7 @@ class Message:
     def __init__(self, adapter, chat, number, text):
         self.adapter, self.chat, self.number, self.text = adapter, chat, number, text
         self.key = f"{chat}-{number}"
-        self.event = self.trace = None  # known when acknowledged
+        self.event = self.trace = None  # from the acknowledgement
         self.posts = 0
 
     def body(self):
@@ -30,7 +29,7 @@ class Load:
     def __init__(self, daemon, seed, pause=0.5):
         self.daemon = daemon
         self.seed = seed
-        self.pause = pause  # longest, between two bursts of a chat
+        self.pause = pause  # longest, between bursts of a chat
         self.messages = []
         self.by_event = {}
         self.problems = []
@@ -44,14 +43,14 @@ class Load:
     # ---- one message ----
 
     async def _post(self, box, message):
-        """The answer's data, or None when it has to be sent again."""
+        """The data of the response, or None: send it again."""
         await asyncio.wait_for(self.daemon.up.wait(), MESSAGE_SECONDS)
         client = box.get("client")
-        if client is None or box["life"] != len(self.daemon.lives):
+        if client is None or box["run"] != len(self.daemon.runs):
             if client:
                 client.close()
             client = box["client"] = self.daemon.client()
-            box["life"] = len(self.daemon.lives)
+            box["run"] = len(self.daemon.runs)
         message.posts += 1
         try:
             status, _, answer = await client.request("POST", "/api/v2/messages/inbound", message.body())
@@ -89,7 +88,7 @@ class Load:
                 return
         self.problems.append(f"{message.key}: not acknowledged within {MESSAGE_SECONDS} s")
 
-    # ---- many ----
+    # ---- chats ----
 
     def new_message(self, adapter, chat, number, text=None):
         message = Message(adapter, chat, number, text or f"{chat} says {number}")
@@ -104,7 +103,7 @@ class Load:
                 number += 1
                 mine.append(self.new_message(adapter, chat, number, text(chat, number) if text else None))
                 await self.deliver(box, mine[-1])
-                if rng.random() < 0.08:  # a platform that redelivers what it has been told already
+                if rng.random() < 0.08:  # a platform that redelivers in spite of the ack
                     await self.deliver(box, rng.choice(mine[-10:]))
                 if self.stopping or number >= most:
                     break
@@ -117,7 +116,7 @@ class Load:
             self.tasks.append(asyncio.ensure_future(self._chat(adapter, chat, most, text)))
 
     async def stop(self):
-        """No new messages; returns when the last ones are acknowledged."""
+        """Sends no new messages; returns when the last are acknowledged."""
         self.stopping = True
         await self.finished()
 

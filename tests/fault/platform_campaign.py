@@ -1,11 +1,10 @@
 """
-A campaign on a chat platform: many people write to a bot on the simulator, and while the daemon answers it is killed
-again and again, at random instants and at every step of the road, in weather that the platform makes (telegram.py,
-discord.py): connections are cut, limits and errors come in storms, events come twice and in another order, the clock
-jumps.
+The platform campaign: people write to a bot on the simulator, and the daemon is killed at random instants and at every
+fault point. Meanwhile the platform misbehaves (telegram.py, discord.py): connections are cut, rate limits and errors
+come in storms, events arrive twice or out of order, the clock jumps.
 
-The witness is the simulator, which knows every message the bot has really sent. Every message of a person is its own
-mark (`c17-4` is the fourth of chat 17) and the agent is an echo, so an answer tells what it answers.
+The simulator knows every message that the bot sent. The text of a message is a mark (`c17-4` is the fourth of chat 17)
+and the agent is an echo, so an answer names the message it answers.
 """
 import asyncio
 import json
@@ -24,8 +23,8 @@ from kill_campaign import POINT_SECONDS, fault_points
 from world import LIMITS, check
 
 HOUR_MS = 3600 * 1000
-QUIET_SECONDS = 60  # without any progress, before waiting is given up
-BACKLOG = 3000  # unanswered messages after which people wait a little
+QUIET_SECONDS = 60  # without progress before waiting ends
+BACKLOG = 3000  # unanswered messages at which people pause
 FIRST_USER = 1000
 MARK = re.compile(r"c(\d+)-(\d+)")
 
@@ -39,38 +38,38 @@ class Size:
     seconds: int  # at most
 
 
-# ---- the other side ----
+# ---- the platform ----
 
 
 class Platform:
-    """What a platform has to say for a campaign."""
+    """What differs between platforms."""
 
     name = None
     sizes = {}
-    rests = 0.0  # of all lives are long enough to recover from whatever came before
+    rests = 0.0  # share of runs long enough to recover from the faults before
 
     def adapter(self, address):
-        """The adapter's settings, without what all of them have."""
+        """Settings of the adapter, besides those all have."""
         raise NotImplementedError
 
     def chat_of(self, item):
-        """In whose chat the bot spoke: the number of the user."""
+        """The user in whose chat the bot wrote."""
         raise NotImplementedError
 
     def always(self):
-        """Faults that stand all the time, as arguments of Simulator.fault."""
+        """Permanent faults, as arguments of Simulator.fault."""
         return []
 
     def weather(self, rng):
-        """A kind of weather: its name and its faults."""
+        """Faults for a while."""
         raise NotImplementedError
 
     async def strike(self, sim, rng):
-        """Something that happens once, now and then."""
+        """A single disturbance, now and then."""
 
 
 class Simulator:
-    """It is never killed: somebody has to know the truth."""
+    """Is never killed, so its record is complete."""
 
     def __init__(self, platform, binary, seed):
         self.platform, self.binary, self.seed = platform, binary, seed
@@ -110,13 +109,13 @@ class Simulator:
 
 
 class People:
-    """They write at a steady pace, whether or not anybody is there to answer; some write several messages at once."""
+    """Write at a steady pace, sometimes several messages at once."""
 
     def __init__(self, sim, rng, size):
         self.sim, self.rng, self.size = sim, rng, size
         self.written = [0] * size.chats  # per chat
         self.count = 0
-        self.allowed = 0  # how many may have been written by now
+        self.allowed = 0  # messages due by now
 
     def _batch(self, n):
         batch = []
@@ -130,7 +129,7 @@ class People:
         return batch
 
     async def write(self, seconds, answers):
-        """For that long; faster when behind the plan, slower when the answers do not come."""
+        """For `seconds`: faster when behind the plan, slower when answers are missing."""
         ends = time.monotonic() + seconds
         while True:
             left = ends - time.monotonic()
@@ -144,14 +143,14 @@ class People:
 
 
 class Answers:
-    """What the bot has really sent, as the simulator tells it, in order."""
+    """What the bot sent, in order, according to the simulator."""
 
     def __init__(self, sim):
         self.sim = sim
         self.seen = {}  # (chat, number) -> how often
         self.last = {}  # chat -> the number answered last
         self.count = 0
-        self.moved = time.monotonic()
+        self.changed = time.monotonic()
         self.disorder, self.problems = [], []
 
     def _take(self, item):
@@ -176,22 +175,22 @@ class Answers:
         while True:
             page = await client.get(f"/sim/messages?after={after}&wait=5000&kind=message&limit=1000")
             if page["missed"]:
-                self.problems.append("the simulator has forgotten what it saw")
+                self.problems.append("the simulator dropped messages")
             for item in page["items"]:
                 self._take(item)
             if page["items"]:
-                self.moved = time.monotonic()
+                self.changed = time.monotonic()
             after = page["last"]
 
 
-# ---- trouble ----
+# ---- faults ----
 
 
 class Weather:
-    """Changes every second or so. Faults that make a send ambiguous are kept rare: each of them may be one unknown."""
+    """Changes the faults every second or so. Those that leave sends unconfirmed are rare: each may be unknown."""
 
-    CALM = 0.4  # of the time
-    CLOCK = 0.15  # of the rest
+    CALM = 0.4  # share of the time
+    CLOCK = 0.15  # share of the rest
 
     def __init__(self, lab, sim, daemon):
         self.sim, self.daemon = sim, daemon
@@ -199,12 +198,12 @@ class Weather:
         self.jumps = 0
         self.fired = {}
 
-    async def _ask_for(self, faults):
+    async def _add(self, faults):
         for fault in faults:
             await self.sim.fault(**fault)
 
     async def _count(self):
-        """What struck since the faults were asked for."""
+        """Counts how often the faults fired."""
         shown = await self.sim.control.get("/sim/faults")
         for row in shown.get("faults", []):
             what = row["kind"] + (f" {row['method']}" if row.get("method") else "")
@@ -213,14 +212,14 @@ class Weather:
     async def change(self):
         await self._count()
         await self.sim.calm()
-        await self._ask_for(self.sim.platform.always())
+        await self._add(self.sim.platform.always())
         if self.rng.random() < self.CALM:
             return
         if self.rng.random() < self.CLOCK:
             self.jumps += 1
             self.daemon.control.set(clock_offset_ms=self.rng.choice((-11, -5, 0, 5, 11)) * HOUR_MS)
         else:
-            await self._ask_for(self.sim.platform.weather(self.rng))
+            await self._add(self.sim.platform.weather(self.rng))
             await self.sim.platform.strike(self.sim, self.rng)
 
     async def clear(self):
@@ -229,7 +228,7 @@ class Weather:
         self.daemon.control.set()
 
 
-# ---- the count ----
+# ---- results ----
 
 
 @dataclass
@@ -240,7 +239,7 @@ class Tally:
     problems: list = field(default_factory=list)
     unknown: list = field(default_factory=list)
     arrived: int = 0
-    causes: dict = field(default_factory=dict)  # why unknown -> [how many, lives of the process it took]
+    causes: dict = field(default_factory=dict)  # cause of unknown -> (how many, in how many runs)
 
 
 async def dead_letters(daemon):
@@ -253,26 +252,26 @@ async def dead_letters(daemon):
         cursor = f"&cursor={page['meta']['cursor']}"
 
 
-def given_up(daemon):
-    """Delivery -> the life in whose log it was given up first, and the fault that life ran with."""
-    lives, faults, life = {}, {}, 0
+def failed_in(daemon):
+    """From the log: delivery -> the run in which it failed first, and run -> its fault."""
+    runs, faults, run = {}, {}, 0
     with open(daemon.log_path, encoding="utf-8", errors="replace") as f:
         for line in f:
-            if line.startswith("--- life "):
-                life += 1
-                faults[life] = line.split("fault ")[1].strip()
+            if line.startswith("--- run "):
+                run += 1
+                faults[run] = line.split("fault ")[1].strip()
             elif "delivery given up" in line:
                 found = re.search(r"delivery=(\d+)", line)
                 if found:
-                    lives.setdefault(f"dlv-{found.group(1)}", life)
-    return lives, faults
+                    runs.setdefault(f"dlv-{found.group(1)}", run)
+    return runs, faults
 
 
-def cause_of(delivery, life, faults):
-    """A kill shows in the life after it."""
+def cause_of(delivery, run, faults):
+    """A kill shows in the run after it."""
     why = delivery["error"]["message"]
     if "the process ended while" in why:
-        point = faults.get(life - 1, "none")
+        point = faults.get(run - 1, "none")
         return "kill at a random instant" if point == "none" else f"kill at {point.split('@')[0]}"
     return "error 5xx from the server" if "answered 5" in why or "says:" in why else "connection cut"
 
@@ -284,14 +283,14 @@ class Campaign:
         self.plan = [(f"{point}@{self.rng.choice((1, 2, 5, 17, 40))}", 0.4)
                      for point in fault_points() for _ in range(size.passes)]
         for _ in range(size.random_kills):
-            self.plan.append((None, self._life()))
+            self.plan.append((None, self._run_seconds()))
         self.rng.shuffle(self.plan)
         self.random_kills = self.point_kills = 0
         self.tally = Tally()
         self.line = None  # the result
 
-    def _life(self):
-        """Seconds until the kill; a fifth while the last life is being recovered."""
+    def _run_seconds(self):
+        """Until the kill; a fifth during recovery."""
         if self.rng.random() < self.platform.rests:
             return self.rng.uniform(5, 9)
         return self.rng.uniform(0, 0.06) if self.rng.random() < 0.2 else self.rng.uniform(0.06, 1.0)
@@ -314,8 +313,8 @@ class Campaign:
             self.answers = Answers(self.sim)
             self.weather = Weather(self.lab, self.sim, self.daemon)
             collector = asyncio.ensure_future(self.answers.collect())
-            await self._meet()
-            await self._live_and_die()
+            await self._first_messages()
+            await self._run_plan()
             text = await self._settle(collector)
             good = True
             return text
@@ -331,21 +330,22 @@ class Campaign:
             else:
                 self.lab.kept.append((self.platform.name, self.dir))
 
-    # ---- lives ----
+    # ---- runs ----
 
-    async def _meet(self):
-        """Everybody writes once in peace: a platform may not tell later of chats that were never seen."""
+    async def _first_messages(self):
+        """Everyone writes once without faults: platforms do not catch up chats they have never seen."""
         await self.daemon.start()
         await self._connected()
-        everybody = [{"from": FIRST_USER + chat, "text": f"c{chat}-1"} for chat in range(self.size.chats)]
-        for first in range(0, len(everybody), 500):
-            await self.sim.post("/sim/send", everybody[first:first + 500])
+        first = [{"from": FIRST_USER + chat, "text": f"c{chat}-1"} for chat in range(self.size.chats)]
+        for i in range(0, len(first), 500):
+            await self.sim.post("/sim/send", first[i:i + 500])
         self.people.written = [1] * self.size.chats
         self.people.count = self.people.allowed = self.size.chats
         ends = time.monotonic() + QUIET_SECONDS
         while self.answers.count < self.size.chats and time.monotonic() < ends:
             await asyncio.sleep(0.05)
-        check(self.answers.count >= self.size.chats, f"in peace only {self.answers.count} of {self.size.chats} are answered")
+        check(self.answers.count >= self.size.chats,
+              f"without faults only {self.answers.count} of {self.size.chats} are answered")
         await self.daemon.kill()
 
     async def _connected(self):
@@ -357,7 +357,7 @@ class Campaign:
             await asyncio.sleep(0.05)
         check(False, f"the bot is not connected: {instances}")
 
-    async def _live_to_point(self, fault, seconds):
+    async def _run_to_point(self, fault, seconds):
         await self.daemon.spawn(fault)
         watch = asyncio.ensure_future(self.daemon.ready())
         ends = time.monotonic() + POINT_SECONDS
@@ -366,36 +366,36 @@ class Campaign:
             if self.people.count >= self.size.messages:
                 ends = min(ends, time.monotonic() + 0.5)
             self.people.allowed = min(self.size.messages, self.people.allowed + 2)
-            await self.people.write(0.05, self.answers)  # the point is passed only when somebody writes
+            await self.people.write(0.05, self.answers)  # the point is reached only by messages
         watch.cancel()
         if await self.daemon.ended(0.5) == -signal.SIGKILL:
             self.point_kills += 1
             return
-        check(self.daemon.alive, f"with fault {fault} the daemon ended by itself: {self.daemon.log_tail()}")
-        await self.daemon.kill()  # nobody wrote any more: a kill like the others
+        check(self.daemon.alive, f"with fault {fault} the daemon exited: {self.daemon.log_tail()}")
+        await self.daemon.kill()  # all messages are written: counts as a random kill
         self.random_kills += 1
 
-    async def _live_for(self, seconds):
+    async def _run_for(self, seconds):
         await self.daemon.spawn()
         await self.people.write(seconds, self.answers)
-        check(self.daemon.alive, f"the daemon ended by itself: {self.daemon.log_tail()}")
+        check(self.daemon.alive, f"the daemon exited: {self.daemon.log_tail()}")
         await self.daemon.kill()
         self.random_kills += 1
 
-    async def _live_and_die(self):
-        next_weather = next_word = 0
+    async def _run_plan(self):
+        next_weather = next_report = 0
         for number, (fault, seconds) in enumerate(self.plan, 1):
             self.people.allowed = max(self.people.allowed, self.size.messages * number // len(self.plan))
             if time.monotonic() > next_weather:
                 await self.weather.change()
                 next_weather = time.monotonic() + self.rng.uniform(0.5, 2.0)
-            await (self._live_to_point(fault, seconds) if fault else self._live_for(seconds))
-            if time.monotonic() > next_word or number == len(self.plan):
-                next_word = time.monotonic() + 15
+            await (self._run_to_point(fault, seconds) if fault else self._run_for(seconds))
+            if time.monotonic() > next_report or number == len(self.plan):
+                next_report = time.monotonic() + 15
                 self.lab.say(f"      {number} of {len(self.plan)} kills, {self.people.count} messages written, "
                              f"{self.answers.count} answered")
 
-    # ---- the end ----
+    # ---- the audit ----
 
     def _open(self, known):
         return [(chat, n) for chat, written in enumerate(self.people.written) for n in range(1, written + 1)
@@ -407,22 +407,22 @@ class Campaign:
         self.people.allowed = self.size.messages
         while self.people.count < self.size.messages:
             await self.people.write(1, self.answers)
-        self.answers.moved = time.monotonic()
+        self.answers.changed = time.monotonic()
         known = {}
-        while self._open(known) and time.monotonic() - self.answers.moved < QUIET_SECONDS:
-            check(not collector.done(), "the simulator does not tell any more what the bot sent")
+        while self._open(known) and time.monotonic() - self.answers.changed < QUIET_SECONDS:
+            check(not collector.done(), "the collector of answers ended")
             before = len(known)
             known = self._marks(await dead_letters(self.daemon))
             if len(known) != before:
-                self.answers.moved = time.monotonic()
+                self.answers.changed = time.monotonic()
             await asyncio.sleep(0.2)
-        await asyncio.sleep(1)  # for a second answer that must not come
+        await asyncio.sleep(1)  # for a second answer, which would be wrong
         known = self._marks(await dead_letters(self.daemon))
         return await self._judge(known)
 
     @staticmethod
     def _marks(letters):
-        """(chat, number) -> the delivery that was given up."""
+        """(chat, number) -> the dead letter."""
         known = {}
         for letter in letters:
             delivery = letter.get("delivery")
@@ -432,7 +432,7 @@ class Campaign:
 
     async def _judge(self, known):
         tally, seen = self.tally, self.answers.seen
-        lives, faults = given_up(self.daemon)
+        runs, faults = failed_in(self.daemon)
         counted = {}
         for chat, written in enumerate(self.people.written):
             for n in range(1, written + 1):
@@ -442,14 +442,14 @@ class Campaign:
                 if letter and letter["state"] == "unknown":
                     tally.unknown.append((chat, n))
                     tally.arrived += times > 0
-                    life = lives.get(letter["id"], 0)
-                    row = counted.setdefault(cause_of(letter, life, faults), [0, set()])
+                    run = runs.get(letter["id"], 0)
+                    row = counted.setdefault(cause_of(letter, run, faults), [0, set()])
                     row[0] += 1
-                    row[1].add(life)
+                    row[1].add(run)
                 elif times == 0:
                     tally.lost.append(f"c{chat}-{n}: " + (f"{letter['id']} is {letter['state']}" if letter else
-                                                          "no answer, no report"))
-        tally.causes = {cause: (n, len(lives)) for cause, (n, lives) in sorted(counted.items())}
+                                                          "no answer, no dead letter"))
+        tally.causes = {cause: (n, len(runs)) for cause, (n, runs) in sorted(counted.items())}
         tally.disorder += self.answers.disorder
         tally.problems += self.answers.problems
         invalid = (await self.sim.control.get("/sim/calls?valid=false&limit=3"))["items"]
@@ -465,9 +465,9 @@ class Campaign:
                      f"had arrived)")
         bad = {"lost": tally.lost, "answered twice": tally.twice, "out of order": tally.disorder,
                "problems": tally.problems}
-        story = [f"{what}: {len(items)}: {'; '.join(items[:5])}" for what, items in bad.items() if items]
-        check(not story, "\n".join(story))
-        return (f"{self.random_kills} random kills, {self.point_kills} at the steps of the road; "
+        faults = [f"{what}: {len(items)}: {'; '.join(items[:5])}" for what, items in bad.items() if items]
+        check(not faults, "\n".join(faults))
+        return (f"{self.random_kills} random kills, {self.point_kills} at fault points; "
                 + ", ".join(f"{what} {n}" for what, n in sorted(self.weather.fired.items()) if n)
                 + f", clock jumps {self.weather.jumps}\n      unknown by cause: "
-                + ("; ".join(f"{cause} {n} (in {lives})" for cause, (n, lives) in tally.causes.items()) or "none"))
+                + ("; ".join(f"{cause} {n} (in {runs} runs)" for cause, (n, runs) in tally.causes.items()) or "none"))

@@ -1,14 +1,14 @@
 """
-The other side of `callbackUrl`, and a small chat-completions service.
+Takes the posts of `callbackUrl`, and is a small chat-completions service.
 
-An endpoint that honours Idempotency-Key counts an arrival once per key; one that does not counts every
-arrival, as a chat platform would show every message. An endpoint's `plan` decides what happens to a request:
+An idempotent endpoint counts an arrival once per Idempotency-Key; the other counts every arrival, as a chat platform
+shows every message. The `plan` of an endpoint decides about a request:
 
     Act()                      take it, answer 200
     Act(wait=0.3)              take it, answer later
     Act(status=503)            refuse it: nothing was taken
-    Act(cut="head")            take it, then cut the connection before it is known what the answer is
-    Act(cut="body")            take it, say 200, then cut the connection in the middle of the body
+    Act(cut="head")            take it, then cut the connection before the status is complete
+    Act(cut="body")            take it, answer 200, then cut the connection within the body
 """
 import asyncio
 import json
@@ -44,7 +44,7 @@ class Endpoint:
         self.first = {}  # Idempotency-Key -> the arrival
         self.deliveries = set()  # their ids
         self.requests = self.repeats = self.refused = 0
-        self.changed_repeats = []  # the same key with another content
+        self.changed_repeats = []  # the same key with different content
 
     def take(self, key, body):
         self.requests += 1
@@ -62,7 +62,7 @@ class Endpoint:
 
 
 class Completions:
-    """Answers chat completions after `wait` seconds, whether or not anybody still listens."""
+    """Answers chat completions after `wait` seconds, even when the client is gone."""
 
     def __init__(self):
         self.wait = 0.0
@@ -108,12 +108,12 @@ class Receiver:
                 if not await self._one(head[0].split(" ")[1], head[1], body, writer):
                     break
         except (OSError, EOFError, asyncio.CancelledError):
-            pass  # the daemon was killed: that is the point of all this
+            pass  # the daemon was killed
         finally:
             writer.close()
 
     async def _one(self, path, headers, body, writer):
-        """False: the connection is to be cut."""
+        """False: cut the connection."""
         if path.endswith("/chat/completions"):
             return self._reply(writer, 200, {}, await self.completions.answer(body))
         endpoint = self.endpoints[path]

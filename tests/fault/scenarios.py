@@ -1,4 +1,4 @@
-"""What else can go wrong, each in a world of its own. A scenario returns a sentence, or raises Failed."""
+"""Faults other than kills, each in a world of its own. A scenario returns a summary or raises Failed."""
 import asyncio
 import os
 import random
@@ -41,7 +41,7 @@ def short_turns(config, _):
 
 
 async def disk_fails(world, **fault):
-    """While the store cannot write, nothing is acknowledged and everybody is told so."""
+    """While the store cannot write, every post is refused and none acknowledged. Returns the number refused."""
     load, control = world.load, world.daemon.control
     refused = len(load.refusals)
     control.set(**fault)
@@ -63,7 +63,7 @@ async def disk_fails(world, **fault):
 async def failing_disk(lab, name, **fault):
     async with World(lab, name) as world:
         await world.daemon.start()
-        world.everybody(6)
+        world.start_chats(6)
         await acks_grow(world, 100)
         refused = await disk_fails(world, **fault)
         refused += await disk_fails(world, **fault)
@@ -81,8 +81,8 @@ async def disk_full(lab):
     return await failing_disk(lab, "full", disk_full=1)
 
 
-async def new_faces(world, stop):
-    """Every message from a chat nobody has seen: the road has to make conversations while the disk flickers."""
+async def new_chats(world, stop):
+    """Each message comes from a new chat, so that conversations are created while the disk flickers."""
     box, number = {}, 0
     while not stop.is_set():
         number += 1
@@ -96,8 +96,8 @@ async def flickering_disk(lab):
     rounds = 8
     async with World(lab, "flicker", pause=0.1) as world:
         stop = asyncio.Event()
-        faces = [asyncio.ensure_future(new_faces(world, stop)) for _ in range(1)]
-        world.everybody(4)
+        new = [asyncio.ensure_future(new_chats(world, stop)) for _ in range(1)]
+        world.start_chats(4)
         for _ in range(rounds):
             await world.daemon.start()
             for _ in range(12):
@@ -113,7 +113,7 @@ async def flickering_disk(lab):
             world.daemon.control.set()
         await world.daemon.start()
         stop.set()
-        await asyncio.gather(*faces)
+        await asyncio.gather(*new)
         findings = await world.settle()
         return (f"{rounds} kills, {rounds * 12} short failures, {len(world.load.refusals)} posts refused, "
                 f"{findings.acknowledged} messages, all answered once")
@@ -160,17 +160,17 @@ async def agent_late(lab):
         return f"{findings.acknowledged} late answers came, each message got its notice and nothing else"
 
 
-def patient_late_agent(config, receiver):
+def late_agent_with_time(config, receiver):
     late_agent(config, receiver)
     config["limits"]["turnSeconds"] = 30
 
 
 @scenario("killed while a model works")
 async def model_interrupted(lab):
-    async with World(lab, "model", patient_late_agent) as world:
+    async with World(lab, "model", late_agent_with_time) as world:
         await world.daemon.start()
         completions = world.receiver.completions
-        completions.wait = 20.0  # longer than this test needs to come to the kill
+        completions.wait = 20.0  # longer than it takes to reach the kill
         world.load.start("late", [f"late{i}" for i in range(6)], most=1)
         await until(lambda: len(completions.asked) == 6, "the agent is asked")
         await world.daemon.kill()
@@ -180,8 +180,8 @@ async def model_interrupted(lab):
         await world.load.finished()
         await world.settle()
         asked = len(completions.asked)
-        check(asked == 12, f"6 calls were interrupted and should be made again, but there were {asked} calls")
-        return "6 calls interrupted and made again, 6 messages answered once"
+        check(asked == 12, f"6 calls were interrupted and should be repeated, but there were {asked} calls")
+        return "6 calls interrupted and repeated, 6 messages answered once"
 
 
 # ---- the clock ----
@@ -192,14 +192,14 @@ async def clock_jumps(lab):
     rng = random.Random(f"{lab.seed}/clock")
     jumps = (5, -5, 11, -11, 0)
 
-    def patient(config, _):
+    def slow_retries(config, _):
         config["adapters"]["gather"].update(debounceMs=400, debounceMaxMs=1500)
         config["limits"].update(retryBaseMs=200, retryCapMs=1000)
 
-    async with World(lab, "clock", patient) as world:
+    async with World(lab, "clock", slow_retries) as world:
         world.receiver.idem.plan = lambda _: Act(status=503) if rng.random() < 0.3 else Act()
         await world.daemon.start()
-        world.everybody(5)
+        world.start_chats(5)
         for hours in jumps:
             await acks_grow(world, 60)
             world.daemon.control.set(clock_offset_ms=hours * HOUR_MS)
@@ -251,7 +251,7 @@ async def storms(lab):
             return Act(status=rng.choice((500, 503))) if storm["on"] else Act()
         world.receiver.idem.plan = world.receiver.once.plan = plan
         await world.daemon.start()
-        world.everybody(10, ("idem", "once"))
+        world.start_chats(10, ("idem", "once"))
         for _ in range(3):
             await acks_grow(world, 100)
             storm["on"] = True
@@ -275,23 +275,23 @@ async def cuts(lab):
             return act
         world.receiver.idem.plan = world.receiver.once.plan = plan
         await world.daemon.start()
-        world.everybody(10, ("idem", "once"))
+        world.start_chats(10, ("idem", "once"))
         await acks_grow(world, 400)
         findings = await world.settle()
         heads = cut[("once", "head")]
-        check(world.receiver.idem.repeats > 0, "a cut answer was never repeated to a receiver that may get it twice")
-        check(len(findings.unknown) == heads, f"{heads} answers nobody could read, but {len(findings.unknown)} unknown")
+        check(world.receiver.idem.repeats > 0, "no post was repeated to the idempotent receiver after a cut answer")
+        check(len(findings.unknown) == heads, f"{heads} unreadable answers, but {len(findings.unknown)} unknown")
         return (f"{sum(n for (_, how), n in cut.items() if how)} cuts, {findings.acknowledged} messages, "
                 f"{world.receiver.idem.repeats} repeated posts recognised, unknown {heads} (all had arrived)")
 
 
 @scenario("the receiver answers very slowly")
 async def slowness(lab):
-    def impatient(config, _):
+    def short_timeouts(config, _):
         for adapter in ("idem", "once"):
             config["adapters"][adapter]["timeoutMs"] = 300
 
-    async with World(lab, "slow", impatient) as world:
+    async with World(lab, "slow", short_timeouts) as world:
         rng = random.Random(f"{lab.seed}/slow")
         world.receiver.idem.plan = world.receiver.once.plan = (
             lambda _: Act(wait=0.8 if rng.random() < 0.1 else 0))
@@ -300,8 +300,8 @@ async def slowness(lab):
             world.load.start(adapter, [f"{adapter}{i}" for i in range(10)], most=20)
         await world.load.finished()
         findings = await world.settle()
-        check(findings.unknown, "a post that was given up must be unknown where it cannot be repeated")
-        check(findings.unknown_arrived == len(findings.unknown), "a post that was given up had not arrived")
+        check(findings.unknown, "a post that timed out must be unknown where it cannot be repeated")
+        check(findings.unknown_arrived == len(findings.unknown), "a post that timed out had not arrived")
         return (f"{findings.acknowledged} messages, {world.receiver.idem.repeats} repeated posts recognised, unknown "
                 f"{len(findings.unknown)} (all had arrived)")
 
@@ -314,7 +314,7 @@ async def terminated(lab):
     rounds = 4
     async with World(lab, "term", pause=0.1) as world:
         world.receiver.once.plan = lambda _: Act(wait=0.3)
-        world.everybody(8)
+        world.start_chats(8)
         slowest = 0
         for _ in range(rounds):
             await world.daemon.start()
@@ -335,7 +335,7 @@ async def terminated(lab):
 async def reloaded(lab):
     async with World(lab, "hup", pause=0.1) as world:
         await world.daemon.start()
-        world.everybody(6)
+        world.start_chats(6)
         pid = world.daemon.process.pid
         for round_ in range(6):
             await acks_grow(world, 50)
@@ -359,13 +359,13 @@ async def reloaded(lab):
 async def second_process(lab):
     async with World(lab, "second") as world:
         await world.daemon.start()
-        world.everybody(4)
+        world.start_chats(4)
         await acks_grow(world, 50)
         code, said = await world.daemon.run_once()
         check(code is not None and code > 0, f"the second process ended with {code}: {said}")
         last = said.splitlines()[-1] if said else ""
         check(last.startswith("dragoman: ") and len(last) > 30, f"the refusal is not a clear sentence: {said!r}")
-        check(world.daemon.alive, "the first process died of it")
+        check(world.daemon.alive, "the first process died")
         with open(os.path.join(world.daemon.state, "http.addr"), encoding="utf-8") as f:
             check(f.read().strip() == world.daemon.address, "the second process took over http.addr")
         await acks_grow(world, 50)
@@ -390,11 +390,11 @@ def damages(path):
 
 @scenario("a corrupt database file")
 async def corrupt(lab):
-    said_all = []
+    sentences = []
     for i in range(3):
         async with World(lab, f"corrupt{i}") as world:
             await world.daemon.start()
-            world.everybody(4)
+            world.start_chats(4)
             await acks_grow(world, 300)
             await world.settle()
             world.daemon.signal(signal.SIGTERM)
@@ -405,5 +405,5 @@ async def corrupt(lab):
             check(code is not None and code > 0, f"{what}: it ended with {code}: {said[-300:]}")
             last = said.splitlines()[-1] if said else ""
             check(last.startswith("dragoman: ") and len(last) > 30, f"{what}: not a clear sentence: {said!r}")
-            said_all.append(f"{what}: {last}")
-    return "; ".join(said_all)
+            sentences.append(f"{what}: {last}")
+    return "; ".join(sentences)

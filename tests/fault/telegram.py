@@ -1,4 +1,4 @@
-"""Telegram: no idempotency mark, so a send of whose fate nobody can know ends as unknown."""
+"""Telegram: sends are not idempotent, so an unconfirmed send ends as unknown."""
 from platform_campaign import Platform, Size
 
 SEND, POLL = "sendMessage", "getUpdates"

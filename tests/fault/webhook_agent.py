@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """
-A webhook agent that can be made to die: webhook_agent.py PORT WORKLOG [STEP@N]
+A webhook agent that dies on request: webhook_agent.py PORT WORKLOG [STEP@N]
 
-Each turn it works on is a line of WORKLOG, written before it answers, so that the harness knows what was done however it ended. STEP is
-where it dies the N-th time it comes there: received, worked, half (an answer cut in the middle). What is posted to /later is taken with
-an empty answer and answered through its replyUrl, again and again until somebody says that it is stored.
+It writes a line to WORKLOG for each turn before it answers, so that the harness knows the work done. It dies the N-th
+time it reaches STEP: received, worked, half (in the middle of an answer). A turn posted to /later gets an empty answer,
+and its reply through replyUrl, repeated until the daemon takes it.
 """
 import http.server
 import json
@@ -17,7 +17,7 @@ import urllib.request
 
 LOG = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 STEP, _, COUNT = (sys.argv[3] if len(sys.argv) > 3 else "").partition("@")
-ANSWERS = {}  # Idempotency-Key -> the answer: who asks again gets the same
+ANSWERS = {}  # Idempotency-Key -> the answer, for repeated requests
 PASSED = {"n": 0}
 LOCK = threading.Lock()
 
@@ -47,7 +47,7 @@ def reply_later(url, key, answer):
                 os.write(LOG, f"refused {e.code} {key}\n".encode())
                 return
         except OSError:
-            pass  # the daemon was killed: it comes back
+            pass  # the daemon was killed and will be back
         time.sleep(0.02)
 
 
@@ -90,7 +90,7 @@ class Server(http.server.ThreadingHTTPServer):
     allow_reuse_address = True
 
     def handle_error(self, *_):
-        pass  # the daemon was killed: that is the point of all this
+        pass  # the daemon was killed
 
 
 Server(("127.0.0.1", int(sys.argv[1])), Agent).serve_forever()

@@ -1,6 +1,6 @@
 """
-Webhook agents: the daemon or the agent is killed between every two steps of a turn. Each message is answered once, or its failure is
-recorded and shown; and no turn is worked on twice, except by an agent that says it may be.
+Webhook agents: the daemon or the agent is killed between any two steps of a turn. Each message is answered once, or
+its failure is recorded and shown; no turn is worked on twice unless the agent is repeatable.
 """
 import asyncio
 import collections
@@ -21,7 +21,7 @@ NOTICES = ("interrupted", "cannot be reached", "was lost", "has a problem", "too
 
 
 class HookAgent:
-    """The agent's process, on a port that stays the same."""
+    """The process of the agent, on a fixed port."""
 
     def __init__(self, directory):
         self.reserved = ports.reserve()
@@ -33,9 +33,10 @@ class HookAgent:
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
-    async def start(self, dies=None):
+    async def start(self, fault=None):
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, AGENT, str(self.port), self.log, *([dies] if dies else []), stdin=asyncio.subprocess.DEVNULL)
+            sys.executable, AGENT, str(self.port), self.log, *([fault] if fault else []),
+            stdin=asyncio.subprocess.DEVNULL)
         for _ in range(6000):
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -65,12 +66,12 @@ class HookAgent:
 
 
 def road_points():
-    """The steps of a turn on a journaled adapter."""
+    """The fault points of a turn on a journaled adapter."""
     return [p for p in fault_points() if not p.startswith("outbox.")] + fault_points(AGENT_POINTS)
 
 
 class HookWorld(World):
-    """Adapters `hook` and `again` whose agents are the same process; only the second may be asked twice."""
+    """Agents `hook`, `again` (repeatable) and `later` (fire and forget) in one process, each with an adapter."""
 
     async def __aenter__(self):
         await super().__aenter__()
@@ -78,7 +79,8 @@ class HookWorld(World):
         plain = {"type": "webhook", "url": self.agent.url + "/", "retryMs": 10, "breakerFailures": 0}
         later = dict(plain, url=self.agent.url + "/later", mode="fire-and-forget")
         self.reserved = ports.reserve()
-        self.config["http"]["listen"] = f"127.0.0.1:{ports.port_of(self.reserved)}"  # reply URLs outlive a restart
+        # a fixed port, so that reply URLs survive a restart
+        self.config["http"]["listen"] = f"127.0.0.1:{ports.port_of(self.reserved)}"
         self.config["agents"] = {"hook": plain, "again": dict(plain, repeatable=True), "later": later}
         self.config["defaultAgent"] = "hook"
         self.config["adapters"] = {name: {"type": "api", "agent": name} for name in self.config["agents"]}
@@ -102,13 +104,13 @@ class HookWorld(World):
         await self.agent.stop()
         await self.agent.start(step)
         await self.daemon.start()
-        check(await self.agent.died(POINT_SECONDS), f"the agent did not come to {step}")
+        check(await self.agent.died(POINT_SECONDS), f"the agent did not reach {step}")
         await self.agent.start()
         await asyncio.sleep(0.1)
         await self.daemon.kill()
 
     async def check_failures(self, journal):
-        """Every notice belongs to a turn that is recorded as failed, with the reason."""
+        """Every notice belongs to a turn recorded as failed, with an error."""
         client, notices = self.daemon.client(), collections.Counter()
         for event in journal.sent:
             notice = next((n for n in NOTICES if n in event["payload"]["text"]), None)
@@ -120,9 +122,9 @@ class HookWorld(World):
         return ", ".join(f"{n} {notice!r}" for notice, n in notices.most_common()) or "none"
 
 
-def once_each(keys, may_be_repeated):
-    """Keys are the id of a turn and its trace."""
-    twice = [key for key, n in collections.Counter(keys).items() if n > 1 and key.rpartition("-")[0] not in may_be_repeated]
+def check_once_each(keys, repeatable):
+    """A key is the id of a turn and its trace."""
+    twice = [key for key, n in collections.Counter(keys).items() if n > 1 and key.rpartition("-")[0] not in repeatable]
     check(not twice, f"worked on twice: {twice[:5]}")
 
 
@@ -144,14 +146,14 @@ async def between_steps(lab):
     rng.shuffle(plan)
     async with HookWorld(lab, "hooks", pause=0.1) as world:
         await world.agent.start()
-        world.everybody(4, ("hook", "again"))
+        world.start_chats(4, ("hook", "again"))
         for who, where in plan:
             await (world.kill_daemon_at if who == "daemon" else world.kill_agent_at)(where)
         await world.daemon.start()
         findings = await world.settle(notices=NOTICES)
         journal = await wait_until_answered(world.daemon, world.load)
         notices = await world.check_failures(journal)
-        once_each(world.agent.lines("worked"), await turns_of(world, "again"))
+        check_once_each(world.agent.lines("worked"), await turns_of(world, "again"))
         return (f"{len(plan)} kills, {findings.acknowledged} messages, failures recorded and shown: {notices}; "
                 f"{len(world.agent.lines('worked'))} turns worked on, none twice")
 
@@ -173,17 +175,17 @@ async def later_answers(lab):
         await world.daemon.start()
         await world.load.stop()
         journal = await wait_until_answered(world.daemon, world.load, 0.5)
-        await until_said(world, journal)
+        await until_replied(world, journal)
         await world.check_failures(journal)
         said = "".join(text for text in texts_sent(journal).elements())
         twice = [m.key for m in world.load.by_event.values() if said.count(m.text) > 1]
         check(not twice, f"answered twice: {twice[:5]}")
-        once_each(world.agent.lines("worked"), ())
+        check_once_each(world.agent.lines("worked"), ())
         check(not world.load.problems, f"{world.load.problems[:3]}")
         return f"{len(plan)} kills, {len(world.load.by_event)} messages, each answered once or its failure shown"
 
 
-async def until_said(world, journal):
+async def until_replied(world, journal):
     for _ in range(1200):
         await journal.read()
         said = "".join(texts_sent(journal))
@@ -191,4 +193,4 @@ async def until_said(world, journal):
             return
         await asyncio.sleep(0.05)
     missing = [m.key for m in world.load.by_event.values() if m.event not in journal.answered and m.text not in said]
-    check(False, f"neither answered nor told: {missing[:5]} of {len(missing)}")
+    check(False, f"neither answered nor notified: {missing[:5]} of {len(missing)}")

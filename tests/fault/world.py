@@ -1,4 +1,4 @@
-"""A fresh data directory, its daemon, the receiver of its callbacks and the people who write to it."""
+"""A data directory, its daemon, the receiver of its callbacks and the load."""
 import copy
 import os
 import re
@@ -10,7 +10,7 @@ from daemon import Daemon
 from load import Load
 from receiver import Receiver
 
-SCRIPT = """# a slow but faithful agent; some messages make it hang
+SCRIPT = """# slow; some messages make it hang
 when hang*
     hang
 when *
@@ -19,13 +19,13 @@ when *
     piece "{text}"
 """
 
-# Attempts are plentiful: a turn or delivery hit by many kills in a row must still be carried through.
+# Enough attempts for a turn or delivery that many kills in a row interrupt.
 LIMITS = {"turnAttempts": 100, "deliveryAttempts": 1000, "retryBaseMs": 10, "retryCapMs": 100,
           "deliverySeconds": 10, "turnSeconds": 60}
 
 
 class Failed(AssertionError):
-    """What a scenario expects did not happen."""
+    """A scenario found something wrong."""
 
 
 def check(condition, otherwise):
@@ -52,7 +52,7 @@ def base_config(receiver):
 
 
 class World:
-    """async with World(...) as w: the directory is removed when all went well, else kept and named."""
+    """async with World(...) as w: removes the directory on success and keeps it on failure."""
 
     def __init__(self, lab, name, change=None, pause=0.3):
         self.lab, self.name, self.change, self.pause = lab, name, change, pause
@@ -83,22 +83,22 @@ class World:
     def copy_config(self):
         return copy.deepcopy(self.config)
 
-    def everybody(self, per_adapter, adapters=None):
+    def start_chats(self, per_adapter, adapters=None):
         for adapter in adapters or self.config["adapters"]:
             self.load.start(adapter, [f"{adapter}{i}" for i in range(per_adapter)])
 
     async def settle(self, notices=()):
-        """Stops the load, waits for the last answer, counts. Raises Failed unless all counts are as they must be."""
+        """Stops the load, waits for the last answer and audits. Raises Failed when something is wrong."""
         await self.load.stop()
         journal = await wait_until_answered(self.daemon, self.load)
         findings = Audit(self.daemon, self.load, self.receiver, journal, notices).run()
         self.lab.total.add(findings)
         bad = findings.bad()
         if bad:
-            raise Failed(await self._story(bad))
+            raise Failed(await self._report(bad))
         return findings
 
-    async def _story(self, bad):
+    async def _report(self, bad):
         lines = []
         for what, items in bad.items():
             lines.append(f"{what}: {len(items)}")
@@ -106,9 +106,9 @@ class World:
                 lines.append(f"    {item}")
                 event = re.search(r"\((evt-\d+)\)", item)
                 if event:
-                    story = await self.daemon.why(event.group(1))
-                    turn, deliveries = story.get("turn") or {}, story.get("deliveries") or []
-                    lines.append(f"        why: {story.get('summary')}; turn {turn.get('id')} {turn.get('state')} "
+                    why = await self.daemon.why(event.group(1))
+                    turn, deliveries = why.get("turn") or {}, why.get("deliveries") or []
+                    lines.append(f"        why: {why.get('summary')}; turn {turn.get('id')} {turn.get('state')} "
                                  f"attempt {turn.get('attempt')}; deliveries "
                                  f"{[(d['id'], d['state'], d['attempt']) for d in deliveries]}")
         return "\n".join(lines)
