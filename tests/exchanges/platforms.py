@@ -55,4 +55,4 @@ class Discord:
                                                         "User-Agent": "DiscordBot (https://example.org, 1)"}
 
 
-PLACES = {place.name: place for place in (Telegram, Discord)}
+PLATFORMS = {platform.name: platform for platform in (Telegram, Discord)}
