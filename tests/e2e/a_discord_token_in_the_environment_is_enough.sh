@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A bot from the environment alone: its name is shown, people are answered, tools work, commands come over signed HTTP, and news reach the
-# operator; a token that Discord does not know is told. Each call was valid.
+# A bot from the environment alone: its name is shown, people are answered, tools work, commands arrive over signed HTTP,
+# the operator gets messages, and an unknown token is reported. Every call is valid.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" discord --port 0 --quiet --no-limits 2>&1; }
@@ -9,7 +9,7 @@ read -r sim <&"${SIM[0]}"
 general=900000000000000002
 echo '{ "agents": { "echo": { "type": "echo" } } }' >"$dir/config.json"
 seen=0
-# The next thing the bot did, of this kind: it must contain the text.
+# The next action of this kind by the bot must contain the text.
 next() {
         shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=$1&limit=1")
         seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
@@ -28,7 +28,7 @@ start
 await is '"connected"'
 contains "$(api /api/v2/instances/discord)" '"profileName":"dragoman"'
 contains "$("$DRAGOMAN" doctor "$dir" || true)" 'adapter discord is connected as dragoman'
-# the operator's DM is opened, nobody has written yet
+# opens the DM of an operator who never wrote
 contains "$(post /api/v2/messages/send '{"instanceId":"discord","to":"operator","text":"I am back"}')" '"status":"queued"'
 next message '"text":"I am back"'
 curl -sS "$sim/sim/send" -d '{"channel":"general","text":"<@dragoman> hello"}' >/dev/null
@@ -50,7 +50,7 @@ contains "$shown" '"mention_everyone":false'
 contains "$(tool discord_dm '{"user_id":"42","content":"psst"}')" '"status":"queued"'
 next message '"text":"psst"'
 
-# commands over HTTP: Discord tries the address with a good and a wrong signature first
+# commands over HTTP: Discord first probes the address with a good and a wrong signature
 curl -sS "$sim/sim/bots" -d "{\"bot\":\"dragoman\",\"interactions_url\":\"http://$addr/api/v2/channels/discord/discord/interactions\"}" >/dev/null
 curl -sS "$sim/sim/command" -d '{"channel":"general","name":"ask","options":{"text":"signed"}}' >/dev/null
 next interaction_edit '"text":"signed"'

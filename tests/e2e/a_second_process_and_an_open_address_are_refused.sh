@@ -17,14 +17,14 @@ contains "$message" "trustedProxy"
 [ "$(stat -c %a "$dir/state")" = 700 ] || fail "state is readable for others"
 [ "$(stat -c %a "$dir/state/operator.key")" = 600 ] || fail "the key is readable for others"
 
-# a folder that others could look into is made private, and that is said
+# a readable state folder is made private, with a warning
 chmod 755 "$dir/state"
 start
 [ "$(stat -c %a "$dir/state")" = 700 ] || fail "state stayed readable for others"
 contains "$(cat "$dir/log")" "it is private now"
 stop
 
-# what the configuration asks for cannot be had: that is a mistake in it
+# a missing script is a configuration error
 printf '{ "agents": { "s": { "type": "script", "file": "nowhere.txt" } } }' >"$dir/config.json"
 rc=0
 message=$("$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 2>&1) || rc=$?
@@ -32,12 +32,12 @@ message=$("$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 2>&1) || rc=$?
 contains "$message" "nowhere.txt"
 
 printf '{}' >"$dir/config.json"
-# whoever listens at the address that a killed daemon has left is not told the key
+# a process at the address of a killed daemon does not get the key
 start
 kill -9 "$daemon_pid"
 wait "$daemon_pid" || true
 daemon_pid=
-python3 - "$addr" >"$dir/heard" 2>&1 <<'END' &
+python3 - "$addr" >"$dir/received" 2>&1 <<'END' &
 import socket, sys
 host, port = sys.argv[1].rsplit(":", 1)
 s = socket.socket()
@@ -50,8 +50,8 @@ while True:
     print(s.accept()[0].recv(1000), flush=True)
 END
 daemon_pid=$!
-await grep -q listening "$dir/heard"
+await grep -q listening "$dir/received"
 rc=0
 "$DRAGOMAN" status "$dir" >/dev/null 2>&1 || rc=$?
 [ $rc -eq 69 ] || fail "status of a killed daemon answered $rc"
-[ "$(cat "$dir/heard")" = listening ] || fail "the stranger heard: $(cat "$dir/heard")"
+[ "$(cat "$dir/received")" = listening ] || fail "the other process received: $(cat "$dir/received")"

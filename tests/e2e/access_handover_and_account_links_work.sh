@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Strangers are let in by a code, an operator takes over a chat, people link their accounts; all of it outlives a restart.
+# Pairing, a handover and account links on Telegram, across a restart.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" telegram --port 0 --quiet --no-limits 2>&1; }
@@ -13,7 +13,7 @@ cat >"$dir/config.json" <<JSON
 JSON
 seen=0
 says() { curl -sS "$sim/sim/send" -d "{\"from\":$1,\"text\":\"$2\"}" >/dev/null; }
-# The next message of the bot: it must contain the text.
+# The next message of the bot must contain the text.
 next() {
         shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=message&limit=1")
         seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
@@ -22,31 +22,31 @@ next() {
 code_of() { printf '%s' "$shown" | grep -o '[A-Z2-9]\{4\}-[A-Z2-9]\{4\}' | head -1; }
 # Waits until the last decision has this reason.
 decided() { await sh -c "curl -s -H 'x-api-key: $key' 'http://$addr/api/v2/trigger-logs?limit=1' | grep -q \"$1\""; }
-do_it() { "$DRAGOMAN" "$@" --dir "$dir" >"$dir/out" 2>&1 || fail "'$*': $(cat "$dir/out")"; }
+cli() { "$DRAGOMAN" "$@" --dir "$dir" >"$dir/out" 2>&1 || fail "'$*': $(cat "$dir/out")"; }
 
 start
 says 42 hello
 next 'I do not know you yet'
-do_it pairing list
+cli pairing list
 contains "$(cat "$dir/out")" "$(code_of)"
-do_it pairing approve "$(code_of | tr 'A-Z-' 'a-z ')"
+cli pairing approve "$(code_of | tr 'A-Z-' 'a-z ')"
 says 42 again
 next '"text":"again"'
 
-do_it pause tg/42 --reason 'a refund'
-says 42 'anybody there?'
+cli pause tg/42 --reason 'a refund'
+says 42 'are you there?'
 decided 'the agent is paused here since'
-do_it send tg/42 'Ann here.'
+cli send tg/42 'Ann here.'
 next 'Ann here.'
 stop
 start
 says 42 'still there?'
 decided 'the agent is paused here since'
-do_it resume tg/42
+cli resume tg/42
 says 42 thanks
 next '"text":"thanks"'
 
-do_it persons search 42
+cli persons search 42
 contains "$(cat "$dir/out")" telegram:42
 says 42 /link
 next 'Your code is'
@@ -54,14 +54,14 @@ says 43 "/link $(code_of)"
 next 'are both you'
 says 43 hello
 next 'I do not know you yet'
-do_it access allow per-1
+cli access allow per-1
 says 43 'hello again'
 next '"text":"hello again"'
-do_it access deny telegram:42
+cli access deny telegram:42
 says 43 'me too?'
 decided "denies 'telegram:42'"
-do_it persons unlink telegram:43
-do_it send tg/per-1 'You are out.'
+cli persons unlink telegram:43
+cli send tg/per-1 'You are out.'
 next 'You are out.'
 contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'
 stop

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The receiver takes the answer and hangs up without a word: unknown, sent once, and only --force sends it again.
+# The receiver takes the answer and hangs up: it is unknown, and only --force sends it again.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 coproc RECEIVER { exec python3 -u -c '
@@ -8,7 +8,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()
 for _ in range(2):
     c, _a = s.accept(); c.settimeout(60); c.recv(65536); c.close(); print("hung up")
 '; }
-receiver=$RECEIVER_PID # bash forgets it when the receiver has ended
+receiver=$RECEIVER_PID # bash unsets it when the receiver exits
 trap 'kill $receiver 2>/dev/null || true; clean_up' EXIT
 read -r port <&"${RECEIVER[0]}"
 printf '{ "agents": { "echo": { "type": "echo" } }, "adapters": { "out": { "type": "api", "callbackIdempotent": false, "callbackUrl": "http://127.0.0.1:%s/" } } }' "$port" >"$dir/config.json"
@@ -17,8 +17,8 @@ contains "$(post /api/v2/messages/inbound '{"instanceId":"out","text":"hello"}')
 read -r -t $patience _ <&"${RECEIVER[0]}" || fail "the answer was never sent"
 await sh -c "'$DRAGOMAN' dead-letters --dir '$dir' | grep -q unknown"
 contains "$("$DRAGOMAN" dead-letters --dir "$dir")" "retry dlv-1 --force"
-"$DRAGOMAN" dead-letters retry dlv-1 --dir "$dir" >/dev/null 2>&1 && fail "it was put back without force"
-read -r -t 1 _ <&"${RECEIVER[0]}" && fail "it was sent again by itself"
-"$DRAGOMAN" dead-letters retry dlv-1 --force --dir "$dir" >/dev/null || fail "it was not put back"
+"$DRAGOMAN" dead-letters retry dlv-1 --dir "$dir" >/dev/null 2>&1 && fail "it was queued without --force"
+read -r -t 1 _ <&"${RECEIVER[0]}" && fail "it was repeated"
+"$DRAGOMAN" dead-letters retry dlv-1 --force --dir "$dir" >/dev/null || fail "it was not queued"
 read -r -t $patience _ <&"${RECEIVER[0]}" || fail "it was not sent again"
 stop

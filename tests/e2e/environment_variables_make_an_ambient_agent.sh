@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Five variables and no file: a bot that reads along in its channels. Each look is at the room as it is now, what comes meanwhile is one further
-# look, silence posts nothing, typing is shown only with an answer, and an agent that fails keeps nobody waiting.
+# Five variables and no file make an ambient agent. Each turn gets the current channel history; messages during a turn
+# become one more turn; no reply posts nothing; typing starts only with an answer; a failed turn blocks nothing.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 helpers=
@@ -9,7 +9,7 @@ trap 'kill $SIM_PID $helpers 2>/dev/null || true; clean_up' EXIT
 read -r sim <&"${SIM[0]}"
 general=900000000000000002
 
-# Writes down what it is asked, and answers by what was said last; "hold" waits for a file.
+# Logs each request and answers by its last message; "hold" waits for a file.
 cat >"$dir/agent.py" <<'AGENT'
 import http.server, json, os, sys, time
 here = sys.argv[1]
@@ -47,7 +47,7 @@ await test -s "$dir/port"
 
 says() { curl -sS "$sim/sim/send" -d "{\"from\":\"$1\",\"channel\":\"${3:-general}\",\"text\":\"$2\"}" >/dev/null; }
 asked() { [ "$(wc -l <"$dir/asked")" -ge "$1" ]; }
-# The n-th request holds against a Python expression over r (the request) and m (its messages).
+# Checks the n-th request by a Python expression over r (the request) and m (its messages).
 holds() { sed -n "$1p" "$dir/asked" | python3 -c "import json, sys; r = json.load(sys.stdin); m = r['messages']; sys.exit(not ($2))" || fail "request $1 is not '$2': $(sed -n "$1p" "$dir/asked")"; }
 log() { api "/api/v2/trigger-logs?limit=100"; }
 logged() { [ "$(log | grep -o "$1" | wc -l)" -ge "$2" ]; }
@@ -56,7 +56,7 @@ posts() { curl -sS "$sim/sim/messages?kind=$1&limit=1000" | grep -o "\"kind\":\"
 export DISCORD_BOT_TOKEN=OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token DISCORD_API_BASE="$sim/api/v10" DISCORD_ADMIN_IDS=42
 export API_BASE_URL="http://127.0.0.1:$(cat "$dir/port")" DISCORD_API_KEY=key-of-the-service DISCORD_CHANNEL_IDS="777,$general" MESSAGE_HISTORY_LIMIT=6
 curl -sS "$sim/sim/channels" -d '{"name":"elsewhere"}' >/dev/null
-says bob 'said before anybody listened'
+says bob 'written before the start'
 start
 connected() { api /api/v2/instances/discord | grep -q '"connected"'; }
 await connected
@@ -65,12 +65,12 @@ says ada 'nice weather'
 await asked 1
 holds 1 '(r["path"], r["key"], r["source"]) == ("/api/agent/chat", "key-of-the-service", "discord")
         and m[0]["type"] == "system" and "room" in m[0]["content"]
-        and m[1]["content"] == "said before anybody listened" and m[1]["name"].startswith("discord:")
+        and m[1]["content"] == "written before the start" and m[1]["name"].startswith("discord:")
         and m[2:] == [{"type": "human", "content": "nice weather", "name": "discord:42"}]'
 await logged 'had nothing to say' 1
-[ "$(posts message)" = 0 ] && [ "$(posts typing)" = 0 ] || fail "silence was heard"
+[ "$(posts message)" = 0 ] && [ "$(posts typing)" = 0 ] || fail "something was posted"
 
-# the same with the bot in a file, which does not wait long for further messages
+# the bot from a file, with a shorter debounce
 stop
 cat >"$dir/config.json" <<CONFIG
 { "adapters": { "discord": { "type": "discord", "botToken": "env:DISCORD_BOT_TOKEN", "apiBase": "$sim/api/v10", "admins": ["42"],
@@ -79,19 +79,19 @@ CONFIG
 start
 await connected
 
-# what comes while it is busy is one further look, at everything
+# messages during a turn become one more turn
 says ada hold
 await asked 2
 for text in one two three; do says bob "$text"; done
 await logged '"eventId"' 5
 touch "$dir/go"
 await asked 3
-holds 3 '[x["content"] for x in m[-3:]] == ["one", "two", "three"] and len(m) == 7' # MESSAGE_HISTORY_LIMIT, and how to behave
+holds 3 '[x["content"] for x in m[-3:]] == ["one", "two", "three"] and len(m) == 7' # MESSAGE_HISTORY_LIMIT and the system prompt
 
-# a failure is recorded, told to nobody, and the next message is looked at
+# a failure is recorded but not posted, and the next message gets its turn
 says carl 'break'
 await logged '"status":"failed"' 1
-[ "$(posts message)" = 0 ] || fail "the room was told of a failure"
+[ "$(posts message)" = 0 ] || fail "a failure was posted"
 seen=$(wc -l <"$dir/asked")
 says dora 'shall we play Catan again?'
 await asked $((seen + 1))
@@ -102,13 +102,13 @@ says dora 'yes'
 await asked $((seen + 2))
 holds $((seen + 2)) 'm[-2] == {"type": "ai", "content": "Want to lock in a time?"}'
 
-# elsewhere only those who speak to it are answered, by the same agent
+# in other channels it answers only when addressed
 says ada 'Catan?' elsewhere
 await logged 'no rule matched' 1
 curl -sS "$sim/sim/send" -d '{"text":"hello"}' >/dev/null
 await posted 2
 contains "$(curl -sS "$sim/sim/messages?kind=message")" 'I can hear you.'
-[ "$(wc -l <"$dir/asked")" = $((seen + 3)) ] || fail "it was asked more than was said"
+[ "$(wc -l <"$dir/asked")" = $((seen + 3)) ] || fail "there were more requests than messages"
 contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'
-! grep -rq key-of-the-service "$dir/log" "$dir/state" || fail "the key was written down"
+! grep -rq key-of-the-service "$dir/log" "$dir/state" || fail "the key was logged or stored"
 stop

@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Every file of tests/exchanges/discord, and every call the adapter makes valid for Discord's own description.
+# Plays tests/exchanges/discord; every call must be valid by Discord's own description.
 exec python3 "$(dirname "$0")/../exchanges/run" discord

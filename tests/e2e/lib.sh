@@ -1,13 +1,13 @@
-# Shared by the end-to-end scripts: a daemon on a fresh folder, and a client for its API.
+# Shared by the end-to-end scripts: a daemon in a new folder, and a client for its API.
 set -eu
-# a real bot in the environment would be connected
+# a real bot token in the environment would connect
 unset DISCORD_BOT_TOKEN TELEGRAM_BOT_TOKEN API_BASE_URL DISCORD_API_KEY
 top=$(cd "$(dirname "$0")/../.." && pwd)
 DRAGOMAN=${DRAGOMAN:-$top/build/dragoman}
 dir=$(mktemp -d)
 daemon_pid=
 wrapper=${wrapper:-}
-# Seconds to wait for what must happen: they cost nothing while all is well, and a slow machine is no failure.
+# Seconds to wait for what must happen; a slow machine is no failure.
 patience=60
 
 clean_up() {
@@ -16,17 +16,17 @@ clean_up() {
 }
 trap clean_up EXIT
 
-tell() {
+report() {
         echo "FAILED: $*" >&2
         [ ! -f "$dir/log" ] || tail -30 "$dir/log" >&2
 }
 fail() {
-        tell "$@"
+        report "$@"
         exit 1
 }
-# a script that ends without a word, or that is ended because it hangs, tells where
+# report where a script failed or hung
 set -E
-trap 'tell "line $LINENO: $BASH_COMMAND"' ERR
+trap 'report "line $LINENO: $BASH_COMMAND"' ERR
 trap 'fail "out of time, in: $BASH_COMMAND"' TERM
 
 # Waits until a command succeeds.

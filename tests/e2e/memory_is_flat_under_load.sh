@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# 20,000 messages from Telegram over TLS to a model and back fill the caches; after that, neither 50 messages a second nor
-# 1,000 make memory grow.
+# 20,000 messages from Telegram over TLS to a model and back fill the caches; after that, memory grows neither at 50
+# messages a second nor at 1,000.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 built=$(dirname "$DRAGOMAN")
@@ -31,7 +31,7 @@ cat >"$dir/config.json" <<EOF
 EOF
 start
 
-# The program's own memory. RSS would also count the pages of shared libraries, which come and go with the kernel's page cache.
+# Anonymous memory only: RSS also counts pages of shared libraries, which depend on the page cache.
 own_kb() { awk '/^RssAnon:/ { print $2 }' "/proc/$daemon_pid/status"; }
 people_write() {
         "$built/bench/bench_chat" "$(cat "$dir/sim")" --ca "$dir/cert.pem" "$@" >"$dir/result" &
@@ -39,11 +39,11 @@ people_write() {
         wait $! || fail "not every message was answered once: $(cat "$dir/result")"
         echo "$* -> $(own_kb) KB, $(cat "$dir/result")"
 }
-people_write --chats 40 --messages 20000 # fills the caches, with more at a time than later
+people_write --chats 40 --messages 20000 # fills the caches, with more chats than later
 before=$(own_kb)
 people_write --chats 20 --rate 50 --seconds 20
 people_write --chats 20 --rate 1000 --messages 20000
 grown=$(($(own_kb) - before))
-# 128 bytes kept of each message make 2,000 KB and more, though some of them find room among what the first 20,000 left free.
+# A leak of 128 bytes a message is over 2,000 KB, less what fits into memory freed by the first 20,000.
 [ $grown -le 1000 ] || fail "21,000 messages after the first 20,000 made memory grow by $grown KB, from $before KB"
 stop

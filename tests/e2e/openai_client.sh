@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# OpenAI's own client runs unchanged against the daemon: models, whole and streamed answers, errors, keys.
+# OpenAI's client runs unchanged against the daemon: models, whole and streamed answers, errors, keys.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 work=${BUILD:-build}/openai-client
@@ -28,5 +28,5 @@ S
 start
 make_key() { "$DRAGOMAN" keys create "$1" --scope "$2" --adapter api --json --dir "$dir" | python3 -c 'import json, sys; print(json.load(sys.stdin)["key"])'; }
 BASE_URL=http://$addr/v1 API_KEY=$(make_key asker chat:write,models:read) READER_KEY=$(make_key reader read) \
-        timeout 120 node "$work/client.mjs" || fail "the client is not content"
+        timeout 120 node "$work/client.mjs" || fail "the client failed"
 stop

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SIGHUP starts what is new, stops what is gone, leaves the rest connected; a broken file keeps the old one in force.
+# SIGHUP starts new adapters, stops removed ones and leaves the rest connected; a broken file changes nothing.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 config() { printf '%s' "$1" >"$dir/config.json"; }
@@ -10,7 +10,7 @@ reload() {
         await sh -c "[ \$(grep -c '$1' '$dir/log') -gt $before ]"
 }
 
-# as systemd would
+# the notify socket of systemd
 python3 - "$dir/notify" >"$dir/notified" 2>&1 <<'END' &
 import socket, sys
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -59,4 +59,4 @@ contains "$message" "config.json:1"
 stop
 wait $listener
 [ "$(cat "$dir/notified")" = "READY=1
-STOPPING=1" ] || fail "the service manager was told: $(cat "$dir/notified")"
+STOPPING=1" ] || fail "the service manager got: $(cat "$dir/notified")"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything the REST API can send, through the Telegram adapter, as the simulator saw it; and each call was valid.
+# Everything the REST API can send, through the Telegram adapter, as the simulator sees it. Every call is valid.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" telegram --port 0 --quiet --no-limits 2>&1; }
@@ -11,7 +11,7 @@ cat >"$dir/config.json" <<JSON
                         "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
 JSON
 seen=0
-# The next thing the bot did, of this kind: it must contain the text.
+# The next action of this kind by the bot must contain the text.
 next() {
         shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=$1&limit=1")
         seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)

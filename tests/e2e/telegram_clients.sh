@@ -8,8 +8,8 @@ token=100000001:dragoman-simulator-token
 
 status=0
 with_sim $token '' node "$work/grammy.mjs" || status=1
-# telegraf's buttons have a field of its own
+# telegraf adds a field of its own to buttons
 with_sim $token --lax node "$work/telegraf.mjs" || status=1
-reserve_port hook_port # python-telegram-bot cannot choose one by itself
+reserve_port hook_port # python-telegram-bot cannot choose a free port
 HOOK_PORT=$hook_port with_sim $token '' /usr/bin/python3 tests/clients/telegram/ptb.py || status=1
 exit $status

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# With TLS an open address is fine; the command line insists on the daemon's own key, and nobody gets in without TLS or a key.
+# TLS works, the commands insist on the certificate of the daemon, and plain HTTP is refused.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 . tests/lib/ports.sh
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dragoman.example -keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null
 printf '{ "http": { "tlsCert": "%s/cert.pem", "tlsKey": "%s/key.pem" } }' "$dir" "$dir" >"$dir/config.json"
-reserve_port port # a stranger will listen there later
+reserve_port port # another process will listen there later
 "$DRAGOMAN" run "$dir" --listen "127.0.0.1:$port" 2>>"$dir/log" &
 daemon_pid=$!
 await test -s "$dir/state/http.addr"
@@ -15,7 +15,7 @@ contains "$("$DRAGOMAN" status "$dir")" healthy
 contains "$(echo hello | "$DRAGOMAN" chat "$dir")" "You said: hello"
 curl -sf "https://$addr/readyz" && fail "an unknown certificate was accepted by a client that verifies"
 curl -s --max-time 5 "http://$addr/healthz" | grep -q '"ok"' && fail "plain HTTP was answered on a TLS port"
-# a renewed certificate under the same path is not used before a restart, and that is said
+# a renewed certificate is used after a restart only, and that is logged
 kill -HUP "$daemon_pid"
 await grep -q "configuration reloaded" "$dir/log"
 grep -q "used after a restart" "$dir/log" && fail "an old certificate was called renewed"
@@ -23,7 +23,7 @@ openssl req -x509 -nodes -days 3 -subj /CN=dragoman.example -key "$dir/key.pem" 
 mv "$dir/new.pem" "$dir/cert.pem"
 kill -HUP "$daemon_pid"
 await grep -q "renewed; it is used after a restart" "$dir/log"
-# somebody else with another key on the same port is not spoken to
+# commands refuse another certificate on the same port
 stop
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dragoman.example -keyout "$dir/key2.pem" -out "$dir/cert2.pem" 2>/dev/null
 openssl s_server -quiet -accept "$addr" -cert "$dir/cert2.pem" -key "$dir/key2.pem" -www >/dev/null 2>&1 &
@@ -31,6 +31,6 @@ daemon_pid=$!
 await curl -skf "https://$addr/"
 echo "$addr" >"$dir/state/http.addr"
 rc=0
-# as if a daemon ran here, too: only the certificate tells
+# hold the lock of the daemon, so that only the certificate differs
 flock "$dir/state/lock" "$DRAGOMAN" status "$dir" >/dev/null 2>&1 || rc=$?
-[ $rc -ne 0 ] || fail "the command line spoke to a stranger"
+[ $rc -ne 0 ] || fail "the command accepted another certificate"

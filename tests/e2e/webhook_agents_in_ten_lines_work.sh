@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The agents of docs/AGENTS-HOWTO.md, as they are written there, answer through the daemon and refuse what is not signed.
+# The agents of docs/AGENTS-HOWTO.md, as printed there, answer through the daemon and refuse unsigned requests.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 . tests/lib/ports.sh
 helpers=
 trap 'for pid in $helpers; do kill "$pid" 2>/dev/null || true; done; clean_up' EXIT
 
-# The code block behind "<!-- file: NAME -->".
+# The code block after "<!-- file: NAME -->".
 extract() { awk -v mark="<!-- file: $1 -->" '$0 == mark { found = 1; next } found && /^```/ { if (inside) exit; inside = 1; next } inside' docs/AGENTS-HOWTO.md >"$dir/$1"; }
 lines() { wc -l <"$dir/$1"; }
 

@@ -1,4 +1,4 @@
-"""Where exchanges are played: what the runner must know of each platform."""
+"""What the runner of exchanges must know of each platform."""
 import json
 import urllib.request
 
@@ -10,7 +10,7 @@ def look(url):
 
 class Telegram:
     name, id, token = "telegram", "tg", "100000001:dragoman-simulator-token"
-    quiet = {"action"}  # passed over unless it is named
+    quiet = {"action"}  # skipped unless named
     fields = {"text": ("message", "text"), "caption": ("message", "caption"), "topic": ("message", "message_thread_id"),
               "reply_to": ("message", "reply_to_message", "message_id"), "entities": ("message", "entities")}
 
@@ -21,7 +21,7 @@ class Telegram:
 
     @staticmethod
     def made(answer):
-        """What a control call made: the id that a name stands for."""
+        """The id that a control call returned."""
         first, chat = answer.get("results", [answer])[0], answer.get("chat")
         return chat["id"] if isinstance(chat, dict) else first.get("message_id") or answer.get("message_thread_id") or chat
 
@@ -38,7 +38,7 @@ class Discord:
 
     @staticmethod
     def adapter(sim_url):
-        # waiting is the matter of few exchanges, which say so themselves
+        # short waits; exchanges about waiting set their own
         return {"type": "discord", "botToken": Discord.token, "apiBase": f"{sim_url}/api/v10",
                 "gatewayUrl": look(f"{sim_url}/sim/state")["gateway"], "dm": "everyone", "channels": ["*"],
                 "rateLimit": {"turns": 0}, "debounceMs": 200, "slowReactionMs": 0, "autoThreadChars": 0,

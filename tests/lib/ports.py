@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """
-A port of 127.0.0.1 that stays ours: for programs that must be told one, or that come back on the same.
+Reserves a port of 127.0.0.1, for programs that need a given port or must restart on the same one.
 
-A port that was free a moment ago may belong to somebody else when it is used. This one stays bound: servers take it all the same, since
-they ask with SO_REUSEADDR and nobody listens there, but the system gives it to nobody who takes any.
+The reserving socket stays bound without listening. Servers can still bind the port with SO_REUSEADDR, but the system
+assigns it to no one else, as could happen to a port that was merely free a moment ago.
 
-    tests/lib/ports.py          prints one, and keeps it until nobody reads any more
+    tests/lib/ports.py          prints a port and keeps it until its output is closed
 """
 import select
 import socket
 
 
 def reserve():
-    """A socket; it is kept while the port is needed."""
+    """A socket; keep it open while the port is needed."""
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind(("127.0.0.1", 0))
