@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define NOT_CONFIGURED "Nobody is there to answer: the agent is not configured."
+#define NOT_CONFIGURED "No agent can answer: it is not configured."
 
 static struct agent_run_list *bucket(struct agents *as, const struct turn_run *run)
 {

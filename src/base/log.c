@@ -148,7 +148,7 @@ void log_redact(char *text)
         pthread_mutex_unlock(&lock);
 }
 
-/* Needs the value no quotes on a text line? */
+/* Can it stand on a text line without quotes? */
 static bool is_plain(const char *s)
 {
         if (*s == '\0')

@@ -80,7 +80,7 @@ const char *tool_text(const json_t *arguments, const char *name, bool required, 
                 return space;
         }
         if (value && !json_is_null(value) && !json_is_string(value))
-                error_set(err, ERR_INVALID, "'%s' must be a text", name);
+                error_set(err, ERR_INVALID, "'%s' must be a string", name);
         else if (required)
                 error_set(err, ERR_INVALID, "'%s' is missing", name);
         return NULL;

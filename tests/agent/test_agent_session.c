@@ -111,7 +111,7 @@ static void a_turn_of_several_people_is_in_no_persons_session(void **state)
         assert_name(BARE_BOTH, &t.run, "*:-100#42");
         other.sender_id = "7";
         assert_name(PER_BOTH, &t.run, "telegram:tg:7:-100#43");
-        t.run.mode = MODE_AMBIENT; /* hears everybody */
+        t.run.mode = MODE_AMBIENT; /* reads every sender */
         assert_name(PER_BOTH, &t.run, "telegram:tg:*:-100#42");
         fake_turn_release(&t);
 }

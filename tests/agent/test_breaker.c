@@ -9,7 +9,7 @@
 
 static const struct breaker_limits limits = { .failures = 3, .pause_ms = 1000 };
 
-static enum breaker_change tell(struct breaker *b, enum error_kind kind, int64_t now_ms)
+static enum breaker_change record(struct breaker *b, enum error_kind kind, int64_t now_ms)
 {
         enum breaker_pass pass = breaker_admit(b, now_ms);
 
@@ -22,13 +22,13 @@ static void the_circuit_opens_after_failures_in_a_row(void **state)
         struct breaker b = { 0 };
 
         (void)state;
-        tell(&b, ERR_NET, 0);
-        tell(&b, ERR_NET, 0);
-        tell(&b, ERR_NONE, 0);
-        tell(&b, ERR_NET, 0);
-        tell(&b, ERR_TIMEOUT, 0);
+        record(&b, ERR_NET, 0);
+        record(&b, ERR_NET, 0);
+        record(&b, ERR_NONE, 0);
+        record(&b, ERR_NET, 0);
+        record(&b, ERR_TIMEOUT, 0);
         assert_false(breaker_blocks(&b, 0));
-        assert_int_equal(tell(&b, ERR_PROTOCOL, 0), BREAKER_OPENED);
+        assert_int_equal(record(&b, ERR_PROTOCOL, 0), BREAKER_OPENED);
         assert_true(breaker_blocks(&b, 999));
         assert_int_equal(breaker_admit(&b, 999), BREAKER_REFUSED);
 }
@@ -39,7 +39,7 @@ static void bad_requests_do_not_count_as_failures(void **state)
 
         (void)state;
         for (int i = 0; i < 20; i++)
-                assert_int_equal(tell(&b, i % 2 ? ERR_INVALID : ERR_CANCELLED, 0), BREAKER_SAME);
+                assert_int_equal(record(&b, i % 2 ? ERR_INVALID : ERR_CANCELLED, 0), BREAKER_SAME);
         assert_false(breaker_blocks(&b, 0));
 }
 
@@ -49,7 +49,7 @@ static void one_probe_is_admitted_after_the_pause(void **state)
 
         (void)state;
         for (int i = 0; i < 3; i++)
-                tell(&b, ERR_NET, 0);
+                record(&b, ERR_NET, 0);
         assert_true(b.until_ms >= 1000 && b.until_ms <= 1250);
         assert_int_equal(breaker_admit(&b, 1250), BREAKER_PROBES);
         assert_int_equal(breaker_admit(&b, 1250), BREAKER_REFUSED);
@@ -66,12 +66,12 @@ static void failed_probes_double_the_pause_up_to_eight_times(void **state)
 
         (void)state;
         for (int i = 0; i < 3; i++)
-                tell(&b, ERR_NET, 0);
+                record(&b, ERR_NET, 0);
         for (int i = 1; i < 10; i++) {
                 int64_t pause = 1000 * (i < 3 ? 1 << i : 8);
 
                 now_ms = b.until_ms;
-                assert_int_equal(tell(&b, ERR_NET, now_ms), BREAKER_SAME);
+                assert_int_equal(record(&b, ERR_NET, now_ms), BREAKER_SAME);
                 assert_true(b.until_ms - now_ms >= pause &&
                             b.until_ms - now_ms <= pause + pause / 4);
         }
@@ -83,7 +83,7 @@ static void a_cancelled_probe_admits_the_next_one(void **state)
 
         (void)state;
         for (int i = 0; i < 3; i++)
-                tell(&b, ERR_NET, 0);
+                record(&b, ERR_NET, 0);
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
         breaker_forget(&b, BREAKER_PROBES);
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
@@ -96,7 +96,7 @@ static void turns_admitted_before_it_opened_do_not_settle_the_probe(void **state
 
         (void)state;
         for (int i = 0; i < 3; i++)
-                tell(&b, ERR_NET, 0);
+                record(&b, ERR_NET, 0);
         assert_int_equal(breaker_admit(&b, 2000), BREAKER_PROBES);
         until_ms = b.until_ms;
         breaker_forget(&b, BREAKER_PASSED);

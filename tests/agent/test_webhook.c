@@ -386,7 +386,7 @@ static void unreadable_responses_are_failures(void **state)
                 { JSON("{\"reply\": \"half"), ERR_PROTOCOL, "could not be understood", "half" },
                 { JSON("[1]"), ERR_PROTOCOL, "could not be understood", "neither an object" },
                 { JSON("{\"reply\": 7}"), ERR_PROTOCOL, "could not be understood",
-                  "'reply' of the answer is not a text" },
+                  "'reply' of the answer is not a string" },
                 { JSON("{\"parts\": \"x\"}"), ERR_PROTOCOL, "could not be understood",
                   "not a list" },
                 { JSON("{\"parts\": [7]}"), ERR_PROTOCOL, "could not be understood", "part 1" },

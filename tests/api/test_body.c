@@ -122,7 +122,7 @@ static void mistakes_are_reported_by_path(void **state)
         expect_mistake("[]", "", "must be an object");
         expect_mistake("{\"text\":\"\"}", "text", "must not be empty");
         expect_mistake("{\"text\":\"12345678901\"}", "text", "must have at most 10 bytes");
-        expect_mistake("{\"text\":5}", "text", "must be a text");
+        expect_mistake("{\"text\":5}", "text", "must be a string");
         expect_mistake("{\"text\":\"a\",\"loud\":\"true\"}", "loud", "must be true or false");
         expect_mistake("{\"text\":\"a\",\"loud\":1}", "loud", "must be true or false");
         expect_mistake("{\"text\":\"a\",\"copies\":10}", "copies", "must be between 1 and 9");

@@ -392,7 +392,7 @@ static void hide(struct api_rig *r, const char *word, const char *key)
         free(body);
 }
 
-/* Whatever its status, the answer must contain nothing of the terminal. */
+/* With any status, the answer must contain nothing of the terminal. */
 static void expect_nothing_hidden(const struct route *route, const char *id,
                                   const struct api_answer *a)
 {

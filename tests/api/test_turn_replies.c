@@ -249,7 +249,7 @@ static void large_answers_are_taken_like_small_ones(void **state)
                    "\"status\":\"delivered\"");
         post_large(&s, path, "Idempotency-Key: a\r\n", "{\"reply\":\"one\"}", 202,
                    "\"status\":\"duplicate\"");
-        post_large(&s, path, "", "{\"reply\":1}", 400, "is not a text");
+        post_large(&s, path, "", "{\"reply\":1}", 400, "is not a string");
         post_large(&s, path, "", "{\"ok\":true}", 400, "the body needs");
         assert_int_equal(
                 api_rig_count(s.rig, "SELECT count(*) FROM deliveries WHERE state = 'sent'"), 1);

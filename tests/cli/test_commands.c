@@ -136,7 +136,7 @@ static void no_command_shows_help_and_is_wrong_usage(void **state)
 static void usage_mistakes_exit_with_64_and_suggest_a_word(void **state)
 {
         static const struct {
-                const char *line, *told;
+                const char *line, *text;
         } rows[] = {
                 { "dragoman stauts", "did you mean 'status'?" },
                 { "dragoman dead-leters", "did you mean 'dead-letters'?" },
@@ -174,7 +174,7 @@ static void usage_mistakes_exit_with_64_and_suggest_a_word(void **state)
 
                 if (o->code != CLI_USAGE)
                         fail_msg("%s: exit code %d", rows[i].line, o->code);
-                assert_has(o->err, rows[i].told);
+                assert_has(o->err, rows[i].text);
         }
 }
 

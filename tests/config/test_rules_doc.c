@@ -81,7 +81,7 @@ static void first_line(const json_t *decision, struct buf *out)
 static void ask(struct dispatch *d, const char *event, const char *answer)
 {
         struct error err = { 0 };
-        json_t *json = json_read(event, strlen(event), &err), *told;
+        json_t *json = json_read(event, strlen(event), &err), *result;
         struct incoming *in = dry_run_event(json, &err);
         struct buf text, line;
 
@@ -90,11 +90,11 @@ static void ask(struct dispatch *d, const char *event, const char *answer)
         buf_init(&text, 0);
         buf_init(&line, 0);
         dry_run_explain(d, in, &text);
-        told = json_read(text.data, text.len, &err);
-        first_line(json_object_get(told, "decision"), &line);
+        result = json_read(text.data, text.len, &err);
+        first_line(json_object_get(result, "decision"), &line);
         if (strcmp(line.data, answer) != 0)
-                fail_msg("%s\nis told:   %s\nnot:       %s", event, line.data, answer);
-        json_decref(told);
+                fail_msg("%s\ndecided:  %s\nnot:       %s", event, line.data, answer);
+        json_decref(result);
         json_decref(json);
         incoming_free(in);
         buf_release(&text);

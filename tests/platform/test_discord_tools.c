@@ -134,7 +134,7 @@ static void wrong_arguments_are_named(void **state)
                 { "discord_send", "{\"channel_id\":\"#general\",\"content\":\"hi\"}",
                   "'channel_id' must be an id of Discord: digits, not '#general'" },
                 { "discord_dm", "{\"content\":\"hi\"}", "'user_id' is missing" },
-                { "discord_read", "{\"channel_id\":[]}", "'channel_id' must be a text" },
+                { "discord_read", "{\"channel_id\":[]}", "'channel_id' must be a string" },
                 { "discord_react", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"emoji\":\"\"}",
                   "'emoji' is missing" },
                 { "discord_list_channels", "{\"guild_id\":\"here\"}",

@@ -85,7 +85,7 @@ static int read_parts(struct http_agent_reply *r, const json_t *parts, struct er
                 if (!text) {
                         rc = error_set(
                                 err, ERR_PROTOCOL,
-                                "part %zu of the answer is neither a text nor {\"text\": ...}",
+                                "part %zu of the answer is neither a string nor {\"text\": ...}",
                                 i + 1);
                         break;
                 }
@@ -160,7 +160,7 @@ int http_agent_reply_members(struct http_agent_reply *r, const json_t *object, s
                 if (!value || json_is_null(value))
                         continue;
                 if (!json_is_string(value))
-                        return error_set(err, ERR_PROTOCOL, "'%s' of the answer is not a text",
+                        return error_set(err, ERR_PROTOCOL, "'%s' of the answer is not a string",
                                          keys[i]);
                 if (http_agent_reply_set_text(r, json_string_value(value), err) < 0)
                         return -1;
@@ -232,7 +232,8 @@ static int read_body(struct http_agent_reply *r, http_agent_members_fn *members,
                         return http_agent_reply_set_text(r, json_string_value(p->root), err);
                 if (json_is_null(p->root))
                         return 0;
-                return set_unreadable(err, p->root ? "neither an object nor a text" : p->error.text,
+                return set_unreadable(err,
+                                      p->root ? "neither an object nor a string" : p->error.text,
                                       p->text, p->n);
         case BODY_TEXT:
                 text = utf8_clean(p->text, p->n);

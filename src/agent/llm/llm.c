@@ -469,7 +469,7 @@ int llm_check_conf(struct settings_source *src, const char *path, const void *se
 
         if (!conf->base_url && !(conf->key && secret_length(conf->key)))
                 return settings_member_error(src, path, "apiKey", err,
-                                             "is needed for the public service");
+                                             "is required for the public service");
         return call_headers_check_key(src, path, conf->key, err);
 }
 

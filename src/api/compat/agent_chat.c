@@ -93,7 +93,7 @@ static void on_reply(void *arg, const struct awaited_reply *r)
         struct http_exchange *x = api_job_end(&j->job);
 
         if (x && !r)
-                reply_error(x, 504, "AGENT_TIMEOUT", NULL, "the agent has not answered in time");
+                reply_error(x, 504, "AGENT_TIMEOUT", NULL, "the agent did not answer in time");
         else if (x && r->turn == 0 && !r->text)
                 reply_error(x, 409, "CONFLICT", "\"conflictReason\":\"not_answered\"", "%s",
                             r->reason ? r->reason : "no agent answers here");

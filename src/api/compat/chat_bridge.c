@@ -218,7 +218,7 @@ static void on_compared(void *arg, const struct error *err)
         if (err)
                 r.error = *err;
         else if (m->differs)
-                error_set(&r.error, ERR_CONFLICT, "this id was used for another message before");
+                error_set(&r.error, ERR_CONFLICT, "this id was already used for another message");
         m->ack(m->arg, &r);
         free(m);
 }

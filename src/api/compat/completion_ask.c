@@ -18,7 +18,7 @@ static const char *const roles[] = { "system", "developer", "user", "assistant",
 /* clang-format off */
 #define IGNORED(type, key)                                                      \
         { key, FIELD_ANY, FIELD_AT(type, ignored),                              \
-          .help = "Accepted, but the agent decides by itself." }
+          .help = "Accepted and ignored: the agent decides." }
 /* clang-format on */
 
 static const struct field message_fields[] = {
@@ -108,8 +108,7 @@ static int add_part(struct body *b, struct completion_lines *out, const char *pa
                 return 0;
         }
         if (strcmp(type, "image_url") != 0 || !url)
-                return body_mistake(b, path,
-                                    "only parts of type text and image_url are understood");
+                return body_mistake(b, path, "only parts of type text and image_url are supported");
         if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
                 return body_mistake(b, path, "images must be given by an http or https URL");
         if (out->image_count == IMAGES_MAX)
@@ -130,7 +129,7 @@ static const char *text_of(struct body *b, struct completion_lines *out, const c
         if (!content || json_is_string(content))
                 return content ? json_string_value(content) : "";
         if (!json_is_array(content)) {
-                body_mistake(b, path, "must be a text or a list of parts");
+                body_mistake(b, path, "must be a string or a list of parts");
                 return NULL;
         }
         buf_init(&text, 0);

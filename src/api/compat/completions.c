@@ -132,7 +132,7 @@ static bool is_failure(const struct awaited_reply *r, struct completion_failure 
         if (!r) {
                 *f = (struct completion_failure){
                         504, "timeout",
-                        "the agent has not answered in time; ask again with the same "
+                        "the agent did not answer in time; ask again with the same "
                         "Idempotency-Key for the answer"
                 };
                 return true;

@@ -180,7 +180,7 @@ static int read_list(struct body *b, const json_t *v, const struct field *f, con
                 } else if (json_is_string(item) && n > 0 && n <= FIELD_TEXT_MAX) {
                         ((const char **)(void *)items)[i] = json_string_value(item);
                 } else {
-                        return body_mistake(b, path, "must be a list of texts of 1 to %d bytes",
+                        return body_mistake(b, path, "must be a list of strings of 1 to %d bytes",
                                             FIELD_TEXT_MAX);
                 }
         }
@@ -227,7 +227,7 @@ static int read_value(struct body *b, const json_t *v, const struct field *f, co
                 return read_list(b, v, f, path, out);
         default:
                 if (!text)
-                        return body_mistake(b, path, "must be a text");
+                        return body_mistake(b, path, "must be a string");
                 return f->type == FIELD_ID ? set_id(b, f, path, text, out)
                        : f->type == FIELD_CHOICE
                                ? set_choice(b, f, path, text, out)

@@ -14,13 +14,13 @@ static bool check_origin(struct api *a, struct http_exchange *x)
         }
         if (!auth_host_ok(&a->auth, host)) {
                 http_refuse(x, 403, "FORBIDDEN",
-                            "this server is not called '%.100s'; use its address or set "
-                            "http.publicUrl",
+                            "the Host header '%.100s' is not ours; use the server's address or "
+                            "set http.publicUrl",
                             host ? host : "");
                 return false;
         }
         if (!auth_origin_ok(&a->auth, http_header(x, "Origin"), host)) {
-                http_refuse(x, 403, "FORBIDDEN", "pages of other sites may not ask here");
+                http_refuse(x, 403, "FORBIDDEN", "requests from pages of other sites are refused");
                 return false;
         }
         return true;
@@ -52,7 +52,8 @@ static bool check_rate(struct api *a, struct http_exchange *x, struct key *k)
                 return true;
         wait_s = (wait_ms + 999) / 1000;
         add_number(x, "Retry-After", wait_s);
-        http_refuse(x, 429, "RATE_LIMITED", "this key may ask %lld times a minute; wait %lld s",
+        http_refuse(x, 429, "RATE_LIMITED",
+                    "this key is limited to %lld requests a minute; retry in %lld s",
                     (long long)k->rate_limit, (long long)wait_s);
         return false;
 }
@@ -66,7 +67,7 @@ static bool check_reach(struct http_exchange *x, const struct route *route, cons
         case REACH_UNDECLARED:
         case REACH_ALL:
                 http_refuse(x, 403, "FORBIDDEN",
-                            "only keys that reach all instances may ask for this");
+                            "only keys that reach all instances may use this route");
                 return false;
         case REACH_PATH:
                 return request_reaches(x, http_param(x, "adapter"));

@@ -27,10 +27,11 @@ int key_scope_check(const char *word, struct error *err)
         const char *colon = strchr(word, ':'), *level = colon ? colon + 1 : word;
 
         if (level_of(level, strlen(level)) == SCOPE_NONE)
-                return error_set(err, ERR_INVALID,
-                                 "'%.60s' is no scope: read, write, admin, or one of these for a "
-                                 "resource, such as messages:write",
-                                 word);
+                return error_set(
+                        err, ERR_INVALID,
+                        "'%.60s' is not a scope: read, write, admin, or one of these for a "
+                        "resource, such as messages:write",
+                        word);
         if (!colon)
                 return 0;
         ROUTES_FOREACH(r) {

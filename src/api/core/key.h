@@ -55,7 +55,7 @@ struct key *key_ref(struct key *k);
 /* For http_set_identity; NULL is fine. */
 void key_unref(void *k);
 
-/* 0, or -1 when the word is no scope. */
+/* 0, or -1 when the word is not a scope. */
 int key_scope_check(const char *word, struct error *err);
 /* Appends the word: "turns:write". */
 void key_scope_write(struct buf *b, const struct key_scope *s);

@@ -323,8 +323,8 @@ int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
         if (live >= KEYRING_MAX || r->count + r->adding_count >= KEYRING_ALL) {
                 key_unref(k);
                 return error_set(err, ERR_LIMIT,
-                                 "there are %zu keys already, with those that were revoked "
-                                 "lately; %d may be valid",
+                                 "there are %zu keys, including recently revoked ones; at most "
+                                 "%d may be valid",
                                  r->count, KEYRING_MAX);
         }
         do {

@@ -30,7 +30,7 @@ void page_end(struct page *p, const char *prefix);
 #define PAGE_LIMIT_FIELD(type)                                                                     \
         {                                                                                          \
                 "limit", FIELD_INT, .min = 1, .max = 100, FIELD_AT(type, limit), .fallback = "50", \
-                                    .help = "How many at most."                                    \
+                                    .help = "Maximum number of items."                             \
         }
 
 #endif

@@ -34,7 +34,7 @@ int64_t request_id(struct http_exchange *x, const char *prefix, const char *what
 int request_key(struct http_exchange *x, const char **key);
 /* false: answered with 403. */
 bool request_reaches(struct http_exchange *x, const char *adapter);
-/* Has the relative path no ".."? */
+/* Has the path no ".." that leaves its start? */
 bool request_path_is_inside(const char *path);
 
 #endif

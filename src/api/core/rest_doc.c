@@ -38,7 +38,7 @@ static const char introduction[] =
         "| status | code | when |\n"
         "|---|---|---|\n"
         "| 400 | `VALIDATION_ERROR` | the request is wrong; `details.fields` says what, by "
-        "path. Unknown fields and parameters are errors, and `1` is no boolean |\n"
+        "path. Unknown fields and parameters are errors, and `1` is not a boolean |\n"
         "| 401 | `UNAUTHORIZED` | no key, or a wrong, expired or revoked one |\n"
         "| 403 | `FORBIDDEN` | the key lacks the scope, or does not reach the adapter |\n"
         "| 404 | `NOT_FOUND` | there is no such thing; `details.resourceType` and "
@@ -62,10 +62,10 @@ static const char introduction[] =
         "`evt-1`, `trn-1`, `dlv-1`, `key-1`; times are RFC 3339, in requests also\n"
         "milliseconds since 1970.\n";
 
-/* "text, at most 256 bytes" */
+/* "string, at most 256 bytes" */
 static void write_type(struct buf *b, const struct field *f)
 {
-        static const char *const names[] = { [FIELD_STRING] = "text",
+        static const char *const names[] = { [FIELD_STRING] = "string",
                                              [FIELD_INT] = "whole number",
                                              [FIELD_BOOL] = "boolean",
                                              [FIELD_TIME] = "time",
@@ -75,7 +75,7 @@ static void write_type(struct buf *b, const struct field *f)
                                              [FIELD_GROUP] = "object",
                                              [FIELD_LIST] = "list",
                                              [FIELD_ANY] = "anything",
-                                             [FIELD_TEXTS] = "list of texts" };
+                                             [FIELD_TEXTS] = "list of strings" };
 
         buf_addstr(b, names[f->type]);
         if (f->type == FIELD_CHOICE)

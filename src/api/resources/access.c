@@ -36,7 +36,7 @@ static const char *const places[] = { "dm", "group", "", NULL };
         { "blockMessage", FIELD_STRING, .max = 500, FIELD_AT(access_ask, message),              \
           .help = "With deny: sent to them in a direct message, once an hour; absent: nothing." }, \
         { "expiresAt", FIELD_TIME, FIELD_AT(access_ask, expires_ms),                            \
-          .help = "When it ends; absent: never." },                                             \
+          .help = "When it expires; absent: never." },                                             \
         { "enabled", FIELD_BOOL, FIELD_AT(access_ask, enabled),                                 \
           .help = "A disabled rule is kept but does not count." }
 /* clang-format on */
@@ -285,10 +285,10 @@ static void check(struct http_exchange *x)
 
 const struct route access_routes[] = {
         { "GET", "/api/v2/access/rules", SCOPE_READ, list, REACH_ALL,
-          .summary = "Who is let in or kept out in addition to the configuration.", .status = 200,
+          .summary = "Access rules stored in addition to the configuration.", .status = 200,
           .answer = ROUTE_PAGE " of access rules." },
         { "POST", "/api/v2/access/rules", SCOPE_ADMIN, create, REACH_ALL,
-          .summary = "Let someone in, or keep them out. It counts when this is answered; a deny "
+          .summary = "Allow or deny someone. In force when this is answered; a deny "
                      "wins over everything.",
           .body = access_fields, .status = 201, .answer = "{\"data\": access rule}",
           .example = ROUTE_JSON({
@@ -307,7 +307,7 @@ const struct route access_routes[] = {
           .summary = "Delete an access rule.", .status = 200,
           .answer = "{\"data\": {\"id\", \"status\": \"deleted\"}}" },
         { "POST", "/api/v2/access/check", SCOPE_READ, check, REACH_BODY,
-          .summary = "Would this user be let in?", .body = check_fields, .status = 200,
+          .summary = "Check whether a user would be admitted.", .body = check_fields, .status = 200,
           .answer = "{\"data\": {\"allowed\", \"reason\", \"rule\": access rule or null}}",
           .example = ROUTE_JSON({ "instanceId" : "tg", "platformUserId" : "7" }) },
         ROUTE_END,

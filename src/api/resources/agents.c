@@ -173,7 +173,7 @@ static void on_reply(void *arg, const struct awaited_reply *r)
                 jsonw_bool(&b, "ok", r && strcmp(r->status, "done") == 0);
                 jsonw_str(&b, "status", r ? r->status : "running");
                 jsonw_str(&b, "text", r ? r->text : NULL);
-                jsonw_str(&b, "reason", r ? r->reason : "it has not answered in time");
+                jsonw_str(&b, "reason", r ? r->reason : "it did not answer in time");
                 if (r && r->turn > 0)
                         row_json_id(&b, "turnId", "trn-", r->turn);
                 else

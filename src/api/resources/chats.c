@@ -101,7 +101,7 @@ static int read_by_activity(struct store_tx *tx, struct read_job *j, struct erro
         int rc = 0;
 
         if (at < 0)
-                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a previous page",
+                return error_set(err, ERR_INVALID, "'%.100s' is not the cursor of a previous page",
                                  ask->cursor);
         s = journal_row_scan(tx, &(struct journal_range){ .before = at });
         page_open(&j->json);
@@ -135,7 +135,7 @@ static int read_cursor(const struct chats_ask *ask, char **adapter, char **chann
         const char *slash = ask->cursor ? strchr(ask->cursor, '/') : NULL;
 
         if (ask->cursor && !slash)
-                return error_set(err, ERR_INVALID, "'%.100s' is no cursor of a previous page",
+                return error_set(err, ERR_INVALID, "'%.100s' is not the cursor of a previous page",
                                  ask->cursor);
         *adapter = slash ? mem_strndup(ask->cursor, (size_t)(slash - ask->cursor))
                          : mem_strdup(ask->adapter ? ask->adapter : "");

@@ -83,7 +83,7 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
         struct page p;
 
         if (before < 0)
-                return error_set(err, ERR_INVALID, "'%s' is no cursor of a previous page",
+                return error_set(err, ERR_INVALID, "'%s' is not the cursor of a previous page",
                                  ask->cursor);
         page_begin(&p, &j->json, ask->limit);
         if (!in_turns && (!ask->kind || strcmp(ask->kind, "delivery") == 0) &&

@@ -20,14 +20,14 @@ struct key_ask {
 
 static const struct field key_fields[] = {
         { "name", FIELD_STRING, .required = true, .min = 1, .max = 100, FIELD_AT(key_ask, name),
-          .help = "Who uses it, for people; valid keys have different names." },
+          .help = "Who uses it; unique among valid keys." },
         { "scopes", FIELD_TEXTS, .required = true, .max = KEY_SCOPES_MAX, FIELD_AT(key_ask, scopes),
           .help = "What it may do: read, write, admin (each includes those before it), or one of "
                   "them for a resource, such as messages:write." },
         { "adapters", FIELD_TEXTS, .max = KEY_ADAPTERS_MAX, FIELD_AT(key_ask, adapters),
           .help = "Names of the only adapters it reaches. Absent: all." },
         { "expiresAt", FIELD_TIME, FIELD_AT(key_ask, expires_ms),
-          .help = "When it ends. Absent: never." },
+          .help = "When it expires. Absent: never." },
         { "rateLimit", FIELD_INT, .min = 1, .max = RATE_MAX, FIELD_AT(key_ask, rate_limit),
           .fallback = "1000", .help = "Requests a minute." },
         FIELD_END,

@@ -34,7 +34,7 @@ static const struct field pairing_query[] = {
 static const struct field approve_fields[] = {
         CODE_FIELD,
         { "until", FIELD_TIME, FIELD_AT(pairing_verdict_ask, until_ms),
-          .help = "How long they are let in; absent: until it is revoked." },
+          .help = "How long they are admitted; absent: until revoked." },
         FIELD_END,
 };
 static const struct field deny_fields[] = { CODE_FIELD, FIELD_END };
@@ -156,21 +156,21 @@ static void revoke_pairing(struct http_exchange *x)
 
 const struct route pairing_routes[] = {
         { "GET", "/api/v2/pairing", SCOPE_READ, list, REACH_ALL,
-          .summary = "Strangers who wait with a code, and earlier decisions; newest first.",
+          .summary = "Strangers waiting with a code, and earlier decisions; newest first.",
           .query = pairing_query, .status = 200,
           .answer = ROUTE_PAGE " of {\"id\", \"code\", \"state\": \"waiting\", \"approved\" or "
                                "\"denied\", \"instanceId\", \"platformUserId\", \"name\", "
                                "\"ruleId\", ...}." },
         { "POST", "/api/v2/pairing/approve", SCOPE_ADMIN, approve, REACH_ALL,
-          .summary = "Let in the stranger with this code: creates an access rule for their direct "
+          .summary = "Admit the stranger with this code: creates an access rule for their direct "
                      "messages.",
           .body = approve_fields, .status = 200, .answer = "{\"data\": pairing}",
           .example = ROUTE_JSON({ "code" : "ABCD-2345" }) },
         { "POST", "/api/v2/pairing/deny", SCOPE_ADMIN, deny, REACH_ALL,
-          .summary = "Keep out the stranger with this code.", .body = deny_fields, .status = 200,
+          .summary = "Deny the stranger with this code.", .body = deny_fields, .status = 200,
           .answer = "{\"data\": pairing}", .example = ROUTE_JSON({ "code" : "ABCD-2345" }) },
         { "DELETE", "/api/v2/pairing/:id", SCOPE_ADMIN, revoke_pairing, REACH_ALL,
-          .summary = "Revoke a decision with its access rule, or a code that waits.", .status = 200,
+          .summary = "Revoke a decision with its access rule, or a waiting code.", .status = 200,
           .answer = "{\"data\": {\"id\", \"state\": \"revoked\"}}" },
         ROUTE_END,
 };

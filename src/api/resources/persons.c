@@ -30,7 +30,7 @@ static const struct field persons_query[] = {
         { "cursor", FIELD_ID, .prefix = "per-", FIELD_AT(persons_ask, before),
           .help = "meta.cursor of the previous page." },
         { "limit", FIELD_INT, .min = 1, .max = LIMIT_MAX, FIELD_AT(persons_ask, limit),
-          .fallback = "20", .help = "How many at most." },
+          .fallback = "20", .help = "Maximum number of items." },
         FIELD_END,
 };
 /* clang-format off */
@@ -334,11 +334,11 @@ static void rename_person(struct http_exchange *x)
 
 const struct route persons_routes[] = {
         { "GET", "/api/v2/persons", SCOPE_READ, list, REACH_ALL,
-          .summary = "People that were let in, with their identities on each platform; newest "
+          .summary = "People who were admitted, with their identities on each platform; newest "
                      "first.",
           .query = persons_query, .status = 200, .answer = ROUTE_PAGE " of persons." },
         { "GET", "/api/v2/persons/:id", SCOPE_READ, show, REACH_ALL,
-          .summary = "One person; of a merged one, the person it is now.", .status = 200,
+          .summary = "One person; for a merged one, the person it belongs to now.", .status = 200,
           .answer = "{\"data\": {\"id\", \"displayName\", \"aliases\", \"identities\": [{\"id\", "
                     "\"platform\", \"platformUserId\", \"username\", \"name\", "
                     "\"lastSeenAt\", \"chats\", ...}], ...}}" },

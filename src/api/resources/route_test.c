@@ -89,7 +89,7 @@ static void test(struct http_exchange *x)
         if (request_body(x, &b, &ask) < 0)
                 return;
         if (!ask.event == (ask.id <= 0)) {
-                body_mistake(&b, "", "one of 'event' and 'eventId' is needed");
+                body_mistake(&b, "", "give 'event' or 'eventId'");
                 reply_mistakes(x, &b);
         } else if (ask.event) {
                 explain_given(x, &b, ask.event);

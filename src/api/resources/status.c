@@ -108,7 +108,7 @@ static void show(struct http_exchange *x)
 
 const struct route status_routes[] = {
         { "GET", "/api/v2/status", SCOPE_READ, show, REACH_ALL,
-          .summary = "What is going on: version, uptime, store, journal, turns, deliveries.",
+          .summary = "Version, uptime, and the state of store, journal, turns and deliveries.",
           .status = 200, .answer = "{\"data\": {...}}" },
         ROUTE_END,
 };

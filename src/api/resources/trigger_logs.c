@@ -64,7 +64,7 @@ static void list(struct http_exchange *x)
 
 const struct route trigger_logs_routes[] = {
         { "GET", "/api/v2/trigger-logs", SCOPE_READ, list, REACH_LIST,
-          .summary = "What was decided about each inbound event and why, newest first.",
+          .summary = "The decision about each inbound event and its reason, newest first.",
           .query = logs_query, .status = 200, .answer = ROUTE_PAGE " of decisions." },
         ROUTE_END,
 };

@@ -148,7 +148,7 @@ static void receive(struct http_exchange *x)
                 else
                         reply_error(x, 400, "VALIDATION_ERROR", NULL,
                                     "the body needs \"reply\", \"parts\" or \"text\"; an empty "
-                                    "one says nothing");
+                                    "one posts nothing");
                 http_agent_reply_release(&answer);
         }
         body_release(&b);

@@ -105,8 +105,8 @@ static void cancel(struct http_exchange *x)
 
 const struct route turns_routes[] = {
         { "GET", "/api/v2/turns", SCOPE_READ, list, REACH_LIST,
-          .summary = "What agents did and do, newest first.", .query = turns_query, .status = 200,
-          .answer = ROUTE_PAGE " of turns." },
+          .summary = "Queued, running and ended turns, newest first.", .query = turns_query,
+          .status = 200, .answer = ROUTE_PAGE " of turns." },
         { "GET", "/api/v2/turns/:id", SCOPE_READ, show, REACH_ROW, row_scope_turn,
           .summary = "One turn.", .status = 200, .answer = "{\"data\": turn}" },
         { "POST", "/api/v2/turns/:id/cancel", SCOPE_WRITE, cancel, REACH_ROW, row_scope_turn,

@@ -27,7 +27,7 @@ static void show(struct http_exchange *x)
 
 const struct route why_routes[] = {
         { "GET", "/api/v2/why/:id", SCOPE_READ, show, REACH_ROW, row_scope_trace,
-          .summary = "What became of a message: event, decision, turn, deliveries, and one "
+          .summary = "The trace report of a message: event, decision, turn, deliveries, and one "
                      "sentence. The id is an event, turn, delivery, trace, or the platform's own "
                      "key.",
           .status = 200,
