@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "platform/discord/dc_connection.h"
+#include "platform/discord/dc_shard.h"
 
 static void on_payload(void *arg, json_t *payload)
 {

@@ -18,7 +18,7 @@
 #include "platform/discord/dc_call.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_intake.h"
-#include "platform/discord/dc_intents.h"
+#include "platform/discord/dc_gateway.h"
 
 #define STEPS 50000
 #define GETS  32

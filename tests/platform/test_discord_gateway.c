@@ -14,7 +14,7 @@
 #include "../lib/scratch.h"
 #include "base/clock.h"
 #include "fake_gateway.h"
-#include "platform/discord/dc_intents.h"
+#include "platform/discord/dc_gateway.h"
 #include "platform/discord/dc_shard.h"
 
 #define STEPS 50000
@@ -672,7 +672,7 @@ static void a_missing_intent_is_named(void **state)
         struct rig *g = *state;
 
         g->fake.identify = 4014;
-        g->o.intents |= dc_intents_bit("GUILD_MEMBERS");
+        g->o.intents |= dc_gateway_intent("GUILD_MEMBERS");
         g->o.flags = 1 << 19; /* message content is granted */
         begin(g);
         await(g, &g->stops, 1);

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "platform/adapters.h"
 #include "platform/discord/dc_id.h"
-#include "platform/discord/dc_readback.h"
 #include "rows/conversation_row.h"
 
 #define MARGIN_MS    60000  /* clocks differ */

@@ -1,4 +1,4 @@
-#include "platform/discord/dc_connection.h"
+#include "platform/discord/dc_shard.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,10 +14,14 @@
 #define FLAG_VOICE   (1 << 13)
 #define TYPE_DEFAULT 0
 #define TYPE_REPLY   19
+#define DEPTH_MAX    3 /* command, group, subcommand */
+
+enum { KIND_COMMAND = 2, KIND_COMPONENT = 3, KIND_FORM = 5 };
+enum { COMMAND_USER = 2, COMMAND_MESSAGE = 3 };
 
 /* ---- parts of an event ---- */
 
-void dc_event_set_metadata(struct dc_event_reader *r, const char *key, json_t *value)
+static void set_metadata(struct dc_event_reader *r, const char *key, json_t *value)
 {
         json_object_set_new(r->content->metadata, key, value);
 }
@@ -25,7 +29,7 @@ void dc_event_set_metadata(struct dc_event_reader *r, const char *key, json_t *v
 static void set_text(struct dc_event_reader *r, const char *key, const char *text)
 {
         if (text)
-                dc_event_set_metadata(r, key, json_string(text));
+                set_metadata(r, key, json_string(text));
 }
 
 static void ignore(struct dc_event_reader *r, const char *why)
@@ -46,8 +50,8 @@ static bool is_self(const struct dc_event_reader *r, const char *id)
         return id && r->context->self && strcmp(id, r->context->self) == 0;
 }
 
-struct incoming *dc_event_add(struct dc_event_reader *r, const char *channel, const char *guild,
-                              size_t n)
+static struct incoming *add_events(struct dc_event_reader *r, const char *channel,
+                                   const char *guild, size_t n)
 {
         struct intake_content *content = r->content;
         struct dc_channel_info info = { .type = -1 }, parent = { .type = -1 };
@@ -76,12 +80,12 @@ struct incoming *dc_event_add(struct dc_event_reader *r, const char *channel, co
                 set_text(r, "threadName", info.name);
         set_text(r, "guildName", dc_cache_guild_name(r->context->cache, guild));
         if (info.type >= 0)
-                dc_event_set_metadata(r, "channelType", json_integer(info.type));
+                set_metadata(r, "channelType", json_integer(info.type));
         return content->events;
 }
 
-void dc_event_set_sender(struct dc_event_reader *r, const json_t *user, const json_t *member,
-                         struct incoming *in)
+static void set_sender(struct dc_event_reader *r, const json_t *user, const json_t *member,
+                       struct incoming *in)
 {
         json_t *roles = json_object_get(member, "roles");
 
@@ -94,7 +98,7 @@ void dc_event_set_sender(struct dc_event_reader *r, const json_t *user, const js
         if (json_is_array(roles))
                 json_object_set(r->content->metadata, "roles", roles);
         else if (in->guild && json_is_null(member))
-                dc_event_set_metadata(r, "rolesUnknown", json_true());
+                set_metadata(r, "rolesUnknown", json_true());
 }
 
 /* ---- attachments ---- */
@@ -186,11 +190,10 @@ static void read_reply(struct dc_event_reader *r, const json_t *message, struct 
         in->reply_to = id_of(reference, "message_id");
         in->is_reply = is_self(r, json_str(author, "id", NULL));
         if (json_is_object(to)) /* else it is deleted */
-                dc_event_set_metadata(r, "replyTo",
-                                      json_pack("{s:s, s:s}", "text", json_str(to, "content", ""),
-                                                "from",
-                                                json_str(author, "global_name",
-                                                         json_str(author, "username", ""))));
+                set_metadata(r, "replyTo",
+                             json_pack("{s:s, s:s}", "text", json_str(to, "content", ""), "from",
+                                       json_str(author, "global_name",
+                                                json_str(author, "username", ""))));
 }
 
 static void read_metadata(struct dc_event_reader *r, const json_t *message)
@@ -206,9 +209,9 @@ static void read_metadata(struct dc_event_reader *r, const json_t *message)
         json_decref(list);
         set_text(r, "webhookId", json_str(message, "webhook_id", NULL));
         if (json_flag(message, "mention_everyone", false))
-                dc_event_set_metadata(r, "mentionsEveryone", json_true());
+                set_metadata(r, "mentionsEveryone", json_true());
         if (json_array_size(json_object_get(message, "message_snapshots")) > 0)
-                dc_event_set_metadata(r, "forwarded", json_true());
+                set_metadata(r, "forwarded", json_true());
 }
 
 /* Written by a person or bot, rather than a notice of Discord. */
@@ -229,14 +232,14 @@ static struct incoming *read_body(struct dc_event_reader *r, json_t *d)
                 ignore(r, "a notice of Discord");
                 return NULL;
         }
-        in = id ? dc_event_add(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1) : NULL;
+        in = id ? add_events(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1) : NULL;
         if (!in) {
                 ignore(r, "names no message or channel");
                 return NULL;
         }
         in->id = in->key = id;
         in->time_ms = dc_id_time_ms(id);
-        dc_event_set_sender(r, json_object_get(d, "author"), json_object_get(d, "member"), in);
+        set_sender(r, json_object_get(d, "author"), json_object_get(d, "member"), in);
         if (json_str(d, "webhook_id", NULL)) {
                 in->sender_is_bot = true;
                 in->is_own = false; /* webhooks have their own ids */
@@ -295,7 +298,7 @@ static void read_deletion(struct dc_event_reader *r, json_t *d)
         struct incoming *in;
 
         n = n > BULK_MAX ? BULK_MAX : n;
-        in = dc_event_add(r, id_of(d, "channel_id"), id_of(d, "guild_id"), n);
+        in = add_events(r, id_of(d, "channel_id"), id_of(d, "guild_id"), n);
         for (size_t i = 0; in && i < n; i++) {
                 const char *id =
                         ids ? json_string_value(json_array_get(ids, i)) : json_str(d, "id", NULL);
@@ -321,14 +324,14 @@ static void read_reaction(struct dc_event_reader *r, json_t *d)
         bool added = strcmp(r->dispatch->type, "MESSAGE_REACTION_ADD") == 0;
         struct incoming *in =
                 message && who && (name || custom)
-                        ? dc_event_add(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1)
+                        ? add_events(r, id_of(d, "channel_id"), id_of(d, "guild_id"), 1)
                         : NULL;
 
         if (!in) {
                 ignore(r, "names no message, person or emoji");
                 return;
         }
-        dc_event_set_sender(r, user, member, in);
+        set_sender(r, user, member, in);
         in->sender_id = who; /* all there is in a DM */
         in->is_own = is_self(r, who);
         in->type = added ? EVENT_REACTION_RECEIVED : EVENT_REACTION_REMOVED;
@@ -345,6 +348,162 @@ static void read_reaction(struct dc_event_reader *r, json_t *d)
         set_text(r, "messageAuthorId", json_str(d, "message_author_id", NULL));
 }
 
+/* ---- interactions ---- */
+
+static void add_value(struct buf *out, const json_t *value)
+{
+        if (!json_is_string(value) && !json_is_integer(value) && !json_is_boolean(value))
+                return;
+        if (out->len > 0)
+                buf_addch(out, ' ');
+        if (json_is_string(value))
+                buf_addstr(out, json_string_value(value));
+        else if (json_is_integer(value))
+                buf_addint(out, json_integer_value(value));
+        else
+                buf_addstr(out, json_is_true(value) ? "yes" : "no");
+}
+
+/* The names of subcommands, then the values. */
+static void add_options(struct buf *out, const json_t *options, int depth)
+{
+        const json_t *option;
+        size_t i;
+
+        json_array_foreach(options, i, option) {
+                json_t *below = json_object_get(option, "options");
+
+                if (json_object_get(option, "value"))
+                        add_value(out, json_object_get(option, "value"));
+                else
+                        add_value(out, json_object_get(option, "name"));
+                if (below && depth < DEPTH_MAX)
+                        add_options(out, below, depth + 1);
+        }
+}
+
+/* The message or person on which a context menu command was used. */
+static void add_target(struct buf *out, const json_t *data)
+{
+        const json_t *resolved = json_object_get(data, "resolved"),
+                     *messages = json_object_get(resolved, "messages"),
+                     *users = json_object_get(resolved, "users");
+        const char *target = json_str(data, "target_id", "");
+
+        if (json_int(data, "type", 1) == COMMAND_MESSAGE)
+                add_value(out, json_object_get(json_object_get(messages, target), "content"));
+        else if (json_int(data, "type", 1) == COMMAND_USER)
+                add_value(out, json_object_get(json_object_get(users, target), "username"));
+}
+
+/* /ask is a message to the agent; other commands keep their name, which tells them apart. */
+static const char *command_text(struct arena *a, const json_t *data)
+{
+        const char *name = json_str(data, "name", ""), *text;
+        struct buf b;
+
+        buf_init(&b, 0);
+        add_options(&b, json_object_get(data, "options"), 1);
+        add_target(&b, data);
+        if (strcmp(name, "ask") == 0)
+                text = arena_strdup(a, b.data);
+        else
+                text = arena_printf(a, "/%s%s%s", name, b.len > 0 ? " " : "", b.data);
+        buf_release(&b);
+        return text;
+}
+
+static const char *form_text(struct arena *a, const json_t *data)
+{
+        const json_t *rows = json_object_get(data, "components"), *row, *field;
+        const char *text;
+        struct buf b;
+        size_t i, k;
+
+        buf_init(&b, 0);
+        json_array_foreach(rows, i, row) {
+                json_array_foreach(json_object_get(row, "components"), k, field)
+                        add_value(&b, json_object_get(field, "value"));
+                add_value(&b, json_object_get(json_object_get(row, "component"), "value"));
+        }
+        text = arena_strdup(a, b.data);
+        buf_release(&b);
+        return text;
+}
+
+static void set_interaction_metadata(struct dc_event_reader *r, const json_t *d, const json_t *data)
+{
+        static const struct {
+                const char *from, *to;
+        } members[] = { { "name", "name" },
+                        { "custom_id", "customId" },
+                        { "values", "values" },
+                        { "target_id", "targetId" },
+                        { "options", "options" } };
+        json_t *o = json_pack("{s:s, s:I}", "id", json_str(d, "id", ""), "type",
+                              (json_int_t)json_int(d, "type", 0));
+
+        for (size_t i = 0; i < COUNT(members); i++) {
+                json_t *value = json_object_get(data, members[i].from);
+
+                if (value)
+                        json_object_set(o, members[i].to, value);
+        }
+        set_metadata(r, "interaction", o);
+}
+
+/* A button or menu with DC_SAY is a message; other data is an event for rules and other software.
+ */
+static void read_component(const json_t *d, const json_t *data, struct incoming *in)
+{
+        const char *text = json_str(data, "custom_id", ""),
+                   *message = json_str(json_object_get(d, "message"), "id", NULL),
+                   *chosen = json_string_value(json_array_get(json_object_get(data, "values"), 0));
+
+        if (chosen)
+                text = chosen;
+        in->id = in->reply_to = dc_id_valid(message) ? message : NULL;
+        in->is_reply = true;
+        if (strncmp(text, DC_SAY, strlen(DC_SAY)) == 0)
+                in->text = text + strlen(DC_SAY);
+        else
+                in->type = "custom.discord.component";
+}
+
+static void read_interaction(struct dc_event_reader *r, json_t *d)
+{
+        const json_t *member = json_object_get(d, "member"), *data = json_object_get(d, "data"),
+                     *user = member ? json_object_get(member, "user") : json_object_get(d, "user");
+        const char *id = json_str(d, "id", NULL), *guild = json_str(d, "guild_id", NULL);
+        int64_t kind = json_int(d, "type", 0);
+        struct arena *arena = &r->content->arena;
+        struct incoming *in;
+
+        r->content->ignored = "not a command, button or form";
+        if (!dc_id_valid(id) ||
+            (kind != KIND_COMMAND && kind != KIND_COMPONENT && kind != KIND_FORM))
+                return;
+        in = add_events(r, json_str(d, "channel_id", NULL), dc_id_valid(guild) ? guild : NULL, 1);
+        if (!in)
+                return;
+        r->content->ignored = NULL;
+        set_sender(r, user, member, in);
+        in->key = arena_printf(arena, "interaction:%s", id);
+        in->id = id;
+        in->time_ms = dc_id_time_ms(id);
+        in->is_mention = in->is_command = true;
+        in->is_awaited = kind != KIND_COMPONENT; /* a pressed button shows no placeholder */
+        set_interaction_metadata(r, d, data);
+        if (kind == KIND_COMPONENT) {
+                read_component(d, data, in);
+        } else if (kind == KIND_COMMAND) {
+                in->text = command_text(arena, data);
+                set_metadata(r, "command", json_string(json_str(data, "name", "")));
+        } else {
+                in->text = form_text(arena, data);
+        }
+}
+
 /* ---- the dispatch ---- */
 
 /* user: whose member the event needs; NO_USER: none, or it always comes with it. */
@@ -359,7 +518,7 @@ static const struct dispatch_type {
         { "MESSAGE_DELETE_BULK", read_deletion, NO_USER },
         { "MESSAGE_REACTION_ADD", read_reaction, REACTOR },
         { "MESSAGE_REACTION_REMOVE", read_reaction, REACTOR },
-        { "INTERACTION_CREATE", dc_interaction_read, NO_USER },
+        { "INTERACTION_CREATE", read_interaction, NO_USER },
 };
 
 static const struct dispatch_type *find_type(const char *name)

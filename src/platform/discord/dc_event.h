@@ -55,14 +55,6 @@ struct dc_event_reader {
         const struct dc_event_context *context;
         const struct dc_dispatch *dispatch;
 };
-/* Room for n events in this channel; NULL: it is not a channel. */
-struct incoming *dc_event_add(struct dc_event_reader *r, const char *channel, const char *guild,
-                              size_t n);
-void dc_event_set_sender(struct dc_event_reader *r, const json_t *user, const json_t *member,
-                         struct incoming *in);
-/* Takes the value over. */
-void dc_event_set_metadata(struct dc_event_reader *r, const char *key, json_t *value);
-void dc_interaction_read(struct dc_event_reader *r, json_t *d);
 /* The text of a message: tags become names, stickers, polls and embeds words. NULL: none. */
 const char *dc_describe(struct dc_event_reader *r, const json_t *message);
 

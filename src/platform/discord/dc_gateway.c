@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/settings.h"
 #include "net/backoff.h"
 #include "platform/discord/dc_shard.h"
 
@@ -373,4 +374,76 @@ void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out)
         out->shards = g->count;
         for (unsigned i = 0; i < g->count; i++)
                 dc_shard_stats(g->shards[i], out);
+}
+
+/*
+ * Privileged intents have the application's flags that grant them: one after a review, one without
+ * while the bot is small.
+ */
+/* clang-format off */
+static const struct {
+        const char *name;
+        unsigned bit;
+        int64_t flags;
+        const char *portal_name;
+} intent_rows[] = {
+        { "GUILDS", 0 },
+        { "GUILD_MEMBERS", 1, 3 << 14, "Server Members Intent" },
+        { "GUILD_MODERATION", 2 },
+        { "GUILD_EXPRESSIONS", 3 },
+        { "GUILD_INTEGRATIONS", 4 },
+        { "GUILD_WEBHOOKS", 5 },
+        { "GUILD_INVITES", 6 },
+        { "GUILD_VOICE_STATES", 7 },
+        { "GUILD_PRESENCES", 8, 3 << 12, "Presence Intent" },
+        { "GUILD_MESSAGES", 9 },
+        { "GUILD_MESSAGE_REACTIONS", 10 },
+        { "GUILD_MESSAGE_TYPING", 11 },
+        { "DIRECT_MESSAGES", 12 },
+        { "DIRECT_MESSAGE_REACTIONS", 13 },
+        { "DIRECT_MESSAGE_TYPING", 14 },
+        { "MESSAGE_CONTENT", 15, 3 << 18, "Message Content Intent" },
+        { "GUILD_SCHEDULED_EVENTS", 16 },
+        { "AUTO_MODERATION_CONFIGURATION", 20 },
+        { "AUTO_MODERATION_EXECUTION", 21 },
+        { "GUILD_MESSAGE_POLLS", 24 },
+        { "DIRECT_MESSAGE_POLLS", 25 },
+};
+/* clang-format on */
+
+unsigned dc_gateway_intent(const char *name)
+{
+        for (size_t i = 0; i < COUNT(intent_rows); i++)
+                if (strcmp(intent_rows[i].name, name) == 0)
+                        return 1u << intent_rows[i].bit;
+        return 0;
+}
+
+const char *dc_gateway_nearest_intent(const char *name)
+{
+        const char *names[COUNT(intent_rows) + 1] = { NULL };
+
+        for (size_t i = 0; i < COUNT(intent_rows); i++)
+                names[i] = intent_rows[i].name;
+        return settings_nearest(name, names);
+}
+
+static size_t list_missing(unsigned intents, int64_t flags, char *out, size_t size)
+{
+        size_t at = 0;
+
+        for (size_t i = COUNT(intent_rows); i-- > 0;)
+                if (intent_rows[i].flags && (intents & 1u << intent_rows[i].bit) &&
+                    !(flags & intent_rows[i].flags))
+                        at += (size_t)snprintf(out + at, size - at, "%s%s", at ? " and " : "",
+                                               intent_rows[i].portal_name);
+        return at;
+}
+
+void dc_gateway_missing_intents(unsigned intents, int64_t flags, char *out, size_t size)
+{
+        /* flags that grant everything are outdated: any of them may be missing */
+        if (list_missing(intents, flags, out, size) == 0 &&
+            list_missing(intents, 0, out, size) == 0)
+                snprintf(out, size, "privileged intents");
 }

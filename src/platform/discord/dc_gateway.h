@@ -19,6 +19,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -131,5 +132,29 @@ struct dc_gateway_stats {
         int64_t ping_ms;       /* of the last heartbeat on the slowest shard; -1: unknown */
 };
 void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out);
+
+/* ---- dc_intents.c ---- */
+
+#define DC_INTENT_GUILDS                   (1u << 0)
+#define DC_INTENT_GUILD_MESSAGES           (1u << 9)
+#define DC_INTENT_GUILD_MESSAGE_REACTIONS  (1u << 10)
+#define DC_INTENT_DIRECT_MESSAGES          (1u << 12)
+#define DC_INTENT_DIRECT_MESSAGE_REACTIONS (1u << 13)
+#define DC_INTENT_MESSAGE_CONTENT          (1u << 15)
+/* What an agent needs: 46593. */
+#define DC_INTENTS                                                                         \
+        (DC_INTENT_GUILDS | DC_INTENT_GUILD_MESSAGES | DC_INTENT_GUILD_MESSAGE_REACTIONS | \
+         DC_INTENT_DIRECT_MESSAGES | DC_INTENT_DIRECT_MESSAGE_REACTIONS |                  \
+         DC_INTENT_MESSAGE_CONTENT)
+
+/* The bit of an intent by Discord's name; 0: unknown. */
+unsigned dc_gateway_intent(const char *name);
+/* The name that may have been meant; NULL: none is near. */
+const char *dc_gateway_nearest_intent(const char *name);
+/*
+ * Names, as the portal does, the privileged intents that these flags of the application do not
+ * grant.
+ */
+void dc_gateway_missing_intents(unsigned intents, int64_t flags, char *out, size_t size);
 
 #endif

@@ -7,10 +7,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/discord/dc_catchup.h"
-#include "platform/discord/dc_channel_lookup.h"
 #include "platform/discord/dc_event.h"
 #include "platform/discord/dc_id.h"
-#include "platform/discord/dc_member_lookup.h"
+#include "platform/discord/dc_lookup.h"
 
 #define POSTS_MAX    1000 /* that wait to be stored */
 #define AUTOCOMPLETE 4    /* type of an interaction */
@@ -31,8 +30,7 @@ struct dc_intake {
         struct adapter *adapter;
         struct dc_intake_hooks hooks;
         struct dc_cache *cache;
-        struct dc_channel_lookup *channels;
-        struct dc_member_lookup *members;
+        struct dc_lookup *lookup;
         struct dc_catchup *catchup;
         struct dc_gateway *gateway;
         char *self;
@@ -93,7 +91,7 @@ static void find_member(struct dc_update *u)
                 read_event(u, NULL);
                 return;
         }
-        member = dc_member_lookup_get(in->members, guild, user, u->base.order == INTAKE_BACKFILL);
+        member = dc_lookup_member(in->lookup, guild, user, u->base.order == INTAKE_BACKFILL);
         if (member) {
                 read_event(u, member);
                 return;
@@ -160,15 +158,15 @@ static void add_update(struct dc_intake *in, struct dc_update *u, const struct d
         }
         intake_add(&in->window, &u->base);
         if (u->base.order == INTAKE_BACKFILL) /* a message does not say whether it is a DM */
-                u->channel_known = dc_channel_lookup_has(in->channels, channel, NULL);
+                u->channel_known = dc_lookup_has_channel(in->lookup, channel, NULL);
         else
                 u->channel_known =
-                        !guild || dc_channel_lookup_has(in->channels, channel,
+                        !guild || dc_lookup_has_channel(in->lookup, channel,
                                                         is_interaction(u) ? NULL : guild);
         if (u->channel_known)
                 find_member(u);
         else
-                dc_channel_lookup_ask(in->channels, channel, guild);
+                dc_lookup_channel(in->lookup, channel, guild);
 }
 
 /* ---- the end of an update ---- */
@@ -286,7 +284,7 @@ static void on_ready(void *arg, const struct dc_gateway_ready *ready)
         if (ready->user_id) {
                 free(in->self);
                 in->self = mem_strdup(ready->user_id);
-                dc_channel_lookup_set_self(in->channels, ready->user_id);
+                dc_lookup_set_self(in->lookup, ready->user_id);
         }
         in->hooks.ready(in->hooks.ctx, ready);
 }
@@ -350,6 +348,8 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
                                 const struct dc_intake_hooks *hooks)
 {
         static const struct intake_handlers handlers = { .done = on_done, .free = on_free };
+        static const struct dc_lookup_handlers lookup_handlers = { .channel = on_channel,
+                                                                   .member = on_member };
         struct dc_intake *in = mem_zalloc(sizeof(*in));
 
         in->adapter = o->adapter;
@@ -358,8 +358,7 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
         in->cache = dc_cache_new();
         intake_open(&in->window, o->adapter, &handlers,
                     &(struct attachment_source){ .max_bytes = o->media_max_bytes });
-        in->channels = dc_channel_lookup_new(o, hooks, in->cache, on_channel, in);
-        in->members = dc_member_lookup_new(o, hooks, on_member, in);
+        in->lookup = dc_lookup_new(o, hooks, in->cache, &lookup_handlers, in);
         in->catchup = dc_catchup_new(o, hooks, in, on_caught_up, in);
         open_gateway(in, o);
         return in;
@@ -375,8 +374,7 @@ void dc_intake_free(struct dc_intake *in)
         in->gateway = NULL; /* nothing is acknowledged from here on */
         dc_catchup_free(in->catchup);
         intake_close(&in->window);
-        dc_channel_lookup_free(in->channels);
-        dc_member_lookup_free(in->members);
+        dc_lookup_free(in->lookup);
         dc_gateway_free(gateway);
         dc_cache_free(in->cache);
         free(in->self);

@@ -180,7 +180,7 @@ static void add_nonce(struct dc_send *s)
         crypto_sha256_hex(text, strlen(text), digest);
         digest[DC_NONCE_SIZE] = '\0';
         json_object_set_new(s->body, "nonce", json_string(digest));
-        dc_duplicate_bot_sent(&s->dc->duplicate, digest, clock_wall_ms());
+        dc_send_add_nonce(s->dc, digest);
         json_object_set_new(s->body, "enforce_nonce", json_true());
 }
 

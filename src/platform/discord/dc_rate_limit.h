@@ -70,4 +70,24 @@ void dc_rate_limit_close(struct dc_bucket *b, int64_t ms, int64_t now_ms);
 /* "1.25" is 1250, whatever the locale, rounded up; -1 when it is not a number. */
 int64_t dc_rate_limit_ms(const char *seconds);
 
+/* ---- dc_ban_guard.c ---- */
+
+#define DC_BAN_GUARD_MINUTES 10
+
+struct dc_ban_guard {
+        unsigned minutes[DC_BAN_GUARD_MINUTES], sum, max;
+        int64_t newest; /* minute of the last count */
+        bool closed;
+        const char *name; /* of the adapter, for the log; borrowed */
+};
+
+/* max 0: a safe distance from the ban. */
+void dc_rate_limit_guard_init(struct dc_ban_guard *g, const char *name, unsigned max);
+/*
+ * True: a call may go now. Idle calls leave half of the number to the others. Logs when the guard
+ * opens.
+ */
+bool dc_rate_limit_admit(struct dc_ban_guard *g, int64_t now_ms, bool idle);
+void dc_rate_limit_count(struct dc_ban_guard *g, int64_t now_ms);
+
 #endif

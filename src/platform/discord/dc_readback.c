@@ -1,4 +1,4 @@
-#include "platform/discord/dc_readback.h"
+#include "platform/discord/dc_catchup.h"
 
 #include <inttypes.h>
 #include <stdio.h>

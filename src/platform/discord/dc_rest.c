@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "net/json_offload.h"
 #include "net/pace.h"
-#include "platform/discord/dc_ban_guard.h"
 #include "platform/discord/dc_call.h"
 #include "platform/discord/dc_rate_limit.h"
 
@@ -165,7 +164,7 @@ static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_
         int64_t now = loop_now_ms(r->loop), until = now + a->retry_after_ms;
 
         if (a->status == 401 || a->status == 403 || (a->status == 429 && !shared))
-                dc_ban_guard_count(&r->guard, now);
+                dc_rate_limit_count(&r->guard, now);
         if (a->status == 429) {
                 if (!a->global)
                         dc_rate_limit_close(b, a->retry_after_ms, now);
@@ -258,7 +257,7 @@ static int64_t take_turn(struct dc_rest *r, const struct dc_bucket *b, const str
 {
         int64_t now = loop_now_ms(r->loop), ms = dc_rate_limit_wait(b, now);
 
-        if (!dc_ban_guard_admit(&r->guard, now, c->priority == DC_IDLE))
+        if (!dc_rate_limit_admit(&r->guard, now, c->priority == DC_IDLE))
                 return GUARDED_MS;
         if (ms != 0 || c->bare)
                 return ms;
@@ -346,7 +345,7 @@ static void on_timer(void *arg)
         struct dc_rest *r = arg;
         struct dc_bucket *b, *after;
 
-        dc_ban_guard_admit(&r->guard, loop_now_ms(r->loop), false); /* logs when it opens */
+        dc_rate_limit_admit(&r->guard, loop_now_ms(r->loop), false); /* logs when it opens */
         for (b = LIST_FIRST(&r->busy); b; b = after) {
                 after = LIST_NEXT(b, busy);
                 end_late(r, b, -1);
@@ -366,7 +365,7 @@ static bool refuse_at_once(struct dc_call *c)
 
         if (r->unauthorized && !c->bare) {
                 refuse(c, ERR_REFUSED, -1, UNAUTHORIZED);
-        } else if (!dc_ban_guard_admit(&r->guard, now, c->priority == DC_IDLE)) {
+        } else if (!dc_rate_limit_admit(&r->guard, now, c->priority == DC_IDLE)) {
                 refuse(c, ERR_LIMIT, GUARDED_MS,
                        "Discord refused so many calls in ten minutes that it would soon ban our "
                        "address: calls are suspended");
@@ -486,7 +485,7 @@ struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
         r->authorization = mem_printf("Authorization: Bot %s", secret_reveal(o->token));
         r->on_unauthorized = o->unauthorized;
         r->arg = o->arg;
-        dc_ban_guard_init(&r->guard, r->name, o->invalid_max);
+        dc_rate_limit_guard_init(&r->guard, r->name, o->invalid_max);
         dc_rate_limits_init(&r->limits);
         LIST_INIT(&r->busy);
         LIST_INIT(&r->asks);

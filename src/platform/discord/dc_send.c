@@ -16,6 +16,7 @@
  */
 #include "platform/discord/dc_send.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +26,20 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/discord/dc_id.h"
 
-#define SEND_MS        20000
-#define UPLOAD_MS      50000 /* with the wait within limits.deliverySeconds */
-#define NONCE_MS       120000
-#define LOOK_PAGES     5
-#define LOOK_PAGE      100
-#define LOOK_MARGIN_MS 5000 /* clocks differ */
-#define NO_OPERATOR_MS 60000
-#define CLOSED_DM_MS   60000
-#define TOO_EARLY_MS   300
+#define SEND_MS         20000
+#define UPLOAD_MS       50000 /* with the wait within limits.deliverySeconds */
+#define NONCE_MS        120000
+#define LOOK_PAGES      5
+#define LOOK_PAGE       100
+#define LOOK_MARGIN_MS  5000 /* clocks differ */
+#define NO_OPERATOR_MS  60000
+#define CLOSED_DM_MS    60000
+#define TOO_EARLY_MS    300
+#define NONCE_DIGITS    16      /* of a nonce, enough to recognise it */
+#define CLOCK_MARGIN_MS 60000   /* clocks differ */
+#define WARN_MS         3600000 /* between warnings */
 
 static void proceed(struct dc_send *s);
 
@@ -395,4 +400,59 @@ void dc_sends_release(struct discord *dc)
                 dc_rest_abort(s->call);
                 end(s, &result);
         }
+}
+
+/* ---- another process with the same token ---- */
+
+/*
+ * Discord sends every message to both processes, so both answer. Each of our messages carries a
+ * nonce that we made: an own message with such a nonce that we did not send is the duplicate's.
+ */
+
+/* 0: not one of ours. */
+static uint64_t nonce_value(const char *nonce)
+{
+        char digits[NONCE_DIGITS + 1];
+
+        if (!nonce || strlen(nonce) != DC_NONCE_SIZE ||
+            strspn(nonce, "0123456789abcdef") != DC_NONCE_SIZE)
+                return 0;
+        memcpy(digits, nonce, NONCE_DIGITS);
+        digits[NONCE_DIGITS] = '\0';
+        return strtoull(digits, NULL, 16);
+}
+
+void dc_send_add_nonce(struct discord *dc, const char *nonce)
+{
+        struct dc_duplicate_bot *d = &dc->duplicate;
+
+        d->sent[d->next].nonce = nonce_value(nonce);
+        d->sent[d->next].wall_ms = clock_wall_ms();
+        d->next = (d->next + 1) % DC_NONCES_KEPT;
+}
+
+void dc_send_check_own(struct discord *dc, const json_t *message)
+{
+        struct dc_duplicate_bot *d = &dc->duplicate;
+        uint64_t nonce = nonce_value(json_str(message, "nonce", NULL));
+        int64_t message_ms = dc_id_time_ms(json_str(message, "id", NULL)),
+                oldest_ms = d->sent[d->next].wall_ms, /* the next to be overwritten */
+                now_ms = clock_wall_ms();
+
+        /* a message from before the ring began may be ours */
+        if (nonce == 0 || message_ms <= dc->opened_ms + CLOCK_MARGIN_MS ||
+            message_ms <= oldest_ms + CLOCK_MARGIN_MS)
+                return;
+        for (size_t i = 0; i < DC_NONCES_KEPT; i++)
+                if (d->sent[i].nonce == nonce)
+                        return;
+        d->seen++;
+        if (d->warned_ms > 0 && now_ms - d->warned_ms < WARN_MS)
+                return;
+        d->warned_ms = now_ms;
+        log_warn("another process uses this bot's token, and both answer; stop one of them or give "
+                 "it its own bot",
+                 LOG_S("adapter", dc->adapter->name),
+                 LOG_S("channel", json_str(message, "channel_id", "")),
+                 LOG_S("message", json_str(message, "id", "")), LOG_I("messages", d->seen));
 }

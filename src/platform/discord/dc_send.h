@@ -46,6 +46,9 @@ struct dc_send {
         TAILQ_ENTRY(dc_send) next;
 };
 
+/* The message with this nonce is about to be sent. */
+void dc_send_add_nonce(struct discord *dc, const char *nonce);
+
 /* ---- dc_payload.c ---- */
 
 const struct dc_send_kind *dc_payload_kind(enum delivery_kind kind);

@@ -1,4 +1,4 @@
-#include "platform/discord/dc_session.h"
+#include "platform/discord/dc_shard.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,10 +19,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/backoff.h"
-#include "platform/discord/dc_connection.h"
+#include "platform/discord/dc_gateway.h"
 #include "platform/discord/dc_id.h"
-#include "platform/discord/dc_intents.h"
-#include "platform/discord/dc_session.h"
 
 #define RESUMES_MAX 3 /* failed ones in a row, then a new session */
 
@@ -115,7 +113,7 @@ static void explain_stop(const struct dc_gateway_options *o, const struct close_
                          rule->what, o->intents, o->name);
                 break;
         case 4014:
-                dc_intents_missing(o->intents, o->flags, names, sizeof(names));
+                dc_gateway_missing_intents(o->intents, o->flags, names, sizeof(names));
                 snprintf(out, size,
                          "Discord refuses the %s: switch it on in the developer portal, page "
                          "Bot, Privileged Gateway Intents (close code 4014)",

@@ -5,7 +5,138 @@
 #ifndef PLATFORM_DISCORD_DC_SHARD_H
 #define PLATFORM_DISCORD_DC_SHARD_H
 
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/websocket.h"
 #include "platform/discord/dc_gateway.h"
+
+/* ---- dc_session.c ---- */
+
+/*
+ * A session as its file has it. Times come from the ids of messages where there were any, because
+ * our clock may jump.
+ */
+struct dc_session_record {
+        char *id, *resume_url; /* NULL: it cannot be resumed */
+        int64_t seq;           /* everything up to here is committed */
+        int64_t seen_ms;       /* nothing is missing up to then; 0: there was no session before */
+        bool seen_message;     /* seen_ms is the time of a message */
+        /* an earlier session was lost then, and catch-up has not finished; 0: it has */
+        int64_t missing_ms;
+        char *user_id, *username, *application_id;
+};
+
+/* A received dispatch, as far as its commit matters. */
+struct dc_session_event {
+        int64_t seq;
+        int64_t message_ms; /* the time of a message; 0: it is not one */
+        bool begins;        /* READY of a new session */
+};
+
+struct dc_session {
+        char *id, *resume_url; /* of the current session; NULL: none */
+        int64_t seq;           /* received */
+        struct dc_session_record committed, next;
+        /* the ack window: events from being received until they and all before are committed */
+        struct {
+                struct dc_session_slot *ring;
+                size_t cap, count;
+                size_t open;    /* of them, not committed */
+                uint64_t first; /* number of the oldest */
+        } window;
+        bool full; /* the window is: read nothing more */
+        struct state_file *file;
+        unsigned intents, shards;
+        char token[17]; /* the beginning of its digest */
+        char *written;  /* id of the session last handed to the file */
+};
+
+/*
+ * Zeroed before. Reads the file of an earlier run if it is of this bot; its session also has to
+ * have the same intents and number of shards.
+ */
+void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, unsigned shard,
+                     unsigned shards);
+/* The file is up to date when this returns. */
+void dc_session_release(struct dc_session *s);
+/* The session cannot be resumed. What is missing since stays known. */
+void dc_session_drop(struct dc_session *s);
+/* READY: returns since when something may be missing; 0: there was no session before. */
+int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const json_t *ready,
+                         int64_t seq);
+/* Returns the event's number in the window. */
+uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event *e);
+/*
+ * The event of this number is committed, in any order. complete_ms: nothing is missing up to then
+ * if the window is empty; 0: unknown.
+ */
+void dc_session_committed(struct dc_session *s, uint64_t number, int64_t complete_ms);
+/* Discord has acknowledged a heartbeat. */
+void dc_session_alive(struct dc_session *s, int64_t complete_ms);
+/* Everything earlier sessions missed is stored. */
+void dc_session_caught_up(struct dc_session *s);
+/* The sequence for a heartbeat; -1: none yet. */
+int64_t dc_session_heartbeat(const struct dc_session *s);
+/* The current session with the identity READY named. */
+const struct dc_session_record *dc_session_current(const struct dc_session *s);
+
+/* ---- dc_connection.c ---- */
+
+enum dc_op {
+        DC_OP_DISPATCH = 0,
+        DC_OP_HEARTBEAT = 1,
+        DC_OP_IDENTIFY = 2,
+        DC_OP_RESUME = 6,
+        DC_OP_RECONNECT = 7,
+        DC_OP_INVALID = 9,
+        DC_OP_HELLO = 10,
+        DC_OP_ACK = 11,
+};
+
+struct dc_connection;
+
+enum dc_connection_event {
+        DC_CONNECTION_OPENED,
+        DC_CONNECTION_SILENT,     /* the last heartbeat was not acknowledged */
+        DC_CONNECTION_UNREADABLE, /* why: of a message */
+        DC_CONNECTION_WAS_LARGE,  /* a large payload has been handled */
+};
+
+/* Each may free the connection. */
+struct dc_connection_handlers {
+        void (*event)(void *arg, enum dc_connection_event event, const char *why);
+        void (*payload)(void *arg, json_t *payload); /* an object; borrowed */
+        void (*closed)(void *arg, const struct websocket_end *end);
+};
+
+/*
+ * Options, session and handlers must outlive it. The session gives heartbeats their sequence. url
+ * without a query; NULL: there is no socket, and dc_connection_feed plays its part (a fuzzer).
+ */
+struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, const char *url,
+                                         const struct dc_session *session,
+                                         const struct dc_connection_handlers *handlers, void *arg);
+/* No handler follows. NULL is fine. */
+void dc_connection_free(struct dc_connection *c);
+/* Closes with a code that keeps the session alive; `closed` follows. */
+void dc_connection_close(struct dc_connection *c);
+/* A message of the socket. */
+void dc_connection_feed(void *connection, bool binary, const char *bytes, size_t n);
+
+void dc_connection_identify(struct dc_connection *c, unsigned shard, unsigned shards);
+void dc_connection_resume(struct dc_connection *c, const char *session, int64_t seq);
+/* The first heartbeat comes at a random moment of the first interval. */
+void dc_connection_beat_every(struct dc_connection *c, int64_t ms);
+/* Discord asks for a heartbeat now, or has acknowledged one. */
+void dc_connection_beat(struct dc_connection *c);
+void dc_connection_acked(struct dc_connection *c);
+/* Reads nothing more while held. NULL is fine. */
+void dc_connection_hold(struct dc_connection *c, bool held);
+/* Of the last heartbeat; -1: unknown. NULL is fine. */
+int64_t dc_connection_ping_ms(const struct dc_connection *c);
 
 #define DC_TICKET_SHARD 40 /* bits of a ticket below the number of its shard */
 

@@ -21,7 +21,7 @@
 #include "base/mem.h"
 #include "net/backoff.h"
 #include "platform/adapter_file.h"
-#include "platform/discord/dc_intents.h"
+#include "platform/discord/dc_gateway.h"
 #include "platform/kinds.h"
 
 #define BACKOFF_MS     1000
@@ -117,10 +117,10 @@ static int check_settings(struct settings_source *src, const char *path, const v
                 return mistake(src, path, "publicKey", err,
                                "a public key has 64 hexadecimal digits");
         for (size_t i = 0; i < c->intents.count; i++) {
-                const char *name = c->intents.items[i], *near = dc_intents_nearest(name);
+                const char *name = c->intents.items[i], *near = dc_gateway_nearest_intent(name);
                 char why[200];
 
-                if (dc_intents_bit(name) != 0)
+                if (dc_gateway_intent(name) != 0)
                         continue;
                 snprintf(why, sizeof(why), "Discord has no intent '%.60s'%s%s%s", name,
                          near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
@@ -230,10 +230,7 @@ static void on_dm(void *ctx, const char *user, const char *channel)
 
 static void on_own(void *ctx, const json_t *message)
 {
-        struct discord *dc = ctx;
-
-        dc_duplicate_bot_check(&dc->duplicate, dc->adapter->name, message, dc->opened_ms,
-                               clock_wall_ms());
+        dc_send_check_own(ctx, message);
 }
 
 static void link_up(struct discord *dc)
@@ -263,7 +260,7 @@ static void link_up(struct discord *dc)
         if (!conf->message_content)
                 options.intents &= ~DC_INTENT_MESSAGE_CONTENT;
         for (size_t i = 0; i < conf->intents.count; i++)
-                options.intents |= dc_intents_bit(conf->intents.items[i]);
+                options.intents |= dc_gateway_intent(conf->intents.items[i]);
         enter(dc, DISCORD_LINKED);
         dc->failures = 0;
         if (dc->self.application)
@@ -514,9 +511,9 @@ const struct platform_ops discord_platform = {
         .mention = mention,
         .webhook = dc_webhook_handle,
         .webhook_admits = dc_webhook_admits,
-        .channel_history = dc_query_history,
-        .channel_info = dc_query_channel,
-        .user_info = dc_query_user,
+        .channel_history = dc_tools_history,
+        .channel_info = dc_tools_channel,
+        .user_info = dc_tools_user,
         .thread_at = thread_at,
         .tools = dc_tools,
 };

@@ -34,7 +34,6 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
-#include "platform/discord/dc_duplicate_bot.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_intake.h"
 #include "platform/discord/dc_rest.h"
@@ -70,6 +69,20 @@ enum discord_state {
         DISCORD_LINKED,   /* the gateway connects and reconnects by itself */
         DISCORD_WAITING,  /* greeting failed; retries */
         DISCORD_STOPPED,  /* the operator has to act */
+};
+
+#define DC_NONCE_SIZE  24 /* hexadecimal digits; Discord takes 25 characters */
+#define DC_NONCES_KEPT 1024
+
+/* Detects another process with the same token by its messages, see dc_send.c. */
+struct dc_duplicate_bot {
+        struct {
+                uint64_t nonce; /* its first digits */
+                int64_t wall_ms;
+        } sent[DC_NONCES_KEPT]; /* a ring */
+        size_t next;
+        unsigned seen;     /* messages of the duplicate */
+        int64_t warned_ms; /* 0: never */
 };
 
 struct dc_send;
@@ -122,6 +135,8 @@ void dc_send_delivery(struct adapter *a, const struct delivery *d);
 void dc_sends_resume(struct discord *dc, const char *interaction);
 /* Ends all sends, as unsure or to be retried. */
 void dc_sends_release(struct discord *dc);
+/* A message of the bot itself has come; logs a warning when we did not send it. */
+void dc_send_check_own(struct discord *dc, const json_t *message);
 
 /* ---- dc_outcome.c ---- */
 
@@ -195,17 +210,15 @@ void dc_webhook_release(struct discord *dc);
 /* Registers the slash commands where they have changed; retries by commands_timer. */
 void dc_commands_publish(void *discord);
 
-/* ---- dc_query.c ---- */
+/* ---- dc_tools.c ---- */
 
 /* platform_ops.channel_history, .channel_info and .user_info. */
-void dc_query_history(struct adapter *a, const char *channel, const char *thread, unsigned limit,
+void dc_tools_history(struct adapter *a, const char *channel, const char *thread, unsigned limit,
                       channel_history_fn *done, void *arg);
-int dc_query_channel(struct adapter *a, const char *channel, channel_info_fn *done, void *arg,
+int dc_tools_channel(struct adapter *a, const char *channel, channel_info_fn *done, void *arg,
                      struct error *err);
-int dc_query_user(struct adapter *a, const char *user, user_info_fn *done, void *arg,
+int dc_tools_user(struct adapter *a, const char *user, user_info_fn *done, void *arg,
                   struct error *err);
-
-/* ---- dc_tools.c ---- */
 
 extern const struct platform_tool dc_tools[];
 

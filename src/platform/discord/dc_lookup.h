@@ -1,0 +1,41 @@
+/*
+ * dc_lookup: fetches the channels and members that events name and the cache does not know.
+ *
+ * A thread mistaken for a channel would escape the rules of its channel, and access lists need the
+ * roles of a person, so events wait for the answers. While Discord is unavailable a lookup retries
+ * for about a minute; a channel that may be a DM is asked for until Discord answers.
+ */
+#ifndef PLATFORM_DISCORD_DC_LOOKUP_H
+#define PLATFORM_DISCORD_DC_LOOKUP_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "platform/discord/dc_cache.h"
+#include "platform/discord/dc_intake.h"
+
+struct dc_lookup;
+
+struct dc_lookup_handlers {
+        /* known: it is in the cache, or passes for a plain channel of its guild. */
+        void (*channel)(void *arg, const char *channel, bool known);
+        /* The member is Discord's object, borrowed; JSON null: unknown, so roles are. */
+        void (*member)(void *arg, const char *guild, const char *user, json_t *member);
+};
+
+struct dc_lookup *dc_lookup_new(const struct dc_intake_options *options,
+                                const struct dc_intake_hooks *hooks, struct dc_cache *cache,
+                                const struct dc_lookup_handlers *handlers, void *arg);
+/* No handler is called afterwards. NULL is fine. */
+void dc_lookup_free(struct dc_lookup *l);
+/* The bot's own id: whose roles are looked up. */
+void dc_lookup_set_self(struct dc_lookup *l, const char *user_id);
+
+/* Nothing needs to be fetched. guild NULL: the bot's roles do not matter. */
+bool dc_lookup_has_channel(const struct dc_lookup *l, const char *channel, const char *guild);
+/* handlers->channel follows, once for all who ask meanwhile. guild NULL: unknown. */
+void dc_lookup_channel(struct dc_lookup *l, const char *channel, const char *guild);
+/* The member, borrowed; NULL: handlers->member follows, once. idle: it may be late. */
+json_t *dc_lookup_member(struct dc_lookup *l, const char *guild, const char *user, bool idle);
+
+#endif
