@@ -97,25 +97,6 @@ void dc_call_free(struct dc_call *c)
         free(c);
 }
 
-static size_t make_parts(const struct dc_call *c, struct http_part *parts, char names[][32])
-{
-        size_t n = 0;
-
-        if (c->body)
-                parts[n++] = (struct http_part){ .name = "payload_json",
-                                                 .data = c->body,
-                                                 .data_n = strlen(c->body),
-                                                 .content_type = "application/json" };
-        for (size_t i = 0; i < c->file_count; i++) {
-                snprintf(names[i], sizeof(names[i]), "files[%zu]", i);
-                parts[n++] = (struct http_part){ .name = names[i],
-                                                 .file_path = c->files[i].path,
-                                                 .file_name = c->files[i].name,
-                                                 .content_type = c->files[i].mime };
-        }
-        return n;
-}
-
 struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, const char *base,
                                 const char *authorization, const struct http_handlers *handlers)
 {
@@ -134,7 +115,20 @@ struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, con
         if (!c->bare)
                 headers[n++] = authorization;
         if (c->file_count > 0) {
-                q.part_count = make_parts(c, parts, names);
+                if (c->body)
+                        parts[q.part_count++] =
+                                (struct http_part){ .name = "payload_json",
+                                                    .data = c->body,
+                                                    .data_n = strlen(c->body),
+                                                    .content_type = "application/json" };
+                for (size_t i = 0; i < c->file_count; i++) {
+                        snprintf(names[i], sizeof(names[i]), "files[%zu]", i);
+                        parts[q.part_count++] =
+                                (struct http_part){ .name = names[i],
+                                                    .file_path = c->files[i].path,
+                                                    .file_name = c->files[i].name,
+                                                    .content_type = c->files[i].mime };
+                }
                 q.parts = parts;
         } else if (c->body) {
                 headers[n++] = "Content-Type: application/json";
@@ -179,9 +173,7 @@ static int64_t retry_after(const json_t *body, const struct http_result *result)
         return result->retry_after_ms;
 }
 
-/*
- * The first error of {"errors": {"content": {"_errors": [{"message": ...}]}}}; where: its path.
- */
+/* The first of {"content": {"_errors": [{"message": ...}]}}; where: its path. */
 static const char *first_error(const json_t *errors, struct buf *where)
 {
         const json_t *list = json_object_get(errors, "_errors");

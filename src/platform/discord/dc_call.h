@@ -1,7 +1,4 @@
-/*
- * dc_call: one call of Discord's REST API, from the request to its answer. dc_rest.c decides when
- * it goes.
- */
+/* dc_call: one call of Discord's REST API. dc_rest.c decides when it goes. */
 #ifndef PLATFORM_DISCORD_DC_CALL_H
 #define PLATFORM_DISCORD_DC_CALL_H
 
@@ -43,10 +40,7 @@ struct dc_call {
         LIST_ENTRY(dc_call) next_ask;
 };
 
-/*
- * Copies the request. -1 with an error when its route cannot be filled: then it can only be
- * refused.
- */
+/* Copies the request. -1 with an error when its route cannot be filled. */
 int dc_call_init(struct dc_call *c, const struct dc_request *q, int64_t now_ms, struct error *err);
 void dc_call_free(struct dc_call *c);
 /* Sends it; authorization is the header with the bot's token. */
@@ -60,8 +54,8 @@ void dc_call_answer(const struct http_call *h, const struct http_result *result,
                     struct dc_answer *out, char *text, size_t size);
 
 /*
- * Fills the route's braces: the path, and the top-level id in the bucket's name (webhooks count
- * with their token). 0, or -1 with an error: only ids get into a place for an id.
+ * Fills the route's braces: the path, and the top-level id (with a webhook's token) for the
+ * bucket's name. -1 with an error: only ids get into a place for an id.
  */
 int dc_call_path(const struct dc_request *q, struct buf *path, struct buf *major,
                  struct error *err);

@@ -47,7 +47,7 @@ struct dc_connection {
         struct json_offload *parsing; /* a large payload; nothing is read meanwhile */
         STAILQ_HEAD(, queued_payload) queue;
         size_t queued_bytes;
-        bool held;   /* the owner wants nothing more */
+        bool held;   /* the session is full */
         bool failed; /* unreadable */
 
         struct timer *beat;
@@ -60,7 +60,7 @@ struct dc_connection {
 
 /* ---- sending ---- */
 
-/* Releases b and wipes it: the token may be in it. */
+/* Releases b, and wipes it because of the token. */
 static void send_frame(struct dc_connection *c, struct buf *b)
 {
         struct error err = { 0 };
@@ -101,7 +101,7 @@ void dc_connection_identify(struct dc_connection *c, unsigned shard, unsigned sh
         send_frame(c, &b);
 }
 
-void dc_connection_resume(struct dc_connection *c, const char *session, int64_t seq)
+void dc_connection_resume(struct dc_connection *c)
 {
         struct buf b;
 
@@ -110,8 +110,8 @@ void dc_connection_resume(struct dc_connection *c, const char *session, int64_t 
         jsonw_int(&b, "op", DC_OP_RESUME);
         jsonw_open_member(&b, "d", '{');
         jsonw_str(&b, "token", secret_reveal(c->o->token));
-        jsonw_str(&b, "session_id", session);
-        jsonw_int(&b, "seq", seq);
+        jsonw_str(&b, "session_id", c->session->id);
+        jsonw_int(&b, "seq", c->session->seq);
         jsonw_close(&b, '}');
         jsonw_close(&b, '}');
         send_frame(c, &b);
@@ -220,11 +220,11 @@ static void set_pause(struct dc_connection *c)
                 websocket_pause(c->ws, c->parsing || c->held);
 }
 
-void dc_connection_hold(struct dc_connection *c, bool held)
+void dc_connection_adjust(struct dc_connection *c)
 {
-        if (!c || c->held == held)
+        if (!c || c->held == c->session->full)
                 return;
-        c->held = held;
+        c->held = c->session->full;
         set_pause(c);
 }
 

@@ -17,8 +17,81 @@
 #define SHARDS_MAX 1000
 #define BUDGET_MS  60000    /* how long an answer about the budget counts */
 #define DAY_MS     86400000 /* the budget is renewed at least this often */
-#define TRIM_MS    3000
-#define LOW_PART   100 /* the last hundredth of the budget is left alone */
+#define LOW_PART   100      /* the last hundredth of the budget is left alone */
+
+/* ---- intents ---- */
+
+/*
+ * Privileged intents have the application's flags that grant them: one after a review, one without
+ * while the bot is small.
+ */
+/* clang-format off */
+static const struct {
+        const char *name;
+        unsigned bit;
+        int64_t flags;
+        const char *portal_name;
+} intent_rows[] = {
+        { "GUILDS", 0 },
+        { "GUILD_MEMBERS", 1, 3 << 14, "Server Members Intent" },
+        { "GUILD_MODERATION", 2 },
+        { "GUILD_EXPRESSIONS", 3 },
+        { "GUILD_INTEGRATIONS", 4 },
+        { "GUILD_WEBHOOKS", 5 },
+        { "GUILD_INVITES", 6 },
+        { "GUILD_VOICE_STATES", 7 },
+        { "GUILD_PRESENCES", 8, 3 << 12, "Presence Intent" },
+        { "GUILD_MESSAGES", 9 },
+        { "GUILD_MESSAGE_REACTIONS", 10 },
+        { "GUILD_MESSAGE_TYPING", 11 },
+        { "DIRECT_MESSAGES", 12 },
+        { "DIRECT_MESSAGE_REACTIONS", 13 },
+        { "DIRECT_MESSAGE_TYPING", 14 },
+        { "MESSAGE_CONTENT", 15, 3 << 18, "Message Content Intent" },
+        { "GUILD_SCHEDULED_EVENTS", 16 },
+        { "AUTO_MODERATION_CONFIGURATION", 20 },
+        { "AUTO_MODERATION_EXECUTION", 21 },
+        { "GUILD_MESSAGE_POLLS", 24 },
+        { "DIRECT_MESSAGE_POLLS", 25 },
+};
+/* clang-format on */
+
+unsigned dc_gateway_intent(const char *name)
+{
+        for (size_t i = 0; i < COUNT(intent_rows); i++)
+                if (strcmp(intent_rows[i].name, name) == 0)
+                        return 1u << intent_rows[i].bit;
+        return 0;
+}
+
+const char *dc_gateway_nearest_intent(const char *name)
+{
+        const char *names[COUNT(intent_rows) + 1] = { NULL };
+
+        for (size_t i = 0; i < COUNT(intent_rows); i++)
+                names[i] = intent_rows[i].name;
+        return settings_nearest(name, names);
+}
+
+static size_t list_missing(unsigned intents, int64_t flags, char *out, size_t size)
+{
+        size_t at = 0;
+
+        for (size_t i = COUNT(intent_rows); i-- > 0;)
+                if (intent_rows[i].flags && (intents & 1u << intent_rows[i].bit) &&
+                    !(flags & intent_rows[i].flags))
+                        at += (size_t)snprintf(out + at, size - at, "%s%s", at ? " and " : "",
+                                               intent_rows[i].portal_name);
+        return at;
+}
+
+void dc_gateway_missing_intents(unsigned intents, int64_t flags, char *out, size_t size)
+{
+        /* flags that grant everything are outdated: any of them may be missing */
+        if (list_missing(intents, flags, out, size) == 0 &&
+            list_missing(intents, 0, out, size) == 0)
+                snprintf(out, size, "privileged intents");
+}
 
 static void unref(struct dc_gateway *g)
 {
@@ -46,7 +119,7 @@ void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *re
         g->on.ready(g->arg, ready);
         if (!g->freed && (!ready->resumed || since_ms > 0))
                 g->on.gap(g->arg, ready, since_ms);
-        while (up < g->count && dc_shard_is_up(g->shards[up]))
+        while (up < g->count && g->shards[up]->state == SHARD_UP)
                 up++;
         if (!g->freed && up == g->count && up > 0) {
                 timer_stop(g->grace);
@@ -90,7 +163,7 @@ void dc_gateway_stop(struct dc_gateway *g, enum dc_gateway_state state, const ch
         g->on.state(g->arg, state, why);
 }
 
-/* ---- who may identify ---- */
+/* ---- permission to identify ---- */
 
 /* The pump runs from the loop, so that no shard identifies inside a callback of another. */
 static void want_pump(struct dc_gateway *g)
@@ -163,7 +236,7 @@ static void grant_slots(struct dc_gateway *g)
                         (g->waiting_count - i - 1) * sizeof(*g->waiting));
                 g->waiting_count--;
                 g->remaining--;
-                dc_shard_identify(g->shards[shard]);
+                dc_shard_connect(g->shards[shard], g->url);
         }
         if (next < INT64_MAX)
                 timer_start(g->timer, next - now);
@@ -171,15 +244,10 @@ static void grant_slots(struct dc_gateway *g)
 
 /* ---- the answer to /gateway/bot ---- */
 
-static unsigned clamp_shards(int64_t n)
-{
-        return (unsigned)(n < 1 ? 1 : n > SHARDS_MAX ? SHARDS_MAX : n);
-}
-
 static void make_shards(struct dc_gateway *g, int64_t wanted, int64_t at_once)
 {
-        g->concurrency = clamp_shards(at_once);
-        g->count = clamp_shards(wanted);
+        g->concurrency = (unsigned)(at_once < 1 ? 1 : at_once > SHARDS_MAX ? SHARDS_MAX : at_once);
+        g->count = (unsigned)(wanted < 1 ? 1 : wanted > SHARDS_MAX ? SHARDS_MAX : wanted);
         g->shards = mem_array(g->count, sizeof(struct dc_shard *));
         g->waiting = mem_array(g->count, sizeof(*g->waiting));
         g->slots = mem_array(g->concurrency, sizeof(*g->slots));
@@ -191,11 +259,26 @@ static void make_shards(struct dc_gateway *g, int64_t wanted, int64_t at_once)
                 dc_shard_start(g->shards[i]);
 }
 
-static void take_answer(struct dc_gateway *g, const json_t *body)
+void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const char *why)
 {
         const json_t *limit = json_object_get(body, "session_start_limit");
-        int64_t now = loop_now_ms(g->o.loop), reset_after = json_int(limit, "reset_after", 0);
+        int64_t now = loop_now_ms(g->o.loop), reset_after = json_int(limit, "reset_after", 0), wait;
 
+        g->asking = false;
+        if (g->stopped || g->freed)
+                return;
+        if (status == 401) {
+                dc_gateway_stop(g, DC_GATEWAY_BAD_TOKEN, "Discord does not know this bot token");
+                return;
+        }
+        if (status != 200 || !(g->o.url || json_str(body, "url", NULL))) {
+                wait = backoff_full_jitter_ms(g->failures++, g->o.times.backoff_ms,
+                                              g->o.times.backoff_max_ms);
+                g->retry_at_ms = now + wait;
+                timer_start(g->timer, wait);
+                dc_gateway_shard_lost(g, why ? why : "Discord does not name its gateway");
+                return;
+        }
         free(g->url);
         g->url = mem_strdup(g->o.url ? g->o.url : json_str(body, "url", NULL));
         g->total = json_int(limit, "total", 1000);
@@ -207,28 +290,6 @@ static void take_answer(struct dc_gateway *g, const json_t *body)
                 make_shards(g, g->o.shards > 0 ? g->o.shards : json_int(body, "shards", 1),
                             json_int(limit, "max_concurrency", 1));
         want_pump(g);
-}
-
-void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const char *why)
-{
-        int64_t wait;
-
-        g->asking = false;
-        if (g->stopped || g->freed)
-                return;
-        if (status == 401) {
-                dc_gateway_stop(g, DC_GATEWAY_BAD_TOKEN, "Discord does not know this bot token");
-                return;
-        }
-        if (status == 200 && (g->o.url || json_str(body, "url", NULL))) {
-                take_answer(g, body);
-                return;
-        }
-        wait = backoff_full_jitter_ms(g->failures++, g->o.times.backoff_ms,
-                                      g->o.times.backoff_max_ms);
-        g->retry_at_ms = loop_now_ms(g->o.loop) + wait;
-        timer_start(g->timer, wait);
-        dc_gateway_shard_lost(g, why ? why : "Discord does not name its gateway");
 }
 
 static void pump(void *arg)
@@ -249,27 +310,21 @@ static void pump(void *arg)
         }
 }
 
-/* ---- sleep ---- */
-
-static void read_clocks(struct dc_gateway *g)
-{
-        g->watch_wall_ms = g->o.wall_ms();
-        g->watch_mono_ms = clock_mono_ms();
-}
+/* ---- sleep and memory ---- */
 
 /* The wall clock goes on while the machine sleeps, the monotonic one does not. */
 static void on_watch(void *arg)
 {
         struct dc_gateway *g = arg;
-        int64_t slept = (g->o.wall_ms() - g->watch_wall_ms) - (clock_mono_ms() - g->watch_mono_ms);
+        int64_t wall_ms = g->o.wall_ms(), mono_ms = clock_mono_ms();
+        int64_t slept = (wall_ms - g->watch_wall_ms) - (mono_ms - g->watch_mono_ms);
 
-        read_clocks(g);
+        g->watch_wall_ms = wall_ms;
+        g->watch_mono_ms = mono_ms;
         for (unsigned i = 0; slept > g->o.times.suspend_ms && i < g->count; i++)
-                if (dc_shard_is_up(g->shards[i]))
+                if (g->shards[i]->state == SHARD_UP)
                         dc_shard_renew(g->shards[i], "the machine was asleep");
 }
-
-/* ---- memory ---- */
 
 static void trim_on_pool(void *arg)
 {
@@ -277,44 +332,32 @@ static void trim_on_pool(void *arg)
         heap_trim_freed();
 }
 
-static void on_trimmed(void *arg)
+static void do_nothing(void *arg)
 {
         (void)arg;
 }
 
 /* A guild of some megabytes takes ten times as much while it is handled. */
-static void on_trim(void *arg)
+static void on_trim(void *gateway)
 {
-        loop_work(((struct dc_gateway *)arg)->o.loop, trim_on_pool, on_trimmed, NULL);
-}
-
-void dc_gateway_trim(struct dc_gateway *g)
-{
-        timer_start(g->trimming, TRIM_MS);
+        loop_work(((struct dc_gateway *)gateway)->o.loop, trim_on_pool, do_nothing, NULL);
 }
 
 /* ---- open and close ---- */
-
-static void fill_times(struct dc_gateway_times *t)
-{
-        const struct {
-                int64_t *at, otherwise;
-        } rows[] = {
-                { &t->hello_ms, 20000 },   { &t->ready_ms, 60000 },       { &t->backoff_ms, 1000 },
-                { &t->identify_ms, 5000 }, { &t->backoff_max_ms, 60000 }, { &t->invalid_ms, 5000 },
-                { &t->save_ms, 1000 },     { &t->suspend_ms, 60000 },     { &t->grace_ms, 5000 },
-                { &t->stable_ms, 60000 },
-        };
-
-        for (size_t i = 0; i < COUNT(rows); i++)
-                if (*rows[i].at <= 0)
-                        *rows[i].at = rows[i].otherwise;
-}
 
 struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
                                   const struct dc_gateway_handlers *handlers, void *arg)
 {
         struct dc_gateway *g = mem_zalloc(sizeof(*g));
+        struct dc_gateway_times *t = &g->o.times;
+        const struct {
+                int64_t *at, otherwise;
+        } defaults[] = {
+                { &t->hello_ms, 20000 },   { &t->ready_ms, 60000 },       { &t->backoff_ms, 1000 },
+                { &t->identify_ms, 5000 }, { &t->backoff_max_ms, 60000 }, { &t->invalid_ms, 5000 },
+                { &t->save_ms, 1000 },     { &t->suspend_ms, 60000 },     { &t->grace_ms, 5000 },
+                { &t->stable_ms, 60000 },
+        };
 
         g->o = *o;
         g->o.name = mem_strdup(o->name);
@@ -322,7 +365,9 @@ struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
         g->o.url = mem_strdup(o->url);
         g->o.compress = mem_strdup(o->compress);
         g->o.wall_ms = o->wall_ms ? o->wall_ms : clock_wall_ms;
-        fill_times(&g->o.times);
+        for (size_t i = 0; i < COUNT(defaults); i++)
+                if (*defaults[i].at <= 0)
+                        *defaults[i].at = defaults[i].otherwise;
         g->on = *handlers;
         g->arg = arg;
         g->refs = 1;
@@ -332,7 +377,8 @@ struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
         g->watch = timer_new(o->loop, on_watch, g);
         g->grace = timer_new(o->loop, report_lost, g);
         g->trimming = timer_new(o->loop, on_trim, g);
-        read_clocks(g);
+        g->watch_wall_ms = g->o.wall_ms();
+        g->watch_mono_ms = clock_mono_ms();
         timer_repeat(g->watch, g->o.times.suspend_ms / 4);
         want_pump(g);
         return g;
@@ -365,85 +411,20 @@ void dc_gateway_committed(struct dc_gateway *g, uint64_t ticket)
 void dc_gateway_caught_up(struct dc_gateway *g, unsigned shard)
 {
         if (shard < g->count)
-                dc_shard_caught_up(g->shards[shard]);
+                dc_session_caught_up(&g->shards[shard]->session);
 }
 
 void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out)
 {
         *out = g->counted;
         out->shards = g->count;
-        for (unsigned i = 0; i < g->count; i++)
-                dc_shard_stats(g->shards[i], out);
-}
+        for (unsigned i = 0; i < g->count; i++) {
+                const struct dc_shard *s = g->shards[i];
+                int64_t ping_ms = dc_connection_ping_ms(s->connection);
 
-/*
- * Privileged intents have the application's flags that grant them: one after a review, one without
- * while the bot is small.
- */
-/* clang-format off */
-static const struct {
-        const char *name;
-        unsigned bit;
-        int64_t flags;
-        const char *portal_name;
-} intent_rows[] = {
-        { "GUILDS", 0 },
-        { "GUILD_MEMBERS", 1, 3 << 14, "Server Members Intent" },
-        { "GUILD_MODERATION", 2 },
-        { "GUILD_EXPRESSIONS", 3 },
-        { "GUILD_INTEGRATIONS", 4 },
-        { "GUILD_WEBHOOKS", 5 },
-        { "GUILD_INVITES", 6 },
-        { "GUILD_VOICE_STATES", 7 },
-        { "GUILD_PRESENCES", 8, 3 << 12, "Presence Intent" },
-        { "GUILD_MESSAGES", 9 },
-        { "GUILD_MESSAGE_REACTIONS", 10 },
-        { "GUILD_MESSAGE_TYPING", 11 },
-        { "DIRECT_MESSAGES", 12 },
-        { "DIRECT_MESSAGE_REACTIONS", 13 },
-        { "DIRECT_MESSAGE_TYPING", 14 },
-        { "MESSAGE_CONTENT", 15, 3 << 18, "Message Content Intent" },
-        { "GUILD_SCHEDULED_EVENTS", 16 },
-        { "AUTO_MODERATION_CONFIGURATION", 20 },
-        { "AUTO_MODERATION_EXECUTION", 21 },
-        { "GUILD_MESSAGE_POLLS", 24 },
-        { "DIRECT_MESSAGE_POLLS", 25 },
-};
-/* clang-format on */
-
-unsigned dc_gateway_intent(const char *name)
-{
-        for (size_t i = 0; i < COUNT(intent_rows); i++)
-                if (strcmp(intent_rows[i].name, name) == 0)
-                        return 1u << intent_rows[i].bit;
-        return 0;
-}
-
-const char *dc_gateway_nearest_intent(const char *name)
-{
-        const char *names[COUNT(intent_rows) + 1] = { NULL };
-
-        for (size_t i = 0; i < COUNT(intent_rows); i++)
-                names[i] = intent_rows[i].name;
-        return settings_nearest(name, names);
-}
-
-static size_t list_missing(unsigned intents, int64_t flags, char *out, size_t size)
-{
-        size_t at = 0;
-
-        for (size_t i = COUNT(intent_rows); i-- > 0;)
-                if (intent_rows[i].flags && (intents & 1u << intent_rows[i].bit) &&
-                    !(flags & intent_rows[i].flags))
-                        at += (size_t)snprintf(out + at, size - at, "%s%s", at ? " and " : "",
-                                               intent_rows[i].portal_name);
-        return at;
-}
-
-void dc_gateway_missing_intents(unsigned intents, int64_t flags, char *out, size_t size)
-{
-        /* flags that grant everything are outdated: any of them may be missing */
-        if (list_missing(intents, flags, out, size) == 0 &&
-            list_missing(intents, 0, out, size) == 0)
-                snprintf(out, size, "privileged intents");
+                out->uncommitted += s->session.window.open;
+                out->ready += s->state == SHARD_UP;
+                if (ping_ms > out->ping_ms)
+                        out->ping_ms = ping_ms;
+        }
 }

@@ -1,18 +1,10 @@
 /*
  * dc_gateway: receives events over Discord's gateway, with one session for each shard.
  *
- *     dc_gateway.c     asks for the budget, starts the shards, lets them identify in turn
- *     dc_shard.c       one shard: connects, identifies or resumes, reconnects; close codes
- *     dc_connection.c  one connection: frames in both directions, heartbeat
- *     dc_session.c     one session: what was received, what is committed, its file
- *     dc_intents.c     the kinds of events that are asked for
- *
- * The owner gets every dispatch with a ticket, in the order in which Discord sent them, and
- * acknowledges it with dc_gateway_committed once it is stored. The sequence that survives a restart
- * passes an event only when it and everything before it is committed. When too many events are not
- * committed, nothing more is read from Discord.
- *
- * The gateway makes no REST calls: its owner fetches /gateway/bot for it.
+ * The owner gets every dispatch with a ticket, in Discord's order, and acknowledges it with
+ * dc_gateway_committed once it is stored. The sequence that survives a restart passes an event only
+ * when it and everything before it is committed. When too many events are not committed, nothing
+ * more is read. The gateway makes no REST calls: its owner fetches /gateway/bot for it.
  */
 #ifndef PLATFORM_DISCORD_DC_GATEWAY_H
 #define PLATFORM_DISCORD_DC_GATEWAY_H
@@ -88,10 +80,7 @@ enum dc_gateway_state {
 struct dc_gateway_handlers {
         /* Fetch GET /gateway/bot and call dc_gateway_bot, later. Repeated after an error. */
         void (*ask)(void *arg);
-        /*
-         * Acknowledge each with dc_gateway_committed, in this call or later, even if it is of no
-         * use. READY and RESUMED do not come here.
-         */
+        /* Acknowledge each with dc_gateway_committed, in this call or later. */
         void (*event)(void *arg, const struct dc_dispatch *e);
         void (*ready)(void *arg, const struct dc_gateway_ready *ready); /* a session is up */
         /*
@@ -109,9 +98,7 @@ struct dc_gateway_handlers {
 /* Starts; `ask` follows from the loop. */
 struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *options,
                                   const struct dc_gateway_handlers *handlers, void *arg);
-/*
- * Disconnects so that sessions can be resumed; their files are up to date when this returns. NULL
- * is fine. Allowed inside handlers.
+/* Leaves sessions to be resumed, and their files up to date. Allowed inside handlers; NULL is fine.
  */
 void dc_gateway_free(struct dc_gateway *g);
 
@@ -133,7 +120,7 @@ struct dc_gateway_stats {
 };
 void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out);
 
-/* ---- dc_intents.c ---- */
+/* ---- intents: the kinds of events a bot asks for ---- */
 
 #define DC_INTENT_GUILDS                   (1u << 0)
 #define DC_INTENT_GUILD_MESSAGES           (1u << 9)
@@ -151,10 +138,7 @@ void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out);
 unsigned dc_gateway_intent(const char *name);
 /* The name that may have been meant; NULL: none is near. */
 const char *dc_gateway_nearest_intent(const char *name);
-/*
- * Names, as the portal does, the privileged intents that these flags of the application do not
- * grant.
- */
+/* Lists the privileged intents that the application's flags do not grant, by the portal's names. */
 void dc_gateway_missing_intents(unsigned intents, int64_t flags, char *out, size_t size);
 
 #endif

@@ -4,23 +4,19 @@
 
 #include "base/mem.h"
 #include "platform/discord/discord.h"
-
-#define BAD_TOKEN_MS    60000
+#include "platform/send_outcome.h"
 
 #define DELETE          (1u << DELIVER_DELETE)
 #define UNREACT         (1u << DELIVER_UNREACT)
 #define THREAD          (1u << DELIVER_THREAD)
 #define CANCEL_DEFERRED (1u << DELIVER_CANCEL_DEFERRED)
 
-/*
- * Discord's codes that mean more than their status. done_for: kinds of delivery for which the code
- * means success. again: it passes by itself. advice: for the operator.
- */
+/* Discord's codes that mean more than their status. */
 /* clang-format off */
 static const struct code_row {
         int code;
-        unsigned done_for; /* bits of delivery kinds */
-        bool again;
+        unsigned done_for; /* bits of delivery kinds for which it means success */
+        bool again;        /* it passes by itself */
         enum error_kind kind;
         const char *advice;
 } codes[] = {
@@ -87,34 +83,25 @@ void dc_outcome_error(const struct dc_answer *a, struct error *err)
                   "%s%s%s", a->why, advice ? ": " : "", advice ? advice : "");
 }
 
-static enum send_outcome find_outcome(enum delivery_kind kind, const struct dc_answer *a,
-                                      const struct code_row *row)
-{
-        if (a->ok || (row && (row->done_for & (1u << kind))))
-                return SEND_DONE;
-        if (a->status == 0 && a->reach == HTTP_NOT_SENT) /* the call was not made */
-                return a->kind == ERR_INVALID || a->code != 0 ? SEND_REJECTED : SEND_RETRY;
-        if (a->status == 401 || a->status == 429 || (row && row->again))
-                return SEND_RETRY;
-        if (a->status > 0 && a->status < 500)
-                return SEND_REJECTED;
-        return kind == DELIVER_SEND || kind == DELIVER_UPLOAD ? SEND_UNSURE : SEND_RETRY;
-}
-
 void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *a, struct send_result *out,
                      char *text, size_t size)
 {
         const struct code_row *row = find_code(a->code);
+        bool creates = kind == DELIVER_SEND || kind == DELIVER_UPLOAD;
 
-        *out = (struct send_result){ .outcome = find_outcome(kind, a, row), .retry_after_ms = -1 };
-        if (out->outcome == SEND_DONE)
+        *out = (struct send_result){ .outcome = send_outcome_of(a->status, a->reach, !creates),
+                                     .retry_after_ms = -1 };
+        if (a->ok || (row && (row->done_for & (1u << kind)))) {
+                out->outcome = SEND_DONE;
                 return;
-        out->kind = row                ? row->kind
-                    : a->status == 0   ? a->kind
-                    : a->status == 429 ? ERR_LIMIT
-                    : a->status >= 500 ? ERR_NET
-                                       : ERR_REFUSED;
-        out->retry_after_ms = a->status == 401 ? BAD_TOKEN_MS : a->retry_after_ms;
+        }
+        if (a->status == 0 && a->reach == HTTP_NOT_SENT &&
+            (a->kind == ERR_INVALID || a->code != 0)) /* refused before it was made */
+                out->outcome = SEND_REJECTED;
+        else if (row && row->again)
+                out->outcome = SEND_RETRY;
+        out->kind = row ? row->kind : send_outcome_kind(a->status, a->kind);
+        out->retry_after_ms = a->status == 401 ? SEND_OUTCOME_BAD_TOKEN_MS : a->retry_after_ms;
         out->freeze_adapter = a->global;
         snprintf(text, size, "%s%s%s", a->why, row && row->advice ? ": " : "",
                  row && row->advice ? row->advice : "");

@@ -37,13 +37,6 @@ void dc_rate_limits_release(struct dc_rate_limits *l)
         map_release(&l->hashes);
 }
 
-/* Nothing would be lost by forgetting it. */
-static bool is_idle(const struct dc_bucket *b, int64_t now_ms)
-{
-        return b->flying == 0 && b->waiting == 0 && b->reset_ms <= now_ms &&
-               b->closed_ms <= now_ms && b->denied_ms <= now_ms;
-}
-
 /* Interaction tokens come and go: forgets idle buckets when there are many. */
 static void sweep(struct dc_rate_limits *l, int64_t now_ms)
 {
@@ -52,7 +45,8 @@ static void sweep(struct dc_rate_limits *l, int64_t now_ms)
         for (size_t i = 0; map_each(&l->buckets, &i, NULL, &value);) {
                 struct dc_bucket *b = value;
 
-                if (!is_idle(b, now_ms))
+                if (b->flying > 0 || b->waiting > 0 || b->reset_ms > now_ms ||
+                    b->closed_ms > now_ms || b->denied_ms > now_ms)
                         continue;
                 map_remove(&l->buckets, b->key);
                 bucket_free(b);
@@ -183,9 +177,9 @@ static void age(struct dc_ban_guard *g, int64_t now_ms)
         int64_t minute = now_ms / MINUTE_MS;
 
         for (int i = 0; g->newest < minute; i++) {
-                g->newest = i < DC_BAN_GUARD_MINUTES ? g->newest + 1 : minute;
-                g->sum -= g->minutes[g->newest % DC_BAN_GUARD_MINUTES];
-                g->minutes[g->newest % DC_BAN_GUARD_MINUTES] = 0;
+                g->newest = i < DC_GUARD_MINUTES ? g->newest + 1 : minute;
+                g->sum -= g->minutes[g->newest % DC_GUARD_MINUTES];
+                g->minutes[g->newest % DC_GUARD_MINUTES] = 0;
         }
 }
 
@@ -202,7 +196,7 @@ bool dc_rate_limit_admit(struct dc_ban_guard *g, int64_t now_ms, bool idle)
 void dc_rate_limit_count(struct dc_ban_guard *g, int64_t now_ms)
 {
         age(g, now_ms);
-        g->minutes[g->newest % DC_BAN_GUARD_MINUTES]++;
+        g->minutes[g->newest % DC_GUARD_MINUTES]++;
         g->sum++;
         if (g->sum < g->max || g->closed)
                 return;

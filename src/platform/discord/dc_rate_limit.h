@@ -1,9 +1,9 @@
 /*
- * dc_rate_limit: how many calls Discord permits now, as far as its answers have shown.
+ * dc_rate_limit: how many calls Discord permits now, as far as its answers have shown. Pure
+ * arithmetic over the caller's clock.
  *
- * A bucket is named by Discord's hash and the top-level id of the path; before the first answer of
- * a route its hash is unknown, and the route stands for it. Calls wait at their bucket; dc_rest.c
- * decides which may go. Pure arithmetic over the caller's clock.
+ * A bucket is named by Discord's hash and the top-level id of the path; before the first answer the
+ * route stands for the hash. The guard counts what Discord bans an address for.
  */
 #ifndef PLATFORM_DISCORD_DC_RATE_LIMIT_H
 #define PLATFORM_DISCORD_DC_RATE_LIMIT_H
@@ -51,10 +51,7 @@ void dc_rate_limits_release(struct dc_rate_limits *l);
 /* The bucket of a route with this top-level id ("" for none); made when it is new. */
 struct dc_bucket *dc_rate_limits_bucket(struct dc_rate_limits *l, const char *method,
                                         const char *route, const char *major, int64_t now_ms);
-/*
- * An answer named the route's bucket: returns that one. When it is not b, the caller moves what
- * waits there and drops b.
- */
+/* An answer named the route's bucket. If it is not b, move what waits there and drop b. */
 struct dc_bucket *dc_rate_limits_learn(struct dc_rate_limits *l, struct dc_bucket *b,
                                        const char *method, const char *route, const char *major,
                                        const char *hash);
@@ -70,12 +67,12 @@ void dc_rate_limit_close(struct dc_bucket *b, int64_t ms, int64_t now_ms);
 /* "1.25" is 1250, whatever the locale, rounded up; -1 when it is not a number. */
 int64_t dc_rate_limit_ms(const char *seconds);
 
-/* ---- dc_ban_guard.c ---- */
+/* ---- bans ---- */
 
-#define DC_BAN_GUARD_MINUTES 10
+#define DC_GUARD_MINUTES 10
 
 struct dc_ban_guard {
-        unsigned minutes[DC_BAN_GUARD_MINUTES], sum, max;
+        unsigned minutes[DC_GUARD_MINUTES], sum, max;
         int64_t newest; /* minute of the last count */
         bool closed;
         const char *name; /* of the adapter, for the log; borrowed */
@@ -83,11 +80,9 @@ struct dc_ban_guard {
 
 /* max 0: a safe distance from the ban. */
 void dc_rate_limit_guard_init(struct dc_ban_guard *g, const char *name, unsigned max);
-/*
- * True: a call may go now. Idle calls leave half of the number to the others. Logs when the guard
- * opens.
- */
+/* May a call go now? Idle ones leave half of the number to others. Logs when the guard opens. */
 bool dc_rate_limit_admit(struct dc_ban_guard *g, int64_t now_ms, bool idle);
+/* Counts a 401, 403 or 429. */
 void dc_rate_limit_count(struct dc_ban_guard *g, int64_t now_ms);
 
 #endif

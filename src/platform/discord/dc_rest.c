@@ -69,7 +69,7 @@ static void dequeue(struct dc_call *c)
         c->rest->waiting--;
 }
 
-/* Its last moment: the callback may cancel all the others. */
+/* The callback may cancel all other calls. */
 static void finish(struct dc_call *c, const struct dc_answer *a)
 {
         if (c->is_ask)
@@ -132,37 +132,28 @@ static void refuse_waiting(struct dc_rest *r)
 
 /* ---- answers ---- */
 
-/* Learns from the rate limit headers; returns the bucket the call belongs to from now on. */
-static struct dc_bucket *learn(struct dc_call *c)
+/* Learns from an answer; returns the bucket the call belongs to from now on. */
+static struct dc_bucket *learn(struct dc_call *c, const struct dc_answer *a)
 {
         struct dc_rest *r = c->rest;
         struct dc_rate_limit_headers h = dc_call_limits(c->http);
+        const char *scope = http_call_header(c->http, "X-RateLimit-Scope");
+        bool shared = scope && strcmp(scope, "shared") == 0;
         struct dc_bucket *old = c->bucket, *b = old;
+        int64_t now = loop_now_ms(r->loop), until = now + a->retry_after_ms;
         struct dc_call *waiting;
 
         if (h.hash)
                 b = dc_rate_limits_learn(&r->limits, old, c->method, c->route, c->major, h.hash);
-        dc_rate_limit_update(b, &h, loop_now_ms(r->loop));
-        if (b == old)
-                return b;
-        for (int i = 0; i < DC_PRIORITIES; i++) {
+        dc_rate_limit_update(b, &h, now);
+        for (int i = 0; b != old && i < DC_PRIORITIES; i++) {
                 while ((waiting = TAILQ_FIRST(&old->queues[i]))) {
                         dequeue(waiting);
                         enqueue(waiting, b, false);
                 }
         }
-        dc_rate_limits_drop(&r->limits, old);
-        return b;
-}
-
-/* Counts what may end in a ban, and closes what is limited or denied. */
-static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_answer *a)
-{
-        const char *scope = http_call_header(c->http, "X-RateLimit-Scope");
-        bool shared = scope && strcmp(scope, "shared") == 0;
-        struct dc_rest *r = c->rest;
-        int64_t now = loop_now_ms(r->loop), until = now + a->retry_after_ms;
-
+        if (b != old)
+                dc_rate_limits_drop(&r->limits, old);
         if (a->status == 401 || a->status == 403 || (a->status == 429 && !shared))
                 dc_rate_limit_count(&r->guard, now);
         if (a->status == 429) {
@@ -181,6 +172,7 @@ static void take_notice(struct dc_call *c, struct dc_bucket *b, const struct dc_
                 b->denied_ms = now + DENIED_MS;
                 b->denied_code = a->code;
         }
+        return b;
 }
 
 static void on_parsed(void *arg, const struct json_parsed *parsed)
@@ -210,10 +202,8 @@ static void on_done(void *arg, const struct http_result *result)
         if (!large && result->status > 0 && result->kind == ERR_NONE && result->body_n > 0)
                 body = json_read_lenient(result->body, result->body_n, NULL);
         dc_call_answer(c->http, result, body, &answer, text, sizeof(text));
-        if (answer.status > 0) {
-                b = learn(c);
-                take_notice(c, b, &answer);
-        }
+        if (answer.status > 0)
+                b = learn(c, &answer);
         c->http = NULL;
         bad_token = answer.status == 401 && !c->bare && !r->unauthorized;
         r->unauthorized |= bad_token;
@@ -240,18 +230,6 @@ static void on_done(void *arg, const struct http_result *result)
 
 /* ---- which calls go ---- */
 
-static void fly(struct dc_call *c)
-{
-        static const struct http_handlers handlers = { .on_done = on_done };
-        struct dc_rest *r = c->rest;
-
-        c->state = CALL_FLYING;
-        c->bucket->flying++;
-        r->flying_count++;
-        TAILQ_INSERT_TAIL(&r->flying, c, next);
-        c->http = dc_call_start(c, r->http, r->base, r->authorization, &handlers);
-}
-
 /* 0: it may go now, and counts at the global limit; > 0: ask again then; -1: after an answer. */
 static int64_t take_turn(struct dc_rest *r, const struct dc_bucket *b, const struct dc_call *c)
 {
@@ -271,6 +249,8 @@ static int64_t take_turn(struct dc_rest *r, const struct dc_bucket *b, const str
 /* Sends what may go; returns when to look again, or -1. */
 static int64_t pump_bucket(struct dc_rest *r, struct dc_bucket *b)
 {
+        static const struct http_handlers handlers = { .on_done = on_done };
+
         for (;;) {
                 struct dc_call *c = NULL;
                 int64_t wait;
@@ -283,14 +263,15 @@ static int64_t pump_bucket(struct dc_rest *r, struct dc_bucket *b)
                 if (wait != 0)
                         return wait;
                 dequeue(c);
-                fly(c);
+                c->state = CALL_FLYING;
+                b->flying++;
+                r->flying_count++;
+                TAILQ_INSERT_TAIL(&r->flying, c, next);
+                c->http = dc_call_start(c, r->http, r->base, r->authorization, &handlers);
         }
 }
 
-/*
- * Refuses calls that cannot go before their deadline; returns the nearest deadline of the others,
- * or -1.
- */
+/* Refuses calls that miss their deadline; returns the nearest deadline of the others, or -1. */
 static int64_t end_late(struct dc_rest *r, struct dc_bucket *b, int64_t wait)
 {
         int64_t now = loop_now_ms(r->loop), nearest = -1;

@@ -1,26 +1,15 @@
 /*
- * dc_rest: calls of Discord's REST API, as fast as Discord permits.
+ * dc_rest: calls of Discord's REST API, as fast as Discord permits. Three limits hold:
  *
- *     dc_rest.c        queues the calls and decides which may go
- *     dc_call.c        one call: its path, its request, its answer
- *     dc_rate_limit.c  what Discord permits for each bucket
- *     dc_ban_guard.c   how close we are to a ban
- *
- * Three limits hold:
- *
- *     bucket   learned from the headers of each answer: X-RateLimit-Bucket and the route's
- *              top-level id (channel, guild, webhook). Before the first answer a route is its own
- *              bucket, with one call at a time.
- *     global   50 calls a second for the bot, and what a 429 with X-RateLimit-Global says.
- *              Interaction routes are outside it.
- *     invalid  401, 403 and 429 are counted; long before Discord would ban our address (10,000 in
- *              ten minutes) calls are refused here.
+ *     bucket   learned from the headers of each answer; before the first answer a route is its own
+ *              bucket, with one call at a time
+ *     global   50 calls a second for the bot, and what a global 429 says; not for interactions
+ *     invalid  401, 403 and 429 are counted: Discord bans an address after 10,000 in ten minutes,
+ *              and long before that calls are refused here
  *
  * A call that cannot go waits for its bucket, at most wait_ms and with at most DC_WAITING_MAX
- * others. One that would wait longer is refused at once with ERR_LIMIT and the time to retry: long
- * queues belong in the outbox, on disk.
- *
- * The token is in a header of each request and nowhere else.
+ * others. One that would wait longer is refused at once with ERR_LIMIT: long queues belong in the
+ * outbox, on disk. The token is in a header of each request and nowhere else.
  */
 #ifndef PLATFORM_DISCORD_DC_REST_H
 #define PLATFORM_DISCORD_DC_REST_H
@@ -53,10 +42,7 @@ struct dc_rest_options {
         const char *name;           /* of the adapter, for the log; copied */
         double per_second;          /* the global limit; 0: 50, below 0: none (a simulator) */
         unsigned invalid_max;       /* for the ban guard; 0: 9000 */
-        /*
-         * Discord does not know the token: called once, after the answer of the call that found
-         * out. Further calls are refused. May be NULL.
-         */
+        /* Discord does not know the token: called once, then calls are refused. May be NULL. */
         void (*unauthorized)(void *arg);
         void *arg;
 };
@@ -66,8 +52,8 @@ struct dc_answer {
         int status; /* 0: no answer came, or the call was not made */
         int code;   /* Discord's own, such as 50013; 0: none */
         enum http_reach reach;
-        enum error_kind
-                kind; /* ERR_NONE: answered; ERR_LIMIT, ERR_REFUSED, ERR_INVALID: not tried */
+        /* ERR_NONE: answered; ERR_LIMIT, ERR_REFUSED, ERR_INVALID: not tried */
+        enum error_kind kind;
         const json_t *result;   /* the body, also of an error; NULL: none */
         const char *why;        /* for a person, without secrets */
         int64_t retry_after_ms; /* -1: not given */
@@ -106,10 +92,7 @@ struct dc_request {
 struct dc_rest *dc_rest_new(const struct dc_rest_options *options);
 /* Aborts what is left; no callback follows. NULL is fine. */
 void dc_rest_free(struct dc_rest *r);
-/*
- * Never answers before it has returned; exactly one answer unless aborted. Copies everything but
- * the files.
- */
+/* Answers once, from the loop, unless aborted. Copies everything but the files. */
 struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *request,
                              dc_answer_fn *done, void *arg);
 /* No answer follows. NULL is fine. */

@@ -272,8 +272,3 @@ int64_t dc_session_heartbeat(const struct dc_session *s)
                 return -1;
         return s->next.id ? s->next.seq : s->committed.seq;
 }
-
-const struct dc_session_record *dc_session_current(const struct dc_session *s)
-{
-        return s->next.id ? &s->next : &s->committed;
-}

@@ -22,43 +22,8 @@
 #include "platform/discord/dc_gateway.h"
 #include "platform/discord/dc_id.h"
 
-#define RESUMES_MAX 3 /* failed ones in a row, then a new session */
-
-enum shard_state {
-        SHARD_WAITING, /* for permission to identify, or after a failure */
-        SHARD_CONNECTING,
-        SHARD_OPENED, /* before HELLO */
-        SHARD_RESUMING,
-        SHARD_IDENTIFYING,
-        SHARD_UP,
-        SHARD_CLOSING,
-        SHARD_STOPPED,
-};
-
-/* What follows the end of a connection. */
-enum plan {
-        PLAN_RESUME,
-        PLAN_IDENTIFY, /* the session is lost */
-        PLAN_STOP,     /* the operator has to act */
-};
-
-struct dc_shard {
-        struct dc_gateway *g;
-        unsigned id, shards;
-        enum shard_state state;
-        struct dc_connection *connection; /* NULL: none */
-        struct timer *timer;              /* of the state */
-        struct dc_session session;
-
-        enum plan plan;
-        int64_t wait_ms; /* of the plan; -1: backoff */
-        char why[200];
-        bool fresh;        /* this attempt identifies */
-        bool sent_resume;  /* on this connection */
-        unsigned failures; /* in a row, of connections that did not last */
-        unsigned resumes;  /* in a row, that failed */
-        int64_t up_ms;     /* loop time; -1: not up */
-};
+#define RESUMES_MAX 3    /* failed ones in a row, then a new session */
+#define TRIM_MS     3000 /* after a large payload */
 
 /* ---- close codes ---- */
 
@@ -69,7 +34,7 @@ struct dc_shard {
 /* clang-format off */
 static const struct close_rule {
         int code;
-        enum plan plan;
+        enum dc_shard_plan plan;
         bool ours;
         const char *what;
 } close_rules[] = {
@@ -100,7 +65,7 @@ static const struct close_rule *find_close_rule(int code)
         return &lost;
 }
 
-/* Tells the operator what to do about a code that stops. */
+/* Says what the operator can do about a code that stops. */
 static void explain_stop(const struct dc_gateway_options *o, const struct close_rule *rule,
                          char *out, size_t size)
 {
@@ -132,7 +97,7 @@ static void explain_stop(const struct dc_gateway_options *o, const struct close_
 
 /* ---- leaving a connection ---- */
 
-static void enter(struct dc_shard *s, enum shard_state state)
+static void enter(struct dc_shard *s, enum dc_shard_state state)
 {
         static const char *const names[] = { "waiting",     "connecting", "opened",  "resuming",
                                              "identifying", "up",         "closing", "stopped" };
@@ -157,7 +122,7 @@ static bool is_stable(const struct dc_shard *s)
         return s->up_ms >= 0 && loop_now_ms(s->g->o.loop) - s->up_ms >= s->g->o.times.stable_ms;
 }
 
-/* At once, unless failures repeat. */
+/* Reconnect at once, unless failures repeat. */
 static int64_t soon(const struct dc_shard *s)
 {
         return s->failures == 0 || is_stable(s) ? 0 : -1;
@@ -192,7 +157,7 @@ static void lost(struct dc_shard *s)
 }
 
 /* Closes with a plan for afterwards. */
-static void leave(struct dc_shard *s, enum plan plan, int64_t wait_ms, const char *why)
+static void leave(struct dc_shard *s, enum dc_shard_plan plan, int64_t wait_ms, const char *why)
 {
         if (s->state == SHARD_CLOSING || s->state == SHARD_STOPPED || s->state == SHARD_WAITING)
                 return;
@@ -232,25 +197,19 @@ static void on_closed(void *arg, const struct websocket_end *end)
         lost(s);
 }
 
-/* ---- commits ---- */
-
 void dc_shard_committed(struct dc_shard *s, uint64_t number)
 {
         /* while the session is up and the window is empty, nothing is missing up to now */
         dc_session_committed(&s->session, number, s->state == SHARD_UP ? s->g->o.wall_ms() : 0);
-        dc_connection_hold(s->connection, s->session.full);
-}
-
-void dc_shard_caught_up(struct dc_shard *s)
-{
-        dc_session_caught_up(&s->session);
+        dc_connection_adjust(s->connection);
 }
 
 /* ---- dispatches ---- */
 
 static void up(struct dc_shard *s, bool resumed, int64_t since_ms)
 {
-        const struct dc_session_record *r = dc_session_current(&s->session);
+        const struct dc_session_record *r =
+                s->session.next.id ? &s->session.next : &s->session.committed;
         const struct dc_gateway_ready ready = { .shard = s->id,
                                                 .resumed = resumed,
                                                 .user_id = r->user_id,
@@ -279,19 +238,8 @@ static void on_ready(struct dc_shard *s, const json_t *d, int64_t seq)
         if (!url || (strncmp(s->g->url, "wss:", 4) == 0 && strncmp(url, "wss:", 4) != 0))
                 url = s->g->url;
         since_ms = dc_session_begin(&s->session, url, d, seq);
-        dc_connection_hold(s->connection, s->session.full);
+        dc_connection_adjust(s->connection);
         up(s, false, since_ms);
-}
-
-static void on_resumed(struct dc_shard *s, int64_t seq)
-{
-        const struct dc_session_event e = { .seq = seq };
-
-        if (s->state != SHARD_RESUMING)
-                return;
-        if (seq > s->session.seq)
-                dc_shard_committed(s, dc_session_received(&s->session, &e));
-        up(s, true, s->session.committed.missing_ms);
 }
 
 static void on_dispatch(struct dc_shard *s, const json_t *payload, json_t *d)
@@ -307,7 +255,11 @@ static void on_dispatch(struct dc_shard *s, const json_t *payload, json_t *d)
         if (!s->session.id || (s->state != SHARD_RESUMING && s->state != SHARD_UP))
                 return;
         if (strcmp(type, "RESUMED") == 0) {
-                on_resumed(s, e.seq);
+                if (s->state != SHARD_RESUMING)
+                        return;
+                if (e.seq > s->session.seq)
+                        dc_shard_committed(s, dc_session_received(&s->session, &e));
+                up(s, true, s->session.committed.missing_ms);
                 return;
         }
         if (e.seq <= s->session.seq) /* replayed, and still in memory */
@@ -323,7 +275,7 @@ static void on_dispatch(struct dc_shard *s, const json_t *payload, json_t *d)
                                     .d = d,
                                     .session = s->session.id,
                                     .seq = e.seq };
-        dc_connection_hold(s->connection, s->session.full);
+        dc_connection_adjust(s->connection);
         s->g->counted.events++;
         s->g->on.event(s->g->arg, &out);
 }
@@ -352,27 +304,17 @@ static void on_hello(struct dc_shard *s, const json_t *d)
                 s->sent_resume = true;
                 if (s->session.committed.missing_ms > 0)
                         g->on.behind(g->arg, s->id);
-                dc_connection_resume(s->connection, s->session.id, s->session.seq);
+                dc_connection_resume(s->connection);
         }
         /* events of the last connection may still fill the window */
-        dc_connection_hold(s->connection, s->session.full);
-}
-
-static void on_invalid(struct dc_shard *s, bool resumable)
-{
-        int64_t most = s->g->o.times.invalid_ms,
-                wait = most / 5 + (int64_t)id_random_below((uint64_t)(most - most / 5) + 1);
-
-        if (resumable && s->session.id)
-                leave(s, PLAN_RESUME, wait, "Discord has invalidated the connection");
-        else
-                leave(s, PLAN_IDENTIFY, wait, "Discord has invalidated the session");
+        dc_connection_adjust(s->connection);
 }
 
 static void on_payload(void *arg, json_t *payload)
 {
         struct dc_shard *s = arg;
         json_t *d = json_object_get(payload, "d");
+        int64_t most = s->g->o.times.invalid_ms, wait;
 
         if (s->state == SHARD_CLOSING || s->state == SHARD_STOPPED)
                 return;
@@ -387,7 +329,11 @@ static void on_payload(void *arg, json_t *payload)
                 leave(s, PLAN_RESUME, soon(s), "Discord asked for a new connection");
                 break;
         case DC_OP_INVALID:
-                on_invalid(s, json_is_true(d));
+                wait = most / 5 + (int64_t)id_random_below((uint64_t)(most - most / 5) + 1);
+                if (json_is_true(d) && s->session.id)
+                        leave(s, PLAN_RESUME, wait, "Discord has invalidated the connection");
+                else
+                        leave(s, PLAN_IDENTIFY, wait, "Discord has invalidated the session");
                 break;
         case DC_OP_HELLO:
                 on_hello(s, d);
@@ -423,12 +369,12 @@ static void on_connection(void *arg, enum dc_connection_event event, const char 
                 leave(s, PLAN_RESUME, -1, why);
                 break;
         case DC_CONNECTION_WAS_LARGE:
-                dc_gateway_trim(s->g);
+                timer_start(s->g->trimming, TRIM_MS);
                 break;
         }
 }
 
-static void open_connection(struct dc_shard *s, const char *url)
+void dc_shard_connect(struct dc_shard *s, const char *url)
 {
         static const struct dc_connection_handlers handlers = { .event = on_connection,
                                                                 .payload = on_payload,
@@ -448,12 +394,7 @@ void dc_shard_start(struct dc_shard *s)
         if (s->fresh)
                 dc_gateway_want_identify(s->g, s->id);
         else /* now and then the general URL, in case the session's own is gone */
-                open_connection(s, s->failures % 4 == 3 ? s->g->url : s->session.resume_url);
-}
-
-void dc_shard_identify(struct dc_shard *s)
-{
-        open_connection(s, s->g->url);
+                dc_shard_connect(s, s->failures % 4 == 3 ? s->g->url : s->session.resume_url);
 }
 
 /* The wait is over, or HELLO, READY or RESUMED is overdue. */
@@ -505,20 +446,4 @@ void dc_shard_free(struct dc_shard *s)
         timer_free(s->timer);
         dc_session_release(&s->session);
         free(s);
-}
-
-bool dc_shard_is_up(const struct dc_shard *s)
-{
-        return s->state == SHARD_UP;
-}
-
-void dc_shard_stats(const struct dc_shard *s, struct dc_gateway_stats *out)
-{
-        int64_t ping_ms = dc_connection_ping_ms(s->connection);
-
-        out->uncommitted += s->session.window.open;
-        if (s->state == SHARD_UP)
-                out->ready++;
-        if (ping_ms > out->ping_ms)
-                out->ping_ms = ping_ms;
 }

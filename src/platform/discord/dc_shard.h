@@ -1,6 +1,6 @@
 /*
- * dc_shard: one shard of the gateway, over as many connections as it takes; and the gateway as its
- * shards see it.
+ * dc_shard: the inside of the gateway. A shard (dc_shard.c) has one connection after the other
+ * (dc_connection.c) and one session (dc_session.c); the gateway lets its shards identify in turn.
  */
 #ifndef PLATFORM_DISCORD_DC_SHARD_H
 #define PLATFORM_DISCORD_DC_SHARD_H
@@ -13,32 +13,40 @@
 #include "net/websocket.h"
 #include "platform/discord/dc_gateway.h"
 
-/* ---- dc_session.c ---- */
+/* ---- dc_session.c: how far a shard has come ---- */
 
-/*
- * A session as its file has it. Times come from the ids of messages where there were any, because
- * our clock may jump.
- */
+/* A session as its file has it. */
 struct dc_session_record {
         char *id, *resume_url; /* NULL: it cannot be resumed */
         int64_t seq;           /* everything up to here is committed */
-        int64_t seen_ms;       /* nothing is missing up to then; 0: there was no session before */
-        bool seen_message;     /* seen_ms is the time of a message */
+        /*
+         * Nothing is missing up to then; 0: there was no session before. From the id of a message
+         * if there was one (seen_message), because our clock may jump.
+         */
+        int64_t seen_ms;
+        bool seen_message;
         /* an earlier session was lost then, and catch-up has not finished; 0: it has */
         int64_t missing_ms;
         char *user_id, *username, *application_id;
 };
 
-/* A received dispatch, as far as its commit matters. */
 struct dc_session_event {
         int64_t seq;
         int64_t message_ms; /* the time of a message; 0: it is not one */
         bool begins;        /* READY of a new session */
 };
 
+/*
+ * `seq` is the last sequence received: a resume within this run continues there, because everything
+ * up to it is in memory. `committed.seq` is the last one stored with everything before it. Only
+ * that one goes to disk and into heartbeats, so Discord keeps what a crash could lose.
+ *
+ * A new session may begin before everything of the previous one is committed. Until then it is
+ * `next`, and the file holds the previous one, which a restart can still resume.
+ */
 struct dc_session {
         char *id, *resume_url; /* of the current session; NULL: none */
-        int64_t seq;           /* received */
+        int64_t seq;
         struct dc_session_record committed, next;
         /* the ack window: events from being received until they and all before are committed */
         struct {
@@ -54,36 +62,27 @@ struct dc_session {
         char *written;  /* id of the session last handed to the file */
 };
 
-/*
- * Zeroed before. Reads the file of an earlier run if it is of this bot; its session also has to
- * have the same intents and number of shards.
- */
+/* Zeroed before. Reads the file of an earlier run if bot, intents and shards are the same. */
 void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, unsigned shard,
                      unsigned shards);
 /* The file is up to date when this returns. */
 void dc_session_release(struct dc_session *s);
-/* The session cannot be resumed. What is missing since stays known. */
+/* The session cannot be resumed. Since when something is missing stays known. */
 void dc_session_drop(struct dc_session *s);
 /* READY: returns since when something may be missing; 0: there was no session before. */
 int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const json_t *ready,
                          int64_t seq);
 /* Returns the event's number in the window. */
 uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event *e);
-/*
- * The event of this number is committed, in any order. complete_ms: nothing is missing up to then
- * if the window is empty; 0: unknown.
- */
+/* In any order. complete_ms: nothing is missing up to then if the window is empty; 0: unknown. */
 void dc_session_committed(struct dc_session *s, uint64_t number, int64_t complete_ms);
 /* Discord has acknowledged a heartbeat. */
 void dc_session_alive(struct dc_session *s, int64_t complete_ms);
-/* Everything earlier sessions missed is stored. */
 void dc_session_caught_up(struct dc_session *s);
 /* The sequence for a heartbeat; -1: none yet. */
 int64_t dc_session_heartbeat(const struct dc_session *s);
-/* The current session with the identity READY named. */
-const struct dc_session_record *dc_session_current(const struct dc_session *s);
 
-/* ---- dc_connection.c ---- */
+/* ---- dc_connection.c: one connection, used once ---- */
 
 enum dc_op {
         DC_OP_DISPATCH = 0,
@@ -105,7 +104,7 @@ enum dc_connection_event {
         DC_CONNECTION_WAS_LARGE,  /* a large payload has been handled */
 };
 
-/* Each may free the connection. */
+/* Each may free the connection. Payloads come in order, inflated and parsed. */
 struct dc_connection_handlers {
         void (*event)(void *arg, enum dc_connection_event event, const char *why);
         void (*payload)(void *arg, json_t *payload); /* an object; borrowed */
@@ -113,8 +112,8 @@ struct dc_connection_handlers {
 };
 
 /*
- * Options, session and handlers must outlive it. The session gives heartbeats their sequence. url
- * without a query; NULL: there is no socket, and dc_connection_feed plays its part (a fuzzer).
+ * Options, session and handlers must outlive it. url without a query; NULL: there is no socket, and
+ * dc_connection_feed plays its part (a fuzzer).
  */
 struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, const char *url,
                                          const struct dc_session *session,
@@ -125,37 +124,69 @@ void dc_connection_free(struct dc_connection *c);
 void dc_connection_close(struct dc_connection *c);
 /* A message of the socket. */
 void dc_connection_feed(void *connection, bool binary, const char *bytes, size_t n);
-
 void dc_connection_identify(struct dc_connection *c, unsigned shard, unsigned shards);
-void dc_connection_resume(struct dc_connection *c, const char *session, int64_t seq);
 /* The first heartbeat comes at a random moment of the first interval. */
 void dc_connection_beat_every(struct dc_connection *c, int64_t ms);
 /* Discord asks for a heartbeat now, or has acknowledged one. */
 void dc_connection_beat(struct dc_connection *c);
 void dc_connection_acked(struct dc_connection *c);
-/* Reads nothing more while held. NULL is fine. */
-void dc_connection_hold(struct dc_connection *c, bool held);
+void dc_connection_resume(struct dc_connection *c);
+/* Reads nothing more while the session is full. NULL is fine. */
+void dc_connection_adjust(struct dc_connection *c);
 /* Of the last heartbeat; -1: unknown. NULL is fine. */
 int64_t dc_connection_ping_ms(const struct dc_connection *c);
 
+/* ---- dc_shard.c ---- */
+
 #define DC_TICKET_SHARD 40 /* bits of a ticket below the number of its shard */
 
-struct dc_shard;
+enum dc_shard_state {
+        SHARD_WAITING, /* for permission to identify, or after a failure */
+        SHARD_CONNECTING,
+        SHARD_OPENED, /* before HELLO */
+        SHARD_RESUMING,
+        SHARD_IDENTIFYING,
+        SHARD_UP,
+        SHARD_CLOSING,
+        SHARD_STOPPED,
+};
+
+/* What follows the end of a connection. */
+enum dc_shard_plan {
+        PLAN_RESUME,
+        PLAN_IDENTIFY, /* the session is lost */
+        PLAN_STOP,     /* the operator has to act */
+};
+
+struct dc_shard {
+        struct dc_gateway *g;
+        unsigned id, shards;
+        enum dc_shard_state state;
+        struct dc_connection *connection; /* NULL: none */
+        struct timer *timer;              /* of the state */
+        struct dc_session session;
+
+        enum dc_shard_plan plan;
+        int64_t wait_ms; /* of the plan; -1: backoff */
+        char why[200];
+        bool fresh;        /* this attempt identifies */
+        bool sent_resume;  /* on this connection */
+        unsigned failures; /* in a row, of connections that did not last */
+        unsigned resumes;  /* in a row, that failed */
+        int64_t up_ms;     /* loop time; -1: not up */
+};
 
 struct dc_shard *dc_shard_new(struct dc_gateway *g, unsigned id, unsigned shards);
 void dc_shard_free(struct dc_shard *s);
 /* Connects and resumes, or asks for permission to identify. */
 void dc_shard_start(struct dc_shard *s);
-/* Permission granted: connects and identifies. */
-void dc_shard_identify(struct dc_shard *s);
+/* Connects; after permission to identify. */
+void dc_shard_connect(struct dc_shard *s, const char *url);
 /* Drops the connection for good. */
 void dc_shard_stop(struct dc_shard *s);
 /* Replaces the connection and resumes. */
 void dc_shard_renew(struct dc_shard *s, const char *why);
 void dc_shard_committed(struct dc_shard *s, uint64_t number);
-void dc_shard_caught_up(struct dc_shard *s);
-void dc_shard_stats(const struct dc_shard *s, struct dc_gateway_stats *out);
-bool dc_shard_is_up(const struct dc_shard *s);
 
 /* ---- dc_gateway.c ---- */
 
@@ -186,7 +217,7 @@ struct dc_gateway {
         struct timer *timer;    /* the next IDENTIFY or question */
         struct timer *watch;    /* did the machine sleep? */
         struct timer *grace;    /* a loss that is not reported yet */
-        struct timer *trimming; /* memory that large payloads took is given back */
+        struct timer *trimming; /* returns the memory of large payloads to the system */
         int64_t watch_wall_ms, watch_mono_ms;
         enum dc_gateway_state reported;
         char why[200]; /* of the last loss */
@@ -195,7 +226,7 @@ struct dc_gateway {
         bool freed;
 };
 
-/* Asks for permission to identify; dc_shard_identify follows. */
+/* Asks for permission to identify; dc_shard_connect follows. */
 void dc_gateway_want_identify(struct dc_gateway *g, unsigned shard);
 /* Gives the permission back: IDENTIFY was sent, or was not. Harmless without permission. */
 void dc_gateway_end_identify(struct dc_gateway *g, unsigned shard, bool sent);
@@ -205,7 +236,5 @@ void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *re
 void dc_gateway_shard_lost(struct dc_gateway *g, const char *why);
 /* state: DC_GATEWAY_STOPPED or DC_GATEWAY_BAD_TOKEN. */
 void dc_gateway_stop(struct dc_gateway *g, enum dc_gateway_state state, const char *why);
-/* Returns freed memory to the system when no more large payloads come. */
-void dc_gateway_trim(struct dc_gateway *g);
 
 #endif
