@@ -69,12 +69,6 @@ struct register_job {
         char digest[SHA256_HEX_SIZE];
 };
 
-static void job_free(struct register_job *job)
-{
-        free(job->guild);
-        free(job);
-}
-
 static void on_registered(void *arg, const struct dc_answer *a)
 {
         struct register_job *job = arg;
@@ -96,26 +90,28 @@ static void on_registered(void *arg, const struct dc_answer *a)
                                                ? "retrying in a minute"
                                                : "retrying at the next start"));
         }
-        job_free(job);
+        free(job->guild);
+        free(job);
 }
 
 static void publish_to(struct discord *dc, const char *guild, const json_t *list)
 {
         bool global = strcmp(guild, EVERYWHERE) == 0;
-        struct register_job *job = mem_zalloc(sizeof(*job));
         const char *known = discord_remembered(dc, "commands", guild);
         char *text = json_text(list), *all = mem_printf("%s %s", dc->self.application, text);
+        char digest[SHA256_HEX_SIZE];
+        struct register_job *job;
 
-        job->dc = dc;
-        job->guild = mem_strdup(guild);
         /* another application with the same adapter name does not have our commands */
-        crypto_sha256_hex(all, strlen(all), job->digest);
+        crypto_sha256_hex(all, strlen(all), digest);
         free(all);
         free(text);
-        if (known && strcmp(known, job->digest) == 0) {
-                job_free(job);
+        if (known && strcmp(known, digest) == 0)
                 return;
-        }
+        job = mem_zalloc(sizeof(*job));
+        job->dc = dc;
+        job->guild = mem_strdup(guild);
+        memcpy(job->digest, digest, sizeof(digest));
         dc_rest_ask(dc->rest,
                     &(struct dc_request){
                             .method = "PUT",

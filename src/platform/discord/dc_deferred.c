@@ -1,5 +1,5 @@
 /*
- * Replies to slash commands and forms.
+ * Deferred replies: to slash commands and forms.
  *
  * An interaction is acknowledged within three seconds by deferring the reply: Discord shows a
  * placeholder ("thinking"). The reply then replaces the placeholder, or a delivery removes it, with
@@ -8,12 +8,9 @@
  *     stored ──► pending ──► open ──► gone        pending: Discord has not confirmed yet
  *                  └──────────────────►           gone: replied, removed, refused or expired
  *
- * This file alone knows whether a placeholder is there. Deliveries wait while it is pending. After
- * a post over HTTP our response was the acknowledgement, without a confirmation: for a moment 404
- * means that the placeholder is not there yet.
- *
- * Tokens are secrets, in memory and in a file of the state directory, so that a command can be
- * answered after a crash.
+ * Deliveries wait while it is pending. A post over HTTP is acknowledged by our response, without a
+ * confirmation: for a moment 404 means that the placeholder is not there yet. Tokens are secrets,
+ * in memory and in a file of the state directory, so that a restart can answer commands.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Where a delivery goes: a channel, a thread, or the DM of a person. DMs of operators are
- * remembered across restarts, those of others while the process runs, up to a number.
+ * The channel a delivery goes to. DMs of operators are remembered across restarts, those of others
+ * in memory, up to a number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +43,9 @@ const char *dc_destination_dm(const struct discord *dc, const char *user)
         return kept ? kept : map_get(&dc->dms, user);
 }
 
-void dc_destination_set_dm(struct discord *dc, const char *user, const char *channel)
+void dc_destination_set_dm(void *discord, const char *user, const char *channel)
 {
+        struct discord *dc = discord;
         const char *known = dc_destination_dm(dc, user);
 
         if (known && strcmp(known, channel) == 0)

@@ -1,15 +1,12 @@
 /*
  * dc_intake: everything that comes from Discord, on its way to the inbox.
  *
- *     gateway ──► which channel is it? ──► which member? ──► read ──► intake: files, order, store
- *     post    ──┘ (dc_channel_lookup)      (dc_member_lookup) (dc_event)            │
- *     catch-up ─┘                                                acknowledged after the commit
+ *     gateway ──► which channel, which member? ──► read ──► intake: files, order, store
+ *     post    ──┘ (dc_lookup)                      (dc_event)            │
+ *     catch-up ─┘                                       acknowledged after the commit
  *
  * Events of one channel are stored in their order; an interaction does not wait, because it has to
- * be acknowledged within three seconds. A dispatch is acknowledged to the gateway when it is
- * committed, or when there is nothing in it for us.
- *
- * REST belongs to the owner: it is reached by the `get` hook.
+ * be acknowledged within three seconds. REST belongs to the owner: it is reached by the `get` hook.
  */
 #ifndef PLATFORM_DISCORD_DC_INTAKE_H
 #define PLATFORM_DISCORD_DC_INTAKE_H
@@ -25,14 +22,6 @@
 #include "platform/platform.h"
 
 struct dc_intake;
-
-/* What the incoming side reads by REST. */
-struct dc_get {
-        const char *route; /* as in struct dc_request */
-        const char *args[2];
-        const char *query; /* NULL: none */
-        bool idle;         /* it may be late: leave the limits to what people wait for */
-};
 
 /* Milliseconds; 0: the default in the comment. Tests shorten them. */
 struct dc_catchup_times {
@@ -79,10 +68,7 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *options,
                                 const struct dc_intake_hooks *hooks);
 /* Late answers are ignored; open posts are reported as not stored. NULL is fine. */
 void dc_intake_free(struct dc_intake *in);
-/*
- * An interaction of the signed HTTP endpoint, verified and borrowed. stored(arg, true) after the
- * commit, or false.
- */
+/* A verified interaction of the HTTP endpoint, borrowed. stored(arg, true) after the commit. */
 void dc_intake_post(struct dc_intake *in, const json_t *interaction,
                     void (*stored)(void *arg, bool ok), void *arg);
 

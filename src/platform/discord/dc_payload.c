@@ -153,10 +153,7 @@ static int add_buttons(struct dc_send *s, struct error *err)
         return 0;
 }
 
-/*
- * Points at the question, except in a DM (unless asked for) and after a command, which is not a
- * message.
- */
+/* Points at the question, except in a DM of a turn and after a command, which is no message. */
 static bool add_reply(struct dc_send *s, bool in_turn)
 {
         bool begins_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0;

@@ -394,6 +394,19 @@ void dc_rest_ask(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *do
         LIST_INSERT_HEAD(&r->asks, c, next_ask);
 }
 
+void dc_rest_get(struct dc_rest *r, const struct dc_get *q, dc_answer_fn *done, void *arg)
+{
+        dc_rest_ask(r,
+                    &(struct dc_request){ .method = "GET",
+                                          .route = q->route,
+                                          .args = { q->args[0], q->args[1] },
+                                          .query = q->query,
+                                          .priority = q->idle ? DC_IDLE : DC_NORMAL,
+                                          .repeatable = true,
+                                          .drop_on_cancel = q->drop_on_cancel },
+                    done, arg);
+}
+
 bool dc_rest_begun(const struct dc_call *c)
 {
         return c->state == CALL_FLYING || c->state == CALL_PARSING;

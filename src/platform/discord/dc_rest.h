@@ -104,7 +104,16 @@ bool dc_rest_is_unavailable(const struct dc_answer *a);
 /* A call without a handle: it ends with dc_rest_cancel at the latest. done may be NULL. */
 void dc_rest_ask(struct dc_rest *r, const struct dc_request *request, dc_answer_fn *done,
                  void *arg);
-/* Answers all calls of dc_rest_ask with ERR_CANCELLED. */
+/* The same for a GET. */
+struct dc_get {
+        const char *route; /* as in struct dc_request */
+        const char *args[2];
+        const char *query;   /* NULL: none */
+        bool idle;           /* it may be late: leave the limits to what people wait for */
+        bool drop_on_cancel; /* as in struct dc_request */
+};
+void dc_rest_get(struct dc_rest *r, const struct dc_get *q, dc_answer_fn *done, void *arg);
+/* Answers all calls of dc_rest_ask and dc_rest_get with ERR_CANCELLED. */
 void dc_rest_cancel(struct dc_rest *r);
 /* Calls that wait, and invalid answers of the last ten minutes. */
 void dc_rest_stats(const struct dc_rest *r, size_t *waiting, unsigned *invalid);

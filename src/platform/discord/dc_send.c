@@ -2,17 +2,14 @@
  * Sends deliveries as calls of Discord's REST API.
  *
  * Repeating a message does no harm, as ADAPTER_IDEMPOTENT promises:
- *  - Every message carries a nonce made of its delivery, with enforce_nonce: Discord answers a
- *    repetition with the message that is there. It does so for "a few minutes"; how many is not
- *    documented.
- *  - So a later attempt of a delivery older than NONCE_MS looks first: it reads the channel from
- *    the delivery's beginning on, and sends only when the message is not there. Whether history
- *    shows the nonce is not documented, so our own message with the same text and the same question
- *    counts as well, and a file is recognised by its size.
- *  - When history cannot be read, the delivery ends as unknown rather than being repeated.
- * Replies to slash commands edit Discord's placeholder, which may be repeated while the command's
- * token lives (dc_deferred.c). After that they go to the channel, with a nonce that Discord has not
- * seen: such an attempt looks first, too.
+ *  - Every message carries a nonce made of its delivery, with enforce_nonce: for "a few minutes"
+ *    Discord answers a repetition with the message that is there.
+ *  - A later attempt of a delivery older than NONCE_MS looks first: it reads the channel from the
+ *    delivery's beginning on, and sends only when the message is not there. Whether history shows
+ *    the nonce is not documented, so our own message with the same text and question counts, and a
+ *    file is recognised by its size. When history cannot be read, the send stays unconfirmed.
+ *  - Replies to slash commands edit Discord's placeholder while the command's token lives
+ *    (dc_deferred.c). After that they go to the channel with a new nonce, and look first, too.
  */
 #include "platform/discord/dc_send.h"
 
@@ -85,6 +82,13 @@ static void end_later(struct dc_send *s, enum send_outcome outcome, enum error_k
         timer_start(s->later, 0);
 }
 
+static void end_now(struct dc_send *s, enum send_outcome outcome, enum error_kind kind,
+                    int64_t retry_ms, const char *why)
+{
+        end(s, &(struct send_result){
+                       .outcome = outcome, .kind = kind, .why = why, .retry_after_ms = retry_ms });
+}
+
 static void end_with(struct dc_send *s, const struct dc_answer *a, const char *platform_id)
 {
         struct send_result result;
@@ -120,10 +124,8 @@ static void on_sent(void *arg, const struct dc_answer *a)
         if (s->interaction)
                 result = dc_deferred_answered(s->dc, s->interaction, a, s->kind->creates);
         if (result == DC_DEFERRED_TOO_EARLY) {
-                end(s, &(struct send_result){ .outcome = SEND_RETRY,
-                                              .kind = ERR_LIMIT,
-                                              .why = "Discord does not show the placeholder yet",
-                                              .retry_after_ms = TOO_EARLY_MS });
+                end_now(s, SEND_RETRY, ERR_LIMIT, TOO_EARLY_MS,
+                        "Discord does not show the placeholder yet");
         } else if (result == DC_DEFERRED_LOST) {
                 log_info("placeholder of a command lost; replying in the channel",
                          LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
@@ -166,18 +168,6 @@ static bool same_text(const char *a, const char *b)
         return strncmp(a, b, n) == 0 && strspn(b + n, " \t\r\n") == strlen(b + n);
 }
 
-/* Discord changes names, not bytes. */
-static bool same_file(const struct dc_send *s, const json_t *m)
-{
-        const json_t *files = json_object_get(m, "attachments");
-        struct stat st;
-
-        if (!s->file)
-                return json_array_size(files) == 0;
-        return stat(s->file, &st) == 0 &&
-               json_int(json_array_get(files, 0), "size", -1) == st.st_size;
-}
-
 /* Discord may have forgotten the nonce of an earlier attempt. */
 static bool is_old(const struct dc_send *s)
 {
@@ -193,13 +183,20 @@ static bool is_this(const struct dc_send *s, const json_t *m)
                    *wanted = json_str(json_object_get(s->body, "message_reference"), "message_id",
                                       NULL),
                    *command = json_str(json_object_get(m, "interaction_metadata"), "id", NULL);
-        bool is_placeholder = command && s->reply_to && strcmp(command, s->reply_to) == 0;
+        const json_t *files = json_object_get(m, "attachments");
+        bool is_placeholder = command && s->reply_to && strcmp(command, s->reply_to) == 0,
+             same_file;
+        struct stat st;
 
         if (!s->dc->self.id || strcmp(author, s->dc->self.id) != 0)
                 return false;
         if (nonce)
                 return strcmp(nonce, json_str(s->body, "nonce", "")) == 0;
-        if ((wanted && about && strcmp(wanted, about) != 0) || !same_file(s, m))
+        /* Discord changes names of files, not bytes */
+        same_file = s->file ? stat(s->file, &st) == 0 &&
+                                      json_int(json_array_get(files, 0), "size", -1) == st.st_size
+                            : json_array_size(files) == 0;
+        if ((wanted && about && strcmp(wanted, about) != 0) || !same_file)
                 return false;
         return (is_old(s) || is_placeholder) &&
                same_text(json_str(m, "content", ""), json_str(s->body, "content", ""));
@@ -229,13 +226,10 @@ static void on_looked(void *arg, const struct dc_answer *a)
                 s->looked = true;
                 proceed(s);
         } else {
-                end(s, &(struct send_result){
-                               .outcome = SEND_UNSURE,
-                               .kind = a->ok ? ERR_LIMIT : ERR_REFUSED,
-                               .why = a->ok ? "an earlier attempt may have arrived, and too much "
-                                              "was written there since"
-                                            : a->why,
-                               .retry_after_ms = -1 });
+                end_now(s, SEND_UNSURE, a->ok ? ERR_LIMIT : ERR_REFUSED, -1,
+                        a->ok ? "an earlier attempt may have arrived, and too much was written "
+                                "there since"
+                              : a->why);
         }
 }
 
@@ -270,10 +264,7 @@ static void on_opened(void *arg, const struct dc_answer *a)
                 proceed(s);
         } else if (refused && strcmp(s->channel, DC_OPERATOR) == 0) {
                 /* it waits until the operator shares a server with the bot, or writes first */
-                end(s, &(struct send_result){ .outcome = SEND_RETRY,
-                                              .kind = ERR_LIMIT,
-                                              .why = a->why,
-                                              .retry_after_ms = CLOSED_DM_MS });
+                end_now(s, SEND_RETRY, ERR_LIMIT, CLOSED_DM_MS, a->why);
         } else {
                 struct dc_answer answer = *a;
 
@@ -285,20 +276,6 @@ static void on_opened(void *arg, const struct dc_answer *a)
         }
 }
 
-static void open_dm(struct dc_send *s, const char *person)
-{
-        json_t *body = json_pack("{s:s}", "recipient_id", person);
-
-        s->call = dc_rest_call(s->dc->rest,
-                               &(struct dc_request){ .method = "POST",
-                                                     .route = "/users/@me/channels",
-                                                     .body = body,
-                                                     .priority = DC_NORMAL,
-                                                     .repeatable = true },
-                               on_opened, s);
-        json_decref(body);
-}
-
 /* The channel is not an id: it names a person, or nothing. */
 static void resolve_channel(struct dc_send *s)
 {
@@ -306,7 +283,16 @@ static void resolve_channel(struct dc_send *s)
         char why[200];
 
         if (person && dc_id_valid(person)) {
-                open_dm(s, person);
+                json_t *body = json_pack("{s:s}", "recipient_id", person);
+
+                s->call = dc_rest_call(s->dc->rest,
+                                       &(struct dc_request){ .method = "POST",
+                                                             .route = "/users/@me/channels",
+                                                             .body = body,
+                                                             .priority = DC_NORMAL,
+                                                             .repeatable = true },
+                                       on_opened, s);
+                json_decref(body);
         } else if (strcmp(s->channel, DC_OPERATOR) == 0) {
                 snprintf(why, sizeof(why),
                          "there is no operator yet: name one in adapters.%.60s.admins",
@@ -392,13 +378,10 @@ void dc_sends_release(struct discord *dc)
         while ((s = TAILQ_FIRST(&dc->sends))) {
                 bool harmless =
                         s->later || !s->kind->creates || !s->call || !dc_rest_begun(s->call);
-                const struct send_result result = { .outcome = harmless ? SEND_RETRY : SEND_UNSURE,
-                                                    .kind = ERR_CANCELLED,
-                                                    .why = "the adapter was stopped",
-                                                    .retry_after_ms = -1 };
 
                 dc_rest_abort(s->call);
-                end(s, &result);
+                end_now(s, harmless ? SEND_RETRY : SEND_UNSURE, ERR_CANCELLED, -1,
+                        "the adapter was stopped");
         }
 }
 
@@ -431,8 +414,9 @@ void dc_send_add_nonce(struct discord *dc, const char *nonce)
         d->next = (d->next + 1) % DC_NONCES_KEPT;
 }
 
-void dc_send_check_own(struct discord *dc, const json_t *message)
+void dc_send_check_own(void *discord, const json_t *message)
 {
+        struct discord *dc = discord;
         struct dc_duplicate_bot *d = &dc->duplicate;
         uint64_t nonce = nonce_value(json_str(message, "nonce", NULL));
         int64_t message_ms = dc_id_time_ms(json_str(message, "id", NULL)),

@@ -1,6 +1,4 @@
-/*
- * dc_send: one delivery on its way to Discord. dc_payload.c makes the call, dc_send.c sends it.
- */
+/* dc_send: one delivery on its way to Discord. dc_payload.c makes the call, dc_send.c sends it. */
 #ifndef PLATFORM_DISCORD_DC_SEND_H
 #define PLATFORM_DISCORD_DC_SEND_H
 
@@ -13,10 +11,7 @@ struct dc_send_kind {
         bool creates; /* a message: repeating it needs care */
         enum dc_priority priority;
         int64_t wait_ms;
-        /*
-         * Fills method, route, args and body; -1 with an error when that is impossible. args[0]
-         * stays NULL when a DM must be opened first.
-         */
+        /* Fills method, route, args and body. args[0] stays NULL when a DM must be opened first. */
         int (*make)(struct dc_send *s, const struct delivery *d, struct error *err);
 };
 

@@ -1,9 +1,7 @@
 /*
- * The tools that agents and the API may call. Every id a tool takes is in the result of another
- * one: servers in discord_list_guilds, channels and threads in discord_list_channels, messages and
- * people in discord_read.
- *
- * Sends, edits, deletions and reactions become deliveries in the outbox, like an agent's answer.
+ * The tools that agents and the API may call, and lookups for the road and the API. Every id a tool
+ * takes is in the result of another one. Sends, edits, deletions and reactions become deliveries in
+ * the outbox, like an agent's answer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,14 +60,7 @@ static void fail_with(struct tool_call *t, const struct dc_answer *a)
 static void ask(struct tool_call *t, const char *route, const char *id, const char *query,
                 dc_answer_fn *done)
 {
-        dc_rest_ask(t->dc->rest,
-                    &(struct dc_request){ .method = "GET",
-                                          .route = route,
-                                          .args = { id },
-                                          .query = query,
-                                          .priority = DC_NORMAL,
-                                          .repeatable = true },
-                    done, t);
+        dc_rest_get(t->dc->rest, &(struct dc_get){ route, { id }, query }, done, t);
 }
 
 /* ---- arguments ---- */
@@ -493,14 +484,7 @@ static void start_query(struct discord *dc, const struct query_job *query, const
         struct query_job *job = mem_dup(query, sizeof(*query));
 
         job->dc = dc;
-        dc_rest_ask(dc->rest,
-                    &(struct dc_request){ .method = "GET",
-                                          .route = route,
-                                          .args = { id },
-                                          .query = parameters,
-                                          .priority = DC_NORMAL,
-                                          .repeatable = true },
-                    done, job);
+        dc_rest_get(dc->rest, &(struct dc_get){ route, { id }, parameters }, done, job);
 }
 
 static struct channel_message read_line(const struct discord *dc, const json_t *m)

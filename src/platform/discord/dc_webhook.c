@@ -99,21 +99,11 @@ void dc_webhook_release(struct discord *dc)
         }
 }
 
-static void store(struct discord *dc, struct http_exchange *x, json_t *interaction)
-{
-        struct dc_post *p = mem_zalloc(sizeof(*p));
-
-        p->dc = dc;
-        p->x = x;
-        p->interaction = json_incref(interaction);
-        LIST_INSERT_HEAD(&dc->posts, p, next);
-        dc_intake_post(dc->intake, interaction, on_stored, p);
-}
-
 void dc_webhook_handle(struct adapter *a, struct http_exchange *x)
 {
         struct discord *dc = a->self;
         json_t *interaction;
+        struct dc_post *p;
         const char *body;
         int64_t type;
         size_t n;
@@ -125,16 +115,22 @@ void dc_webhook_handle(struct adapter *a, struct http_exchange *x)
         body = http_body(x, &n);
         interaction = json_read(body, n, NULL);
         type = json_int(interaction, "type", 0);
-        if (type == INTERACTION_PING)
+        if (type == INTERACTION_PING) {
                 http_answer_json(x, 200, json_pack("{s:i}", "type", 1));
-        else if (type == INTERACTION_AUTOCOMPLETE)
+        } else if (type == INTERACTION_AUTOCOMPLETE) {
                 http_answer_json(x, 200,
                                  json_pack("{s:i, s:{s:[]}}", "type", 8, "data", "choices"));
-        else if (type < 1 || !dc_id_valid(json_str(interaction, "id", NULL)))
+        } else if (type < 1 || !dc_id_valid(json_str(interaction, "id", NULL))) {
                 http_refuse(x, 400, "VALIDATION_ERROR", "this is no interaction of Discord");
-        else if (!dc->intake || !a->road)
+        } else if (!dc->intake || !a->road) {
                 http_refuse(x, 503, "UNAVAILABLE", "adapter '%s' is not connected yet", a->name);
-        else
-                store(dc, x, interaction);
+        } else {
+                p = mem_zalloc(sizeof(*p));
+                p->dc = dc;
+                p->x = x;
+                p->interaction = json_incref(interaction);
+                LIST_INSERT_HEAD(&dc->posts, p, next);
+                dc_intake_post(dc->intake, interaction, on_stored, p);
+        }
         json_decref(interaction);
 }

@@ -187,15 +187,10 @@ static void on_unauthorized(void *arg)
 
 static void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg)
 {
-        dc_rest_ask(((struct discord *)ctx)->rest,
-                    &(struct dc_request){ .method = "GET",
-                                          .route = q->route,
-                                          .args = { q->args[0], q->args[1] },
-                                          .query = q->query,
-                                          .priority = q->idle ? DC_IDLE : DC_NORMAL,
-                                          .repeatable = true,
-                                          .drop_on_cancel = true },
-                    done, arg);
+        struct dc_get dropped = *q;
+
+        dropped.drop_on_cancel = true;
+        dc_rest_get(((struct discord *)ctx)->rest, &dropped, done, arg);
 }
 
 /* The application's id, when the greeting could not find it out. */
@@ -223,16 +218,6 @@ static void on_state(void *ctx, enum dc_gateway_state state, const char *why)
                 adapter_lost(dc->adapter, why);
 }
 
-static void on_dm(void *ctx, const char *user, const char *channel)
-{
-        dc_destination_set_dm(ctx, user, channel);
-}
-
-static void on_own(void *ctx, const json_t *message)
-{
-        dc_send_check_own(ctx, message);
-}
-
 static void link_up(struct discord *dc)
 {
         const struct discord_conf *conf = dc->conf;
@@ -253,8 +238,8 @@ static void link_up(struct discord *dc)
                                                .get = on_get,
                                                .ready = on_ready,
                                                .state = on_state,
-                                               .dm = on_dm,
-                                               .own = on_own,
+                                               .dm = dc_destination_set_dm,
+                                               .own = dc_send_check_own,
                                                .stored = dc_deferred_stored };
 
         if (!conf->message_content)

@@ -1,32 +1,23 @@
 /*
- * discord: one bot on Discord. The files of this folder:
+ * discord: one bot on Discord. The way in:
  *
- *     discord.c           settings, the token test, open and close
- *     dc_id.c             ids and the times in them
+ *     dc_gateway.h   the gateway: dc_gateway, dc_shard, dc_connection, dc_session
+ *     dc_webhook.c   interactions over HTTP
+ *     dc_intake.h    from there to the inbox: dc_intake, dc_lookup, dc_cache, dc_event, dc_describe
+ *     dc_catchup.h   after a lost session: dc_catchup, dc_readback
  *
- *   in
- *     dc_gateway.h        the gateway: dc_gateway, dc_shard, dc_connection, dc_session, dc_intents
- *     dc_webhook.c        interactions over HTTP
- *     dc_intake.h         from there to the inbox: dc_intake, dc_event, dc_interaction,
- * dc_describe, dc_cache, dc_channel_lookup, dc_member_lookup dc_catchup.h        after a lost
- * session: dc_catchup, dc_guild_scan, dc_readback dc_duplicate_bot.c  detects another process with
- * the same token
+ * The way out:
  *
- *   out
- *     dc_send.c           sends deliveries; dc_payload.c makes their calls, dc_destination.c finds
- *                         the channel, dc_outcome.c reads the answers
- *     dc_deferred.c       acknowledges slash commands and replies to them
- *     dc_rest.h           the REST API: dc_rest, dc_call, dc_rate_limit, dc_ban_guard
- *     dc_commands.c       registers the slash commands
- *     dc_query.c          lookups for the road and the API: channel history, channels, users
- *     dc_tools.c          what agents and the API may call
+ *     dc_send.c      sends deliveries; dc_payload.c makes their calls, dc_destination.c finds the
+ *                    channel, dc_outcome.c reads the answers
+ *     dc_deferred.c  acknowledges slash commands and replies to them; dc_commands.c registers them
+ *     dc_tools.c     tools for agents, lookups for the road and the API
+ *     dc_rest.h      the REST API: dc_rest, dc_call, dc_rate_limit
  *
  * In a thread (and in a forum's post) Discord's channel_id is the thread. In events and deliveries
  * `channel` is the parent and `thread` the thread's id, so that rules and access lists of a channel
- * hold in its threads. A thread started at a message has that message's id.
- *
- * The channel of a delivery may also be "user:ID", the person's DM, or "operator", the DM of the
- * first of `admins`.
+ * hold in its threads. A thread started at a message has that message's id. The channel of a
+ * delivery may also be "user:ID", the person's DM, or "operator", the DM of the first of `admins`.
  */
 #ifndef PLATFORM_DISCORD_DISCORD_H
 #define PLATFORM_DISCORD_DISCORD_H
@@ -135,8 +126,8 @@ void dc_send_delivery(struct adapter *a, const struct delivery *d);
 void dc_sends_resume(struct discord *dc, const char *interaction);
 /* Ends all sends, as unsure or to be retried. */
 void dc_sends_release(struct discord *dc);
-/* A message of the bot itself has come; logs a warning when we did not send it. */
-void dc_send_check_own(struct discord *dc, const json_t *message);
+/* A hook of dc_intake: warns of a message of the bot that we did not send. */
+void dc_send_check_own(void *discord, const json_t *message);
 
 /* ---- dc_outcome.c ---- */
 
@@ -161,7 +152,8 @@ const char *dc_destination_person(const struct discord *dc, const char *channel)
 bool dc_destination_is_dm(const struct discord *dc, const char *channel);
 /* The DM channel of a person; NULL: unknown. Borrowed. */
 const char *dc_destination_dm(const struct discord *dc, const char *user);
-void dc_destination_set_dm(struct discord *dc, const char *user, const char *channel);
+/* A hook of dc_intake. */
+void dc_destination_set_dm(void *discord, const char *user, const char *channel);
 /* Forgets the DMs of people who are not operators. */
 void dc_destination_forget(struct discord *dc);
 
