@@ -52,7 +52,7 @@ struct dc_catchup {
         struct intake *window; /* of the intake */
         dc_caught_up_fn *caught_up;
         void *caught_up_arg;
-        int64_t seconds, messages, done_ms, again_ms;
+        int64_t seconds, messages;
         struct gap *gaps; /* by shard */
         unsigned gap_count, shards;
         struct dc_readback *readback;
@@ -203,7 +203,7 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
         if (!gap || loop_now_ms(c->adapter->loop) > gap->until_ms)
                 return;
         if (gap->open)
-                timer_start(c->timer, c->done_ms);
+                timer_start(c->timer, c->times.done_ms);
         if (gap->open && dc_readback_load(c->readback) == DC_READBACK_FULL) {
                 gap->source = GUILDS_TO_LIST; /* when there is room again */
                 begin_scan(c);
@@ -291,20 +291,6 @@ static void scan_next_guild(struct dc_catchup *c)
                 enter_scan(c, SCAN_WAITING);
 }
 
-static void take_guilds(struct guild_scan *s, const json_t *page)
-{
-        s->count = s->next = 0;
-        for (size_t i = 0; i < json_array_size(page) && s->count < GUILD_PAGE; i++) {
-                const char *id = json_str(json_array_get(page, i), "id", NULL);
-
-                if (dc_id_valid(id))
-                        snprintf(s->guilds[s->count++], DC_ID_SIZE, "%s", id);
-        }
-        if (s->count > 0)
-                snprintf(s->after, sizeof(s->after), "%s", s->guilds[s->count - 1]);
-        s->last = json_array_size(page) < GUILD_PAGE || s->count == 0;
-}
-
 static void on_listed(void *arg, const struct dc_answer *a)
 {
         struct dc_catchup *c = arg;
@@ -325,7 +311,16 @@ static void on_listed(void *arg, const struct dc_answer *a)
                          LOG_S("guild", guild), LOG_S("why", a->why));
         }
         if (s->state == SCAN_GUILDS) {
-                take_guilds(s, body);
+                s->count = s->next = 0;
+                for (size_t i = 0; i < json_array_size(body) && s->count < GUILD_PAGE; i++) {
+                        const char *id = json_str(json_array_get(body, i), "id", NULL);
+
+                        if (dc_id_valid(id))
+                                snprintf(s->guilds[s->count++], DC_ID_SIZE, "%s", id);
+                }
+                if (s->count > 0)
+                        snprintf(s->after, sizeof(s->after), "%s", s->guilds[s->count - 1]);
+                s->last = json_array_size(body) < GUILD_PAGE || s->count == 0;
                 scan_next_guild(c);
         } else if (s->state == SCAN_CHANNELS) {
                 if (gap)
@@ -369,7 +364,7 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64
         c->gaps[shard] = (struct gap){ .open = true,
                                        .since_ms = from,
                                        .until_ms = loop_now_ms(c->adapter->loop) + INTRODUCE_MS };
-        timer_start(c->timer, c->done_ms);
+        timer_start(c->timer, c->times.done_ms);
         dc_readback_restart(c->readback);
         log_info("discord session lost; reading back missed messages",
                  LOG_S("adapter", c->adapter->name), LOG_I("shard", shard),
@@ -399,37 +394,32 @@ void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, i
 
 /* ---- the end ---- */
 
-/* Looks at everything open once more, so that what was given up is wanted again. */
-static void start_over(struct dc_catchup *c)
-{
-        c->again = false;
-        for (unsigned i = 0; i < c->gap_count; i++)
-                if (c->gaps[i].open)
-                        c->gaps[i].source = GUILDS_TO_LIST;
-        if (c->gap_count > 0 && c->gaps[0].open)
-                begin_recent(c, c->gaps[0].since_ms);
-        begin_scan(c);
-}
-
 static void on_timer(void *arg)
 {
         struct dc_catchup *c = arg;
         bool failed;
 
-        if (c->again)
-                start_over(c);
+        if (c->again) { /* look at all gaps again, so that what was given up is wanted again */
+                c->again = false;
+                for (unsigned i = 0; i < c->gap_count; i++)
+                        if (c->gaps[i].open)
+                                c->gaps[i].source = GUILDS_TO_LIST;
+                if (c->gap_count > 0 && c->gaps[0].open)
+                        begin_recent(c, c->gaps[0].since_ms);
+                begin_scan(c);
+        }
         if (dc_readback_load(c->readback) != DC_READBACK_IDLE || c->recent_before != 0 ||
             c->recent || c->scan.state != SCAN_IDLE) {
-                timer_start(c->timer, c->done_ms);
+                timer_start(c->timer, c->times.done_ms);
                 return;
         }
         failed = dc_readback_take_failed(c->readback) || c->failed;
         c->failed = false;
         if (failed) {
                 log_info("catch-up incomplete; retrying", LOG_S("adapter", c->adapter->name),
-                         LOG_I("inMs", c->again_ms));
+                         LOG_I("inMs", c->times.again_ms));
                 c->again = true;
-                timer_start(c->timer, c->again_ms);
+                timer_start(c->timer, c->times.again_ms);
                 return;
         }
         for (unsigned i = 0; i < c->gap_count; i++) {
@@ -453,11 +443,13 @@ struct dc_catchup *dc_catchup_new(const struct dc_intake_options *o,
         c->caught_up_arg = arg;
         c->seconds = o->catchup_seconds;
         c->messages = o->catchup_messages;
-        c->done_ms = o->catchup_times.done_ms > 0 ? o->catchup_times.done_ms : DONE_MS;
-        c->again_ms = o->catchup_times.again_ms > 0 ? o->catchup_times.again_ms : AGAIN_MS;
         c->readback = dc_readback_new(o, hooks, intake, on_room, c);
         c->hooks = *hooks;
         c->times = o->catchup_times;
+        if (c->times.done_ms <= 0)
+                c->times.done_ms = DONE_MS;
+        if (c->times.again_ms <= 0)
+                c->times.again_ms = AGAIN_MS;
         c->scan.retry = timer_new(o->adapter->loop, send_scan_query, c);
         c->timer = timer_new(o->adapter->loop, on_timer, c);
         return c;

@@ -3,13 +3,12 @@
  *
  * Three sources name the channels where something may be missing: guilds that the gateway
  * introduces, with the newest message of each channel; guilds that it does not introduce, listed by
- * REST; and the channels of recent conversations in the store, DMs among them. dc_readback reads
- * those channels. No source is limited in number or kept in memory as a whole:
- * each continues when there is room.
+ * REST; and channels of recent conversations in the store, DMs among them. dc_readback.c reads
+ * those channels. No source is kept in memory as a whole: each continues when there is room.
  *
- * Bounded are the age and the number of messages of each channel. What is read twice is recognised
- * by its dedup key. A gap is closed when everything in it is stored; until then it is on disk, and
- * a restart begins with it again. Edits, deletions and reactions cannot be read back.
+ * The age and the number of messages of each channel are bounded. Dedup keys recognise what is read
+ * twice. A gap is on disk until everything in it is stored, so that a restart begins with it again.
+ * Edits, deletions and reactions cannot be read back.
  */
 #ifndef PLATFORM_DISCORD_DC_CATCHUP_H
 #define PLATFORM_DISCORD_DC_CATCHUP_H
@@ -29,22 +28,22 @@ struct dc_catchup *dc_catchup_new(const struct dc_intake_options *options,
                                   dc_caught_up_fn *caught_up, void *arg);
 /* Before the intake. NULL is fine. */
 void dc_catchup_free(struct dc_catchup *c);
-/*
- * A session began on this shard of so many, and something may be missing since then by Discord's
- * clock; 0: there was no session before.
- */
+/* A session began on this shard, and something may be missing since then by Discord's clock. */
 void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
-/*
- * The same for a resumed session, where the gateway introduces no guilds: they are listed by REST,
- * unless catch-up of this shard is running.
- */
+/* The same for a resumed session, where the gateway introduces no guilds. */
 void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
 /* A gap will follow: holds all events until the channels with gaps are known. */
 void dc_catchup_hold(struct dc_catchup *c);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
 
-/* ---- dc_readback.c ---- */
+/* ---- dc_readback.c: reads the messages of channels and threads since a time ---- */
+
+/*
+ * A few channels are read at once, and no faster than the intake stores. While a channel is read,
+ * its live events wait in the intake, but not for ever. A channel that stays unreadable is given
+ * up.
+ */
 
 struct dc_readback;
 
@@ -56,9 +55,7 @@ struct dc_readback *dc_readback_new(const struct dc_intake_options *options,
 void dc_readback_free(struct dc_readback *r);
 /* A new gap: channels that were read may have to be read again. */
 void dc_readback_restart(struct dc_readback *r);
-/*
- * Reads a channel since then, by Discord's clock; once for each gap, unless it was given up.
- */
+/* Reads a channel since then, by Discord's clock; once for each gap, unless it was given up. */
 void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_ms);
 enum dc_readback_load {
         DC_READBACK_IDLE, /* all wanted channels are read and stored, or given up */

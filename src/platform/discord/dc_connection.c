@@ -77,41 +77,30 @@ static void send_frame(struct dc_connection *c, struct buf *b)
         buf_release(b);
 }
 
-void dc_connection_identify(struct dc_connection *c, unsigned shard, unsigned shards)
+void dc_connection_begin(struct dc_connection *c, bool resumes, unsigned shard, unsigned shards)
 {
         struct buf b;
 
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        jsonw_int(&b, "op", DC_OP_IDENTIFY);
+        jsonw_int(&b, "op", resumes ? DC_OP_RESUME : DC_OP_IDENTIFY);
         jsonw_open_member(&b, "d", '{');
         jsonw_str(&b, "token", secret_reveal(c->o->token));
-        jsonw_int(&b, "intents", c->o->intents);
-        jsonw_open_member(&b, "properties", '{');
-        jsonw_str(&b, "os", "linux");
-        jsonw_str(&b, "browser", "dragoman");
-        jsonw_str(&b, "device", "dragoman");
-        jsonw_close(&b, '}');
-        jsonw_open_member(&b, "shard", '[');
-        jsonw_int(&b, NULL, shard);
-        jsonw_int(&b, NULL, shards);
-        jsonw_close(&b, ']');
-        jsonw_close(&b, '}');
-        jsonw_close(&b, '}');
-        send_frame(c, &b);
-}
-
-void dc_connection_resume(struct dc_connection *c)
-{
-        struct buf b;
-
-        buf_init(&b, 0);
-        jsonw_open(&b, '{');
-        jsonw_int(&b, "op", DC_OP_RESUME);
-        jsonw_open_member(&b, "d", '{');
-        jsonw_str(&b, "token", secret_reveal(c->o->token));
-        jsonw_str(&b, "session_id", c->session->id);
-        jsonw_int(&b, "seq", c->session->seq);
+        if (resumes) {
+                jsonw_str(&b, "session_id", c->session->id);
+                jsonw_int(&b, "seq", c->session->seq);
+        } else {
+                jsonw_int(&b, "intents", c->o->intents);
+                jsonw_open_member(&b, "properties", '{');
+                jsonw_str(&b, "os", "linux");
+                jsonw_str(&b, "browser", "dragoman");
+                jsonw_str(&b, "device", "dragoman");
+                jsonw_close(&b, '}');
+                jsonw_open_member(&b, "shard", '[');
+                jsonw_int(&b, NULL, shard);
+                jsonw_int(&b, NULL, shards);
+                jsonw_close(&b, ']');
+        }
         jsonw_close(&b, '}');
         jsonw_close(&b, '}');
         send_frame(c, &b);
@@ -318,31 +307,17 @@ static void on_closed(void *arg, const struct websocket_end *end)
         c->on->closed(c->arg, end);
 }
 
-static void open_socket(struct dc_connection *c, const char *url)
-{
-        static const struct websocket_handlers handlers = { .on_open = on_open,
-                                                            .on_message = dc_connection_feed,
-                                                            .on_closed = on_closed };
-        static const char *const headers[] = { DC_AGENT, NULL };
-        size_t n = strlen(url);
-        char *full = mem_printf("%s%s?v=%d&encoding=json%s%s", url,
-                                n > 0 && url[n - 1] == '/' ? "" : "/", API_VERSION,
-                                c->inflate ? "&compress=" : "", c->inflate ? c->o->compress : "");
-
-        c->ws = websocket_open(c->o->loop, c->o->http,
-                               &(struct websocket_options){ .url = full,
-                                                            .headers = headers,
-                                                            .close_ms = CLOSE_MS,
-                                                            .max_message = MESSAGE_MAX },
-                               &handlers, c);
-        free(full);
-}
-
 struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, const char *url,
                                          const struct dc_session *session,
                                          const struct dc_connection_handlers *handlers, void *arg)
 {
+        static const struct websocket_handlers socket_handlers = { .on_open = on_open,
+                                                                   .on_message = dc_connection_feed,
+                                                                   .on_closed = on_closed };
+        static const char *const headers[] = { DC_AGENT, NULL };
         struct dc_connection *c = mem_zalloc(sizeof(*c));
+        size_t n = url ? strlen(url) : 0;
+        char *full;
 
         c->o = o;
         c->session = session;
@@ -357,8 +332,18 @@ struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, con
                 c->inflate = inflate_new(INFLATE_ZLIB);
         else if (o->compress && strcmp(o->compress, "zstd-stream") == 0)
                 c->inflate = inflate_new(INFLATE_ZSTD);
-        if (url)
-                open_socket(c, url);
+        if (!url)
+                return c;
+        full = mem_printf("%s%s?v=%d&encoding=json%s%s", url, n > 0 && url[n - 1] == '/' ? "" : "/",
+                          API_VERSION, c->inflate ? "&compress=" : "",
+                          c->inflate ? o->compress : "");
+        c->ws = websocket_open(o->loop, o->http,
+                               &(struct websocket_options){ .url = full,
+                                                            .headers = headers,
+                                                            .close_ms = CLOSE_MS,
+                                                            .max_message = MESSAGE_MAX },
+                               &socket_handlers, c);
+        free(full);
         return c;
 }
 

@@ -51,17 +51,6 @@ static size_t parse_tag(const char *p, struct tag *out)
         return 0;
 }
 
-static const char *name_of_user(const json_t *message, const char *id)
-{
-        const json_t *mentions = json_object_get(message, "mentions"), *user;
-        size_t i;
-
-        json_array_foreach(mentions, i, user)
-                if (strcmp(json_str(user, "id", ""), id) == 0)
-                        return json_str(user, "global_name", json_str(user, "username", NULL));
-        return NULL;
-}
-
 static bool is_self(const struct dc_event_reader *r, const struct tag *t, const char *guild)
 {
         if (slice_is(t->kind, "@&"))
@@ -75,15 +64,20 @@ static bool is_self(const struct dc_event_reader *r, const struct tag *t, const 
 static bool add_tag(const struct dc_event_reader *r, const json_t *message, const struct tag *t,
                     struct buf *out)
 {
+        const json_t *mentions = json_object_get(message, "mentions"), *user;
         struct dc_channel_info info;
-        const char *name;
+        const char *name = NULL;
+        size_t i;
 
         if (slice_is(t->kind, "#")) {
                 if (!dc_cache_channel(r->context->cache, t->id, &info) || !info.name)
                         return false;
                 buf_addf(out, "#%s", info.name);
         } else if (slice_is(t->kind, "@") || slice_is(t->kind, "@!")) {
-                name = name_of_user(message, t->id);
+                json_array_foreach(mentions, i, user)
+                        if (!name && strcmp(json_str(user, "id", ""), t->id) == 0)
+                                name = json_str(user, "global_name",
+                                                json_str(user, "username", NULL));
                 if (!name)
                         return false;
                 buf_addf(out, "@%s", name);
@@ -132,33 +126,6 @@ static void begin_line(struct buf *out)
                 buf_addch(out, '\n');
 }
 
-static void add_stickers(const json_t *message, struct buf *out)
-{
-        const json_t *items = json_object_get(message, "sticker_items"), *sticker;
-        size_t i;
-
-        json_array_foreach(items, i, sticker) {
-                begin_line(out);
-                buf_addf(out, "[sticker: %s]", json_str(sticker, "name", "without a name"));
-        }
-}
-
-static void add_poll(const json_t *message, struct buf *out)
-{
-        const json_t *poll = json_object_get(message, "poll"),
-                     *answers = json_object_get(poll, "answers"), *answer;
-        size_t i;
-
-        if (!json_is_object(poll))
-                return;
-        begin_line(out);
-        buf_addf(out, "[poll: %s", json_str(json_object_get(poll, "question"), "text", ""));
-        json_array_foreach(answers, i, answer)
-                buf_addf(out, "%s %s", i == 0 ? ":" : ",",
-                         json_str(json_object_get(answer, "poll_media"), "text", ""));
-        buf_addch(out, ']');
-}
-
 static void add_field(struct buf *out, const char *between, const char *text)
 {
         if (text && *text)
@@ -191,12 +158,25 @@ static void add_embed(const json_t *embed, struct buf *out)
 
 static void add_all(const struct dc_event_reader *r, const json_t *message, struct buf *out)
 {
-        const json_t *embeds = json_object_get(message, "embeds"), *embed;
+        const json_t *stickers = json_object_get(message, "sticker_items"),
+                     *poll = json_object_get(message, "poll"),
+                     *answers = json_object_get(poll, "answers"),
+                     *embeds = json_object_get(message, "embeds"), *sticker, *answer, *embed;
         size_t i;
 
         add_content(r, message, json_str(message, "content", ""), out);
-        add_stickers(message, out);
-        add_poll(message, out);
+        json_array_foreach(stickers, i, sticker) {
+                begin_line(out);
+                buf_addf(out, "[sticker: %s]", json_str(sticker, "name", "without a name"));
+        }
+        if (json_is_object(poll)) {
+                begin_line(out);
+                buf_addf(out, "[poll: %s", json_str(json_object_get(poll, "question"), "text", ""));
+                json_array_foreach(answers, i, answer)
+                        buf_addf(out, "%s %s", i == 0 ? ":" : ",",
+                                 json_str(json_object_get(answer, "poll_media"), "text", ""));
+                buf_addch(out, ']');
+        }
         json_array_foreach(embeds, i, embed)
                 add_embed(embed, out);
 }

@@ -321,33 +321,16 @@ static void on_state(void *arg, enum dc_gateway_state state, const char *why)
 
 /* ---- open and close ---- */
 
-static void open_gateway(struct dc_intake *in, const struct dc_intake_options *o)
-{
-        static const struct dc_gateway_handlers handlers = { .ask = on_ask,
-                                                             .event = on_event,
-                                                             .ready = on_ready,
-                                                             .gap = on_gap,
-                                                             .behind = on_behind,
-                                                             .state = on_state };
-
-        in->gateway = dc_gateway_new(&(struct dc_gateway_options){ .loop = o->adapter->loop,
-                                                                   .http = o->adapter->http,
-                                                                   .name = o->adapter->name,
-                                                                   .token = o->token,
-                                                                   .dir = o->adapter->dir,
-                                                                   .url = o->gateway_url,
-                                                                   .intents = o->intents,
-                                                                   .flags = o->flags,
-                                                                   .shards = o->shards,
-                                                                   .compress = o->compress,
-                                                                   .times = o->times },
-                                     &handlers, in);
-}
-
 struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
                                 const struct dc_intake_hooks *hooks)
 {
         static const struct intake_handlers handlers = { .done = on_done, .free = on_free };
+        static const struct dc_gateway_handlers gateway_handlers = { .ask = on_ask,
+                                                                     .event = on_event,
+                                                                     .ready = on_ready,
+                                                                     .gap = on_gap,
+                                                                     .behind = on_behind,
+                                                                     .state = on_state };
         static const struct dc_lookup_handlers lookup_handlers = { .channel = on_channel,
                                                                    .member = on_member };
         struct dc_intake *in = mem_zalloc(sizeof(*in));
@@ -360,7 +343,18 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
                     &(struct attachment_source){ .max_bytes = o->media_max_bytes });
         in->lookup = dc_lookup_new(o, hooks, in->cache, &lookup_handlers, in);
         in->catchup = dc_catchup_new(o, hooks, in, on_caught_up, in);
-        open_gateway(in, o);
+        in->gateway = dc_gateway_new(&(struct dc_gateway_options){ .loop = o->adapter->loop,
+                                                                   .http = o->adapter->http,
+                                                                   .name = o->adapter->name,
+                                                                   .token = o->token,
+                                                                   .dir = o->adapter->dir,
+                                                                   .url = o->gateway_url,
+                                                                   .intents = o->intents,
+                                                                   .flags = o->flags,
+                                                                   .shards = o->shards,
+                                                                   .compress = o->compress,
+                                                                   .times = o->times },
+                                     &gateway_handlers, in);
         return in;
 }
 

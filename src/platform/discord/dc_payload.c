@@ -167,20 +167,6 @@ static bool add_reply(struct dc_send *s, bool in_turn)
         return true;
 }
 
-/* The same for every attempt of a delivery, and unique among databases. */
-static void add_nonce(struct dc_send *s)
-{
-        char text[160], digest[SHA256_HEX_SIZE];
-
-        snprintf(text, sizeof(text), "%.80s %" PRId64 " %" PRId64, s->adapter->name, s->delivery,
-                 s->created_ms);
-        crypto_sha256_hex(text, strlen(text), digest);
-        digest[DC_NONCE_SIZE] = '\0';
-        json_object_set_new(s->body, "nonce", json_string(digest));
-        dc_send_add_nonce(s->dc, digest);
-        json_object_set_new(s->body, "enforce_nonce", json_true());
-}
-
 /* ---- the kinds ---- */
 
 /* Goes to the placeholder that Discord shows for a command; false: there is none. */
@@ -195,13 +181,21 @@ static bool take_placeholder(struct dc_send *s, const char *command, const char 
 
 static int make_message(struct dc_send *s, bool in_turn, bool needs_text, struct error *err)
 {
+        char text[160], digest[SHA256_HEX_SIZE];
         bool replies = false;
 
         if (!take_placeholder(s, s->reply_to, "PATCH")) {
                 set_call(s, "POST", "/channels/{channel_id}/messages",
                          dc_destination_channel(s->dc, s->channel, s->thread), NULL, NULL);
                 replies = add_reply(s, in_turn);
-                add_nonce(s);
+                /* the nonce: the same for every attempt of a delivery, unique among databases */
+                snprintf(text, sizeof(text), "%.80s %" PRId64 " %" PRId64, s->adapter->name,
+                         s->delivery, s->created_ms);
+                crypto_sha256_hex(text, strlen(text), digest);
+                digest[DC_NONCE_SIZE] = '\0';
+                json_object_set_new(s->body, "nonce", json_string(digest));
+                json_object_set_new(s->body, "enforce_nonce", json_true());
+                dc_send_add_nonce(s->dc, digest);
         }
         if (add_text(s, needs_text, replies, err) < 0)
                 return -1;

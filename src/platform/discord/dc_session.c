@@ -210,24 +210,9 @@ static void set_complete(struct dc_session *s, int64_t complete_ms)
                 s->committed.seen_ms = complete_ms;
 }
 
-static void pass(struct dc_session *s, const struct dc_session_event *e)
-{
-        struct dc_session_record *r = &s->committed;
-
-        if (e->begins && s->next.id) {
-                record_release(r);
-                *r = s->next;
-                s->next = (struct dc_session_record){ 0 };
-        }
-        r->seq = e->seq;
-        if (e->message_ms > 0 && (!r->seen_message || e->message_ms > r->seen_ms)) {
-                r->seen_ms = e->message_ms;
-                r->seen_message = true;
-        }
-}
-
 void dc_session_committed(struct dc_session *s, uint64_t number, int64_t complete_ms)
 {
+        struct dc_session_record *r = &s->committed;
         struct dc_session_slot *slot;
         bool moved = false;
 
@@ -239,7 +224,18 @@ void dc_session_committed(struct dc_session *s, uint64_t number, int64_t complet
         }
         while (s->window.count > 0 &&
                (slot = &s->window.ring[s->window.first % s->window.cap])->done) {
-                pass(s, &slot->event);
+                const struct dc_session_event *e = &slot->event;
+
+                if (e->begins && s->next.id) {
+                        record_release(r);
+                        *r = s->next;
+                        s->next = (struct dc_session_record){ 0 };
+                }
+                r->seq = e->seq;
+                if (e->message_ms > 0 && (!r->seen_message || e->message_ms > r->seen_ms)) {
+                        r->seen_ms = e->message_ms;
+                        r->seen_message = true;
+                }
                 s->window.first++;
                 s->window.count--;
                 moved = true;

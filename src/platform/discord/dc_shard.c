@@ -55,16 +55,6 @@ static const struct close_rule {
 };
 /* clang-format on */
 
-static const struct close_rule *find_close_rule(int code)
-{
-        static const struct close_rule lost = { 0, PLAN_RESUME, false, "the connection was lost" };
-
-        for (size_t i = 0; i < COUNT(close_rules); i++)
-                if (close_rules[i].code == code)
-                        return &close_rules[i];
-        return &lost;
-}
-
 /* Says what the operator can do about a code that stops. */
 static void explain_stop(const struct dc_gateway_options *o, const struct close_rule *rule,
                          char *out, size_t size)
@@ -172,9 +162,13 @@ static void leave(struct dc_shard *s, enum dc_shard_plan plan, int64_t wait_ms, 
 static void on_closed(void *arg, const struct websocket_end *end)
 {
         struct dc_shard *s = arg;
-        const struct close_rule *rule = find_close_rule(end->sent ? 0 : end->code);
+        static const struct close_rule lost_rule = { 0, PLAN_RESUME, false, NULL };
+        const struct close_rule *rule = &lost_rule;
         char why[300];
 
+        for (size_t i = 0; i < COUNT(close_rules) && !end->sent; i++)
+                if (close_rules[i].code == end->code)
+                        rule = &close_rules[i];
         if (rule->ours) {
                 s->g->counted.our_mistakes++;
                 log_warn("Discord reports a protocol error of ours", LOG_S("adapter", s->g->o.name),
@@ -296,7 +290,7 @@ static void on_hello(struct dc_shard *s, const json_t *d)
         if (s->fresh) {
                 enter(s, SHARD_IDENTIFYING);
                 g->counted.identifies++;
-                dc_connection_identify(s->connection, s->id, s->shards);
+                dc_connection_begin(s->connection, false, s->id, s->shards);
                 dc_gateway_end_identify(g, s->id, true);
         } else {
                 enter(s, SHARD_RESUMING);
@@ -304,7 +298,7 @@ static void on_hello(struct dc_shard *s, const json_t *d)
                 s->sent_resume = true;
                 if (s->session.committed.missing_ms > 0)
                         g->on.behind(g->arg, s->id);
-                dc_connection_resume(s->connection);
+                dc_connection_begin(s->connection, true, s->id, s->shards);
         }
         /* events of the last connection may still fill the window */
         dc_connection_adjust(s->connection);

@@ -124,13 +124,13 @@ void dc_connection_free(struct dc_connection *c);
 void dc_connection_close(struct dc_connection *c);
 /* A message of the socket. */
 void dc_connection_feed(void *connection, bool binary, const char *bytes, size_t n);
-void dc_connection_identify(struct dc_connection *c, unsigned shard, unsigned shards);
+/* Sends RESUME, or IDENTIFY as this shard. */
+void dc_connection_begin(struct dc_connection *c, bool resumes, unsigned shard, unsigned shards);
 /* The first heartbeat comes at a random moment of the first interval. */
 void dc_connection_beat_every(struct dc_connection *c, int64_t ms);
 /* Discord asks for a heartbeat now, or has acknowledged one. */
 void dc_connection_beat(struct dc_connection *c);
 void dc_connection_acked(struct dc_connection *c);
-void dc_connection_resume(struct dc_connection *c);
 /* Reads nothing more while the session is full. NULL is fine. */
 void dc_connection_adjust(struct dc_connection *c);
 /* Of the last heartbeat; -1: unknown. NULL is fine. */

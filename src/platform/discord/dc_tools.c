@@ -310,26 +310,22 @@ static void tool_guilds(struct adapter *a, const json_t *arguments, platform_too
         ask(call_new(a, done, arg), "/users/@me/guilds", NULL, query, on_guilds);
 }
 
-static const char *type_name(int64_t type)
+static void add_channels(json_t *list, const json_t *answer)
 {
-        static const char *const names[] = {
+        static const char *const types[] = {
                 [0] = "text",    [2] = "voice",   [4] = "category",        [5] = "announcement",
                 [10] = "thread", [11] = "thread", [12] = "private thread", [13] = "stage",
                 [15] = "forum",  [16] = "media"
         };
-
-        return type >= 0 && (size_t)type < COUNT(names) && names[type] ? names[type] : "other";
-}
-
-static void add_channels(json_t *list, const json_t *answer)
-{
         json_t *c;
         size_t i;
 
         json_array_foreach(answer, i, c) {
-                json_t *o = json_pack("{s:s, s:s, s:s}", "id", json_str(c, "id", ""), "name",
-                                      json_str(c, "name", ""), "type",
-                                      type_name(json_int(c, "type", -1)));
+                int64_t type = json_int(c, "type", -1);
+                bool known = type >= 0 && (size_t)type < COUNT(types) && types[type];
+                json_t *o =
+                        json_pack("{s:s, s:s, s:s}", "id", json_str(c, "id", ""), "name",
+                                  json_str(c, "name", ""), "type", known ? types[type] : "other");
 
                 if (json_str(c, "parent_id", NULL))
                         json_object_set_new(o, "parent",
