@@ -82,9 +82,6 @@ void dc_cache_free(struct dc_cache *c)
         free(c);
 }
 
-/* ---- learning ---- */
-
-/* Made when it is new; NULL without an id. */
 static struct cached_guild *guild_of(struct dc_cache *c, const char *id)
 {
         struct cached_guild *g = id ? map_get(&c->guilds, id) : NULL;
@@ -106,7 +103,7 @@ void dc_cache_add(struct dc_cache *c, const char *guild, const json_t *channel)
 
         if (!id || type < 0 || type > 1000 || type == DC_TYPE_CATEGORY)
                 return;
-        if (c->channels.count >= CHANNELS_MAX) { /* any one goes: it is looked up when needed */
+        if (c->channels.count >= CHANNELS_MAX) { /* any one: it is looked up when needed */
                 void *value;
 
                 if (!map_each(&c->channels, &c->evict_at, NULL, &value)) {
@@ -241,8 +238,6 @@ void dc_cache_learn(struct dc_cache *c, const char *self, const char *type, cons
                 break;
         }
 }
-
-/* ---- asking ---- */
 
 bool dc_cache_channel(const struct dc_cache *c, const char *id, struct dc_channel_info *out)
 {

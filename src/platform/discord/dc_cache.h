@@ -30,11 +30,10 @@ struct dc_channel_info {
 struct dc_cache;
 
 struct dc_cache *dc_cache_new(void);
-/* NULL is fine. */
 void dc_cache_free(struct dc_cache *c);
-/* Learns from a dispatch; self NULL: the bot's id is not known yet. */
+/* self NULL: the bot's id is unknown. */
 void dc_cache_learn(struct dc_cache *c, const char *self, const char *type, const json_t *d);
-/* Adds a channel or thread object; guild NULL: as the object says. */
+/* guild NULL: as the object says. */
 void dc_cache_add(struct dc_cache *c, const char *guild, const json_t *channel);
 void dc_cache_set_roles(struct dc_cache *c, const char *guild, json_t *roles);
 void dc_cache_set_username(struct dc_cache *c, const char *username, const char *id);
@@ -43,10 +42,8 @@ void dc_cache_set_username(struct dc_cache *c, const char *username, const char 
 bool dc_cache_channel(const struct dc_cache *c, const char *id, struct dc_channel_info *out);
 const char *dc_cache_guild_name(const struct dc_cache *c, const char *guild);
 const char *dc_cache_user_named(const struct dc_cache *c, const char *username);
-/* Are the bot's roles in this guild known, and is this one of them? */
 bool dc_cache_knows_roles(const struct dc_cache *c, const char *guild);
 bool dc_cache_has_role(const struct dc_cache *c, const char *guild, const char *role);
-/* How many channels and threads are known. */
 size_t dc_cache_size(const struct dc_cache *c);
 
 #endif

@@ -14,8 +14,6 @@
 #define WAIT_MS      10000
 #define RETRY_MAX_MS ((int64_t)86400 * 1000)
 
-/* ---- the request ---- */
-
 int dc_call_path(const struct dc_request *q, struct buf *path, struct buf *major, struct error *err)
 {
         bool webhook = strncmp(q->route, "/webhooks/", 10) == 0;
@@ -142,8 +140,6 @@ struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, con
         return started;
 }
 
-/* ---- the answer ---- */
-
 struct dc_rate_limit_headers dc_call_limits(const struct http_call *h)
 {
         int64_t limit = dc_rate_limit_ms(http_call_header(h, "X-RateLimit-Limit")),
@@ -159,7 +155,7 @@ struct dc_rate_limit_headers dc_call_limits(const struct http_call *h)
         };
 }
 
-/* The body's number is exact, the header's in whole seconds. Always positive for a 429. */
+/* The body's number is exact, the header has whole seconds. */
 static int64_t retry_after(const json_t *body, const struct http_result *result)
 {
         const json_t *given = json_object_get(body, "retry_after");

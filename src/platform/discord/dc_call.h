@@ -9,7 +9,7 @@
 #include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/dc_rest.h"
 
-#define DC_LIMITED_MS 1000 /* for a 429 that does not say how long */
+#define DC_LIMITED_MS 1000 /* after a 429 without a time */
 
 enum dc_call_state { CALL_WAITING, CALL_FLYING, CALL_PARSING, CALL_REFUSED };
 
@@ -17,14 +17,14 @@ struct dc_call {
         struct dc_rest *rest;
         enum dc_call_state state;
         char *method, *route;
-        char *path;  /* below the base, with its query; NULL: the route could not be filled */
+        char *path;  /* with its query; NULL: the route could not be filled */
         char *major; /* the top-level id in the bucket's name */
         char *body;
         struct dc_upload files[DC_FILES_MAX];
         size_t file_count;
         enum dc_priority priority;
         bool repeatable;
-        bool bare; /* an interaction route: the token is in the path, the bot's is not sent */
+        bool bare; /* an interaction route: its token is in the path */
         int64_t total_ms, deadline_ms;
         struct dc_bucket *bucket;
         struct http_call *http;
@@ -40,16 +40,14 @@ struct dc_call {
         LIST_ENTRY(dc_call) next_ask;
 };
 
-/* Copies the request. -1 with an error when its route cannot be filled. */
 int dc_call_init(struct dc_call *c, const struct dc_request *q, int64_t now_ms, struct error *err);
 void dc_call_free(struct dc_call *c);
-/* Sends it; authorization is the header with the bot's token. */
 struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, const char *base,
                                 const char *authorization, const struct http_handlers *handlers);
 
-/* The rate limit headers; the hash is borrowed from the call. */
+/* The hash is borrowed from the call. */
 struct dc_rate_limit_headers dc_call_limits(const struct http_call *h);
-/* Reads a result; body is its JSON, NULL: none. The answer borrows body and text. */
+/* The answer borrows body (NULL: none) and text. */
 void dc_call_answer(const struct http_call *h, const struct http_result *result, const json_t *body,
                     struct dc_answer *out, char *text, size_t size);
 

@@ -13,8 +13,8 @@
 #include "rows/conversation_row.h"
 
 #define MARGIN_MS    60000  /* clocks differ */
-#define INTRODUCE_MS 300000 /* how long after a gap guilds may still be introduced */
-#define DONE_MS      3000   /* after the last sign of something to read, catch-up is over */
+#define INTRODUCE_MS 300000 /* after a gap, guilds introduced later are new */
+#define DONE_MS      3000
 #define AGAIN_MS     300000 /* the next attempt, after Discord was unavailable */
 #define RECENT_DAYS  30
 #define RECENT_PAGE  500
@@ -31,16 +31,15 @@ struct gap {
         bool open;
         enum guild_source source;
         int64_t since_ms; /* by Discord's clock */
-        int64_t until_ms; /* loop time: guilds introduced later are new to the bot */
+        int64_t until_ms; /* loop time */
 };
 
-/* Lists the bot's guilds by REST, and the channels and active threads of each. */
 struct guild_scan {
         enum scan_state { SCAN_IDLE, SCAN_GUILDS, SCAN_CHANNELS, SCAN_THREADS, SCAN_WAITING } state;
         char guilds[GUILD_PAGE][DC_ID_SIZE];
         size_t count, next;
-        char after[DC_ID_SIZE]; /* the last id of the page before */
-        bool last;              /* no page follows */
+        char after[DC_ID_SIZE]; /* of the last page */
+        bool last;
         unsigned tries;
         struct timer *retry;
 };
@@ -58,7 +57,7 @@ struct dc_catchup {
         struct dc_readback *readback;
         struct guild_scan scan;
         struct recent_page *recent; /* being read from the store; NULL: none */
-        int64_t recent_before;      /* conversations below this id are to be read; 0: none */
+        int64_t recent_before;      /* below this id; 0: none */
         int64_t recent_since_ms;
         bool holds_all;
         bool failed;         /* a source could not be read */
@@ -70,8 +69,6 @@ static struct gap *find_gap(const struct dc_catchup *c, unsigned shard)
 {
         return shard < c->gap_count ? &c->gaps[shard] : NULL;
 }
-
-/* ---- holding ---- */
 
 void dc_catchup_hold(struct dc_catchup *c)
 {
@@ -95,7 +92,7 @@ struct recent_page {
         int64_t from_ms, before;
         char channels[RECENT_PAGE][DC_ID_SIZE];
         size_t count;
-        int64_t last; /* the smallest id of the page; 0: no further page */
+        int64_t last; /* smallest id of the page; 0: no further page */
 };
 
 static int read_recent(struct store_tx *tx, void *arg, struct error *err)
@@ -141,7 +138,6 @@ static void on_recent(void *arg, const struct error *err)
         free(p);
 }
 
-/* Reads the next page when there is room for it. */
 static void read_recent_page(struct dc_catchup *c)
 {
         struct recent_page *p;
@@ -257,7 +253,7 @@ static void enter_scan(struct dc_catchup *c, enum scan_state state)
         }
 }
 
-/* Lists the guilds of all shards that need it, unless a scan is running. */
+/* Lists the guilds of all shards that need it. */
 static void begin_scan(struct dc_catchup *c)
 {
         bool any = false;
@@ -276,7 +272,6 @@ static void begin_scan(struct dc_catchup *c)
         enter_scan(c, SCAN_GUILDS);
 }
 
-/* The next guild with a gap, when there is room for its channels. */
 static void scan_next_guild(struct dc_catchup *c)
 {
         struct guild_scan *s = &c->scan;
@@ -343,8 +338,6 @@ static void on_room(void *arg)
                 scan_next_guild(c);
 }
 
-/* ---- gaps ---- */
-
 void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms)
 {
         int64_t now = clock_wall_ms(), from = since_ms - MARGIN_MS;
@@ -392,14 +385,12 @@ void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, i
         }
 }
 
-/* ---- the end ---- */
-
 static void on_timer(void *arg)
 {
         struct dc_catchup *c = arg;
         bool failed;
 
-        if (c->again) { /* look at all gaps again, so that what was given up is wanted again */
+        if (c->again) { /* what was given up is wanted again */
                 c->again = false;
                 for (unsigned i = 0; i < c->gap_count; i++)
                         if (c->gaps[i].open)
@@ -428,8 +419,6 @@ static void on_timer(void *arg)
                 c->gaps[i].open = false;
         }
 }
-
-/* ---- open and close ---- */
 
 struct dc_catchup *dc_catchup_new(const struct dc_intake_options *o,
                                   const struct dc_intake_hooks *hooks, struct dc_intake *intake,

@@ -21,18 +21,17 @@
 
 struct dc_catchup;
 
-/* Everything that was missed on a shard is stored. */
 typedef void dc_caught_up_fn(void *arg, unsigned shard);
 struct dc_catchup *dc_catchup_new(const struct dc_intake_options *options,
                                   const struct dc_intake_hooks *hooks, struct dc_intake *intake,
                                   dc_caught_up_fn *caught_up, void *arg);
-/* Before the intake. NULL is fine. */
+/* Before the intake. */
 void dc_catchup_free(struct dc_catchup *c);
 /* A session began on this shard, and something may be missing since then by Discord's clock. */
 void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
 /* The same for a resumed session, where the gateway introduces no guilds. */
 void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
-/* A gap will follow: holds all events until the channels with gaps are known. */
+/* A gap will follow: holds all events until its channels are known. */
 void dc_catchup_hold(struct dc_catchup *c);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
@@ -40,28 +39,27 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
 /* ---- dc_readback.c: reads the messages of channels and threads since a time ---- */
 
 /*
- * A few channels are read at once, and no faster than the intake stores. While a channel is read,
- * its live events wait in the intake, but not for ever. A channel that stays unreadable is given
- * up.
+ * A few channels are read at once, no faster than the intake stores. Meanwhile their live events
+ * wait in the intake, for a while.
  */
 
 struct dc_readback;
 
-/* `room` is called when there is room for further channels, after there was none. */
+/* `room`: there is room for channels again. */
 struct dc_readback *dc_readback_new(const struct dc_intake_options *options,
                                     const struct dc_intake_hooks *hooks, struct dc_intake *intake,
                                     void (*room)(void *arg), void *arg);
-/* Before the intake. NULL is fine. */
+/* Before the intake. */
 void dc_readback_free(struct dc_readback *r);
-/* A new gap: channels that were read may have to be read again. */
+/* A new gap: channels may have to be read again. */
 void dc_readback_restart(struct dc_readback *r);
-/* Reads a channel since then, by Discord's clock; once for each gap, unless it was given up. */
+/* Reads a channel once for each gap, unless it was given up. */
 void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_ms);
 enum dc_readback_load {
-        DC_READBACK_IDLE, /* all wanted channels are read and stored, or given up */
+        DC_READBACK_IDLE, /* everything is read and stored, or given up */
         DC_READBACK_BUSY,
-        DC_READBACK_CROWDED, /* callers that can wait should add no channels now */
-        DC_READBACK_FULL,    /* no caller should */
+        DC_READBACK_CROWDED, /* add only channels that cannot wait */
+        DC_READBACK_FULL,    /* add none */
 };
 enum dc_readback_load dc_readback_load(const struct dc_readback *r);
 /* Was a channel given up since the last call? */

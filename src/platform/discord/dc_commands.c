@@ -17,7 +17,7 @@
 enum { OPTION_STRING = 3, OPTION_INTEGER = 4, COMMAND_CHAT = 1 };
 enum { IN_GUILDS = 0, IN_DMS = 1 };
 
-/* Dispatch and the road carry them out: /ask is a message to the agent. */
+/* Dispatch and the road carry them out. */
 static const struct command {
         const char *name, *help;
         const char *option, *option_help; /* NULL: none */
@@ -60,8 +60,6 @@ static json_t *commands_json(void)
         }
         return list;
 }
-
-/* ---- registering ---- */
 
 struct register_job {
         struct discord *dc;
@@ -139,7 +137,7 @@ static bool is_wanted(const struct discord *dc, const char *guild)
         return false;
 }
 
-/* Commands that the settings no longer want are removed, or they would be seen twice. */
+/* Removes commands that are no longer wanted: people would see them twice. */
 void dc_commands_publish(void *discord)
 {
         struct discord *dc = discord;

@@ -18,15 +18,15 @@
 #define CLOSE_CODE    4000 /* 1000 and 1001 would end the session */
 #define CLOSE_MS      2000
 #define MESSAGE_MAX   ((size_t)32 << 20)
-#define PAYLOAD_MAX   ((size_t)32 << 20) /* inflated; the largest guilds have a few megabytes */
+#define PAYLOAD_MAX   ((size_t)32 << 20) /* inflated */
 #define QUEUE_MAX     ((size_t)16 << 20) /* bytes behind a large payload */
 #define FRAME_MAX     4096               /* Discord's limit for what we send */
 #define FRAMES_MINUTE 120                /* the same */
-#define FRAMES_SPARE  10                 /* of them, for our heartbeats and a session's beginning */
+#define FRAMES_SPARE  10                 /* of them, for heartbeats and IDENTIFY */
 #define INTERVAL_MIN  10
 #define INTERVAL_MAX  3600000
 
-/* A payload that waits for a large one before it. */
+/* Waits for a large payload before it. */
 struct queued_payload {
         char *text;
         size_t n;
@@ -141,7 +141,7 @@ static void on_beat(void *arg)
 void dc_connection_beat_every(struct dc_connection *c, int64_t ms)
 {
         c->interval_ms = ms < INTERVAL_MIN ? INTERVAL_MIN : ms > INTERVAL_MAX ? INTERVAL_MAX : ms;
-        c->acked = true; /* nothing to acknowledge yet on this connection */
+        c->acked = true;
         timer_start(c->beat, (int64_t)id_random_below((uint64_t)c->interval_ms));
 }
 
@@ -241,7 +241,7 @@ static void on_parsed(void *arg, const struct json_parsed *parsed)
         unref(c);
 }
 
-/* The socket may still deliver what it had read before the pause: that waits in the queue. */
+/* The socket may still deliver what it read before the pause: that is queued. */
 static void take(struct dc_connection *c, const char *text, size_t n)
 {
         if (c->parsing) {
@@ -284,7 +284,7 @@ void dc_connection_feed(void *connection, bool binary, const char *bytes, size_t
                 fail(c, err.text);
         } else if (rc > 0) {
                 take(c, c->inflated.data, c->inflated.len);
-                if (c->inflated.cap > JSON_OFFLOAD_MIN) /* rare: do not keep the room */
+                if (c->inflated.cap > JSON_OFFLOAD_MIN)
                         buf_release(&c->inflated);
                 buf_clear(&c->inflated);
         }

@@ -27,7 +27,7 @@
 #define TOKEN_MS             870000 /* a little before Discord's end */
 #define DEFERRED_MAX         1000
 #define SAVE_MS              50
-#define POSTED_MS            3000 /* by then Discord has read our response to its post */
+#define POSTED_MS            3000
 
 #define ALREADY_ACKNOWLEDGED 40060
 
@@ -36,11 +36,11 @@ enum { CALLBACK_DEFER = 5, CALLBACK_DEFER_UPDATE = 6 };
 
 struct dc_deferred {
         char *interaction, *application, *token;
-        int64_t until_ms;   /* wall clock; the token's end */
-        int64_t settles_ms; /* wall clock; until then 404 means not yet; 0: confirmed */
+        int64_t until_ms;   /* of the token */
+        int64_t settles_ms; /* until then 404 means not yet; 0: confirmed */
         enum dc_placeholder state;
-        bool claimed; /* a delivery was made for it and may be on its way */
-        bool unsure;  /* an earlier run acknowledged it, and may have replied */
+        bool claimed; /* a delivery may be on its way */
+        bool unsure;  /* an earlier run may have replied */
         TAILQ_ENTRY(dc_deferred) next;
 };
 
@@ -56,7 +56,7 @@ static struct dc_deferred *find(const struct discord *dc, const char *interactio
         return NULL;
 }
 
-/* Kept in the list until its end: the id is not a message one could react to. */
+/* It stays in the list: its id is not a message one could react to. */
 static void close_deferred(struct discord *dc, struct dc_deferred *d)
 {
         d->state = DC_PLACEHOLDER_GONE;
@@ -88,7 +88,6 @@ static void remove_placeholder(struct discord *dc, struct dc_deferred *d)
                     NULL, NULL);
 }
 
-/* Its time is over without a reply. */
 static void expire(struct discord *dc, struct dc_deferred *d)
 {
         if (d->state != DC_PLACEHOLDER_GONE && !d->claimed && !d->unsure)
@@ -117,7 +116,6 @@ static void on_timer(void *arg)
         watch_oldest(dc);
 }
 
-/* NULL when it is invalid or known. */
 static struct dc_deferred *add(struct discord *dc, const char *interaction, const char *application,
                                const char *token, int64_t until_ms)
 {
@@ -144,7 +142,7 @@ static struct dc_deferred *add(struct discord *dc, const char *interaction, cons
 
 /* ---- acknowledging ---- */
 
-/* Adds the interaction unless it is of a button; returns the acknowledgement's body, yours. */
+/* Returns the body of the acknowledgement. A button adds nothing. */
 static json_t *defer(struct discord *dc, const json_t *interaction, struct dc_deferred **added)
 {
         bool button = json_int(interaction, "type", 0) == INTERACTION_COMPONENT;

@@ -18,7 +18,7 @@ struct tag {
         char id[24];
 };
 
-/* Parses "<@123>"; returns its length, or 0 when it is not a tag. */
+/* Returns the tag's length; 0: it is none. */
 static size_t parse_tag(const char *p, struct tag *out)
 {
         static const char *const kinds[] = { "@!", "@&", "@", "#", "a:", ":", "/" };
@@ -60,7 +60,7 @@ static bool is_self(const struct dc_event_reader *r, const struct tag *t, const 
                strcmp(t->id, r->context->self) == 0;
 }
 
-/* As people see it; false: leave the tag as it is. */
+/* False: leave the tag as it is. */
 static bool add_tag(const struct dc_event_reader *r, const json_t *message, const struct tag *t,
                     struct buf *out)
 {
@@ -180,8 +180,6 @@ static void add_all(const struct dc_event_reader *r, const json_t *message, stru
         json_array_foreach(embeds, i, embed)
                 add_embed(embed, out);
 }
-
-/* ---- the whole message ---- */
 
 const char *dc_describe(struct dc_event_reader *r, const json_t *message)
 {

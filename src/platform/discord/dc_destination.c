@@ -1,7 +1,4 @@
-/*
- * The channel a delivery goes to. DMs of operators are remembered across restarts, those of others
- * in memory, up to a number.
- */
+/* Where deliveries go. Only DMs of operators survive a restart. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +8,6 @@
 #include "platform/discord/discord.h"
 
 #define DMS_MAX 10000
-
-/* ---- DMs ---- */
 
 static bool is_operator(const struct discord *dc, const char *user)
 {
@@ -76,8 +71,6 @@ bool dc_destination_is_dm(const struct discord *dc, const char *channel)
                         return true;
         return dc->intake && dc_intake_channel(dc->intake, channel, &info) && !info.guild;
 }
-
-/* ---- channels ---- */
 
 const char *dc_destination_person(const struct discord *dc, const char *channel)
 {

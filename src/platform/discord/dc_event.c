@@ -137,7 +137,6 @@ static void add_files(struct dc_event_reader *r, const json_t *message, json_t *
         }
 }
 
-/* Those of a forwarded message count, too. */
 static void read_files(struct dc_event_reader *r, const json_t *message)
 {
         const json_t *forwarded = json_array_get(json_object_get(message, "message_snapshots"), 0);
@@ -214,7 +213,7 @@ static void read_metadata(struct dc_event_reader *r, const json_t *message)
                 set_metadata(r, "forwarded", json_true());
 }
 
-/* Written by a person or bot, rather than a notice of Discord. */
+/* Not a notice of Discord. */
 static bool is_written(const json_t *message)
 {
         int64_t type = json_int(message, "type", TYPE_DEFAULT);
@@ -222,7 +221,7 @@ static bool is_written(const json_t *message)
         return type == TYPE_DEFAULT || type == TYPE_REPLY;
 }
 
-/* What new and edited messages have in common. NULL: ignored. */
+/* For new and edited messages. NULL: ignored. */
 static struct incoming *read_body(struct dc_event_reader *r, json_t *d)
 {
         const char *id = id_of(d, "id"), *raw = json_str(d, "content", NULL);
@@ -262,7 +261,7 @@ static void read_message(struct dc_event_reader *r, json_t *d)
                 ignore(r, "empty, or hidden without the Message Content Intent");
 }
 
-/* Links that unfold are updates as well, without a time of edit. */
+/* Links that unfold are updates without a time of edit. */
 static bool is_edit(const json_t *d, int64_t *ms)
 {
         const char *when = json_str(d, "edited_timestamp", NULL);
@@ -290,7 +289,6 @@ static void read_edit(struct dc_event_reader *r, json_t *d)
                 r->content->sources[i] = NULL; /* fetched with the message */
 }
 
-/* One message, or several that were deleted together. */
 static void read_deletion(struct dc_event_reader *r, json_t *d)
 {
         const json_t *ids = json_object_get(d, "ids");
@@ -364,7 +362,6 @@ static void add_value(struct buf *out, const json_t *value)
                 buf_addstr(out, json_is_true(value) ? "yes" : "no");
 }
 
-/* The names of subcommands, then the values. */
 static void add_options(struct buf *out, const json_t *options, int depth)
 {
         const json_t *option;
@@ -382,7 +379,7 @@ static void add_options(struct buf *out, const json_t *options, int depth)
         }
 }
 
-/* The message or person on which a context menu command was used. */
+/* The target of a context menu command. */
 static void add_target(struct buf *out, const json_t *data)
 {
         const json_t *resolved = json_object_get(data, "resolved"),
@@ -396,7 +393,7 @@ static void add_target(struct buf *out, const json_t *data)
                 add_value(out, json_object_get(json_object_get(users, target), "username"));
 }
 
-/* /ask is a message to the agent; other commands keep their name, which tells them apart. */
+/* /ask is a message to the agent; other commands keep their name. */
 static const char *command_text(struct arena *a, const json_t *data)
 {
         const char *name = json_str(data, "name", ""), *text;
@@ -506,7 +503,7 @@ static void read_interaction(struct dc_event_reader *r, json_t *d)
 
 /* ---- the dispatch ---- */
 
-/* user: whose member the event needs; NO_USER: none, or it always comes with it. */
+/* user: whose member the event needs. */
 static const struct dispatch_type {
         const char *name;
         void (*read)(struct dc_event_reader *r, json_t *d);

@@ -26,7 +26,7 @@
 #include "platform/discord/dc_gateway.h"
 #include "platform/intake.h"
 
-/* Pressing a button whose data begins so sends the rest as a message: "say:yes" sends "yes". */
+/* A button with data "say:yes" sends the message "yes". */
 #define DC_SAY "say:"
 
 /* What reading depends on. */
@@ -36,26 +36,23 @@ struct dc_event_context {
         bool role_mentions;
 };
 
-/* The channel or thread of a dispatch, as Discord names it; NULL: none, or of no interest. */
+/* The channel or thread of a dispatch; NULL: none, or of no interest. */
 const char *dc_event_channel(const char *type, const json_t *d);
 /*
- * The user whose member object is missing from a dispatch, borrowed; NULL: it is there or not
- * needed. Messages fetched by REST never have one. A member of null means unknown:
- * metadata.rolesUnknown.
+ * The user whose member is missing from a dispatch; NULL: none. JSON null as the member means
+ * unknown: metadata.rolesUnknown.
  */
 const char *dc_event_missing_member(const char *type, const json_t *d);
-/* Always fills *out; release it. The dispatch's d must outlive it. */
+/* Always fills *out, which borrows from d. */
 void dc_event_read(struct intake_content *out, const struct dc_event_context *context,
                    const struct dc_dispatch *dispatch);
-
-/* ---- for the files that read ---- */
 
 struct dc_event_reader {
         struct intake_content *content;
         const struct dc_event_context *context;
         const struct dc_dispatch *dispatch;
 };
-/* The text of a message: tags become names, stickers, polls and embeds words. NULL: none. */
+/* With names for tags, and stickers, polls and embeds in words. NULL: none. */
 const char *dc_describe(struct dc_event_reader *r, const json_t *message);
 
 #endif

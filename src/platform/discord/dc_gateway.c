@@ -15,16 +15,13 @@
 #include "platform/discord/dc_shard.h"
 
 #define SHARDS_MAX 1000
-#define BUDGET_MS  60000    /* how long an answer about the budget counts */
-#define DAY_MS     86400000 /* the budget is renewed at least this often */
-#define LOW_PART   100      /* the last hundredth of the budget is left alone */
+#define BUDGET_MS  60000 /* how long an answer counts */
+#define DAY_MS     86400000
+#define LOW_PART   100 /* of the budget is left alone */
 
 /* ---- intents ---- */
 
-/*
- * Privileged intents have the application's flags that grant them: one after a review, one without
- * while the bot is small.
- */
+/* flags: of the application, which grant a privileged intent. */
 /* clang-format off */
 static const struct {
         const char *name;
@@ -87,7 +84,7 @@ static size_t list_missing(unsigned intents, int64_t flags, char *out, size_t si
 
 void dc_gateway_missing_intents(unsigned intents, int64_t flags, char *out, size_t size)
 {
-        /* flags that grant everything are outdated: any of them may be missing */
+        /* flags that grant everything are outdated */
         if (list_missing(intents, flags, out, size) == 0 &&
             list_missing(intents, 0, out, size) == 0)
                 snprintf(out, size, "privileged intents");
@@ -165,7 +162,7 @@ void dc_gateway_stop(struct dc_gateway *g, enum dc_gateway_state state, const ch
 
 /* ---- permission to identify ---- */
 
-/* The pump runs from the loop, so that no shard identifies inside a callback of another. */
+/* From the loop, so that no shard identifies inside a callback of another. */
 static void want_pump(struct dc_gateway *g)
 {
         if (!g->stopped && !g->freed)
@@ -195,7 +192,7 @@ void dc_gateway_end_identify(struct dc_gateway *g, unsigned shard, bool sent)
         want_pump(g);
 }
 
-/* True: the budget is nearly used up, and beyond it Discord would reset the token. */
+/* Beyond its budget of sessions Discord would reset the token. */
 static bool defer_for_budget(struct dc_gateway *g)
 {
         int64_t now = loop_now_ms(g->o.loop);
@@ -342,8 +339,6 @@ static void on_trim(void *gateway)
 {
         loop_work(((struct dc_gateway *)gateway)->o.loop, trim_on_pool, do_nothing, NULL);
 }
-
-/* ---- open and close ---- */
 
 struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
                                   const struct dc_gateway_handlers *handlers, void *arg)

@@ -39,57 +39,56 @@ struct dc_gateway_times {
 struct dc_gateway_options {
         struct loop *loop;
         struct http_client *http;
-        const char *name;           /* the adapter's, for logs, file names and error texts */
+        const char *name;           /* of the adapter */
         const struct secret *token; /* must outlive the gateway */
-        const char *dir;            /* data directory with state/; NULL: keep no sessions */
-        const char *url;            /* overrides the answer of GET /gateway/bot; NULL: that */
+        const char *dir;            /* NULL: keep no sessions */
+        const char *url;            /* NULL: as GET /gateway/bot answers */
         unsigned intents;
         int64_t shards;       /* 0: as Discord recommends */
         const char *compress; /* "zlib-stream", "zstd-stream"; NULL or "none": none */
-        int64_t flags;        /* of the application, to name a missing intent; 0: unknown */
+        int64_t flags;        /* of the application; 0: unknown */
         struct dc_gateway_times times;
         int64_t (*wall_ms)(void); /* NULL: the wall clock */
 };
 
-/* From READY, or from the file when a restart resumed the session. Borrowed for the call. */
+/* Borrowed for the call. */
 struct dc_gateway_ready {
         unsigned shard;
         bool resumed;
         const char *user_id, *username, *application_id;
 };
 
-/* One event. Borrowed for the call; json_incref d to keep it. */
+/* Borrowed for the call. */
 struct dc_dispatch {
         uint64_t ticket; /* for dc_gateway_committed */
         unsigned shard;
         const char *type; /* "MESSAGE_CREATE" */
         json_t *d;
-        const char *session; /* together with seq the same when Discord replays the event */
+        const char *session; /* with seq the same in a replay */
         int64_t seq;
 };
 
 /* The connections as reported to the owner. */
 enum dc_gateway_state {
-        DC_GATEWAY_NONE,      /* nothing yet */
-        DC_GATEWAY_UP,        /* all shards */
-        DC_GATEWAY_LOST,      /* retries by itself */
-        DC_GATEWAY_STOPPED,   /* gave up: the operator has to act */
-        DC_GATEWAY_BAD_TOKEN, /* the same, because Discord does not know the token */
+        DC_GATEWAY_NONE,    /* nothing yet */
+        DC_GATEWAY_UP,      /* all shards */
+        DC_GATEWAY_LOST,    /* retries by itself */
+        DC_GATEWAY_STOPPED, /* the operator has to act */
+        DC_GATEWAY_BAD_TOKEN,
 };
 
 struct dc_gateway_handlers {
-        /* Fetch GET /gateway/bot and call dc_gateway_bot, later. Repeated after an error. */
+        /* Fetch GET /gateway/bot and call dc_gateway_bot, later. */
         void (*ask)(void *arg);
         /* Acknowledge each with dc_gateway_committed, in this call or later. */
         void (*event)(void *arg, const struct dc_dispatch *e);
         void (*ready)(void *arg, const struct dc_gateway_ready *ready); /* a session is up */
         /*
-         * Follows `ready` when events since then (Discord's clock) may be missing: the session is
-         * new, or was resumed before catch-up after an earlier one had finished. 0: there was no
+         * Follows `ready` when events since then (Discord's clock) may be missing; 0: there was no
          * session before. Repeated after a restart until dc_gateway_caught_up.
          */
         void (*gap)(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms);
-        /* A session with such a gap is about to be resumed: its replay is newer than the gap. */
+        /* A session with a gap is about to be resumed: its replay is newer. */
         void (*behind)(void *arg, unsigned shard);
         /* why: NULL when it is up */
         void (*state)(void *arg, enum dc_gateway_state state, const char *why);
@@ -98,25 +97,23 @@ struct dc_gateway_handlers {
 /* Starts; `ask` follows from the loop. */
 struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *options,
                                   const struct dc_gateway_handlers *handlers, void *arg);
-/* Leaves sessions to be resumed, and their files up to date. Allowed inside handlers; NULL is fine.
- */
+/* Sessions can be resumed afterwards. Allowed inside handlers. */
 void dc_gateway_free(struct dc_gateway *g);
 
-/* The answer to `ask`; body NULL: it failed, why says so. Status 401 stops the gateway. */
+/* The answer to `ask`. */
 void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const char *why);
-/* The dispatch with this ticket is stored, or needs not be. In any order, once each. */
+/* In any order, once each. */
 void dc_gateway_committed(struct dc_gateway *g, uint64_t ticket);
-/* Catch-up of this shard has finished. */
 void dc_gateway_caught_up(struct dc_gateway *g, unsigned shard);
 
 /* For status pages and tests. */
 struct dc_gateway_stats {
-        unsigned shards, ready; /* how many there are, and how many are up */
-        uint64_t events;        /* dispatches handed over */
-        size_t uncommitted;     /* of them, not acknowledged */
+        unsigned shards, ready;
+        uint64_t events;    /* dispatches handed over */
+        size_t uncommitted; /* of them, not acknowledged */
         uint64_t identifies, resumes, lost, zombies;
-        uint64_t our_mistakes; /* closes that report a protocol error of ours */
-        int64_t ping_ms;       /* of the last heartbeat on the slowest shard; -1: unknown */
+        uint64_t our_mistakes;
+        int64_t ping_ms; /* of the slowest shard; -1: unknown */
 };
 void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out);
 
@@ -134,11 +131,10 @@ void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out);
          DC_INTENT_DIRECT_MESSAGES | DC_INTENT_DIRECT_MESSAGE_REACTIONS |                  \
          DC_INTENT_MESSAGE_CONTENT)
 
-/* The bit of an intent by Discord's name; 0: unknown. */
+/* 0: unknown. */
 unsigned dc_gateway_intent(const char *name);
-/* The name that may have been meant; NULL: none is near. */
 const char *dc_gateway_nearest_intent(const char *name);
-/* Lists the privileged intents that the application's flags do not grant, by the portal's names. */
+/* Lists privileged intents that the flags do not grant, by the portal's names. */
 void dc_gateway_missing_intents(unsigned intents, int64_t flags, char *out, size_t size);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * dc_id: Discord's ids (snowflakes), kept as text. They hold the time at which they were made.
- */
+/* dc_id: Discord's ids, kept as text. They hold the time at which they were made. */
 #ifndef PLATFORM_DISCORD_DC_ID_H
 #define PLATFORM_DISCORD_DC_ID_H
 
@@ -9,13 +7,12 @@
 
 #define DC_ID_SIZE 24 /* 20 digits, a NUL and some air */
 
-/* 1 to 20 digits. NULL is not valid. */
+/* 1 to 20 digits. */
 bool dc_id_valid(const char *text);
-/* Milliseconds since 1970; 0 when it is not an id. */
+/* 0: it is not an id. */
 int64_t dc_id_time_ms(const char *id);
 /* The smallest id of a time. */
 void dc_id_at(int64_t wall_ms, char out[DC_ID_SIZE]);
-/* The shard that gets the events of a guild. */
 unsigned dc_id_shard(const char *guild, unsigned shards);
 
 #endif

@@ -22,7 +22,7 @@ struct dc_update {
         void (*stored)(void *arg, bool ok); /* of a post */
         void *stored_arg;
         bool channel_known;             /* false: being looked up */
-        char *asked_guild, *asked_user; /* the member that is being looked up; NULL: none */
+        char *asked_guild, *asked_user; /* being looked up */
 };
 
 struct dc_intake {
@@ -45,7 +45,6 @@ static bool is_interaction(const struct dc_update *u)
 
 /* ---- preparing an update ---- */
 
-/* The channel is known, the member as far as possible: reads the event and hands it on. */
 static void read_event(struct dc_update *u, json_t *member)
 {
         struct dc_intake *in = u->in;
@@ -76,7 +75,7 @@ static void read_event(struct dc_update *u, json_t *member)
         intake_prepared(&u->base);
 }
 
-/* The channel is known. Looks up the member that Discord should have sent, if it did not. */
+/* The channel is known. Looks up the member if Discord did not send it. */
 static void find_member(struct dc_update *u)
 {
         struct dc_intake *in = u->in;
@@ -138,7 +137,6 @@ static void on_channel(void *arg, const char *channel, bool known)
         }
 }
 
-/* Takes an update over: the first step is to know its channel. */
 static void add_update(struct dc_intake *in, struct dc_update *u, const struct dc_dispatch *e,
                        const char *channel)
 {
@@ -168,8 +166,6 @@ static void add_update(struct dc_intake *in, struct dc_update *u, const struct d
         else
                 dc_lookup_channel(in->lookup, channel, guild);
 }
-
-/* ---- the end of an update ---- */
 
 static void on_done(struct intake_update *base, bool stored)
 {
@@ -318,8 +314,6 @@ static void on_state(void *arg, enum dc_gateway_state state, const char *why)
 
         in->hooks.state(in->hooks.ctx, state, why);
 }
-
-/* ---- open and close ---- */
 
 struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
                                 const struct dc_intake_hooks *hooks)

@@ -35,40 +35,40 @@ struct dc_intake_options {
         const struct secret *token; /* must outlive the intake */
         const char *gateway_url;    /* NULL: ask Discord */
         unsigned intents;
-        int64_t flags;            /* of the application, to name a missing intent; 0: unknown */
-        int64_t shards;           /* 0: as Discord recommends */
-        const char *compress;     /* "zlib-stream", "zstd-stream", "none" */
-        bool role_mentions;       /* a mention of one of the bot's roles is a mention */
+        int64_t flags;        /* of the application; 0: unknown */
+        int64_t shards;       /* 0: as Discord recommends */
+        const char *compress; /* "zlib-stream", "zstd-stream", "none" */
+        bool role_mentions;
         int64_t media_max_bytes;  /* 0: nothing is downloaded */
-        int64_t catchup_seconds;  /* how far back catch-up reads; 0: not at all */
-        int64_t catchup_messages; /* at most so many of each channel */
+        int64_t catchup_seconds;  /* 0: no catch-up */
+        int64_t catchup_messages; /* of each channel */
         struct dc_gateway_times times;
         struct dc_catchup_times catchup_times;
 };
 
 struct dc_intake_hooks {
         void *ctx;
-        /* One call of done, later, or none after dc_intake_free. */
+        /* Answers later, or never after dc_intake_free. */
         void (*get)(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg);
         /* As in struct dc_gateway_handlers. */
         void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
         void (*state)(void *ctx, enum dc_gateway_state state, const char *why);
-        /* An interaction of the gateway is stored: acknowledge it now. Borrowed. */
+        /* An interaction of the gateway is stored: acknowledge it. */
         void (*stored)(void *ctx, const json_t *interaction);
         /* A person has written in this DM channel. May be NULL. */
         void (*dm)(void *ctx, const char *user, const char *channel);
-        /* A message of the bot itself; borrowed. May be NULL. */
+        /* A message of the bot itself. May be NULL. */
         void (*own)(void *ctx, const json_t *message);
-        /* Autocompletion: answer at once, nothing is stored. May be NULL. */
+        /* Autocompletion: answer at once. May be NULL. */
         void (*complete)(void *ctx, const json_t *interaction);
 };
 
 /* Opens the gateway. */
 struct dc_intake *dc_intake_new(const struct dc_intake_options *options,
                                 const struct dc_intake_hooks *hooks);
-/* Late answers are ignored; open posts are reported as not stored. NULL is fine. */
+/* Open posts are reported as not stored. */
 void dc_intake_free(struct dc_intake *in);
-/* A verified interaction of the HTTP endpoint, borrowed. stored(arg, true) after the commit. */
+/* A verified interaction of the HTTP endpoint. stored(arg, true) after the commit. */
 void dc_intake_post(struct dc_intake *in, const json_t *interaction,
                     void (*stored)(void *arg, bool ok), void *arg);
 
@@ -82,7 +82,7 @@ void dc_intake_stats(const struct dc_intake *in, struct dc_gateway_stats *out);
 
 /* To hold and release channels. */
 struct intake *dc_intake_window(struct dc_intake *in);
-/* A missed message, in the order of their times: goes before held events of its channel. */
+/* A missed message, oldest first: goes before held events of its channel. */
 void dc_intake_missed(struct dc_intake *in, const char *channel, json_t *message);
 
 #endif

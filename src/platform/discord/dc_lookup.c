@@ -16,11 +16,10 @@
 #define TRIES        8 /* about a minute */
 #define RETRY_MS     500
 #define RETRY_MAX_MS 10000
-#define AT_ONCE      4     /* members; more would only age in the queue of their rate limit */
+#define AT_ONCE      4     /* members: more would only age in their queue */
 #define HOLDS_MS     60000 /* how long a member is used */
-#define MEMBERS_MAX  1000  /* beyond it answers are forgotten, pending queries are not */
+#define MEMBERS_MAX  1000  /* beyond it answers are forgotten */
 
-/* First the channel, then perhaps the bot's roles in its guild. */
 struct channel_query {
         struct dc_lookup *lookup;
         char *channel, *guild;
@@ -128,7 +127,7 @@ static void on_channel(void *arg, const struct dc_answer *a)
                 log_info("cannot look up channel; treating it as a plain one",
                          LOG_S("adapter", l->adapter->name), LOG_S("channel", q->channel),
                          LOG_S("why", a->why));
-                if (!dc_rest_is_unavailable(a)) /* else it is asked for again next time */
+                if (!dc_rest_is_unavailable(a)) /* else ask again next time */
                         dc_cache_add(l->cache, q->guild, plain);
                 json_decref(plain);
         }
@@ -224,8 +223,8 @@ static void enqueue_member(void *entry)
 }
 
 /*
- * A person who has left the guild has no roles. An unknown member is kept for its minute, too:
- * otherwise every message of that person would hold up its channel.
+ * A person who left has no roles. An unknown member is kept for its minute, too, so that their
+ * messages do not hold up the channel one by one.
  */
 static void on_member(void *arg, const struct dc_answer *a)
 {
@@ -253,7 +252,7 @@ static void on_member(void *arg, const struct dc_answer *a)
                 e->member = json_null();
         }
         e->until_ms = clock_mono_ms() + HOLDS_MS;
-        /* the handler may ask for others, and this entry be forgotten */
+        /* the handler may make us forget this entry */
         member = json_incref(e->member);
         guild = mem_strdup(e->guild);
         user = mem_strdup(e->user);
@@ -296,8 +295,6 @@ json_t *dc_lookup_member(struct dc_lookup *l, const char *guild, const char *use
         enqueue_member(e);
         return NULL;
 }
-
-/* ---- open and close ---- */
 
 void dc_lookup_set_self(struct dc_lookup *l, const char *user_id)
 {

@@ -17,25 +17,23 @@
 struct dc_lookup;
 
 struct dc_lookup_handlers {
-        /* known: it is in the cache, or passes for a plain channel of its guild. */
+        /* known: it is cached, or passes for a plain channel. */
         void (*channel)(void *arg, const char *channel, bool known);
-        /* The member is Discord's object, borrowed; JSON null: unknown, so roles are. */
+        /* JSON null: the member is unknown. */
         void (*member)(void *arg, const char *guild, const char *user, json_t *member);
 };
 
 struct dc_lookup *dc_lookup_new(const struct dc_intake_options *options,
                                 const struct dc_intake_hooks *hooks, struct dc_cache *cache,
                                 const struct dc_lookup_handlers *handlers, void *arg);
-/* No handler is called afterwards. NULL is fine. */
 void dc_lookup_free(struct dc_lookup *l);
-/* The bot's own id: whose roles are looked up. */
 void dc_lookup_set_self(struct dc_lookup *l, const char *user_id);
 
-/* Nothing needs to be fetched. guild NULL: the bot's roles do not matter. */
+/* guild NULL: the bot's roles do not matter. */
 bool dc_lookup_has_channel(const struct dc_lookup *l, const char *channel, const char *guild);
-/* handlers->channel follows, once for all who ask meanwhile. guild NULL: unknown. */
+/* handlers->channel follows, once. guild NULL: unknown. */
 void dc_lookup_channel(struct dc_lookup *l, const char *channel, const char *guild);
-/* The member, borrowed; NULL: handlers->member follows, once. idle: it may be late. */
+/* Borrowed; NULL: handlers->member follows, once. idle: it may be late. */
 json_t *dc_lookup_member(struct dc_lookup *l, const char *guild, const char *user, bool idle);
 
 #endif

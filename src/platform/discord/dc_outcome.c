@@ -15,7 +15,7 @@
 /* clang-format off */
 static const struct code_row {
         int code;
-        unsigned done_for; /* bits of delivery kinds for which it means success */
+        unsigned done_for; /* delivery kinds for which it is success */
         bool again;        /* it passes by itself */
         enum error_kind kind;
         const char *advice;

@@ -57,8 +57,6 @@ json_t *dc_payload_mentions(const char *text, bool replied_user)
         return json_pack("{s:[], s:o, s:b}", "parse", "users", users, "replied_user", replied_user);
 }
 
-/* ---- parts of a call ---- */
-
 static void set_call(struct dc_send *s, const char *method, const char *route, const char *a,
                      const char *b, const char *c)
 {
@@ -72,7 +70,6 @@ static void set_call(struct dc_send *s, const char *method, const char *route, c
         }
 }
 
-/* The road knows the id of a draft; other messages are named in the payload. */
 static int take_message_id(struct dc_send *s, const struct delivery *d, struct error *err)
 {
         const char *id = d->target ? d->target : json_str(s->payload, "messageId", NULL);
@@ -84,7 +81,6 @@ static int take_message_id(struct dc_send *s, const struct delivery *d, struct e
         return 0;
 }
 
-/* A call about s->message, in the channel that has it. */
 static void set_message_call(struct dc_send *s, const char *method, const char *route,
                              const char *c)
 {
@@ -123,7 +119,7 @@ static json_t *button(const json_t *wanted, struct error *err)
                          label, url ? "url" : "custom_id", url ? url : data);
 }
 
-/* "buttons": [[{"text", "data" or "url"}, ...], ...]: rows of buttons below the message. */
+/* "buttons": [[{"text", "data" or "url"}, ...], ...] */
 static int add_buttons(struct dc_send *s, struct error *err)
 {
         const json_t *rows = json_object_get(s->payload, "buttons");
@@ -153,7 +149,7 @@ static int add_buttons(struct dc_send *s, struct error *err)
         return 0;
 }
 
-/* Points at the question, except in a DM of a turn and after a command, which is no message. */
+/* Points at the question, except in a DM and after a command. */
 static bool add_reply(struct dc_send *s, bool in_turn)
 {
         bool begins_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0;
@@ -169,7 +165,7 @@ static bool add_reply(struct dc_send *s, bool in_turn)
 
 /* ---- the kinds ---- */
 
-/* Goes to the placeholder that Discord shows for a command; false: there is none. */
+/* False: the command has no placeholder. */
 static bool take_placeholder(struct dc_send *s, const char *command, const char *method)
 {
         if (!command || !dc_deferred_claim(s->dc, command))
@@ -188,7 +184,7 @@ static int make_message(struct dc_send *s, bool in_turn, bool needs_text, struct
                 set_call(s, "POST", "/channels/{channel_id}/messages",
                          dc_destination_channel(s->dc, s->channel, s->thread), NULL, NULL);
                 replies = add_reply(s, in_turn);
-                /* the nonce: the same for every attempt of a delivery, unique among databases */
+                /* the same for every attempt, unique among databases */
                 snprintf(text, sizeof(text), "%.80s %" PRId64 " %" PRId64, s->adapter->name,
                          s->delivery, s->created_ms);
                 crypto_sha256_hex(text, strlen(text), digest);
@@ -206,7 +202,7 @@ int dc_payload_for_channel(struct dc_send *s, struct error *err)
 {
         free(s->interaction);
         free(s->reply_to);
-        s->interaction = s->reply_to = NULL; /* an interaction is not a message to point at */
+        s->interaction = s->reply_to = NULL;
         return make_message(s, true, false, err);
 }
 
@@ -246,7 +242,7 @@ static int make_delete(struct dc_send *s, const struct delivery *d, struct error
         return 0;
 }
 
-/* Without its token there is nothing to do: Discord drops the placeholder after 15 minutes. */
+/* Without its token Discord drops the placeholder after 15 minutes. */
 static int make_cancel_deferred(struct dc_send *s, const struct delivery *d, struct error *err)
 {
         if (take_message_id(s, d, err) < 0)

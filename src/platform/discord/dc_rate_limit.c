@@ -37,7 +37,7 @@ void dc_rate_limits_release(struct dc_rate_limits *l)
         map_release(&l->hashes);
 }
 
-/* Interaction tokens come and go: forgets idle buckets when there are many. */
+/* Forgets idle buckets: interaction tokens come and go. */
 static void sweep(struct dc_rate_limits *l, int64_t now_ms)
 {
         void *value;
@@ -123,7 +123,7 @@ int64_t dc_rate_limit_wait(const struct dc_bucket *b, int64_t now_ms)
         return b->remaining > 0 ? -1 : b->reset_ms - now_ms;
 }
 
-/* Answers may overtake each other: within a window the smallest remaining counts. */
+/* Answers may overtake each other: the smallest remaining counts. */
 void dc_rate_limit_update(struct dc_bucket *b, const struct dc_rate_limit_headers *h,
                           int64_t now_ms)
 {
@@ -171,7 +171,6 @@ void dc_rate_limit_guard_init(struct dc_ban_guard *g, const char *name, unsigned
         *g = (struct dc_ban_guard){ .name = name, .max = max ? max : BAN_LIMIT };
 }
 
-/* Empties the minutes that are older than ten. */
 static void age(struct dc_ban_guard *g, int64_t now_ms)
 {
         int64_t minute = now_ms / MINUTE_MS;

@@ -19,12 +19,12 @@ TAILQ_HEAD(dc_calls, dc_call);
 
 struct dc_bucket {
         char *key;
-        bool known;               /* an answer has come: the numbers below count */
+        bool known;               /* an answer has come */
         int64_t limit, remaining; /* limit 0: the route has none */
-        int64_t window;           /* X-RateLimit-Reset in ms, names the window; 0: unknown */
+        int64_t window;           /* X-RateLimit-Reset in ms; 0: unknown */
         int64_t reset_ms;         /* when the window ends, our clock */
         int64_t closed_ms;        /* after a 429: nothing goes before */
-        int64_t denied_ms;        /* no permission: idle calls are not tried before */
+        int64_t denied_ms;        /* idle calls are not tried before */
         int denied_code;
         unsigned flying;
         unsigned waiting;
@@ -33,7 +33,7 @@ struct dc_bucket {
 };
 LIST_HEAD(dc_buckets, dc_bucket);
 
-/* The rate limit headers of an answer; -1 or NULL: absent. */
+/* -1 or NULL: absent. */
 struct dc_rate_limit_headers {
         const char *hash;
         int64_t limit, remaining, reset_after_ms, window;
@@ -46,25 +46,23 @@ struct dc_rate_limits {
 };
 
 void dc_rate_limits_init(struct dc_rate_limits *l);
-/* No call may be waiting. */
 void dc_rate_limits_release(struct dc_rate_limits *l);
-/* The bucket of a route with this top-level id ("" for none); made when it is new. */
+/* major: the top-level id of the path, or "". */
 struct dc_bucket *dc_rate_limits_bucket(struct dc_rate_limits *l, const char *method,
                                         const char *route, const char *major, int64_t now_ms);
-/* An answer named the route's bucket. If it is not b, move what waits there and drop b. */
+/* An answer named the bucket. If it is not b, move what waits there and drop b. */
 struct dc_bucket *dc_rate_limits_learn(struct dc_rate_limits *l, struct dc_bucket *b,
                                        const char *method, const char *route, const char *major,
                                        const char *hash);
-/* Frees a bucket unless calls fly or wait. */
+/* Unless calls fly or wait. */
 void dc_rate_limits_drop(struct dc_rate_limits *l, struct dc_bucket *b);
 
-/* 0: one may go now; > 0: ask again in so many ms; -1: ask again after the next answer. */
+/* 0: one may go; > 0: ask again then; -1: after the next answer. */
 int64_t dc_rate_limit_wait(const struct dc_bucket *b, int64_t now_ms);
 void dc_rate_limit_update(struct dc_bucket *b, const struct dc_rate_limit_headers *h,
                           int64_t now_ms);
-/* Closes the bucket for so long. The later end wins. */
 void dc_rate_limit_close(struct dc_bucket *b, int64_t ms, int64_t now_ms);
-/* "1.25" is 1250, whatever the locale, rounded up; -1 when it is not a number. */
+/* "1.25" is 1250, rounded up; -1: not a number. */
 int64_t dc_rate_limit_ms(const char *seconds);
 
 /* ---- bans ---- */
@@ -78,9 +76,9 @@ struct dc_ban_guard {
         const char *name; /* of the adapter, for the log; borrowed */
 };
 
-/* max 0: a safe distance from the ban. */
+/* max 0: the default. */
 void dc_rate_limit_guard_init(struct dc_ban_guard *g, const char *name, unsigned max);
-/* May a call go now? Idle ones leave half of the number to others. Logs when the guard opens. */
+/* May a call go? Idle ones leave half of the number. Logs when the guard opens. */
 bool dc_rate_limit_admit(struct dc_ban_guard *g, int64_t now_ms, bool idle);
 /* Counts a 401, 403 or 429. */
 void dc_rate_limit_count(struct dc_ban_guard *g, int64_t now_ms);

@@ -15,15 +15,15 @@
 
 #define AT_ONCE      4
 #define PAGE         100
-#define HOLD_MS      30000 /* how long live events wait for missed ones */
+#define HOLD_MS      30000 /* live events wait no longer */
 #define TRIES        10    /* about five minutes */
 #define WAIT_MS      250
 #define WAIT_MAX_MS  60000
-#define UNSTORED_MAX 500 /* messages; beyond it nothing is read until they are stored */
-#define STORING_MS   100 /* how often to look whether they are */
+#define UNSTORED_MAX 500 /* messages; beyond it reading waits */
+#define STORING_MS   100
 #define JOBS_LOW     200
 #define JOBS_MAX     5000
-#define KNOWN_MAX    50000 /* channels remembered as read; reading one twice does no harm */
+#define KNOWN_MAX    50000 /* channels remembered as read */
 
 /* One channel or thread. */
 struct readback_job {
@@ -32,12 +32,12 @@ struct readback_job {
         char after[DC_ID_SIZE];
         int64_t left, asked;
         unsigned tries;
-        struct timer *timer; /* Discord is unavailable, or the intake is behind */
+        struct timer *timer;
         bool running;
         bool held;   /* its live events wait */
         bool failed; /* given up */
         bool of_old_gap;
-        bool again; /* of an old gap, and wanted for the current one */
+        bool again; /* wanted for the current gap, too */
         TAILQ_ENTRY(readback_job) next;
 };
 
@@ -52,7 +52,7 @@ struct dc_readback {
         struct dc_catchup_times times;
         TAILQ_HEAD(, readback_job) jobs; /* running ones, then waiting ones */
         size_t count, running;
-        struct map known;      /* channels of the current gap: their job, or r when they are read */
+        struct map known;      /* of the current gap: their job, or r when read */
         bool crowded;          /* `room` has to be called */
         bool failed;           /* a channel was given up */
         struct timer *holding; /* ends it */
@@ -78,7 +78,7 @@ static void read_later(struct readback_job *j, int64_t ms)
         timer_start(j->timer, ms);
 }
 
-/* It is read or given up, but a new gap may have come meanwhile. */
+/* It is read or given up. */
 static void end_job(struct readback_job *j)
 {
         struct dc_readback *r = j->r;
@@ -195,7 +195,6 @@ static void pump(struct dc_readback *r)
         }
 }
 
-/* Live events have waited long enough; reading goes on. */
 static void stop_holding(void *arg)
 {
         struct dc_readback *r = arg;
@@ -208,7 +207,6 @@ static void stop_holding(void *arg)
         }
 }
 
-/* Forgets what has been read, not what is to be read. */
 static void forget_known(struct dc_readback *r)
 {
         struct readback_job *j;
@@ -233,7 +231,7 @@ void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_
         void *known = map_get(&r->known, channel);
         struct readback_job *j = known != r ? known : NULL;
 
-        if (j && j->of_old_gap) { /* it may have read past the current gap: read once more */
+        if (j && j->of_old_gap) { /* it may have read past the current gap */
                 j->of_old_gap = false;
                 j->again = true;
         }
@@ -274,8 +272,6 @@ bool dc_readback_take_failed(struct dc_readback *r)
         return failed;
 }
 
-/* ---- open and close ---- */
-
 struct dc_readback *dc_readback_new(const struct dc_intake_options *o,
                                     const struct dc_intake_hooks *hooks, struct dc_intake *intake,
                                     void (*room)(void *arg), void *arg)
@@ -296,7 +292,7 @@ struct dc_readback *dc_readback_new(const struct dc_intake_options *o,
         return r;
 }
 
-/* Releases nothing in the intake: what is held there comes again after the restart. */
+/* Releases nothing: held events come again after the restart. */
 void dc_readback_free(struct dc_readback *r)
 {
         struct readback_job *j, *after;

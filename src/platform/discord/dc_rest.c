@@ -20,7 +20,7 @@
 #define DENIED_MS    60000
 #define GUARDED_MS   60000
 #define FLYING_MAX   32  /* as many connections as are kept alive */
-#define LATE_LOOK_MS 200 /* how often to look for calls past their deadline */
+#define LATE_LOOK_MS 200 /* how often to look for late calls */
 #define UNAUTHORIZED "Discord does not know the bot token: no more calls are made"
 
 struct dc_rest {
@@ -80,7 +80,7 @@ static void finish(struct dc_call *c, const struct dc_answer *a)
         dc_call_free(c);
 }
 
-/* The call is not made; answer_refused answers it from the loop. */
+/* answer_refused answers it from the loop. */
 static void refuse(struct dc_call *c, enum error_kind kind, int64_t retry_ms, const char *why)
 {
         error_set(&c->refusal, kind, "%s", why);
@@ -90,7 +90,7 @@ static void refuse(struct dc_call *c, enum error_kind kind, int64_t retry_ms, co
         timer_start(c->rest->timer, 0);
 }
 
-/* Answers those refused before this round: callbacks may add some, and abort others. */
+/* Only those refused before this round: callbacks may add some, and abort others. */
 static void answer_refused(struct dc_rest *r)
 {
         struct dc_call *c, *last = TAILQ_LAST(&r->refused, dc_calls);
@@ -110,7 +110,7 @@ static void answer_refused(struct dc_rest *r)
         }
 }
 
-/* Waiting calls would show a worthless token and count towards a ban. */
+/* Further calls would count towards a ban. */
 static void refuse_waiting(struct dc_rest *r)
 {
         struct dc_bucket *b, *next_bucket;
@@ -132,7 +132,7 @@ static void refuse_waiting(struct dc_rest *r)
 
 /* ---- answers ---- */
 
-/* Learns from an answer; returns the bucket the call belongs to from now on. */
+/* Returns the bucket the call belongs to from now on. */
 static struct dc_bucket *learn(struct dc_call *c, const struct dc_answer *a)
 {
         struct dc_rest *r = c->rest;
@@ -230,7 +230,7 @@ static void on_done(void *arg, const struct http_result *result)
 
 /* ---- which calls go ---- */
 
-/* 0: it may go now, and counts at the global limit; > 0: ask again then; -1: after an answer. */
+/* 0: it goes, and counts globally; > 0: ask again then; -1: after an answer. */
 static int64_t take_turn(struct dc_rest *r, const struct dc_bucket *b, const struct dc_call *c)
 {
         int64_t now = loop_now_ms(r->loop), ms = dc_rate_limit_wait(b, now);
@@ -246,7 +246,7 @@ static int64_t take_turn(struct dc_rest *r, const struct dc_bucket *b, const str
         return pace_take(r->global, "", false, PACE_FINAL, now);
 }
 
-/* Sends what may go; returns when to look again, or -1. */
+/* Returns when to look again, or -1. */
 static int64_t pump_bucket(struct dc_rest *r, struct dc_bucket *b)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
@@ -271,7 +271,7 @@ static int64_t pump_bucket(struct dc_rest *r, struct dc_bucket *b)
         }
 }
 
-/* Refuses calls that miss their deadline; returns the nearest deadline of the others, or -1. */
+/* Refuses late calls; returns the nearest deadline of the others, or -1. */
 static int64_t end_late(struct dc_rest *r, struct dc_bucket *b, int64_t wait)
 {
         int64_t now = loop_now_ms(r->loop), nearest = -1;
@@ -300,7 +300,7 @@ static int64_t earlier(int64_t a, int64_t b)
         return a < b ? a : b;
 }
 
-/* Stops when all connections are busy, so that an answer does not cost a look at every bucket. */
+/* Stops when all connections are busy: an answer must not cost a look at every bucket. */
 static void pump(struct dc_rest *r)
 {
         struct dc_bucket *b, *after;
@@ -334,8 +334,6 @@ static void on_timer(void *arg)
         answer_refused(r);
         pump(r);
 }
-
-/* ---- calls ---- */
 
 /* True: the call is refused without waiting. */
 static bool refuse_at_once(struct dc_call *c)
@@ -461,8 +459,6 @@ void dc_rest_stats(const struct dc_rest *r, size_t *waiting, unsigned *invalid)
         *waiting = r->waiting;
         *invalid = r->guard.sum;
 }
-
-/* ---- open and close ---- */
 
 struct dc_rest *dc_rest_new(const struct dc_rest_options *o)
 {

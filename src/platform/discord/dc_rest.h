@@ -24,7 +24,7 @@
 #include "net/http_client.h"
 #include "net/loop.h"
 
-/* Discord demands this form; otherwise Cloudflare may answer instead. */
+/* Discord demands this form. */
 #define DC_AGENT       "User-Agent: DiscordBot (https://example.com/dragoman, " DRAGOMAN_VERSION ")"
 
 #define DC_WAITING_MAX 1000
@@ -38,23 +38,23 @@ struct dc_rest_options {
         struct loop *loop;
         struct http_client *http;
         const char *base;           /* "https://discord.com/api/v10"; copied */
-        const struct secret *token; /* borrowed, must outlive the dc_rest */
+        const struct secret *token; /* must outlive the dc_rest */
         const char *name;           /* of the adapter, for the log; copied */
-        double per_second;          /* the global limit; 0: 50, below 0: none (a simulator) */
+        double per_second;          /* the global limit; 0: 50, below 0: none */
         unsigned invalid_max;       /* for the ban guard; 0: 9000 */
-        /* Discord does not know the token: called once, then calls are refused. May be NULL. */
+        /* The token is unknown: called once, then calls are refused. May be NULL. */
         void (*unauthorized)(void *arg);
         void *arg;
 };
 
 struct dc_answer {
         bool ok;    /* 2xx */
-        int status; /* 0: no answer came, or the call was not made */
+        int status; /* 0: no answer */
         int code;   /* Discord's own, such as 50013; 0: none */
         enum http_reach reach;
         /* ERR_NONE: answered; ERR_LIMIT, ERR_REFUSED, ERR_INVALID: not tried */
         enum error_kind kind;
-        const json_t *result;   /* the body, also of an error; NULL: none */
+        const json_t *result;   /* also of an error; NULL: none */
         const char *why;        /* for a person, without secrets */
         int64_t retry_after_ms; /* -1: not given */
         bool global;            /* the limit is the bot's, not the bucket's */
@@ -76,7 +76,7 @@ enum dc_priority {
 struct dc_request {
         const char *method;
         const char *route; /* as in Discord's OpenAPI file: "/channels/{channel_id}/messages" */
-        /* for the braces, in order: digits for {..._id}, everything else is percent-encoded */
+        /* for the braces, in order: digits for {..._id} */
         const char *args[DC_ARGS_MAX];
         const char *query; /* "limit=50", encoded; NULL: none */
         const json_t *body;
@@ -90,18 +90,18 @@ struct dc_request {
 };
 
 struct dc_rest *dc_rest_new(const struct dc_rest_options *options);
-/* Aborts what is left; no callback follows. NULL is fine. */
+/* No callback follows. */
 void dc_rest_free(struct dc_rest *r);
 /* Answers once, from the loop, unless aborted. Copies everything but the files. */
 struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *request,
                              dc_answer_fn *done, void *arg);
-/* No answer follows. NULL is fine. */
+/* No answer follows. */
 void dc_rest_abort(struct dc_call *c);
-/* Has a byte of it gone out? */
+/* May a byte of it have gone out? */
 bool dc_rest_begun(const struct dc_call *c);
 /* No answer, 429 or 5xx: a later attempt may succeed. */
 bool dc_rest_is_unavailable(const struct dc_answer *a);
-/* A call without a handle: it ends with dc_rest_cancel at the latest. done may be NULL. */
+/* A call without a handle; done may be NULL. */
 void dc_rest_ask(struct dc_rest *r, const struct dc_request *request, dc_answer_fn *done,
                  void *arg);
 /* The same for a GET. */
@@ -109,13 +109,12 @@ struct dc_get {
         const char *route; /* as in struct dc_request */
         const char *args[2];
         const char *query;   /* NULL: none */
-        bool idle;           /* it may be late: leave the limits to what people wait for */
+        bool idle;           /* it may be late */
         bool drop_on_cancel; /* as in struct dc_request */
 };
 void dc_rest_get(struct dc_rest *r, const struct dc_get *q, dc_answer_fn *done, void *arg);
-/* Answers all calls of dc_rest_ask and dc_rest_get with ERR_CANCELLED. */
+/* Answers all calls without a handle with ERR_CANCELLED. */
 void dc_rest_cancel(struct dc_rest *r);
-/* Calls that wait, and invalid answers of the last ten minutes. */
 void dc_rest_stats(const struct dc_rest *r, size_t *waiting, unsigned *invalid);
 
 #endif

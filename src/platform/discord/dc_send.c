@@ -40,8 +40,6 @@
 
 static void proceed(struct dc_send *s);
 
-/* ---- results ---- */
-
 static void end(struct dc_send *s, const struct send_result *result)
 {
         TAILQ_REMOVE(&s->dc->sends, s, next);
@@ -70,7 +68,7 @@ static void on_later(void *arg)
         end(s, &s->early);
 }
 
-/* A result without a call is reported from the loop. */
+/* Without a call, results come from the loop. */
 static void end_later(struct dc_send *s, enum send_outcome outcome, enum error_kind kind,
                       int64_t retry_ms, const char *why)
 {
@@ -99,9 +97,7 @@ static void end_with(struct dc_send *s, const struct dc_answer *a, const char *p
         end(s, &result);
 }
 
-/* ---- the call ---- */
-
-/* The placeholder is gone: a message goes to the channel, and nothing is left to cancel. */
+/* The placeholder is gone: a message goes to the channel. */
 static void leave_placeholder(struct dc_send *s)
 {
         struct error err = { 0 };
@@ -174,7 +170,7 @@ static bool is_old(const struct dc_send *s)
         return clock_wall_ms() - s->created_ms > NONCE_MS;
 }
 
-/* Is this message of the channel the one we are about to send? */
+/* Is it the one we are about to send? */
 static bool is_this(const struct dc_send *s, const json_t *m)
 {
         const char *nonce = json_str(m, "nonce", NULL),
@@ -248,8 +244,6 @@ static void look(struct dc_send *s, const char *after)
                                on_looked, s);
 }
 
-/* ---- DMs ---- */
-
 static void on_opened(void *arg, const struct dc_answer *a)
 {
         struct dc_send *s = arg;
@@ -263,7 +257,7 @@ static void on_opened(void *arg, const struct dc_answer *a)
                 s->args[0] = mem_strdup(id);
                 proceed(s);
         } else if (refused && strcmp(s->channel, DC_OPERATOR) == 0) {
-                /* it waits until the operator shares a server with the bot, or writes first */
+                /* until the operator shares a server with the bot, or writes first */
                 end_now(s, SEND_RETRY, ERR_LIMIT, CLOSED_DM_MS, a->why);
         } else {
                 struct dc_answer answer = *a;
@@ -276,7 +270,7 @@ static void on_opened(void *arg, const struct dc_answer *a)
         }
 }
 
-/* The channel is not an id: it names a person, or nothing. */
+/* The channel is not an id. */
 static void resolve_channel(struct dc_send *s)
 {
         const char *person = dc_destination_person(s->dc, s->channel);
@@ -307,9 +301,7 @@ static void resolve_channel(struct dc_send *s)
         }
 }
 
-/* ---- a delivery ---- */
-
-/* Takes the next step: wait for the placeholder, find the channel, look, send. */
+/* The next step: wait for the placeholder, find the channel, look, send. */
 static void proceed(struct dc_send *s)
 {
         bool earlier_run = s->reply_to && s->created_ms < s->dc->opened_ms;
@@ -388,8 +380,8 @@ void dc_sends_release(struct discord *dc)
 /* ---- another process with the same token ---- */
 
 /*
- * Discord sends every message to both processes, so both answer. Each of our messages carries a
- * nonce that we made: an own message with such a nonce that we did not send is the duplicate's.
+ * Another process with the same token answers, too. Each of our messages carries a nonce: an own
+ * message with a nonce that we did not send is the duplicate's.
  */
 
 /* 0: not one of ours. */

@@ -24,7 +24,7 @@ struct dc_send {
         int attempt;
         char *channel, *thread; /* as the delivery names them */
         char *message;          /* the one it is about */
-        char *interaction;      /* it goes to the placeholder of this one; NULL: to a channel */
+        char *interaction;      /* whose placeholder it goes to; NULL: to a channel */
         char *reply_to;
         json_t *payload;
         const char *method, *route; /* constants */
@@ -41,17 +41,16 @@ struct dc_send {
         TAILQ_ENTRY(dc_send) next;
 };
 
-/* The message with this nonce is about to be sent. */
 void dc_send_add_nonce(struct discord *dc, const char *nonce);
 
 /* ---- dc_payload.c ---- */
 
 const struct dc_send_kind *dc_payload_kind(enum delivery_kind kind);
-/* Makes a message for the channel after its placeholder was lost. */
+/* After its placeholder was lost. */
 int dc_payload_for_channel(struct dc_send *s, struct error *err);
 /* "<:name:id>", "name:id" or the emoji itself as routes want it; yours to free. */
 char *dc_payload_emoji(const char *emoji);
-/* {"parse": [], "users": [...]}: notifies only people who are mentioned in the text. */
+/* Notifies only people who are mentioned in the text. */
 json_t *dc_payload_mentions(const char *text, bool replied_user);
 
 #endif

@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "platform/state_file.h"
 
-#define OPEN_MAX   1000  /* not committed; beyond it nothing is read until half of them are */
-#define WINDOW_MAX 50000 /* including those that wait for an earlier one */
+#define OPEN_MAX   1000  /* not committed; beyond it reading waits */
+#define WINDOW_MAX 50000 /* with those behind an earlier one */
 #define FIRST_CAP  64
 
 struct dc_session_slot {
@@ -56,10 +56,7 @@ static char *file_text(void *arg)
         return buf_take(&b);
 }
 
-/*
- * Another session is written at once, progress within one soon: resuming from too early a number
- * only replays a few events.
- */
+/* Another session is written at once, progress soon: an early number only replays a few events. */
 static void save(struct dc_session *s)
 {
         const char *id = s->committed.id;
@@ -72,10 +69,7 @@ static void save(struct dc_session *s)
         state_file_changed(s->file, other);
 }
 
-/*
- * Takes what a file has, if it is of this bot. The times are of use even if the session cannot be
- * resumed, or is another shard's.
- */
+/* The times are of use even if the session cannot be resumed, or is another shard's. */
 static void read_file(struct dc_session *s, const json_t *j, bool own)
 {
         struct dc_session_record *r = &s->committed;
@@ -118,7 +112,7 @@ void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, u
         free(path);
         if (j) {
                 read_file(s, j, true);
-        } else { /* a new shard: its guilds belonged to others, so take what those have seen */
+        } else { /* a new shard: others had its guilds */
                 path = mem_printf("%s/state/gateway-%s-0.json", o->dir, o->name);
                 j = file_read_json(path, STATE_FILE_MAX);
                 free(path);
@@ -138,14 +132,12 @@ void dc_session_release(struct dc_session *s)
         free(s->resume_url);
 }
 
-/* ---- received ---- */
-
 void dc_session_drop(struct dc_session *s)
 {
         free(s->id);
         free(s->resume_url);
         s->id = s->resume_url = NULL;
-        s->seq = 0; /* an old number must never meet a new session */
+        s->seq = 0; /* must not meet a new session */
 }
 
 uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event *e)
@@ -203,7 +195,7 @@ int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const jso
 
 /* ---- committed ---- */
 
-/* A message's time, once there is one, is better than our clock. */
+/* A message's time is better than our clock. */
 static void set_complete(struct dc_session *s, int64_t complete_ms)
 {
         if (complete_ms > 0 && s->window.count == 0 && !s->committed.seen_message)

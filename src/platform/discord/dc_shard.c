@@ -22,7 +22,7 @@
 #include "platform/discord/dc_gateway.h"
 #include "platform/discord/dc_id.h"
 
-#define RESUMES_MAX 3    /* failed ones in a row, then a new session */
+#define RESUMES_MAX 3    /* then a new session */
 #define TRIM_MS     3000 /* after a large payload */
 
 /* ---- close codes ---- */
@@ -106,7 +106,7 @@ static void drop_connection(struct dc_shard *s)
         dc_gateway_end_identify(s->g, s->id, false);
 }
 
-/* Has the connection lasted long enough to forget the failures before it? */
+/* Long enough to forget earlier failures. */
 static bool is_stable(const struct dc_shard *s)
 {
         return s->up_ms >= 0 && loop_now_ms(s->g->o.loop) - s->up_ms >= s->g->o.times.stable_ms;
@@ -193,7 +193,7 @@ static void on_closed(void *arg, const struct websocket_end *end)
 
 void dc_shard_committed(struct dc_shard *s, uint64_t number)
 {
-        /* while the session is up and the window is empty, nothing is missing up to now */
+        /* with an empty window, nothing is missing up to now */
         dc_session_committed(&s->session, number, s->state == SHARD_UP ? s->g->o.wall_ms() : 0);
         dc_connection_adjust(s->connection);
 }
@@ -300,7 +300,7 @@ static void on_hello(struct dc_shard *s, const json_t *d)
                         g->on.behind(g->arg, s->id);
                 dc_connection_begin(s->connection, true, s->id, s->shards);
         }
-        /* events of the last connection may still fill the window */
+        /* the window may still be full */
         dc_connection_adjust(s->connection);
 }
 
@@ -357,7 +357,7 @@ static void on_connection(void *arg, enum dc_connection_event event, const char 
                 leave(s, PLAN_RESUME, soon(s), "Discord did not acknowledge a heartbeat");
                 break;
         case DC_CONNECTION_UNREADABLE:
-                /* counts as a failed resume: the same payload must not come back for ever */
+                /* a failed resume: the payload must not come back for ever */
                 s->sent_resume = s->sent_resume || s->state == SHARD_UP;
                 s->up_ms = -1;
                 leave(s, PLAN_RESUME, -1, why);
@@ -387,7 +387,7 @@ void dc_shard_start(struct dc_shard *s)
         s->fresh = s->session.id == NULL;
         if (s->fresh)
                 dc_gateway_want_identify(s->g, s->id);
-        else /* now and then the general URL, in case the session's own is gone */
+        else /* now and then the general URL: the session's may be gone */
                 dc_shard_connect(s, s->failures % 4 == 3 ? s->g->url : s->session.resume_url);
 }
 
@@ -410,8 +410,6 @@ void dc_shard_renew(struct dc_shard *s, const char *why)
 {
         leave(s, PLAN_RESUME, soon(s), why);
 }
-
-/* ---- open and close ---- */
 
 struct dc_shard *dc_shard_new(struct dc_gateway *g, unsigned id, unsigned shards)
 {

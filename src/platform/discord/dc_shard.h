@@ -1,6 +1,6 @@
 /*
- * dc_shard: the inside of the gateway. A shard (dc_shard.c) has one connection after the other
- * (dc_connection.c) and one session (dc_session.c); the gateway lets its shards identify in turn.
+ * dc_shard: the inside of the gateway. A shard has one connection after the other and one session;
+ * the gateway lets its shards identify in turn.
  */
 #ifndef PLATFORM_DISCORD_DC_SHARD_H
 #define PLATFORM_DISCORD_DC_SHARD_H
@@ -25,14 +25,14 @@ struct dc_session_record {
          */
         int64_t seen_ms;
         bool seen_message;
-        /* an earlier session was lost then, and catch-up has not finished; 0: it has */
+        /* catch-up after an earlier session has not finished since then; 0: it has */
         int64_t missing_ms;
         char *user_id, *username, *application_id;
 };
 
 struct dc_session_event {
         int64_t seq;
-        int64_t message_ms; /* the time of a message; 0: it is not one */
+        int64_t message_ms; /* 0: not a message */
         bool begins;        /* READY of a new session */
 };
 
@@ -48,7 +48,7 @@ struct dc_session {
         char *id, *resume_url; /* of the current session; NULL: none */
         int64_t seq;
         struct dc_session_record committed, next;
-        /* the ack window: events from being received until they and all before are committed */
+        /* events that are not committed, or behind such */
         struct {
                 struct dc_session_slot *ring;
                 size_t cap, count;
@@ -59,22 +59,22 @@ struct dc_session {
         struct state_file *file;
         unsigned intents, shards;
         char token[17]; /* the beginning of its digest */
-        char *written;  /* id of the session last handed to the file */
+        char *written;  /* session last handed to the file */
 };
 
-/* Zeroed before. Reads the file of an earlier run if bot, intents and shards are the same. */
+/* Zeroed before. Reads the file of an earlier run. */
 void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, unsigned shard,
                      unsigned shards);
 /* The file is up to date when this returns. */
 void dc_session_release(struct dc_session *s);
-/* The session cannot be resumed. Since when something is missing stays known. */
+/* The session cannot be resumed. */
 void dc_session_drop(struct dc_session *s);
-/* READY: returns since when something may be missing; 0: there was no session before. */
+/* READY: returns since when something may be missing; 0: the first session. */
 int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const json_t *ready,
                          int64_t seq);
 /* Returns the event's number in the window. */
 uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event *e);
-/* In any order. complete_ms: nothing is missing up to then if the window is empty; 0: unknown. */
+/* In any order. complete_ms: nothing is missing up to then, or 0. */
 void dc_session_committed(struct dc_session *s, uint64_t number, int64_t complete_ms);
 /* Discord has acknowledged a heartbeat. */
 void dc_session_alive(struct dc_session *s, int64_t complete_ms);
@@ -111,37 +111,32 @@ struct dc_connection_handlers {
         void (*closed)(void *arg, const struct websocket_end *end);
 };
 
-/*
- * Options, session and handlers must outlive it. url without a query; NULL: there is no socket, and
- * dc_connection_feed plays its part (a fuzzer).
- */
+/* Options, session and handlers must outlive it. url NULL: there is no socket (a fuzzer). */
 struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, const char *url,
                                          const struct dc_session *session,
                                          const struct dc_connection_handlers *handlers, void *arg);
-/* No handler follows. NULL is fine. */
+/* No handler follows. */
 void dc_connection_free(struct dc_connection *c);
-/* Closes with a code that keeps the session alive; `closed` follows. */
+/* Keeps the session alive; `closed` follows. */
 void dc_connection_close(struct dc_connection *c);
-/* A message of the socket. */
 void dc_connection_feed(void *connection, bool binary, const char *bytes, size_t n);
 /* Sends RESUME, or IDENTIFY as this shard. */
 void dc_connection_begin(struct dc_connection *c, bool resumes, unsigned shard, unsigned shards);
-/* The first heartbeat comes at a random moment of the first interval. */
 void dc_connection_beat_every(struct dc_connection *c, int64_t ms);
 /* Discord asks for a heartbeat now, or has acknowledged one. */
 void dc_connection_beat(struct dc_connection *c);
 void dc_connection_acked(struct dc_connection *c);
-/* Reads nothing more while the session is full. NULL is fine. */
+/* Stops reading while the session is full. */
 void dc_connection_adjust(struct dc_connection *c);
-/* Of the last heartbeat; -1: unknown. NULL is fine. */
+/* -1: unknown. */
 int64_t dc_connection_ping_ms(const struct dc_connection *c);
 
 /* ---- dc_shard.c ---- */
 
-#define DC_TICKET_SHARD 40 /* bits of a ticket below the number of its shard */
+#define DC_TICKET_SHARD 40 /* bits of a ticket below the shard */
 
 enum dc_shard_state {
-        SHARD_WAITING, /* for permission to identify, or after a failure */
+        SHARD_WAITING,
         SHARD_CONNECTING,
         SHARD_OPENED, /* before HELLO */
         SHARD_RESUMING,
@@ -171,7 +166,7 @@ struct dc_shard {
         char why[200];
         bool fresh;        /* this attempt identifies */
         bool sent_resume;  /* on this connection */
-        unsigned failures; /* in a row, of connections that did not last */
+        unsigned failures; /* in a row */
         unsigned resumes;  /* in a row, that failed */
         int64_t up_ms;     /* loop time; -1: not up */
 };
@@ -190,7 +185,7 @@ void dc_shard_committed(struct dc_shard *s, uint64_t number);
 
 /* ---- dc_gateway.c ---- */
 
-/* Shards whose ids are equal modulo max_concurrency identify one after the other. */
+/* Shards with equal ids modulo max_concurrency identify in turn. */
 struct dc_identify_slot {
         struct dc_shard *holder;
         int64_t next_ms; /* the next one may go then */
@@ -202,9 +197,9 @@ struct dc_gateway {
         void *arg;
         struct dc_shard **shards;
         unsigned count;
-        struct dc_identify_slot *slots; /* one for each shard that may identify at once */
+        struct dc_identify_slot *slots;
         unsigned concurrency;
-        unsigned *waiting; /* shards that want to identify, in order; room for all */
+        unsigned *waiting; /* shards that want to identify, in order */
         unsigned waiting_count;
 
         char *url;                             /* as answered, or of the options */
@@ -217,7 +212,7 @@ struct dc_gateway {
         struct timer *timer;    /* the next IDENTIFY or question */
         struct timer *watch;    /* did the machine sleep? */
         struct timer *grace;    /* a loss that is not reported yet */
-        struct timer *trimming; /* returns the memory of large payloads to the system */
+        struct timer *trimming; /* frees the memory of large payloads */
         int64_t watch_wall_ms, watch_mono_ms;
         enum dc_gateway_state reported;
         char why[200]; /* of the last loss */
@@ -228,9 +223,8 @@ struct dc_gateway {
 
 /* Asks for permission to identify; dc_shard_connect follows. */
 void dc_gateway_want_identify(struct dc_gateway *g, unsigned shard);
-/* Gives the permission back: IDENTIFY was sent, or was not. Harmless without permission. */
+/* Gives the permission back. Harmless without one. */
 void dc_gateway_end_identify(struct dc_gateway *g, unsigned shard, bool sent);
-/* since_ms: something may be missing since then; 0: no. */
 void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready,
                          int64_t since_ms);
 void dc_gateway_shard_lost(struct dc_gateway *g, const char *why);

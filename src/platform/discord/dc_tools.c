@@ -63,9 +63,6 @@ static void ask(struct tool_call *t, const char *route, const char *id, const ch
         dc_rest_get(t->dc->rest, &(struct dc_get){ route, { id }, query }, done, t);
 }
 
-/* ---- arguments ---- */
-
-/* NULL with an error when the argument is required and absent, or not an id. */
 static const char *id_of(const json_t *arguments, const char *name, bool required,
                          char space[DC_ID_SIZE], struct error *err)
 {
@@ -95,13 +92,13 @@ static void on_submitted(void *arg, const struct outbox_receipt *r)
                NULL);
 }
 
-/* The arguments of a tool that sends: all of them are required. */
+/* Which arguments a tool that sends requires. */
 struct send_tool {
         enum delivery_kind kind;
         bool person, message, content, emoji, name;
 };
 
-/* Where what is read lives that is not in the arguments. */
+/* Room for arguments that are not texts. */
 struct send_spaces {
         char target[DC_ID_SIZE], parent[DC_ID_SIZE], message[DC_ID_SIZE], reply_to[DC_ID_SIZE],
                 text[DC_ID_SIZE], person[40];
@@ -360,7 +357,7 @@ static void on_channels(void *arg, const struct dc_answer *a)
         ask(t, "/guilds/{guild_id}/threads/active", t->guild, NULL, on_threads);
 }
 
-/* No server was named: takes the only one, else the error lists them. */
+/* Takes the only server, else the error lists them. */
 static void on_choice(void *arg, const struct dc_answer *a)
 {
         struct tool_call *t = arg;

@@ -19,15 +19,12 @@
 
 enum { INTERACTION_PING = 1, INTERACTION_AUTOCOMPLETE = 4 };
 
-/* ---- signatures ---- */
-
 static bool refuse_signature(struct http_exchange *x)
 {
         http_refuse(x, 401, "UNAUTHORIZED", "the signature is missing or wrong");
         return false;
 }
 
-/* The head only shows that there is a signature. */
 bool dc_webhook_admits(struct adapter *a, struct http_exchange *x)
 {
         const struct discord *dc = a->self;
@@ -64,8 +61,6 @@ static bool is_signed(const struct discord *dc, const struct http_exchange *x)
         buf_release(&text);
         return ok;
 }
-
-/* ---- posts ---- */
 
 /* A post whose interaction is being stored. */
 struct dc_post {

@@ -133,8 +133,6 @@ static int check_settings(struct settings_source *src, const char *path, const v
         return 0;
 }
 
-/* ---- memory ---- */
-
 const char *discord_remembered(const struct discord *dc, const char *table, const char *key)
 {
         return json_str(json_object_get(dc->memory, table), key, NULL);
@@ -164,7 +162,7 @@ static void enter(struct discord *dc, enum discord_state state)
         dc->state = state;
 }
 
-/* Gives up (bad token, missing intent): the operator has to act. */
+/* Gives up: the operator has to act. */
 static void stop(struct discord *dc, const char *why)
 {
         enter(dc, DISCORD_STOPPED);
@@ -276,7 +274,7 @@ static void greeting_failed(struct discord *dc, const struct dc_answer *a)
         timer_start(dc->timer, a->retry_after_ms > wait ? a->retry_after_ms : wait);
 }
 
-/* Any other refusal is fine: READY names the application as well, only later. */
+/* Other refusals are fine: READY names the application, too. */
 static void on_application(void *arg, const struct dc_answer *a)
 {
         struct discord *dc = arg;
@@ -334,9 +332,6 @@ static void on_timer(void *arg)
         dc_webhook_release(dc);
 }
 
-/* ---- open and close ---- */
-
-/* The configured token, or the environment's; NULL with an error that names both. */
 static struct secret *take_token(const struct adapter *a, struct error *err)
 {
         const struct discord_conf *conf = a->conf;

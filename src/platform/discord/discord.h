@@ -45,8 +45,8 @@ struct discord_conf {
         bool message_content;        /* ask for the privileged intent */
         struct setting_list intents; /* further ones, by Discord's names */
         bool streaming;
-        bool role_mentions; /* a mention of one of the bot's roles mentions the bot */
-        bool ping_on_reply; /* a reply notifies the person who asked */
+        bool role_mentions;
+        bool ping_on_reply;                          /* a reply notifies the person who asked */
         int64_t catch_up_messages, catch_up_seconds; /* per channel, after a lost session */
         int64_t media_max_bytes;
         bool slash_commands;                /* register /ask, /status, ... */
@@ -56,7 +56,7 @@ struct discord_conf {
 
 /* Only enter() of discord.c writes it. */
 enum discord_state {
-        DISCORD_GREETING, /* does the token work, and which bot is it? */
+        DISCORD_GREETING, /* tests the token */
         DISCORD_LINKED,   /* the gateway connects and reconnects by itself */
         DISCORD_WAITING,  /* greeting failed; retries */
         DISCORD_STOPPED,  /* the operator has to act */
@@ -65,7 +65,7 @@ enum discord_state {
 #define DC_NONCE_SIZE  24 /* hexadecimal digits; Discord takes 25 characters */
 #define DC_NONCES_KEPT 1024
 
-/* Detects another process with the same token by its messages, see dc_send.c. */
+/* Detects another process with the same token. */
 struct dc_duplicate_bot {
         struct {
                 uint64_t nonce; /* its first digits */
@@ -85,7 +85,7 @@ struct discord {
         const struct discord_conf *conf;
         struct secret *token;
         int lock;          /* on the token */
-        int64_t opened_ms; /* wall clock; an earlier run may have tried what is older */
+        int64_t opened_ms; /* an earlier run may have tried older deliveries */
         enum discord_state state;
         struct { /* from DISCORD_LINKED on */
                 char *id, *username;
@@ -109,13 +109,13 @@ struct discord {
         LIST_HEAD(, dc_post) posts;   /* interactions over HTTP that are being stored */
         struct dc_duplicate_bot duplicate;
         json_t *memory;         /* survives a restart */
-        struct map dms;         /* of people who are not operators: user to channel, owned */
+        struct map dms;         /* of others than operators: user to channel, owned */
         struct map dm_channels; /* the same channels */
 };
 
 /* ---- discord.c ---- */
 
-/* Texts that survive a restart, in small tables; NULL: none. Borrowed. */
+/* Texts that survive a restart, in small tables; NULL: none. */
 const char *discord_remembered(const struct discord *dc, const char *table, const char *key);
 void discord_remember(struct discord *dc, const char *table, const char *key, const char *value);
 
@@ -124,37 +124,34 @@ void discord_remember(struct discord *dc, const char *table, const char *key, co
 void dc_send_delivery(struct adapter *a, const struct delivery *d);
 /* Continues the deliveries that wait for the placeholder of an interaction. */
 void dc_sends_resume(struct discord *dc, const char *interaction);
-/* Ends all sends, as unsure or to be retried. */
 void dc_sends_release(struct discord *dc);
-/* A hook of dc_intake: warns of a message of the bot that we did not send. */
+/* A hook of dc_intake: warns of messages of another process. */
 void dc_send_check_own(void *discord, const json_t *message);
 
 /* ---- dc_outcome.c ---- */
 
-/* What an answer means for a delivery; its reason goes to text. */
 void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *answer,
                      struct send_result *out, char *text, size_t size);
-/* A failed answer as an error, with advice for the operator. */
 void dc_outcome_error(const struct dc_answer *a, struct error *err);
-/* What the operator can do about one of Discord's codes; NULL: unknown. */
+/* What the operator can do about a code; NULL: unknown. */
 const char *dc_outcome_advice(int code);
 
 /* ---- dc_destination.c ---- */
 
-/* The Discord channel of a delivery; NULL: a DM must be opened first. Borrowed. */
+/* NULL: a DM must be opened first. */
 const char *dc_destination_channel(const struct discord *dc, const char *channel,
                                    const char *thread);
-/* The channel that has a message: the first message of a thread is outside of it. */
+/* The channel that has a message: a thread's first is outside of it. */
 const char *dc_destination_of_message(const struct discord *dc, const char *channel,
                                       const char *thread, const char *message);
-/* The person meant by "user:ID" or "operator"; NULL: none. Borrowed. */
+/* The person meant by "user:ID" or "operator"; NULL: none. */
 const char *dc_destination_person(const struct discord *dc, const char *channel);
 bool dc_destination_is_dm(const struct discord *dc, const char *channel);
-/* The DM channel of a person; NULL: unknown. Borrowed. */
+/* NULL: unknown. */
 const char *dc_destination_dm(const struct discord *dc, const char *user);
 /* A hook of dc_intake. */
 void dc_destination_set_dm(void *discord, const char *user, const char *channel);
-/* Forgets the DMs of people who are not operators. */
+/* Except those of operators. */
 void dc_destination_forget(struct discord *dc);
 
 /* ---- dc_deferred.c ---- */
@@ -165,7 +162,6 @@ enum dc_placeholder {
         DC_PLACEHOLDER_OPEN,
 };
 
-/* What the answer to a call on a placeholder means for the delivery. */
 enum dc_deferred_result {
         DC_DEFERRED_SETTLED,   /* what the answer says */
         DC_DEFERRED_TOO_EARLY, /* the placeholder is not there yet */
@@ -174,19 +170,19 @@ enum dc_deferred_result {
 
 void dc_deferred_open(struct discord *dc);
 void dc_deferred_release(struct discord *dc);
-/* An interaction of the gateway is stored: acknowledges it. A hook of dc_intake. */
+/* A hook of dc_intake: acknowledges the interaction. */
 void dc_deferred_stored(void *discord, const json_t *interaction);
-/* An interaction of a post is stored: returns the acknowledgement for the response; yours. */
+/* Returns the acknowledgement for the response to a post; yours. */
 json_t *dc_deferred_posted(struct discord *dc, const json_t *interaction);
 /* Is this the id of a recent interaction, rather than of a message? */
 bool dc_deferred_knows(const struct discord *dc, const char *id);
 enum dc_placeholder dc_deferred_placeholder(const struct discord *dc, const char *interaction);
-/* A delivery is going to use the placeholder; false: it is gone. */
+/* False: the placeholder is gone. */
 bool dc_deferred_claim(struct discord *dc, const char *interaction);
-/* The arguments of DC_PLACEHOLDER_ROUTE; borrowed. */
+/* The arguments of DC_PLACEHOLDER_ROUTE. */
 void dc_deferred_address(const struct discord *dc, const char *interaction,
                          const char **application, const char **token);
-/* Takes note of the answer to a call on the placeholder. */
+/* The answer to a call on the placeholder. */
 enum dc_deferred_result dc_deferred_answered(struct discord *dc, const char *interaction,
                                              const struct dc_answer *a, bool is_message);
 
@@ -199,7 +195,6 @@ void dc_webhook_release(struct discord *dc);
 
 /* ---- dc_commands.c ---- */
 
-/* Registers the slash commands where they have changed; retries by commands_timer. */
 void dc_commands_publish(void *discord);
 
 /* ---- dc_tools.c ---- */
