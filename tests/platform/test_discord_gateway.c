@@ -59,7 +59,7 @@ static void answer_later(void *arg)
 
         if (g->gateway)
                 dc_gateway_bot(g->gateway, g->bot_status, g->bot_status == 200 ? body : NULL,
-                               "as told");
+                               "as configured");
         json_decref(body);
         free(text);
 }
@@ -571,19 +571,19 @@ static void a_gap_begins_after_the_last_commit(void **state)
 static void a_gap_is_reported_until_it_is_caught_up(void **state)
 {
         struct rig *g = *state;
-        const int64_t told_ms = 1462015105796; /* from the id below, not from our clock */
+        const int64_t message_ms = 1462015105796; /* from the id below, not from our clock */
 
         connected(g);
         fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE", "{\"id\":\"175928847299117063\"}");
         await(g, &g->events, 1);
         fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
         await(g, &g->gaps, 2);
-        assert_int_equal(g->since_ms, told_ms);
+        assert_int_equal(g->since_ms, message_ms);
         restart(g);
         await(g, &g->ups, 1);
         assert_int_equal(g->behinds, 1); /* before anything is replayed */
         assert_int_equal(g->gaps, 1);
-        assert_int_equal(g->since_ms, told_ms);
+        assert_int_equal(g->since_ms, message_ms);
         dc_gateway_caught_up(g->gateway, 0);
         restart(g);
         await(g, &g->ups, 1);

@@ -49,7 +49,7 @@ static void call(struct rig *g, const char *tool, const char *arguments)
         assert_int_equal(last.calls, 0); /* not before the call has returned */
 }
 
-static void await_told(struct rig *g)
+static void await_result(struct rig *g)
 {
         for (int i = 0; i < 100000 && last.calls == 0; i++)
                 loop_step(g->loop, true);
@@ -146,7 +146,7 @@ static void wrong_arguments_are_named(void **state)
         rig_connect(g, "");
         for (size_t i = 0; i < COUNT(rows); i++) {
                 call(g, rows[i].tool, rows[i].arguments);
-                await_told(g);
+                await_result(g);
                 assert_string_equal(last.why, rows[i].why);
         }
         assert_int_equal(fake_server_requests(g->server), g->greetings);
@@ -165,7 +165,7 @@ static void reading_lists_messages_oldest_first(void **state)
              "L\"}}]");
         rig_connect(g, "");
         call(g, "discord_read", "{\"channel_id\":\"7\",\"limit\":500,\"before\":\"99\"}");
-        await_told(g);
+        await_result(g);
         assert_string_equal(rig_line(g, 0), "GET /channels/7/messages?limit=100&before=99");
         assert_string_equal(last.result,
                             "{\"messages\":[{\"id\":\"175928847299117063\","
@@ -189,7 +189,7 @@ static void channels_are_listed_with_threads(void **state)
              "{\"threads\":[{\"id\":\"70\",\"name\":\"plan\",\"type\":11,\"parent_id\":\"7\"}]}");
         rig_connect(g, "");
         call(g, "discord_list_channels", "{}");
-        await_told(g);
+        await_result(g);
         assert_string_equal(rig_line(g, 1), "GET /guilds/1/channels");
         assert_string_equal(rig_line(g, 2), "GET /guilds/1/threads/active");
         assert_string_equal(
@@ -207,7 +207,7 @@ static void one_of_several_servers_must_be_named(void **state)
         says(g, 200, "[{\"id\":\"1\",\"name\":\"Home\"},{\"id\":\"2\",\"name\":\"Work\"}]");
         rig_connect(g, "");
         call(g, "discord_list_channels", "{}");
-        await_told(g);
+        await_result(g);
         assert_string_equal(last.why,
                             "'guild_id' must say which server is meant: 1 (Home), 2 (Work)");
 }
@@ -221,10 +221,10 @@ static void servers_and_the_bot_are_shown(void **state)
         rig_connect(g, ",\"admins\":[\"10\"]");
         fake_intake.hooks.dm(fake_intake.hooks.ctx, "10", "100");
         call(g, "discord_list_guilds", "{}");
-        await_told(g);
+        await_result(g);
         assert_string_equal(last.result, "{\"guilds\":[{\"id\":\"1\",\"name\":\"Home\"}]}");
         call(g, "discord_whoami", "{}");
-        await_told(g);
+        await_result(g);
         assert_string_equal(last.result,
                             "{\"id\":\"42\",\"username\":\"testbot\",\"applicationId\":\"43\","
                             "\"operators\":[\"10\"],\"operatorDm\":\"100\"}");
@@ -237,7 +237,7 @@ static void refusals_come_with_advice(void **state)
         says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
         rig_connect(g, "");
         call(g, "discord_read", "{\"channel_id\":\"7\"}");
-        await_told(g);
+        await_result(g);
         assert_int_equal(last.kind, ERR_REFUSED);
         assert_string_equal(
                 last.why, "Discord says: Missing Access (50001): give the bot View Channel there");
@@ -251,7 +251,7 @@ static void tools_without_a_token_say_where_to_put_it(void **state)
 
         assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
         call(g, "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}");
-        await_told(g);
+        await_result(g);
         assert_int_equal(last.kind, ERR_CONFLICT);
         assert_string_equal(last.why,
                             "there is no bot token: set DISCORD_BOT_TOKEN in the environment, or "
