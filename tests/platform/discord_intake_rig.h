@@ -16,9 +16,9 @@
 #include "fake_gateway.h"
 #include "fake_road.h"
 #include "platform/discord/dc_call.h"
+#include "platform/discord/dc_gateway.h"
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_intake.h"
-#include "platform/discord/dc_gateway.h"
 
 #define STEPS 50000
 #define GETS  32
