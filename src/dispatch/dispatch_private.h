@@ -5,12 +5,12 @@
 #define DISPATCH_DISPATCH_PRIVATE_H
 
 #include "base/map.h"
+#include "dispatch/chat_sessions.h"
 #include "dispatch/commands.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/limits/bot_loop.h"
 #include "dispatch/limits/budget.h"
 #include "dispatch/limits/reaction_limit.h"
-#include "dispatch/sessions/chat_sessions.h"
 
 #define RATES_MAX     20000 /* senders whose turns are counted */
 #define SESSIONS_MAX  20000 /* live sessions */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "../lib/placement_stub.h"
+#include "dispatch/chat_sessions.h"
 #include "dispatch/dry_run.h"
-#include "dispatch/sessions/chat_sessions.h"
 #include "dispatch_rig.h"
 
 /* Decides as for the road, and frees the extra write. */

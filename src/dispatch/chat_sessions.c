@@ -1,4 +1,4 @@
-#include "dispatch/sessions/chat_sessions.h"
+#include "dispatch/chat_sessions.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,8 +14,8 @@
  * chat_sessions has the same content, written in the transactions of the road, and refills memory
  * after a restart.
  */
-#ifndef DISPATCH_SESSIONS_CHAT_SESSIONS_H
-#define DISPATCH_SESSIONS_CHAT_SESSIONS_H
+#ifndef DISPATCH_CHAT_SESSIONS_H
+#define DISPATCH_CHAT_SESSIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
