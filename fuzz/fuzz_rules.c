@@ -10,8 +10,8 @@
 
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "dispatch/commands.h"
 #include "dispatch/dispatch.h"
+#include "dispatch/dispatch_private.h"
 #include "dispatch/rules/hours.h"
 #include "dispatch/rules/pattern.h"
 #include "dispatch/rules/rules.h"

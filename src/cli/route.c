@@ -111,7 +111,7 @@ static int explain(const struct args *a, struct config *c, const struct incoming
         buf_init(&text, 0);
         config_dispatch_apply(c, d);
         dispatch_set_policy(d, policy);
-        dry_run_explain(d, in, &text);
+        dry_run_explain(d, in, DRY_RUN_ALL_RULES, &text);
         dispatch_set_policy(d, NULL);
         store_close(s);
         runtime_policy_free(policy);

@@ -1,12 +1,10 @@
-#include "dispatch/chat_sessions.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "base/id.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "dispatch/dispatch_private.h"
 #include "rows/chat_session_row.h"
 #include "rows/turn_row.h"
 
@@ -91,47 +89,6 @@ size_t chat_sessions_count(const struct chat_sessions *cs)
         return cs->by_name.count;
 }
 
-/* ---- keys and names ---- */
-
-static const char *or_empty(const char *text)
-{
-        return text ? text : "";
-}
-
-/* Keys are stored: never change their format. */
-void chat_session_thread_key(const char *adapter, const char *channel, const char *thread,
-                             struct buf *out)
-{
-        buf_addf(out, "%s\nthread\n%s\n%s", or_empty(adapter), or_empty(channel), or_empty(thread));
-}
-
-void chat_session_key(const struct incoming *in, struct buf *out)
-{
-        if (in->chat == CHAT_DM)
-                buf_addf(out, "%s\ndm\n%s", or_empty(in->adapter), or_empty(in->channel));
-        else if (in->thread)
-                chat_session_thread_key(in->adapter, in->channel, in->thread, out);
-        else
-                buf_addf(out, "%s\nperson\n%s\n%s", or_empty(in->adapter), or_empty(in->channel),
-                         or_empty(in->sender_id));
-}
-
-void chat_session_name(const char *platform, const struct incoming *in, struct buf *out)
-{
-        unsigned char b[16]; /* a random UUID, version 4 of RFC 9562 */
-
-        if (in->chat == CHAT_DM)
-                buf_addf(out, "%s-dm:", platform);
-        else
-                buf_addf(out, "%s-channel-%s:", platform,
-                         in->thread ? in->thread : or_empty(in->channel));
-        id_random_bytes(b, sizeof(b));
-        b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
-        b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-        for (size_t i = 0; i < sizeof(b); i++)
-                buf_addf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
-}
-
 /* ---- memory ---- */
 
 static bool is_live(const struct chat_session *s, int64_t window_ms, int64_t now_ms)
@@ -198,16 +155,112 @@ void chat_session_touch(struct chat_sessions *cs, const char *key, const char *s
         add_chat(cs, s, key);
 }
 
-void chat_session_ended(struct chat_sessions *cs, const char *session, const char *key,
-                        int64_t now_ms)
+int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t now_ms,
+                         struct error *err)
 {
-        struct chat_session *s = touch(cs, session, now_ms);
+        struct store_stmt *s =
+                chat_session_row_list(tx, now_ms - cs->longest_ms - TURN_MAX_MS, (int64_t)cs->max);
+        struct chat_session_row row;
+        struct turn_pending turn;
+        int rc;
 
-        s->open -= s->open > 0;
-        add_chat(cs, s, key);
+        while ((rc = chat_session_row_next(s, &row, err)) == 1)
+                chat_session_touch(cs, row.chat, row.session, false, row.active_ms);
+        if (rc < 0)
+                return -1;
+        s = turn_row_list_pending(tx);
+        while ((rc = turn_row_next_pending(s, &turn, err)) == 1) {
+                if (turn.session)
+                        chat_session_touch(cs, NULL, turn.session, true, turn.created_ms);
+        }
+        return rc;
 }
 
-/* ---- the table ---- */
+/* ---- keys and names ---- */
+
+static const char *or_empty(const char *text)
+{
+        return text ? text : "";
+}
+
+/* Keys are stored: never change their format. */
+static void add_thread_key(const char *adapter, const char *channel, const char *thread,
+                           struct buf *out)
+{
+        buf_addf(out, "%s\nthread\n%s\n%s", or_empty(adapter), or_empty(channel), or_empty(thread));
+}
+
+static void add_chat_key(const struct incoming *in, struct buf *out)
+{
+        if (in->chat == CHAT_DM)
+                buf_addf(out, "%s\ndm\n%s", or_empty(in->adapter), or_empty(in->channel));
+        else if (in->thread)
+                add_thread_key(in->adapter, in->channel, in->thread, out);
+        else
+                buf_addf(out, "%s\nperson\n%s\n%s", or_empty(in->adapter), or_empty(in->channel),
+                         or_empty(in->sender_id));
+}
+
+/* "discord-dm:<uuid>", "discord-channel-<channel or thread>:<uuid>" */
+static void add_new_name(const char *platform, const struct incoming *in, struct buf *out)
+{
+        unsigned char b[16]; /* a random UUID, version 4 of RFC 9562 */
+
+        if (in->chat == CHAT_DM)
+                buf_addf(out, "%s-dm:", platform);
+        else
+                buf_addf(out, "%s-channel-%s:", platform,
+                         in->thread ? in->thread : or_empty(in->channel));
+        id_random_bytes(b, sizeof(b));
+        b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
+        b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
+        for (size_t i = 0; i < sizeof(b); i++)
+                buf_addf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
+}
+
+/* ---- the session of a decision ---- */
+
+void chat_session_continue(struct evaluation *e)
+{
+        const struct dispatch_adapter *a = e->adapter;
+        const struct incoming *in = e->in;
+        struct dispatch *d = e->d;
+        /* an event that arrives late counts at the time it was written */
+        int64_t time_ms = in->time_ms > 0 && in->time_ms < e->now_ms ? in->time_ms : e->now_ms;
+
+        buf_clear(&d->chat);
+        if (!a)
+                return;
+        e->session_seconds =
+                in->chat == CHAT_DM ? a->dm_conversation_seconds : a->conversation_seconds;
+        if (e->session_seconds <= 0)
+                return;
+        add_chat_key(in, &d->chat);
+        e->live_session = chat_session_find(d->sessions, d->chat.data, e->session_seconds, time_ms);
+        e->context.in_session = e->live_session != NULL;
+}
+
+/* A message that is answered in a new thread begins a new session. */
+static bool begins_thread(const struct evaluation *e)
+{
+        return e->rule && e->rule->mode == MODE_THREAD && e->in->chat != CHAT_DM && !e->in->thread;
+}
+
+void chat_session_assign(struct evaluation *e)
+{
+        struct buf *session = &e->d->session;
+
+        /* an ambient agent talks with everyone in the channel */
+        if (e->session_seconds <= 0 || (e->rule && e->rule->mode == MODE_AMBIENT))
+                return;
+        e->out->per_person = e->in->chat != CHAT_DM && !e->in->thread;
+        buf_clear(session);
+        if (e->live_session && !begins_thread(e))
+                buf_addstr(session, e->live_session);
+        else
+                add_new_name(e->adapter->platform, e->in, session);
+        e->out->session = session->data;
+}
 
 static int write_touch(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -236,41 +289,70 @@ static void row_free(void *arg)
         free(r);
 }
 
-static struct tx_extra extra_new(store_fn *fn, const char *key, const char *session, int64_t now_ms)
+static struct tx_extra extra_new(store_fn *fn, const char *chat, const char *session,
+                                 int64_t now_ms)
 {
         struct chat_session_row *r = mem_alloc(sizeof(*r));
 
-        *r = (struct chat_session_row){ mem_strdup(key), mem_strdup(session), now_ms };
+        *r = (struct chat_session_row){ mem_strdup(chat), mem_strdup(session), now_ms };
         return (struct tx_extra){ .fn = fn, .done = row_free, .arg = r };
 }
 
-struct tx_extra chat_session_touch_extra(const char *key, const char *session, int64_t now_ms)
+void chat_session_open(struct evaluation *e)
 {
-        return extra_new(write_touch, key, session, now_ms);
+        /* a thread gets its key when the answer begins it */
+        const char *chat = begins_thread(e) ? NULL : e->d->chat.data;
+        const char *session = e->out->session;
+
+        if (!session)
+                return;
+        chat_session_touch(e->d->sessions, chat, session, !e->joins_turn, e->now_ms);
+        if (chat)
+                evaluation_add_write(e->out, extra_new(write_touch, chat, session, e->now_ms));
 }
 
-struct tx_extra chat_session_ended_extra(const char *session, const char *key, int64_t now_ms)
+void chat_session_restart(struct evaluation *e)
 {
-        return extra_new(write_ended, key, session, now_ms);
+        struct dispatch *d = e->d;
+
+        if (e->session_seconds <= 0)
+                return;
+        buf_clear(&d->session);
+        add_new_name(e->adapter->platform, e->in, &d->session);
+        chat_session_touch(d->sessions, d->chat.data, d->session.data, false, e->now_ms);
+        evaluation_add_write(e->out,
+                             extra_new(write_touch, d->chat.data, d->session.data, e->now_ms));
 }
 
-int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t now_ms,
-                         struct error *err)
-{
-        struct store_stmt *s =
-                chat_session_row_list(tx, now_ms - cs->longest_ms - TURN_MAX_MS, (int64_t)cs->max);
-        struct chat_session_row row;
-        struct turn_pending turn;
-        int rc;
+/* ---- the end of a turn ---- */
 
-        while ((rc = chat_session_row_next(s, &row, err)) == 1)
-                chat_session_touch(cs, row.chat, row.session, false, row.active_ms);
-        if (rc < 0)
-                return -1;
-        s = turn_row_list_pending(tx);
-        while ((rc = turn_row_next_pending(s, &turn, err)) == 1) {
-                if (turn.session)
-                        chat_session_touch(cs, NULL, turn.session, true, turn.created_ms);
-        }
-        return rc;
+/* The chat key in which the session continues: a thread that the answer began; NULL: the same. */
+static const char *next_chat(struct dispatch *d, const struct turn_run *run,
+                             const struct turn_outcome *outcome)
+{
+        if (!outcome->thread)
+                return NULL;
+        buf_clear(&d->chat);
+        add_thread_key(run->adapter, run->channel, outcome->thread, &d->chat);
+        return d->chat.data;
+}
+
+struct tx_extra chat_session_ending(struct dispatch *d, const struct turn_run *run,
+                                    const struct turn_outcome *outcome)
+{
+        if (!run->session)
+                return (struct tx_extra){ 0 };
+        return extra_new(write_ended, next_chat(d, run, outcome), run->session, dispatch_now(d));
+}
+
+void chat_session_ended(struct dispatch *d, const struct turn_run *run,
+                        const struct turn_outcome *outcome)
+{
+        struct chat_session *s;
+
+        if (!run->session)
+                return;
+        s = touch(d->sessions, run->session, dispatch_now(d));
+        s->open -= s->open > 0;
+        add_chat(d->sessions, s, next_chat(d, run, outcome));
 }

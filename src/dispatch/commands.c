@@ -1,12 +1,9 @@
-#include "dispatch/commands.h"
-
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/settings.h"
-#include "dispatch/access/access_check.h"
 #include "dispatch/dispatch_private.h"
 
 #define WORD_MAX          20
@@ -98,15 +95,14 @@ static struct rate_key command_rate_key(const struct evaluation *e)
 }
 
 /* Commands cost nothing, but their answers are messages. */
-bool command_is_within_rate(struct evaluation *e)
+bool command_rate_guard(struct evaluation *e)
 {
         struct rate_key key = command_rate_key(e);
 
-        if (rate_limit_wait_ms(e->d->rates, &key, command_rate, e->now_ms) == 0)
-                return true;
-        return evaluation_refuse(
-                e, "the sender gave %d commands within %d seconds here, more are ignored",
-                COMMANDS_MAX, COMMANDS_SECONDS);
+        return rate_limit_wait_ms(e->d->rates, &key, command_rate, e->now_ms) == 0 ||
+               evaluation_refuse(
+                       e, "the sender gave %d commands within %d seconds here, more are ignored",
+                       COMMANDS_MAX, COMMANDS_SECONDS);
 }
 
 void command_count(struct evaluation *e)
@@ -129,7 +125,7 @@ static bool find_conversation(struct evaluation *e)
         buf_clear(&e->d->reason);
         e->out->agent = rule_select_agent(e);
         if (meant && e->out->agent && !(e->rule && e->rule->off)) {
-                decision_session_assign(e);
+                chat_session_assign(e);
                 return true;
         }
         *e->out = (struct decision){ 0 };
@@ -152,7 +148,7 @@ bool command_guard(struct evaluation *e)
         near = c ? NULL : command_suggest(e->in->text);
         if ((!c && !near) || !find_conversation(e))
                 return true;
-        if (!guard_age(e) || !command_is_within_rate(e))
+        if (!evaluation_age_guard(e) || !command_rate_guard(e))
                 return false;
         e->counts_command = true;
         if (near) {
@@ -232,7 +228,7 @@ void command_run(struct evaluation *e)
 
         e->out->command = e->command->does;
         if (e->command->does == COMMAND_NEW)
-                decision_session_restart(e);
+                chat_session_restart(e);
         else if (strcmp(name, "pause") == 0)
                 pause_agent(e);
         else if (strcmp(name, "resume") == 0)

@@ -1,29 +1,9 @@
 /*
  * dispatch: decides whether an event triggers an agent, and which.
  *
- * One evaluator serves the road, listings and dry runs. An event passes the guards in this order
- * (dispatch.c has them as a table); the first that refuses ends the evaluation with a reason:
- *
- *     adapter  the adapter is configured
- *     own      it is not the bot's own message
- *     content  there is something to answer: text, a file, an emoji
- *     link     it is not the command /link (account_link.h)
- *     access   the sender may talk to the bot there (access_check.h)
- *     command  it is not a command to the bot itself (commands.h)
- *     rule     a rule matches; the first one wins
- *     age      it is not old backlog
- *     handover no person has taken over the chat (handover.h)
- *
- * Then dispatch asks the road where the message would go, and the guards that count turns follow:
- *
- *     rate     the sender has not caused too many turns in the channel (rate_limit.h)
- *     reaction the same reaction has not triggered before, nor too many on the message
- *              (reaction_limit.h)
- *     loop     it has not passed through too many bots (bot_loop.h)
- *     budget   the day's budget of the adapter and of the rule is not used up (budget.h)
- *
- * Guards only check, and word the notice for the sender. Counting, recording the sender and
- * carrying out commands happen after all of them.
+ * An event passes a list of guards (evaluation.c); the first that refuses ends the evaluation with
+ * a reason. Guards only check, and word the notice for the sender. Counting, recording the sender
+ * and carrying out commands follow. Dry runs and replays use the same evaluator.
  */
 #ifndef DISPATCH_DISPATCH_H
 #define DISPATCH_DISPATCH_H
@@ -34,7 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "dispatch/access/access.h"
-#include "dispatch/limits/rate_limit.h"
+#include "dispatch/limits/limits.h"
 #include "dispatch/rules/rules.h"
 #include "dispatch/runtime_policy.h"
 #include "road/road.h"
@@ -51,7 +31,7 @@ struct dispatch_adapter {
         struct turn_rate rate;
         int64_t max_hops; /* bots a message may have passed through */
         int64_t debounce_ms, debounce_max_ms, max_age_seconds;
-        int64_t conversation_seconds, dm_conversation_seconds; /* chat_sessions.h; 0: none */
+        int64_t conversation_seconds, dm_conversation_seconds; /* 0: no sessions */
         int64_t thread_chars, part_delay_ms, slow_ms;          /* struct reply_policy */
         int64_t budget_microusd;                               /* per day; 0: no limit */
         bool commands;                                         /* /new, /stop ... are enabled */

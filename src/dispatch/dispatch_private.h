@@ -1,21 +1,11 @@
 /*
- * dispatch_private: what the files of the evaluator share.
+ * dispatch_private: what the files of dispatch share.
  */
 #ifndef DISPATCH_DISPATCH_PRIVATE_H
 #define DISPATCH_DISPATCH_PRIVATE_H
 
 #include "base/map.h"
-#include "dispatch/chat_sessions.h"
-#include "dispatch/commands.h"
 #include "dispatch/dispatch.h"
-#include "dispatch/limits/bot_loop.h"
-#include "dispatch/limits/budget.h"
-#include "dispatch/limits/reaction_limit.h"
-
-#define RATES_MAX     20000 /* senders whose turns are counted */
-#define SESSIONS_MAX  20000 /* live sessions */
-#define REACTIONS_MAX 20000 /* messages whose reactions are counted */
-#define LOOPS_MAX     1000  /* chats in which bots answer each other */
 
 struct dispatch {
         struct dispatch_adapter *adapters;
@@ -38,10 +28,14 @@ struct dispatch {
         struct buf reason, notice, session, chat;
 };
 
+int64_t dispatch_now(const struct dispatch *d);
+const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
+
 /* One event on its way through the guards. */
 struct evaluation {
         struct dispatch *d;
         const struct incoming *in;
+        const struct placement_query *query;    /* NULL: none, or a dry run */
         const char *type;                       /* of the event */
         const struct dispatch_adapter *adapter; /* NULL: not configured */
         struct rule_context context;
@@ -61,70 +55,118 @@ struct evaluation {
         struct decision *out;
 };
 
-/* A guard returns true, or false after evaluation_refuse. It records nothing. */
-struct guard {
-        const char *name;
-        bool (*check)(struct evaluation *e);
-};
-
 void evaluation_init(struct evaluation *e, struct dispatch *d, const struct incoming *in,
                      struct decision *out);
-void evaluation_release(struct evaluation *e);
-/* Runs the guards up to the rule and handover, or those that count turns. False: one refused. */
-bool evaluation_decide(struct evaluation *e);
-bool evaluation_admit(struct evaluation *e);
+/* Runs the guards and fills the decision; unless dry, also counts, records and carries out. */
+void evaluation_run(struct evaluation *e);
 /* Adds to the reason for the trigger log. Returns false. */
 bool evaluation_refuse(struct evaluation *e, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 /* Adds to the notice for the sender. */
 void evaluation_notify(struct evaluation *e, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
-/* Copies reason and notice into the decision. */
-void evaluation_finish(struct evaluation *e);
+/* Not for bots, which would continue their loop, nor in modes that do not answer in the chat. */
+bool evaluation_may_notify(const struct evaluation *e);
+/* Adds a write to the decision's transaction; writes run in the order they were added. */
+void evaluation_add_write(struct decision *out, struct tx_extra extra);
+/* The same for a change (write_through.h), applied and released after the commit. */
+void evaluation_add_change(struct decision *out, void *change);
 
-int64_t dispatch_now(const struct dispatch *d);
-const struct dispatch_adapter *dispatch_adapter_of(const struct dispatch *d,
-                                                   const struct incoming *in);
-const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
-
-/* guards.c */
-bool guard_adapter(struct evaluation *e);
-bool guard_own(struct evaluation *e);
-bool guard_content(struct evaluation *e);
-bool guard_access(struct evaluation *e);
-bool guard_age(struct evaluation *e);
-bool guard_handover(struct evaluation *e);
-bool guard_rate(struct evaluation *e);
-bool guard_reaction(struct evaluation *e);
-bool guard_loop(struct evaluation *e);
-bool guard_budget(struct evaluation *e);
-/* The rate of turns in force, and whose turns it counts. */
-struct turn_rate guard_turn_rate(const struct dispatch_adapter *a, const struct rule *r);
-struct rate_key guard_rate_key(const struct incoming *in);
-
-/* commands.c */
+/*
+ * The guards, in the files that their names say. Each returns true, or false after
+ * evaluation_refuse, and changes nothing else but which notices were sent.
+ */
+bool account_link_guard(struct evaluation *e);
+bool access_check_guard(struct evaluation *e);
 bool command_guard(struct evaluation *e);
-bool command_is_within_rate(struct evaluation *e); /* refuses when not */
+bool rule_select_guard(struct evaluation *e);
+bool evaluation_age_guard(struct evaluation *e);
+bool handover_guard(struct evaluation *e);
+bool rate_limit_guard(struct evaluation *e);
+bool reaction_limit_guard(struct evaluation *e);
+bool bot_loop_guard(struct evaluation *e);
+bool budget_guard(struct evaluation *e);
+
+/* limits/rate_limit.c: the rate in force, and whose turns it counts */
+struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct rule *r);
+struct rate_key rate_limit_key(const struct incoming *in);
+/* Reads the trigger log after a restart, inside a store function. */
+int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *err);
+
+/* rules/rule_select.c */
+const char *rule_select_agent(const struct evaluation *e); /* NULL: none is named */
+
+/* people/account_link.c */
+void account_link_run(struct evaluation *e);
+
+/*
+ * commands.c: messages to the bot itself rather than to its agent.
+ *
+ * A message is a command when it is nothing else ("/stop", "/stop@mybot", "@mybot /stop"; /pause
+ * may be followed by minutes and a reason) and is meant for the bot: in a direct chat, addressed to
+ * it, in a live session, or where a rule would answer it. A word that is almost a command is
+ * answered with the right one; every other word goes to the agent.
+ */
+struct chat_command {
+        const char *name; /* without the slash */
+        const char *help;
+        enum road_command does; /* for the road; COMMAND_HANDLED: carried out here */
+        bool admins_only;
+};
+
+/* The command the text is, with what follows it in *args ("" for nothing); NULL: none. */
+const struct chat_command *command_parse(const char *text, const char **args);
+/* The command that was probably meant; NULL: none, or the text is one. */
+const struct chat_command *command_suggest(const char *text);
+/* The rate limit of commands, as a guard. */
+bool command_rate_guard(struct evaluation *e);
 void command_count(struct evaluation *e);
 void command_run(struct evaluation *e);
 
-/* people/account_link.c */
-bool account_link_guard(struct evaluation *e);
-void account_link_run(struct evaluation *e);
+/*
+ * chat_sessions.c: which chats are in the middle of a conversation, and the session that names it
+ * for agents.
+ *
+ * After talking with the bot, a sender need not address it again for a while. This holds per chat
+ * key: a direct chat, a person in a channel, or a thread, which everyone in it shares. A thread
+ * that an answer began continues the session it came from, and both keep each other alive.
+ *
+ * A session is live while one of its turns is open, and for some seconds after either side was last
+ * active. Memory holds at most `max` sessions; the one that was quiet longest is evicted. The table
+ * chat_sessions has the same content, written in the transactions of the road.
+ */
+struct chat_sessions;
 
-/* rules/rule_select.c */
-bool rule_select_guard(struct evaluation *e);
-const char *rule_select_agent(const struct evaluation *e); /* NULL: none is named */
-/* After rules or adapters changed: which rules can concern which adapter. */
-void rule_select_index(struct dispatch *d);
+struct chat_sessions *chat_sessions_new(size_t max);
+void chat_sessions_free(struct chat_sessions *cs);
+/* The longest time any caller will pass; sessions that were quiet longer may be evicted. */
+void chat_sessions_set_longest(struct chat_sessions *cs, int64_t seconds);
+size_t chat_sessions_count(const struct chat_sessions *cs);
+/* The live session of a chat key, borrowed until the next change; NULL: none. */
+const char *chat_session_find(const struct chat_sessions *cs, const char *key, int64_t seconds,
+                              int64_t now_ms);
+/*
+ * A message belongs to the session, and so does its chat key (NULL: none yet). A new turn keeps the
+ * session live until chat_session_ended.
+ */
+void chat_session_touch(struct chat_sessions *cs, const char *key, const char *session,
+                        bool new_turn, int64_t now_ms);
+/* Reads the table and the open turns, inside a store function. */
+int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t now_ms,
+                         struct error *err);
 
-/* rules/rule_policy.c */
-void rule_policy_fill(const struct evaluation *e); /* the decision's reply policy */
-
-/* sessions/decision_session.c */
-void decision_session_find(struct evaluation *e);    /* which one does the event continue? */
-void decision_session_assign(struct evaluation *e);  /* names the decision's session */
-void decision_session_open(struct evaluation *e);    /* the decision triggers */
-void decision_session_restart(struct evaluation *e); /* the next message has a new one */
+/* Finds the session that the event continues. */
+void chat_session_continue(struct evaluation *e);
+/* Names the decision's session. */
+void chat_session_assign(struct evaluation *e);
+/* The decision triggers: its session stays live. */
+void chat_session_open(struct evaluation *e);
+/* The next message of this chat has a new session. */
+void chat_session_restart(struct evaluation *e);
+/* The turn's session was active until now, also in a thread that the answer began. */
+struct tx_extra chat_session_ending(struct dispatch *d, const struct turn_run *run,
+                                    const struct turn_outcome *outcome);
+void chat_session_ended(struct dispatch *d, const struct turn_run *run,
+                        const struct turn_outcome *outcome);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "base/jsonw.h"
-#include "dispatch/access/access_check.h"
 #include "dispatch/dispatch_private.h"
 
 /* ---- events ---- */
@@ -88,29 +87,24 @@ static void explain_decision(const struct evaluation *e, struct buf *json)
         jsonw_close(json, '}');
 }
 
-static void explain_access(const struct evaluation *e, struct buf *json)
+static void explain_limits(const struct evaluation *e, struct buf *json)
 {
         const struct dispatch_adapter *a = e->adapter;
-        struct access_verdict v;
+        struct turn_rate rate = { e->out->turns, e->out->turns_seconds };
+        struct rate_key key = rate_limit_key(e->in);
+        struct access_verdict v = { .outcome = ACCESS_STRANGER };
         struct buf why;
-        bool known;
 
         buf_init(&why, 0);
-        known = access_check_event(e->d, e->in, &v, &why);
-        if (known && a->trusted)
+        if (a)
+                v = access_check_sender(e->d->policy, a, e->in, e->now_ms, &why);
+        if (a && a->trusted)
                 buf_addstr(&why, "the platform is trusted");
         jsonw_open_member(json, "access", '{');
-        jsonw_bool(json, "allowed", known && v.outcome == ACCESS_ALLOWED);
+        jsonw_bool(json, "allowed", v.outcome == ACCESS_ALLOWED);
         jsonw_str(json, "why", why.len > 0 ? why.data : NULL);
         jsonw_close(json, '}');
         buf_release(&why);
-}
-
-static void explain_rate(const struct evaluation *e, struct buf *json)
-{
-        struct turn_rate rate = { e->out->turns, e->out->turns_seconds };
-        struct rate_key key = guard_rate_key(e->in);
-
         if (rate.turns <= 0) {
                 jsonw_null(json, "rateLimit");
                 return;
@@ -122,17 +116,17 @@ static void explain_rate(const struct evaluation *e, struct buf *json)
         jsonw_close(json, '}');
 }
 
-static void explain_rules(struct evaluation *e, bool all_rules, struct buf *json)
+static void explain_rules(struct evaluation *e, enum dry_run_rules which, struct buf *json)
 {
         const struct dispatch_adapter *a = e->adapter;
-        size_t count = all_rules ? e->d->rule_count : a ? a->rule_count : 0;
+        size_t count = which == DRY_RUN_ALL_RULES ? e->d->rule_count : a ? a->rule_count : 0;
         bool decided = false;
         struct buf why;
 
         buf_init(&why, 0);
         jsonw_open_member(json, "rules", '[');
         for (size_t i = 0; i < count; i++) {
-                const struct rule *r = all_rules ? &e->d->rules[i] : a->rules[i];
+                const struct rule *r = which == DRY_RUN_ALL_RULES ? &e->d->rules[i] : a->rules[i];
                 bool matched = rule_matches(r, &e->context, &why);
 
                 if (matched)
@@ -151,34 +145,23 @@ static void explain_rules(struct evaluation *e, bool all_rules, struct buf *json
         buf_release(&why);
 }
 
-static void explain(struct dispatch *d, const struct incoming *in, bool all_rules, struct buf *json)
+void dry_run_explain(struct dispatch *d, const struct incoming *in, enum dry_run_rules which,
+                     struct buf *json)
 {
-        const struct dispatch_adapter *a = dispatch_adapter_of(d, in);
+        const struct dispatch_adapter *a = in->adapter ? map_get(&d->by_name, in->adapter) : NULL;
         struct incoming event = *in;
-        struct decision decision = { 0 };
+        struct decision decision;
         struct evaluation e;
 
         if (!event.platform && a)
                 event.platform = a->platform; /* a made-up event may omit it */
         evaluation_init(&e, d, &event, &decision);
         e.dry = true;
-        decision.trigger = evaluation_decide(&e) && evaluation_admit(&e);
-        evaluation_finish(&e);
+        evaluation_run(&e);
         jsonw_open(json, '{');
         explain_decision(&e, json);
-        explain_access(&e, json);
-        explain_rate(&e, json);
-        explain_rules(&e, all_rules, json);
+        explain_limits(&e, json);
+        explain_rules(&e, which, json);
         jsonw_close(json, '}');
-        evaluation_release(&e);
-}
-
-void dry_run_explain(struct dispatch *d, const struct incoming *in, struct buf *json)
-{
-        explain(d, in, true, json);
-}
-
-void dry_run_explain_own(struct dispatch *d, const struct incoming *in, struct buf *json)
-{
-        explain(d, in, false, json);
+        rule_context_release(&e.context);
 }

@@ -6,29 +6,27 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
-#include "base/error.h"
 #include "dispatch/dispatch.h"
 
 /*
  * An event as the API shows events:
  *     {"type": "message.received", "instanceId": "tg", "channel": "7", "payload": {"chatType":
  *     "dm", "sender": {"id": "7"}, "text": "hi"}}
- * type may be absent; instanceId and channel are required. Yours to incoming_free; NULL with
- * ERR_INVALID.
+ * instanceId and channel are required. Yours to incoming_free; NULL with ERR_INVALID.
  */
 struct incoming *dry_run_event(const json_t *event, struct error *err);
 /* An event of the journal, inside a store function. NULL with ERR_MISSING or ERR_INVALID. */
 struct incoming *dry_run_find(struct store_tx *tx, int64_t seq, struct error *err);
 
+/* DRY_RUN_OWN_RULES: for clients that must not see rules about other adapters only. */
+enum dry_run_rules { DRY_RUN_ALL_RULES, DRY_RUN_OWN_RULES };
 /*
  * {"decision": {"trigger", "expired", "guard", "agent", "rule", "reason", "debounceMs", "mode",
  * "conversation", "command"}, "access": {"allowed", "why"}, "rateLimit": {"turns", "seconds",
  * "waitMs"}, "rules": [{"name", "matched", "why"}]}. guard: the one that refused; conversation: the
  * event continues one.
  */
-void dry_run_explain(struct dispatch *d, const struct incoming *in, struct buf *json);
-/* The same without rules that concern other adapters only, for clients that must not see them. */
-void dry_run_explain_own(struct dispatch *d, const struct incoming *in, struct buf *json);
+void dry_run_explain(struct dispatch *d, const struct incoming *in, enum dry_run_rules which,
+                     struct buf *json);
 
 #endif

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "dispatch/tx_extra.h"
+#include "dispatch/dispatch_private.h"
 #include "store/write_through.h"
 
 struct handovers {
@@ -103,6 +102,22 @@ const struct handover **handover_list(const struct handovers *hs, size_t *count)
         }
         qsort(all, *count, sizeof(*all), by_age);
         return all;
+}
+
+/* A person has taken over: no agent runs, but the text goes into the transcript. */
+bool handover_guard(struct evaluation *e)
+{
+        const struct handovers *all = e->d->policy ? e->d->policy->handovers : NULL;
+        struct chat_key chat = { e->in->adapter, e->in->channel, e->in->thread };
+        const struct handover *h = all ? handover_find(all, &chat) : NULL;
+        char since[CLOCK_ISO_SIZE];
+
+        if (!h)
+                return true;
+        e->out->remember = true;
+        return evaluation_refuse(e, "the agent is paused here since %s by %s%s%s",
+                                 clock_iso(h->since_ms, since), h->by ? h->by : "someone",
+                                 h->reason ? ": " : "", h->reason ? h->reason : "");
 }
 
 /* ---- changes ---- */
@@ -221,7 +236,7 @@ bool handover_pause_with(struct handovers *hs, const struct handover *h, struct 
 {
         if (!make_room(hs, &h->chat))
                 return false;
-        tx_extra_add_change(out, change_new(hs, h, false));
+        evaluation_add_change(out, change_new(hs, h, false));
         put(hs, dup_handover(h));
         return true;
 }
@@ -230,7 +245,7 @@ bool handover_resume_with(struct handovers *hs, const struct chat_key *chat, str
 {
         if (!find_exact(hs, chat))
                 return false;
-        tx_extra_add_change(out, change_new(hs, &(struct handover){ .chat = *chat }, true));
+        evaluation_add_change(out, change_new(hs, &(struct handover){ .chat = *chat }, true));
         take_out(hs, chat);
         return true;
 }

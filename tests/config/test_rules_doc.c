@@ -89,7 +89,7 @@ static void ask(struct dispatch *d, const char *event, const char *answer)
                 fail_msg("%s in: %s", err.text, event);
         buf_init(&text, 0);
         buf_init(&line, 0);
-        dry_run_explain(d, in, &text);
+        dry_run_explain(d, in, DRY_RUN_ALL_RULES, &text);
         result = json_read(text.data, text.len, &err);
         first_line(json_object_get(result, "decision"), &line);
         if (strcmp(line.data, answer) != 0)

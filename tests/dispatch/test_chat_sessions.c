@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "../lib/placement_stub.h"
-#include "dispatch/chat_sessions.h"
+#include "dispatch/dispatch_private.h"
 #include "dispatch/dry_run.h"
 #include "dispatch_rig.h"
 
@@ -129,17 +129,17 @@ static void an_explanation_has_conversation_and_mode(void **state)
 
         (void)state;
         buf_init(&json, 0);
-        dry_run_explain(d, &in, &json);
+        dry_run_explain(d, &in, DRY_RUN_ALL_RULES, &json);
         assert_non_null(strstr(json.data, "\"mode\":null,\"conversation\":false,\"command\":null"));
         in.is_mention = true;
         assert_true(placed(d, &in, &out));
         buf_clear(&json);
-        dry_run_explain(d, &in, &json);
+        dry_run_explain(d, &in, DRY_RUN_ALL_RULES, &json);
         assert_non_null(
                 strstr(json.data, "\"mode\":\"reply\",\"conversation\":true,\"command\":null"));
         in.text = "/why";
         buf_clear(&json);
-        dry_run_explain(d, &in, &json);
+        dry_run_explain(d, &in, DRY_RUN_ALL_RULES, &json);
         assert_non_null(
                 strstr(json.data, "\"mode\":null,\"conversation\":true,\"command\":\"why\""));
         buf_release(&json);

@@ -10,7 +10,7 @@
 
 #include "../lib/placement_stub.h"
 #include "base/clock.h"
-#include "dispatch/commands.h"
+#include "dispatch/dispatch_private.h"
 #include "dispatch/dry_run.h"
 #include "dispatch_rig.h"
 
@@ -232,7 +232,7 @@ static void too_many_commands_are_ignored(void **state)
         in.chat = CHAT_DM;
         buf_init(&json, 0);
         for (int i = 0; i < 20; i++) {
-                dry_run_explain(d, &in, &json); /* is not counted */
+                dry_run_explain(d, &in, DRY_RUN_ALL_RULES, &json); /* is not counted */
                 assert_non_null(decided(d, &in).notice);
         }
         assert_null(decided(d, &in).notice);

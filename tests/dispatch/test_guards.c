@@ -10,7 +10,7 @@
 
 #include "../lib/placement_stub.h"
 #include "base/clock.h"
-#include "dispatch/limits/reaction_limit.h"
+#include "dispatch/limits/limits.h"
 #include "dispatch_rig.h"
 
 #define TALK "[{\"name\": \"all\", \"when\": {\"event\": \"*\", \"bots\": \"all\"}}]"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dispatch/limits/rate_limit.h"
+#include "dispatch/limits/limits.h"
 #include "dispatch/rules/hours.h"
 #include "dispatch/rules/pattern.h"
 

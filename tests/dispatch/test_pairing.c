@@ -198,7 +198,7 @@ static void no_code_is_sent_without_pairing_or_in_a_dry_run(void **state)
         g->dm = "pairing";
         policy_rig_reload(g, NULL);
         buf_init(&json, 0);
-        dry_run_explain(g->dispatch, &in, &json);
+        dry_run_explain(g->dispatch, &in, DRY_RUN_ALL_RULES, &json);
         buf_release(&json);
         knock(g, "7", code);
 }

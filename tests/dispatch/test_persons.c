@@ -129,7 +129,7 @@ static void strangers_and_dry_runs_are_not_recorded(void **state)
         g->dm = "everyone";
         policy_rig_reload(g, NULL);
         buf_init(&json, 0);
-        dry_run_explain(g->dispatch, &in, &json);
+        dry_run_explain(g->dispatch, &in, DRY_RUN_ALL_RULES, &json);
         buf_release(&json);
         assert_int_equal(persons_identity_count(g->policy->persons), 0);
         assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM identities"), 0);

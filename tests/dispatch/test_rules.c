@@ -397,7 +397,7 @@ static void an_explanation_covers_each_rule(void **state)
 
         (void)state;
         buf_init(&text, 0);
-        dry_run_explain(d, &in, &text);
+        dry_run_explain(d, &in, DRY_RUN_ALL_RULES, &text);
         j = json_read(text.data, text.len, &err);
         assert_non_null(j);
         assert_string_equal(json_str(json_object_get(j, "decision"), "rule", ""), "e");
@@ -439,7 +439,7 @@ static void expect(const char *when, const struct incoming *in, const char *why_
         json_t *j;
 
         buf_init(&text, 0);
-        dry_run_explain(d, in, &text);
+        dry_run_explain(d, in, DRY_RUN_ALL_RULES, &text);
         j = json_read(text.data, text.len, &err);
         assert_non_null(j);
         assert_string_equal(json_str(json_array_get(json_object_get(j, "rules"), 0), "why", ""),
@@ -727,7 +727,7 @@ static void a_dry_run_counts_nothing(void **state)
         buf_init(&text, 0);
         for (int i = 0; i < 5; i++) {
                 buf_clear(&text);
-                dry_run_explain(d, &in, &text);
+                dry_run_explain(d, &in, DRY_RUN_ALL_RULES, &text);
         }
         assert_non_null(
                 strstr(text.data, "\"rateLimit\":{\"turns\":2,\"seconds\":60,\"waitMs\":0}"));

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "dispatch/access/access_check.h"
+#include "dispatch/dispatch.h"
 #include "road/report/row_json.h"
 
 struct access_ask {

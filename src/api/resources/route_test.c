@@ -29,9 +29,9 @@ static void explain(struct http_exchange *x, const struct incoming *in)
 
         buf_init(&json, 0);
         if (caller_of(x)->adapters)
-                dry_run_explain_own(d, in, &json);
+                dry_run_explain(d, in, DRY_RUN_OWN_RULES, &json);
         else
-                dry_run_explain(d, in, &json);
+                dry_run_explain(d, in, DRY_RUN_ALL_RULES, &json);
         reply_data(x, 200, &json);
 }
 

@@ -6,14 +6,13 @@
  *     block     beats everything, admins too
  *     admins    are allowed everywhere
  *     dm        direct messages: "everyone", "none" or people; "pairing" gives strangers a code
- *               (pairing.h)
  *     channels  groups: channels in which everyone may talk to the bot
  *     allow     both: people, roles, channels, guilds; "*" is everyone
  *
- * An entry is "user:ID", "person:ID" (persons.h), "role:ID", "channel:ID" or "guild:ID"; a plain id
- * is a user or a channel; "*" is any. A missing list and an empty one allow no one, with one
- * difference: when "dm" is missing, an allow of "*" includes direct messages; when it is written,
- * only the people and roles that allow names are allowed besides.
+ * An entry is "user:ID", "person:ID", "role:ID", "channel:ID" or "guild:ID"; a plain id is a user
+ * or a channel; "*" is any. A missing list and an empty one allow no one, with one difference: when
+ * "dm" is missing, an allow of "*" includes direct messages; when it is written, only the people
+ * and roles that allow names are allowed besides.
  *
  * Roles are the list "roles" of the event's metadata. "rolesUnknown" there means that the platform
  * did not provide them: then allowing a role allows no one, and blocking a role blocks everyone.
@@ -29,7 +28,10 @@
 #include "road/incoming.h"
 
 struct access;
+struct dispatch;
+struct dispatch_adapter;
 struct persons;
+struct runtime_policy;
 
 /* Borrowed from the configuration. */
 struct access_lists {
@@ -38,7 +40,6 @@ struct access_lists {
 
 /* False: the list in *key has an entry that makes no sense, explained in `why`. */
 bool access_validate(const struct access_lists *lists, const char **key, struct buf *why);
-
 /* Copies what it needs. Lists that access_validate refuses allow no one. */
 struct access *access_new(const struct access_lists *lists);
 void access_free(struct access *a);
@@ -57,5 +58,31 @@ bool access_pairs(const struct access *a);
 bool access_is_open(const struct access *a);
 /* "DMs: 1 admin; groups: none". */
 void access_describe(const struct access *a, struct buf *out);
+
+/*
+ * access_check: the whole check of a sender. Deny beats allow; a sender that nothing matches is a
+ * stranger. In this order:
+ *
+ *     block          of the adapter names them, or the chat
+ *     a deny rule    names them, their person, or another identity of it
+ *     the adapter    allows them: admins, dm, channels, allow
+ *     an allow rule  names them or their person
+ */
+struct access_verdict {
+        enum { ACCESS_ALLOWED, ACCESS_STRANGER, ACCESS_DENIED } outcome;
+        const struct access_rule *rule; /* that decided; borrowed; NULL: none */
+};
+
+/* policy may be NULL. Unless the sender is allowed, `why` gets a sentence. */
+struct access_verdict access_check_sender(const struct runtime_policy *policy,
+                                          const struct dispatch_adapter *a,
+                                          const struct incoming *in, int64_t now_ms,
+                                          struct buf *why);
+/* The same on the event's adapter. False: dispatch knows no such adapter. */
+bool access_check_event(const struct dispatch *d, const struct incoming *in,
+                        struct access_verdict *out, struct buf *why);
+/* May the sender change how the bot behaves? Everyone may on a trusted adapter. */
+bool access_check_is_admin(const struct runtime_policy *policy, const struct dispatch_adapter *a,
+                           const struct incoming *in);
 
 #endif

@@ -1,8 +1,8 @@
-#include "dispatch/access/access_check.h"
-
 #include <string.h>
 
 #include "dispatch/dispatch_private.h"
+
+#define DENY_NOTICE_SECONDS 3600 /* how often a denied sender gets the rule's message */
 
 /*
  * "block" names ids of the adapter's own platform: another account there of the same person is
@@ -20,18 +20,6 @@ static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *
                         return true;
         }
         return false;
-}
-
-/* "access rule 'acr-3' denies 'telegram:7': spam" */
-static void explain_deny(const struct access_rule *r, struct buf *why)
-{
-        buf_addf(why, "access rule 'acr-%lld' denies ", (long long)r->id);
-        if (r->user)
-                buf_addf(why, "'%s'", r->user);
-        else
-                buf_addf(why, "person 'per-%lld'", (long long)r->person);
-        if (r->reason)
-                buf_addf(why, ": %s", r->reason);
 }
 
 struct access_verdict access_check_sender(const struct runtime_policy *policy,
@@ -62,7 +50,13 @@ struct access_verdict access_check_sender(const struct runtime_policy *policy,
                 return (struct access_verdict){ ACCESS_DENIED, NULL };
         r = policy ? access_rules_match(policy->access, &q) : NULL;
         if (r && r->deny) {
-                explain_deny(r, why);
+                buf_addf(why, "access rule 'acr-%lld' denies ", (long long)r->id);
+                if (r->user)
+                        buf_addf(why, "'%s'", r->user);
+                else
+                        buf_addf(why, "person 'per-%lld'", (long long)r->person);
+                if (r->reason)
+                        buf_addf(why, ": %s", r->reason);
                 return (struct access_verdict){ ACCESS_DENIED, r };
         }
         if (a->access && access_allows(a->access, &known, why))
@@ -79,7 +73,7 @@ struct access_verdict access_check_sender(const struct runtime_policy *policy,
 bool access_check_event(const struct dispatch *d, const struct incoming *in,
                         struct access_verdict *out, struct buf *why)
 {
-        const struct dispatch_adapter *a = dispatch_adapter_of(d, in);
+        const struct dispatch_adapter *a = in->adapter ? map_get(&d->by_name, in->adapter) : NULL;
 
         if (a)
                 *out = access_check_sender(d->policy, a, in, dispatch_now(d), why);
@@ -93,4 +87,21 @@ bool access_check_is_admin(const struct runtime_policy *policy, const struct dis
 
         known.person = policy ? persons_lookup(policy->persons, a->platform, in->sender_id) : 0;
         return a->trusted || (a->access && access_is_admin(a->access, &known));
+}
+
+bool access_check_guard(struct evaluation *e)
+{
+        const struct incoming *in = e->in;
+        struct access_verdict v =
+                access_check_sender(e->d->policy, e->adapter, in, e->now_ms, &e->d->reason);
+        const char *message = v.outcome == ACCESS_DENIED && v.rule ? v.rule->message : NULL;
+        struct turn_rate often = { 1, DENY_NOTICE_SECONDS };
+        struct rate_key key = rate_limit_key(in);
+
+        e->is_allowed = v.outcome == ACCESS_ALLOWED;
+        e->is_stranger = v.outcome == ACCESS_STRANGER;
+        if (message && !e->dry && in->chat == CHAT_DM && !in->sender_is_bot &&
+            rate_limit_claim_notice(e->d->rates, &key, often, e->now_ms))
+                evaluation_notify(e, "%s", message);
+        return e->is_allowed;
 }

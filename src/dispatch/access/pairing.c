@@ -6,9 +6,8 @@
 
 #include "base/clock.h"
 #include "base/human_code.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "dispatch/tx_extra.h"
+#include "dispatch/dispatch_private.h"
 #include "store/write_through.h"
 
 /* A code that waits for the operator. */
@@ -149,9 +148,10 @@ static const struct write_through_ops offer_ops = { .write = write_offer,
                                                     .apply = apply_offer,
                                                     .release = free };
 
-void pairing_offer(struct pairings *ps, const char *platform, const struct incoming *in,
-                   struct decision *out, struct pairing_words words)
+void pairing_offer(struct evaluation *e)
 {
+        struct pairings *ps = e->d->policy->pairings;
+        const struct incoming *in = e->in;
         int64_t now_ms = clock_wall_ms();
         size_t others = sweep(ps, in->adapter, now_ms);
         char *key = sender_key(in->adapter, in->sender_id), shown[HUMAN_CODE_TEXT_SIZE];
@@ -160,17 +160,18 @@ void pairing_offer(struct pairings *ps, const char *platform, const struct incom
 
         free(key);
         if (w) {
-                buf_addstr(words.why, "; their code waits for the operator (pairing)");
+                evaluation_refuse(e, "; their code waits for the operator (pairing)");
                 return;
         }
         if (others >= PAIRING_WAITING_MAX || ps->by_sender.count >= PAIRING_TOTAL_MAX) {
-                buf_addf(words.why,
-                         "; no code was sent, %zu wait on this adapter already (pairing)", others);
+                evaluation_refuse(e,
+                                  "; no code was sent, %zu wait on this adapter already (pairing)",
+                                  others);
                 return;
         }
         w = waiting_new(
                 &(struct pairing){ .adapter = in->adapter,
-                                   .platform = platform,
+                                   .platform = e->adapter->platform,
                                    .sender = in->sender_id,
                                    .name = in->sender_name ? in->sender_name : in->sender_username,
                                    .created_ms = now_ms,
@@ -181,13 +182,13 @@ void pairing_offer(struct pairings *ps, const char *platform, const struct incom
         o->base.ops = &offer_ops;
         o->pairings = ps;
         o->copy = waiting_new(&w->p);
-        tx_extra_add_change(out, o);
-        buf_addf(
-                words.notice,
+        evaluation_add_change(e->out, o);
+        evaluation_notify(
+                e,
                 "I do not know you yet. Give this code to the person who runs me to be let in: %s. "
                 "It is valid for an hour.",
                 human_code_format(w->code, shown));
-        buf_addstr(words.why, "; a code was sent (pairing)");
+        evaluation_refuse(e, "; a code was sent (pairing)");
 }
 
 /* ---- the operator's decision ---- */

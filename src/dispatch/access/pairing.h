@@ -31,13 +31,12 @@ struct pairings;
 struct pairings *pairings_open(struct store *s, struct access_rules *rules, struct error *err);
 void pairings_free(struct pairings *ps);
 
-struct pairing_words {
-        struct buf *notice; /* for the sender; stays empty when they have a code or too many wait */
-        struct buf *why;    /* for the trigger log, after why they were refused */
-};
-/* A stranger has written a direct message. The code is written with the decision. */
-void pairing_offer(struct pairings *ps, const char *platform, const struct incoming *in,
-                   struct decision *out, struct pairing_words words);
+struct evaluation;
+/*
+ * A stranger has written a direct message. The code is written with the decision and sent in its
+ * notice, unless they have one or too many wait.
+ */
+void pairing_offer(struct evaluation *e);
 
 /* The operator's decision. */
 struct pairing_verdict {

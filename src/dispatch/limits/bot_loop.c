@@ -1,10 +1,11 @@
-#include "dispatch/limits/bot_loop.h"
-
 #include <stdlib.h>
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "dispatch/dispatch_private.h"
 #include "rows/chat_key.h"
+
+#define QUIET_MS 120000
 
 struct bot_chain {
         int length;
@@ -44,42 +45,21 @@ static char *key_of(const struct incoming *in)
 
 static bool is_quiet(const struct bot_chain *chain, int64_t now_ms)
 {
-        return now_ms - chain->last_ms >= BOT_LOOP_QUIET_MS;
-}
-
-int bot_loop_length(const struct bot_loops *l, const struct incoming *in, int64_t now_ms)
-{
-        const struct bot_chain *chain;
-        char *key;
-
-        if (l->by_chat.count == 0)
-                return 0;
-        key = key_of(in);
-        chain = map_get(&l->by_chat, key);
-        free(key);
-        return chain && !is_quiet(chain, now_ms) ? chain->length : 0;
-}
-
-static void evict_quiet(struct bot_loops *l, int64_t now_ms)
-{
-        const char *key;
-        void *chain;
-
-        for (size_t i = 0; map_each(&l->by_chat, &i, &key, &chain);) {
-                if (is_quiet(chain, now_ms)) {
-                        map_remove(&l->by_chat, key);
-                        free(chain);
-                }
-        }
+        return now_ms - chain->last_ms >= QUIET_MS;
 }
 
 void bot_loop_count(struct bot_loops *l, const struct incoming *in, int64_t now_ms)
 {
         char *key = key_of(in);
         struct bot_chain *chain = map_get(&l->by_chat, key);
+        const char *other;
+        void *value;
 
-        if (!chain && l->by_chat.count >= l->max)
-                evict_quiet(l, now_ms);
+        for (size_t i = 0;
+             !chain && l->by_chat.count >= l->max && map_each(&l->by_chat, &i, &other, &value);) {
+                if (is_quiet(value, now_ms))
+                        free(map_remove(&l->by_chat, other));
+        }
         if (!chain && l->by_chat.count < l->max) {
                 chain = mem_zalloc(sizeof(*chain));
                 map_put(&l->by_chat, key, chain);
@@ -100,4 +80,28 @@ void bot_loop_break(struct bot_loops *l, const struct incoming *in)
         key = key_of(in);
         free(map_remove(&l->by_chat, key));
         free(key);
+}
+
+/* Hops are counted by the message itself, or by who wrote here. */
+bool bot_loop_guard(struct evaluation *e)
+{
+        const struct dispatch_adapter *a = e->adapter;
+        const struct bot_chain *chain = NULL;
+        char *key;
+
+        if (e->in->sender_is_bot && e->d->loops->by_chat.count > 0) {
+                key = key_of(e->in);
+                chain = map_get(&e->d->loops->by_chat, key);
+                free(key);
+        }
+        if (e->in->hops > a->max_hops)
+                return evaluation_refuse(
+                        e, "it has passed through %d bots, adapter '%s' allows %lld (maxHops)",
+                        e->in->hops, a->name, (long long)a->max_hops);
+        if (chain && !is_quiet(chain, e->now_ms) && chain->length >= a->max_hops)
+                return evaluation_refuse(e,
+                                         "%d messages of bots in a row were answered here, adapter "
+                                         "'%s' allows no more until a person writes (maxHops)",
+                                         chain->length, a->name);
+        return true;
 }

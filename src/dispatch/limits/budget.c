@@ -1,15 +1,20 @@
-#include "dispatch/limits/budget.h"
-
 #include <stdlib.h>
 #include <sys/queue.h>
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "dispatch/dispatch_private.h"
 #include "rows/turn_row.h"
 
 #define DAY_MS       ((int64_t)86400000)
 #define MEAN_WEIGHT  8   /* a new cost moves the mean by this fraction */
 #define RESTORE_MEAN 256 /* turns that are read for the means after a restart */
+
+struct budget_sum {
+        int64_t spent;    /* microusd, today */
+        int64_t expected; /* of unfinished turns */
+        unsigned open;    /* turns in `expected` */
+};
 
 /* An unfinished turn of which a cost is expected. */
 struct open_turn {
@@ -186,25 +191,48 @@ void budget_end(struct budget *b, const struct budget_turn *turn, int64_t microu
                 update_mean(b, turn->agent, microusd);
 }
 
-static struct budget_sum sum_of(const struct budget *b, const struct map *m, const char *name,
-                                int64_t now_ms)
-{
-        const struct budget_sum *sum = map_get(m, name);
-        struct budget_sum out = sum ? *sum : (struct budget_sum){ 0 };
+/* ---- the guard ---- */
 
-        if (b->day != now_ms / DAY_MS)
-                out.spent = 0;
-        return out;
+/* False: the budget is spent, or will be when the unfinished turns have ended. */
+static bool check_sum(struct evaluation *e, const char *what, const char *name, struct map *sums,
+                      int64_t limit)
+{
+        const struct budget *b = e->d->budget;
+        const struct budget_sum *sum = map_get(sums, name);
+        int64_t spent = sum && b->day == e->now_ms / DAY_MS ? sum->spent : 0;
+        bool all = spent >= limit;
+        struct rate_key key = { e->in->adapter, e->in->channel, NULL, all ? "budget" : "expected" };
+        struct turn_rate often = { 1, all ? 86400 : 300 };
+
+        if (limit <= 0 || !sum || spent + sum->expected < limit)
+                return true;
+        if (evaluation_may_notify(e) &&
+            rate_limit_claim_notice(e->d->rates, &key, often, e->now_ms))
+                evaluation_notify(e, "%s",
+                                  all ? "I have used up what I may spend today. Please come back "
+                                        "after midnight (UTC)."
+                                      : "I am busy with as much as I may spend today. Please try "
+                                        "again in a few minutes.");
+        evaluation_refuse(e, "the turns of %s '%s' have cost $%.2f today", what, name,
+                          (double)spent / 1e6);
+        if (!all)
+                evaluation_refuse(e, ", $%.2f more is expected of %u unfinished",
+                                  (double)sum->expected / 1e6, sum->open);
+        return evaluation_refuse(e, ", its budget is $%.2f (budget.usdPerDay)",
+                                 (double)limit / 1e6);
 }
 
-struct budget_sum budget_of_adapter(const struct budget *b, const char *adapter, int64_t now_ms)
+bool budget_guard(struct evaluation *e)
 {
-        return sum_of(b, &b->adapters, adapter, now_ms);
-}
+        const struct dispatch_adapter *a = e->adapter;
+        const struct rule *r = e->rule;
+        struct budget *b = e->d->budget;
 
-struct budget_sum budget_of_rule(const struct budget *b, const char *rule, int64_t now_ms)
-{
-        return sum_of(b, &b->rules, rule, now_ms);
+        if (e->joins_turn)
+                return true;
+        return check_sum(e, "adapter", a->name, &b->adapters, a->budget_microusd) &&
+               (!r ||
+                check_sum(e, "rule", r->name, &b->rules, (int64_t)(r->budget.usd_per_day * 1e6)));
 }
 
 /* ---- after a restart ---- */

@@ -1,11 +1,11 @@
-#include "dispatch/limits/rate_limit.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "dispatch/dispatch_private.h"
+#include "rows/trigger_log_row.h"
 
 #define STARTS_MAX 1000 /* per sender; no setting allows more turns in a window */
 
@@ -150,4 +150,100 @@ bool rate_limit_claim_notice(struct rate_limits *l, const struct rate_key *key,
                 return false;
         e->notice_ms = now_ms;
         return true;
+}
+
+/* ---- the guard ---- */
+
+struct rate_key rate_limit_key(const struct incoming *in)
+{
+        return (struct rate_key){ in->adapter, in->channel, in->sender_id };
+}
+
+struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct rule *r)
+{
+        struct turn_rate rate = a->rate;
+
+        if (r && r->rate.turns >= 0)
+                rate.turns = r->rate.turns;
+        if (r && r->rate.seconds > 0)
+                rate.seconds = r->rate.seconds;
+        return rate;
+}
+
+bool rate_limit_guard(struct evaluation *e)
+{
+        struct turn_rate rate = rate_limit_of(e->adapter, e->rule);
+        struct rate_key key = rate_limit_key(e->in);
+        int64_t wait_ms =
+                e->joins_turn ? 0 : rate_limit_wait_ms(e->d->rates, &key, rate, e->now_ms);
+        long long turns = rate.turns, seconds = rate.seconds, wait = (wait_ms + 999) / 1000;
+
+        if (wait_ms == 0 || e->dry) /* a dry run reports the rate separately */
+                return true;
+        if (evaluation_may_notify(e) && rate_limit_claim_notice(e->d->rates, &key, rate, e->now_ms))
+                evaluation_notify(e,
+                                  "Too many messages: I can give one person %lld answers within "
+                                  "%lld seconds here. Please try again in %lld seconds.",
+                                  turns, seconds, wait);
+        return evaluation_refuse(e,
+                                 "the sender caused %lld turns within %lld seconds here, more are "
+                                 "not allowed (rateLimit); the next one in %lld seconds",
+                                 turns, seconds, wait);
+}
+
+/* ---- after a restart ---- */
+
+static int64_t longest_window(const struct dispatch *d)
+{
+        int64_t seconds = 0;
+
+        for (size_t i = 0; i < d->adapter_count; i++) {
+                if (d->adapters[i].rate.seconds > seconds)
+                        seconds = d->adapters[i].rate.seconds;
+        }
+        for (size_t i = 0; i < d->rule_count; i++) {
+                if (d->rules[i].rate.seconds > seconds)
+                        seconds = d->rules[i].rate.seconds;
+        }
+        return seconds;
+}
+
+/* Rows come newest first; a turn counts by its first message, which comes last. */
+int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *err)
+{
+        int64_t since_ms = dispatch_now(d) - longest_window(d) * 1000;
+        struct store_stmt *s = trigger_log_row_list_turns(tx, (int64_t)d->rates->max);
+        struct trigger_turn row, *turns = NULL;
+        struct map seen;
+        size_t count = 0;
+        int rc;
+
+        while ((rc = trigger_log_row_next_turn(s, since_ms, &row, err)) == 1) {
+                turns = mem_realloc(turns, (count + 1) * sizeof(*turns));
+                turns[count++] = (struct trigger_turn){ mem_strdup(row.adapter),
+                                                        mem_strdup(row.channel),
+                                                        mem_strdup(row.sender),
+                                                        mem_strdup(row.rule),
+                                                        row.turn,
+                                                        row.time_ms };
+        }
+        map_init(&seen);
+        for (; count > 0; count--) {
+                struct trigger_turn *t = &turns[count - 1];
+                const struct dispatch_adapter *a = map_get(&d->by_name, t->adapter);
+                char *key = mem_printf("%lld", (long long)t->turn);
+
+                if (a && !map_put(&seen, key, d))
+                        rate_limit_count(d->rates,
+                                         &(struct rate_key){ t->adapter, t->channel, t->sender },
+                                         rate_limit_of(a, dispatch_rule(d, t->rule)), t->time_ms);
+                free(key);
+                free((char *)t->adapter);
+                free((char *)t->channel);
+                free((char *)t->sender);
+                free((char *)t->rule);
+        }
+        map_release(&seen);
+        free(turns);
+        return rc;
 }

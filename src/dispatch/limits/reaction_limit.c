@@ -1,5 +1,3 @@
-#include "dispatch/limits/reaction_limit.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -7,6 +5,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "dispatch/dispatch_private.h"
 #include "rows/trigger_log_row.h"
 
 /* A message and the last reactions that triggered on it. */
@@ -74,20 +73,11 @@ static char *key_of(const char *a, const char *b, const char *c)
         return mem_printf("%s\n%s\n%s", a ? a : "", b ? b : "", c ? c : "");
 }
 
-static char *message_key(const struct incoming *in)
-{
-        return key_of(in->adapter, in->channel, in->id);
-}
-
-static char *reaction_key(const struct incoming *in)
-{
-        return key_of(in->type, in->sender_id, in->emoji);
-}
-
 enum reaction_verdict reaction_limit_check(const struct reaction_limits *l,
                                            const struct incoming *in, int64_t now_ms)
 {
-        char *message = message_key(in), *reaction = reaction_key(in);
+        char *message = key_of(in->adapter, in->channel, in->id),
+             *reaction = key_of(in->type, in->sender_id, in->emoji);
         const struct reacted_message *m = map_get(&l->by_key, message);
         unsigned counted = 0;
         bool repeated = false;
@@ -109,7 +99,7 @@ enum reaction_verdict reaction_limit_check(const struct reaction_limits *l,
 
 void reaction_limit_count(struct reaction_limits *l, const struct incoming *in, int64_t now_ms)
 {
-        char *key = message_key(in);
+        char *key = key_of(in->adapter, in->channel, in->id);
         struct reacted_message *m = map_get(&l->by_key, key);
 
         if (m) {
@@ -128,7 +118,27 @@ void reaction_limit_count(struct reaction_limits *l, const struct incoming *in, 
                 m->count--;
                 memmove(&m->turns[0], &m->turns[1], m->count * sizeof(m->turns[0]));
         }
-        m->turns[m->count++] = (struct reaction_turn){ reaction_key(in), now_ms };
+        m->turns[m->count++] =
+                (struct reaction_turn){ key_of(in->type, in->sender_id, in->emoji), now_ms };
+}
+
+bool reaction_limit_guard(struct evaluation *e)
+{
+        if (!reaction_limit_applies(e->in))
+                return true;
+        switch (reaction_limit_check(e->d->reactions, e->in, e->now_ms)) {
+        case REACTION_NEW:
+                return true;
+        case REACTION_REPEATED:
+                return evaluation_refuse(
+                        e, "the same reaction of the sender on this message has triggered already");
+        case REACTION_ONE_TOO_MANY:
+                return evaluation_refuse(
+                        e,
+                        "reactions on this message have triggered %d times, more are not allowed",
+                        REACTION_LIMIT_PER_MESSAGE);
+        }
+        return true;
 }
 
 int reaction_limit_restore(struct reaction_limits *l, struct store_tx *tx, int64_t now_ms,

@@ -7,7 +7,6 @@
 #include "base/human_code.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "dispatch/access/access_check.h"
 #include "dispatch/dispatch_private.h"
 
 #define TRIERS_MAX 10000
@@ -131,7 +130,7 @@ static void send_code(struct evaluation *e, const struct identity *self)
         const struct link_offer *o;
         char text[HUMAN_CODE_TEXT_SIZE];
 
-        if (!command_is_within_rate(e))
+        if (!command_rate_guard(e))
                 return;
         command_count(e);
         persons_record(policy->persons, self->platform, e->in, e->now_ms, e->out);

@@ -10,12 +10,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "dispatch/dispatch_private.h"
 #include "dispatch/people/identity_index.h"
 #include "dispatch/people/person_change.h"
 #include "dispatch/people/seen_cache.h"
-#include "dispatch/tx_extra.h"
 #include "store/write_through.h"
 
 #define SEEN_MAX 4096
@@ -273,7 +272,7 @@ void persons_record(struct persons *p, const char *platform, const struct incomi
         if (in->chat == CHAT_DM)
                 h = digest(h, in->channel);
         if (seen_cache_update(p->seen, platform, in->sender_id, h, now_ms))
-                tx_extra_add_change(out, record_new(p, platform, in, now_ms));
+                evaluation_add_change(out, record_new(p, platform, in, now_ms));
 }
 
 void persons_link_sender(struct persons *p, const char *platform, const struct incoming *in,
@@ -284,7 +283,7 @@ void persons_link_sender(struct persons *p, const char *platform, const struct i
         r->wants_link = true;
         r->link_to =
                 (struct identity){ mem_strdup(identity->platform), mem_strdup(identity->user) };
-        tx_extra_add_change(out, r);
+        evaluation_add_change(out, r);
 }
 
 /* ---- merging and splitting ---- */

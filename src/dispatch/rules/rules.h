@@ -14,7 +14,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/settings.h"
-#include "dispatch/limits/rate_limit.h"
+#include "dispatch/limits/limits.h"
 #include "road/incoming.h"
 #include "road/reply_policy.h"
 
