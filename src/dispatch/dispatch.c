@@ -98,8 +98,10 @@ static void rebuild(void *dispatch)
 void dispatch_set_policy(struct dispatch *d, struct runtime_policy *policy)
 {
         d->policy = policy;
-        if (policy)
-                runtime_policy_watch(policy, rebuild, d);
+        if (policy) {
+                policy->changed = rebuild;
+                policy->changed_arg = d;
+        }
         rebuild(d);
 }
 

@@ -1,5 +1,3 @@
-#include "dispatch/handover.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +5,8 @@
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
 #include "store/write_through.h"
+
+#define HANDOVERS_MAX 10000 /* chats handed over at the same time */
 
 struct handovers {
         struct store *store;
@@ -38,20 +38,12 @@ static struct handover *dup_handover(const struct handover *h)
         return copy;
 }
 
-/* Takes h over. */
-static void put(struct handovers *hs, struct handover *h)
-{
-        char *key = chat_key_text(&h->chat);
-
-        free_handover(map_put(&hs->by_chat, key, h));
-        free(key);
-}
-
-static void take_out(struct handovers *hs, const struct chat_key *chat)
+/* Takes h over; NULL: removes the handover of that chat. */
+static void set(struct handovers *hs, const struct chat_key *chat, struct handover *h)
 {
         char *key = chat_key_text(chat);
 
-        free_handover(map_remove(&hs->by_chat, key));
+        free_handover(h ? map_put(&hs->by_chat, key, h) : map_remove(&hs->by_chat, key));
         free(key);
 }
 
@@ -127,8 +119,6 @@ struct handover_change {
         struct handovers *table;
         struct handover *handover; /* its strings are owned */
         bool resume;
-        store_done_fn *done; /* NULL: part of a decision */
-        void *arg;
 };
 
 static int write_change(struct store_tx *tx, void *change, struct error *err)
@@ -142,7 +132,7 @@ static int write_change(struct store_tx *tx, void *change, struct error *err)
                                ? -1
                                : handover_row_delete_expired(tx, h->since_ms, err);
         rc = handover_row_delete(tx, &h->chat, err);
-        if (rc == 0 && c->done)
+        if (rc == 0 && c->base.done) /* not part of a decision */
                 return error_set(err, ERR_MISSING, "the agent is not paused there");
         return rc < 0 ? -1 : 0;
 }
@@ -150,20 +140,11 @@ static int write_change(struct store_tx *tx, void *change, struct error *err)
 static void apply_change(void *change)
 {
         struct handover_change *c = change;
+        struct handover *h = c->handover;
 
-        if (c->resume) {
-                take_out(c->table, &c->handover->chat);
-                return;
-        }
-        put(c->table, c->handover);
-        c->handover = NULL;
-}
-
-static void change_done(void *change, const struct error *err)
-{
-        const struct handover_change *c = change;
-
-        c->done(c->arg, err);
+        set(c->table, &h->chat, c->resume ? NULL : h);
+        if (!c->resume)
+                c->handover = NULL;
 }
 
 static void release_change(void *change)
@@ -174,11 +155,12 @@ static void release_change(void *change)
         free(c);
 }
 
-static const struct write_through_ops change_ops = { write_change, apply_change, change_done,
-                                                     release_change };
+static const struct write_through_ops change_ops = { .write = write_change,
+                                                     .apply = apply_change,
+                                                     .release = release_change };
 
 static struct handover_change *change_new(struct handovers *hs, const struct handover *h,
-                                          bool resume)
+                                          bool resume, store_done_fn *done, void *arg)
 {
         struct handover_change *c = mem_zalloc(sizeof(*c));
 
@@ -186,6 +168,8 @@ static struct handover_change *change_new(struct handovers *hs, const struct han
         c->table = hs;
         c->handover = dup_handover(h);
         c->resume = resume;
+        c->base.done = done;
+        c->base.arg = arg;
         return c;
 }
 
@@ -198,37 +182,33 @@ static bool make_room(struct handovers *hs, const struct chat_key *chat)
         void *value;
 
         free(key);
-        if (known || hs->by_chat.count < HANDOVER_MAX)
+        if (known || hs->by_chat.count < HANDOVERS_MAX)
                 return true;
         for (size_t i = 0; map_each(&hs->by_chat, &i, NULL, &value);) {
                 struct handover *h = value;
 
                 if (!in_force(h, now_ms))
-                        take_out(hs, &h->chat);
+                        set(hs, &h->chat, NULL);
         }
-        return hs->by_chat.count < HANDOVER_MAX;
+        return hs->by_chat.count < HANDOVERS_MAX;
 }
 
 void handover_pause(struct handovers *hs, const struct handover *h, store_done_fn *done, void *arg)
 {
-        struct handover_change *c = change_new(hs, h, false);
+        struct handover_change *c = change_new(hs, h, false, done, arg);
 
-        c->done = done;
-        c->arg = arg;
         if (!make_room(hs, &h->chat))
                 error_set(&c->base.refusal, ERR_LIMIT,
-                          "the agent is paused in %d chats already; resume some", HANDOVER_MAX);
+                          "the agent is paused in %d chats already; resume some", HANDOVERS_MAX);
         write_through_submit(hs->store, c);
 }
 
 void handover_resume(struct handovers *hs, const struct chat_key *chat, store_done_fn *done,
                      void *arg)
 {
-        struct handover_change *c = change_new(hs, &(struct handover){ .chat = *chat }, true);
+        struct handover none = { .chat = *chat };
 
-        c->done = done;
-        c->arg = arg;
-        write_through_submit(hs->store, c);
+        write_through_submit(hs->store, change_new(hs, &none, true, done, arg));
 }
 
 /* Memory changes at once, and again in the order of commits: other changes may come between. */
@@ -236,17 +216,19 @@ bool handover_pause_with(struct handovers *hs, const struct handover *h, struct 
 {
         if (!make_room(hs, &h->chat))
                 return false;
-        evaluation_add_change(out, change_new(hs, h, false));
-        put(hs, dup_handover(h));
+        evaluation_add_change(out, change_new(hs, h, false, NULL, NULL));
+        set(hs, &h->chat, dup_handover(h));
         return true;
 }
 
 bool handover_resume_with(struct handovers *hs, const struct chat_key *chat, struct decision *out)
 {
+        struct handover none = { .chat = *chat };
+
         if (!find_exact(hs, chat))
                 return false;
-        evaluation_add_change(out, change_new(hs, &(struct handover){ .chat = *chat }, true));
-        take_out(hs, chat);
+        evaluation_add_change(out, change_new(hs, &none, true, NULL, NULL));
+        set(hs, chat, NULL);
         return true;
 }
 
@@ -259,7 +241,7 @@ static int read_table(struct store_tx *tx, void *arg, struct error *err)
         int rc;
 
         while ((rc = handover_row_next(s, &h, err)) == 1)
-                put(arg, dup_handover(&h));
+                set(arg, &h.chat, dup_handover(&h));
         return rc;
 }
 

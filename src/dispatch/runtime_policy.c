@@ -19,12 +19,6 @@ static void on_persons(void *arg)
         notify(arg);
 }
 
-void runtime_policy_watch(struct runtime_policy *policy, void (*changed)(void *arg), void *arg)
-{
-        policy->changed = changed;
-        policy->changed_arg = arg;
-}
-
 struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struct error *err)
 {
         struct runtime_policy *policy = mem_zalloc(sizeof(*policy));

@@ -3,19 +3,29 @@
  * and the command line change it here.
  *
  * All parts work alike: rows are the truth, memory mirrors them, and a change counts once it is
- * committed (write_through.h).
+ * committed (write_through.h). Opening reads the table and blocks; free a part only after the store
+ * is closed. Rows are borrowed until the next change.
  */
 #ifndef DISPATCH_RUNTIME_POLICY_H
 #define DISPATCH_RUNTIME_POLICY_H
 
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/error.h"
-#include "dispatch/access/access_rules.h"
-#include "dispatch/access/pairing.h"
-#include "dispatch/handover.h"
-#include "dispatch/people/account_link.h"
 #include "dispatch/people/persons.h"
-#include "dispatch/rules/stored_rules.h"
+#include "road/road.h"
+#include "rows/access_rule_row.h"
+#include "rows/handover_row.h"
+#include "rows/pairing_row.h"
+#include "rows/person_row.h"
+#include "rows/rule_row.h"
 #include "store/store.h"
+
+struct evaluation;
+struct rule;
 
 struct runtime_policy {
         struct handovers *handovers; /* NULL: never paused (replay) */
@@ -24,17 +34,161 @@ struct runtime_policy {
         struct pairings *pairings;
         struct persons *persons;
         struct account_links *links;
-        void (*changed)(void *arg); /* may be NULL */
+        void (*changed)(void *arg); /* called after rules or persons changed; may be NULL */
         void *changed_arg;
 };
 
-/* Reads the tables; blocks. For queries alone a read-only store without a bus will do. */
+/* For queries alone a read-only store without a bus will do. */
 struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struct error *err);
-/* Called after rules or persons changed. */
-void runtime_policy_watch(struct runtime_policy *policy, void (*changed)(void *arg), void *arg);
+void runtime_policy_free(struct runtime_policy *policy);
 /* The bus is about to close; later commits are not published. NULL is fine. */
 void runtime_policy_detach_bus(struct runtime_policy *policy);
-/* After the store is closed, whose completions need it. NULL is fine. */
-void runtime_policy_free(struct runtime_policy *policy);
+
+/*
+ * handover: chats in which a person has taken over from the agent.
+ *
+ * A handover covers a thread, or a channel with all its threads, until it is resumed or a given
+ * time. Meanwhile events start no agent; what they say goes into the conversation's transcript
+ * (decision.remember), so the agent knows it when it comes back.
+ */
+struct handovers *handovers_open(struct store *s, struct error *err);
+void handovers_free(struct handovers *hs);
+/* The handover in force in a chat; NULL: none. */
+const struct handover *handover_find(const struct handovers *hs, const struct chat_key *chat);
+/* All in force, oldest first: an array of *count, yours to free. */
+const struct handover **handover_list(const struct handovers *hs, size_t *count);
+/* Pauses the agent, or replaces the handover of that chat. since_ms 0: now. ERR_LIMIT. */
+void handover_pause(struct handovers *hs, const struct handover *h, store_done_fn *done, void *arg);
+/* ERR_MISSING unless exactly this chat is handed over. */
+void handover_resume(struct handovers *hs, const struct chat_key *chat, store_done_fn *done,
+                     void *arg);
+/*
+ * For commands: written with the decision, and in force at once. False, and nothing is changed:
+ * there are too many, or it was none.
+ */
+bool handover_pause_with(struct handovers *hs, const struct handover *h, struct decision *out);
+bool handover_resume_with(struct handovers *hs, const struct chat_key *chat, struct decision *out);
+
+/*
+ * stored_rules: rules written over the API, beside those of the configuration file.
+ *
+ * Rules with a position below 0 precede the rules of the file, the others follow them; equal
+ * positions are ordered by name. A rule of the file hides a stored one of the same name.
+ */
+struct stored_rule {
+        struct rule_row row;
+        const struct rule *rule; /* compiled; NULL when this version rejects it: see `why` */
+        const char *why;
+};
+
+struct stored_rules *stored_rules_open(struct store *s, struct error *err);
+void stored_rules_free(struct stored_rules *rs);
+/* Called after every change. */
+void stored_rules_watch(struct stored_rules *rs, void (*changed)(void *arg), void *arg);
+/* In the order of their positions. */
+size_t stored_rules_count(const struct stored_rules *rs);
+const struct stored_rule *stored_rules_at(const struct stored_rules *rs, size_t index);
+const struct stored_rule *stored_rules_find(const struct stored_rules *rs, const char *name);
+/* The position after the last one. */
+int64_t stored_rules_end(const struct stored_rules *rs);
+/* ERR_INVALID with the field: "rule.when: unknown key 'chanel' ...". */
+int stored_rules_check(const char *name, const json_t *object, struct error *err);
+enum stored_rule_put { RULE_CREATE, RULE_REPLACE, RULE_CREATE_OR_REPLACE };
+/* Sets the times. ERR_INVALID, ERR_LIMIT, ERR_CONFLICT (it exists), ERR_MISSING. */
+void stored_rules_put(struct stored_rules *rs, const struct rule_row *row, enum stored_rule_put how,
+                      store_done_fn *done, void *arg);
+/* ERR_MISSING. */
+void stored_rules_delete(struct stored_rules *rs, const char *name, store_done_fn *done, void *arg);
+/*
+ * The rules in force, in order: those of the file, and the stored ones that are enabled and not
+ * hidden. An array of *count, yours to free; contents stay with their owners. rs may be NULL.
+ */
+struct rule *stored_rules_merge(const struct stored_rules *rs, const struct rule *file,
+                                size_t file_count, size_t *count);
+
+/*
+ * access_rules: who is allowed or denied besides what the configuration says.
+ *
+ * A rule names a user of a platform ("7", "telegram:7", "telegram:12*") or a person, on one adapter
+ * or all, in direct messages, groups or everywhere, for ever or until a time. There are no
+ * priorities: a deny that matches beats everything, even when it names another identity of the same
+ * person. An allow admits a user by the identity it names, and a person by any identity.
+ */
+#define ACCESS_RULES_MAX 10000
+
+struct access_request {
+        const char *adapter;
+        bool dm;
+        /* the first is the sender's, the others belong to the same person */
+        const struct identity *identities;
+        size_t identity_count;
+        int64_t person; /* 0: not known */
+        int64_t now_ms; /* for expiry */
+};
+
+struct access_rules *access_rules_open(struct store *s, struct error *err);
+void access_rules_free(struct access_rules *rs);
+/* Rules about a person follow merges; call access_rules_reindex after each. */
+void access_rules_set_persons(struct access_rules *rs, const struct persons *persons);
+void access_rules_reindex(struct access_rules *rs);
+/* The rule that decides: a deny, else an allow, else NULL. */
+const struct access_rule *access_rules_match(const struct access_rules *rs,
+                                             const struct access_request *request);
+/* By number. */
+size_t access_rules_count(const struct access_rules *rs);
+const struct access_rule *access_rules_at(const struct access_rules *rs, size_t index);
+const struct access_rule *access_rules_find(const struct access_rules *rs, int64_t id);
+/* ERR_INVALID with the field: "platformUserId: ...". */
+int access_rule_check(const struct access_rule *r, struct error *err);
+/* id 0: a new rule; done gets its number. ERR_INVALID, ERR_LIMIT, ERR_MISSING. */
+typedef void access_rule_done_fn(void *arg, int64_t id, const struct error *err);
+void access_rules_put(struct access_rules *rs, const struct access_rule *r,
+                      access_rule_done_fn *done, void *arg);
+void access_rules_delete(struct access_rules *rs, int64_t id, access_rule_done_fn *done, void *arg);
+/* Updates memory after another module has committed a rule, or its deletion. */
+void access_rules_add(struct access_rules *rs, const struct access_rule *r);
+void access_rules_remove(struct access_rules *rs, int64_t id);
+
+/*
+ * pairing: lets strangers in without their ids being known beforehand.
+ *
+ * Where an adapter's dm says "pairing", a stranger who writes a direct message gets a code, once.
+ * They show it to the operator by other means, who approves or denies it, which makes an access
+ * rule. The code does nothing in the chat, so strangers cannot approve themselves. Few may wait on
+ * one adapter, so they cannot make the bot talk much.
+ */
+#define PAIRING_WAITING_MAX 20 /* on one adapter */
+
+struct pairings *pairings_open(struct store *s, struct access_rules *rules, struct error *err);
+void pairings_free(struct pairings *ps);
+/* Writes a code with the decision and adds it to the notice, unless they have one. */
+void pairing_offer(struct evaluation *e);
+
+struct pairing_verdict {
+        bool deny;
+        const char *code;   /* as typed: case, spaces and dashes do not count */
+        const char *by;     /* who decides; may be NULL */
+        int64_t expires_ms; /* of the rule; 0: never */
+};
+/* On success *result (borrowed for the call) has state and rule. ERR_MISSING, ERR_LIMIT. */
+typedef void pairing_done_fn(void *arg, const struct pairing *result, const struct error *err);
+void pairing_decide(struct pairings *ps, const struct pairing_verdict *verdict,
+                    pairing_done_fn *done, void *arg);
+/* Deletes a pairing, waiting or decided, together with its access rule. ERR_MISSING. */
+void pairing_revoke(struct pairings *ps, int64_t id, pairing_done_fn *done, void *arg);
+
+/*
+ * account_link: people connect two accounts of theirs.
+ *
+ *     /link         in one direct chat is answered with a code
+ *     /link CODE    in another, within ten minutes, merges the two persons
+ *
+ * Only allowed senders get a code. A stranger may redeem one, which lets them in where a rule names
+ * their person. After a few wrong codes a sender is ignored. A restart drops the codes.
+ */
+#define LINK_TRIES 5 /* codes that one account may type within ten minutes */
+
+struct account_links *account_links_new(void);
+void account_links_free(struct account_links *l);
 
 #endif

@@ -25,7 +25,10 @@ static void on_written(void *change, const struct error *err)
 
         if (!err)
                 w->ops->apply(change);
-        w->ops->done(change, err);
+        if (w->ops->done)
+                w->ops->done(change, err);
+        else if (w->done)
+                w->done(w->arg, err);
         w->ops->release(change);
 }
 

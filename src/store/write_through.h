@@ -6,7 +6,8 @@
  *
  *     write    store thread  writes the row; may run more than once
  *     apply    loop          committed: updates memory and notifies watchers
- *     done     loop          calls the caller back, with the error if nothing was written
+ *     done     loop          calls the caller back, with the error if nothing was written; NULL:
+ *                            done and arg of the change are called, if any
  *     release  loop          frees the change
  *
  * A change is a struct whose first member is a struct write_through. The mirror must outlive its
@@ -29,6 +30,8 @@ struct write_through {
         const struct write_through_ops *ops;
         /* set before submitting: nothing is written, and done() gets this error */
         struct error refusal;
+        store_done_fn *done;
+        void *arg;
 };
 
 /* Takes the change over. done() is called later, never from here. */

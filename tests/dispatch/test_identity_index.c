@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-#include "dispatch/people/identity_index.h"
-#include "dispatch/people/seen_cache.h"
+#include "dispatch/people/persons_private.h"
 
 #define PEOPLE 100000
 
@@ -22,10 +21,9 @@ static const char *user(int n)
 
 static void an_identity_takes_less_than_fifty_bytes(void **state)
 {
-        struct identity_index w;
+        struct identity_index w = { 0 };
 
         (void)state;
-        identity_index_init(&w);
         assert_int_equal(identity_index_get(&w, "telegram", "7"), 0);
         for (int i = 1; i <= PEOPLE; i++)
                 identity_index_set(&w, "telegram", user(i), i);
@@ -41,10 +39,9 @@ static void an_identity_takes_less_than_fifty_bytes(void **state)
 
 static void an_identity_moves_to_another_person(void **state)
 {
-        struct identity_index w;
+        struct identity_index w = { 0 };
 
         (void)state;
-        identity_index_init(&w);
         identity_index_set(&w, "telegram", "7", 1);
         identity_index_set(&w, "telegram", "7", 2);
         assert_int_equal(w.count, 1);

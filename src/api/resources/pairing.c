@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/human_code.h"
 #include "base/jsonw.h"
-#include "dispatch/access/pairing.h"
 #include "dispatch/dispatch.h"
 #include "road/report/row_json.h"
 

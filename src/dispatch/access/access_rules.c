@@ -1,5 +1,3 @@
-#include "dispatch/access/access_rules.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +6,13 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "dispatch/people/persons.h"
+#include "dispatch/dispatch.h"
 #include "dispatch/rules/pattern.h"
 #include "dispatch/rules/rules.h"
 #include "store/write_through.h"
 
-#define USER_MAX 200
+#define USER_MAX  200
+#define GLOBS_MAX 1000 /* rules with a `*` are tried one by one */
 
 struct access_entry {
         struct access_rule rule;   /* its strings are owned */
@@ -348,10 +347,10 @@ void access_rules_put(struct access_rules *rs, const struct access_rule *r,
                         error_set(refusal, ERR_LIMIT,
                                   "there are %d access rules already; delete some",
                                   ACCESS_RULES_MAX);
-                else if (is_glob(c->entry) && rs->glob_count >= ACCESS_RULES_GLOBS_MAX)
+                else if (is_glob(c->entry) && rs->glob_count >= GLOBS_MAX)
                         error_set(refusal, ERR_LIMIT,
                                   "there are %d access rules with a '*' already; delete some",
-                                  ACCESS_RULES_GLOBS_MAX);
+                                  GLOBS_MAX);
         }
         write_through_submit(rs->store, c);
 }

@@ -1,5 +1,3 @@
-#include "dispatch/access/pairing.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +7,9 @@
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
 #include "store/write_through.h"
+
+#define VALID_MS  (3600 * 1000)
+#define TOTAL_MAX 2000 /* codes on all adapters */
 
 /* A code that waits for the operator. */
 struct waiting_code {
@@ -163,7 +164,7 @@ void pairing_offer(struct evaluation *e)
                 evaluation_refuse(e, "; their code waits for the operator (pairing)");
                 return;
         }
-        if (others >= PAIRING_WAITING_MAX || ps->by_sender.count >= PAIRING_TOTAL_MAX) {
+        if (others >= PAIRING_WAITING_MAX || ps->by_sender.count >= TOTAL_MAX) {
                 evaluation_refuse(e,
                                   "; no code was sent, %zu wait on this adapter already (pairing)",
                                   others);
@@ -175,7 +176,7 @@ void pairing_offer(struct evaluation *e)
                                    .sender = in->sender_id,
                                    .name = in->sender_name ? in->sender_name : in->sender_username,
                                    .created_ms = now_ms,
-                                   .expires_ms = now_ms + PAIRING_VALID_MS });
+                                   .expires_ms = now_ms + VALID_MS });
         human_code_new(w->code);
         put(ps, w);
         o = mem_zalloc(sizeof(*o));

@@ -1,5 +1,3 @@
-#include "dispatch/people/account_link.h"
-
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +7,8 @@
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
 
+#define VALID_MS   (10 * 60 * 1000)
+#define CODES_MAX  1000
 #define TRIERS_MAX 10000
 
 struct link_offer {
@@ -53,7 +53,8 @@ void account_links_free(struct account_links *l)
         free(l);
 }
 
-bool account_link_parse(const char *text, const char **code)
+/* "/link", "/link CODE", "/link@bot CODE": true, and where the code begins ("" without one). */
+static bool parse(const char *text, const char **code)
 {
         const char *at = text ? text : "";
 
@@ -81,7 +82,7 @@ bool account_link_guard(struct evaluation *e)
 
         if (!e->d->policy || e->adapter->trusted || in->sender_is_bot || !in->sender_id ||
             in->chat != CHAT_DM || strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0 ||
-            !account_link_parse(in->text, &code))
+            !parse(in->text, &code))
                 return true;
         buf_init(&why, 0);
         v = access_check_sender(e->d->policy, e->adapter, in, e->now_ms, &why);
@@ -114,11 +115,11 @@ static const struct link_offer *offer_new(struct account_links *l, const struct 
                 if (o->until_ms <= now_ms || same_identity(&o->owner, owner))
                         offer_free(map_remove(&l->by_code, key));
         }
-        if (l->by_code.count >= LINK_CODES_MAX)
+        if (l->by_code.count >= CODES_MAX)
                 return NULL;
         o = mem_zalloc(sizeof(*o));
         o->owner = (struct identity){ mem_strdup(owner->platform), mem_strdup(owner->user) };
-        o->until_ms = now_ms + LINK_VALID_MS;
+        o->until_ms = now_ms + VALID_MS;
         human_code_new(o->code);
         offer_free(map_put(&l->by_code, o->code, o));
         return o;
@@ -151,7 +152,7 @@ static bool count_try(struct evaluation *e)
 {
         struct account_links *l = e->d->policy->links;
         struct rate_key key = { e->in->adapter, "", e->in->sender_id };
-        struct turn_rate rate = { LINK_TRIES, LINK_VALID_MS / 1000 };
+        struct turn_rate rate = { LINK_TRIES, VALID_MS / 1000 };
 
         if (rate_limit_wait_ms(l->tries, &key, rate, e->now_ms) > 0)
                 return false;

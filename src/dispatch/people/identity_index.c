@@ -1,13 +1,12 @@
 /*
  * Open addressing without removal: identities change their person but are never deleted.
  */
-#include "dispatch/people/identity_index.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/crypto.h"
 #include "base/mem.h"
+#include "dispatch/people/persons_private.h"
 
 #define DIGEST_SIZE 16
 #define MIN_SLOTS   64
@@ -17,15 +16,10 @@ struct identity_slot {
         int64_t person; /* 0: free */
 };
 
-void identity_index_init(struct identity_index *x)
-{
-        *x = (struct identity_index){ 0 };
-}
-
 void identity_index_release(struct identity_index *x)
 {
         free(x->slots);
-        identity_index_init(x);
+        *x = (struct identity_index){ 0 };
 }
 
 size_t identity_index_bytes(const struct identity_index *x)

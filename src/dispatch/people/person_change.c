@@ -1,17 +1,16 @@
-#include "dispatch/people/person_change.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "dispatch/people/persons_private.h"
 
 #define ALIAS_DEPTH_MAX 64 /* aliases of aliases; merges keep the chains short */
 
 /* ---- effects ---- */
 
-void person_effects_reset(struct person_effects *e)
+static void reset_effects(struct person_effects *e)
 {
         for (size_t i = 0; i < e->identity_count; i++) {
                 free((char *)e->identities[i].identity.platform);
@@ -25,9 +24,9 @@ void person_effects_reset(struct person_effects *e)
         bus_batch_reset(&e->batch);
 }
 
-void person_effects_release(struct person_effects *e)
+void person_change_release(struct person_effects *e)
 {
-        person_effects_reset(e);
+        reset_effects(e);
         bus_batch_release(&e->batch);
 }
 
@@ -211,7 +210,7 @@ int person_change_write(struct store_tx *tx, const struct person_change *c, int6
 {
         int rc = -1;
 
-        person_effects_reset(out);
+        reset_effects(out);
         switch (c->what) {
         case PERSON_MERGE:
                 rc = merge(tx, c->source, c->target, now_ms, out, err);

@@ -12,12 +12,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
-#include "dispatch/people/identity_index.h"
-#include "dispatch/people/person_change.h"
-#include "dispatch/people/seen_cache.h"
+#include "dispatch/people/persons_private.h"
 #include "store/write_through.h"
 
-#define SEEN_MAX 4096
+#define IDENTITIES_MAX 500000 /* beyond it new senders are not recorded */
+#define SEEN_MAX       4096
+#define SEEN_MS        (10 * 60 * 1000) /* resolution of last_seen_ms */
 
 struct linked_person {
         struct identity *identities; /* strings owned */
@@ -221,7 +221,7 @@ static void release_record(void *change)
 
         for (size_t i = 0; i < COUNT(strings); i++)
                 free((char *)strings[i]);
-        person_effects_release(&r->effects);
+        person_change_release(&r->effects);
         free(r);
 }
 
@@ -260,11 +260,11 @@ void persons_record(struct persons *p, const char *platform, const struct incomi
 {
         uint64_t h = digest(14695981039346656037u, in->sender_name);
 
-        if (p->identities.count >= PERSONS_MAX_IDENTITIES &&
+        if (p->identities.count >= IDENTITIES_MAX &&
             persons_lookup(p, platform, in->sender_id) == 0) {
                 if (!p->full_logged)
                         log_warn("person limit reached; new senders are not recorded",
-                                 LOG_I("identities", PERSONS_MAX_IDENTITIES));
+                                 LOG_I("identities", IDENTITIES_MAX));
                 p->full_logged = true;
                 return;
         }
@@ -329,7 +329,7 @@ static void release_job(void *change)
         free((char *)j->change.b.user);
         free((char *)j->change.by);
         free((char *)j->change.reason);
-        person_effects_release(&j->effects);
+        person_change_release(&j->effects);
         free(j);
 }
 
@@ -398,8 +398,7 @@ struct persons *persons_open(struct store *s, struct bus *b, struct error *err)
 
         p->store = s;
         p->bus = b;
-        identity_index_init(&p->identities);
-        p->seen = seen_cache_new(SEEN_MAX, PERSONS_SEEN_MS);
+        p->seen = seen_cache_new(SEEN_MAX, SEEN_MS);
         map_init(&p->linked);
         map_init(&p->aliases);
         if (store_read_now(s, read_persons, p, err) == 0)

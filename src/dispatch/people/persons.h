@@ -25,9 +25,7 @@
 
 struct persons;
 
-#define PERSONS_MAX_IDENTITIES 500000           /* beyond it new senders are not recorded */
-#define PERSON_MAX_IDENTITIES  20               /* of one person */
-#define PERSONS_SEEN_MS        (10 * 60 * 1000) /* resolution of last_seen_ms */
+#define PERSON_MAX_IDENTITIES 20
 
 /* Reads them; blocks. bus may be NULL when nothing will change. Free it after the store closed. */
 struct persons *persons_open(struct store *s, struct bus *b, struct error *err);

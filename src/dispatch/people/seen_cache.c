@@ -1,10 +1,9 @@
-#include "dispatch/people/seen_cache.h"
-
 #include <stdlib.h>
 #include <sys/queue.h>
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "dispatch/people/persons_private.h"
 
 struct seen {
         char *key;

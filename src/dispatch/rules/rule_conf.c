@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "dispatch/rules/rule_compiled.h"
+#include "base/timezone.h"
+#include "dispatch/rules/hours.h"
+#include "dispatch/rules/pattern.h"
 #include "dispatch/rules/rules.h"
 
 #define LIST_MAX 100 /* patterns or hours of one condition */
@@ -201,15 +203,15 @@ static int compile_hours(const struct rule_source *s, struct rule *r, struct err
 
         if (list->count > LIST_MAX)
                 return bad_element(s, "hours", list, LIST_MAX, err, TOO_LONG);
-        r->compiled->hours = mem_array(list->count, sizeof(*r->compiled->hours));
+        r->compiled.hours = mem_array(list->count, sizeof(*r->compiled.hours));
         for (size_t i = 0; i < list->count; i++) {
-                if (hours_parse(list->items[i], &r->compiled->hours[i]) < 0)
+                if (hours_parse(list->items[i], &r->compiled.hours[i]) < 0)
                         return bad_element(
                                 s, "hours", list, i, err,
                                 "expected hours such as '09:00-17:00' or 'mon-fri 09:00-17:00'");
         }
-        r->compiled->zone = r->timezone ? timezone_new(r->timezone, &why) : NULL;
-        if (r->timezone && !r->compiled->zone)
+        r->compiled.zone = r->timezone ? timezone_new(r->timezone, &why) : NULL;
+        if (r->timezone && !r->compiled.zone)
                 return mistake(s, "when.timezone", err, why.text);
         return 0;
 }
@@ -218,16 +220,14 @@ int rule_read_at(struct settings_source *src, const char *path, const json_t *ob
                  struct rule *out, struct error *err)
 {
         struct rule_source s = { src, path };
-        struct rule_compiled *compiled = mem_zalloc(sizeof(*compiled));
         int rc;
 
         memset(out, 0, sizeof(*out));
         rc = settings_read(src, path, object, rule_tables, NULL, out, err);
-        out->compiled = compiled;
         if (rc < 0 || read_mode(&s, out, err) < 0 ||
-            compile_patterns(&s, "text", &out->text, &compiled->text, err) < 0 ||
-            compile_patterns(&s, "mentionPattern", &out->mention_pattern, &compiled->mention, err) <
-                    0 ||
+            compile_patterns(&s, "text", &out->text, &out->compiled.text, err) < 0 ||
+            compile_patterns(&s, "mentionPattern", &out->mention_pattern, &out->compiled.mention,
+                             err) < 0 ||
             compile_hours(&s, out, err) < 0) {
                 rule_release(out);
                 return -1;
@@ -274,13 +274,10 @@ static void free_patterns(struct pattern **patterns, size_t count)
 
 void rule_release(struct rule *r)
 {
-        if (r->compiled) {
-                free_patterns(r->compiled->text, r->text.count);
-                free_patterns(r->compiled->mention, r->mention_pattern.count);
-                free(r->compiled->hours);
-                timezone_free(r->compiled->zone);
-                free(r->compiled);
-                r->compiled = NULL;
-        }
+        free_patterns(r->compiled.text, r->text.count);
+        free_patterns(r->compiled.mention, r->mention_pattern.count);
+        free(r->compiled.hours);
+        timezone_free(r->compiled.zone);
+        memset(&r->compiled, 0, sizeof(r->compiled));
         settings_release(rule_tables, r);
 }

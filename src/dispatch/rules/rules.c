@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/timezone.h"
 #include "dispatch/people/persons.h"
-#include "dispatch/rules/rule_compiled.h"
+#include "dispatch/rules/hours.h"
+#include "dispatch/rules/pattern.h"
 
 void rule_context_release(struct rule_context *c)
 {
@@ -224,8 +226,8 @@ static struct moment moment_of(const struct rule *r, const struct incoming *in)
         time_t t = (time_t)((in->time_ms > 0 ? in->time_ms : clock_wall_ms()) / 1000);
         struct tm tm = { 0 };
 
-        if (r->compiled->zone) {
-                t += (time_t)timezone_offset(r->compiled->zone, t);
+        if (r->compiled.zone) {
+                t += (time_t)timezone_offset(r->compiled.zone, t);
                 gmtime_r(&t, &tm);
         } else {
                 localtime_r(&t, &tm);
@@ -245,7 +247,7 @@ static bool check_hours(const struct condition *c, const struct rule *r, struct 
                 return true;
         m = moment_of(r, ctx->in);
         for (size_t i = 0; i < r->hours.count; i++) {
-                if (hours_hold(&r->compiled->hours[i], m))
+                if (hours_hold(&r->compiled.hours[i], m))
                         return true;
         }
         if (why)
@@ -289,7 +291,7 @@ static bool check_address(const struct condition *c, const struct rule *r, struc
                 return true;
         if ((r->dm && in->chat == CHAT_DM) || (r->mention && in->is_mention) ||
             (r->reply && in->is_reply) || (r->conversation && ctx->in_session) ||
-            any_pattern(r->compiled->mention, r->mention_pattern.count, in) > 0)
+            any_pattern(r->compiled.mention, r->mention_pattern.count, in) > 0)
                 return true;
         if (!why)
                 return false;
@@ -311,7 +313,7 @@ static bool check_text(const struct condition *c, const struct rule *r, struct r
         (void)c;
         if (!r->text.set)
                 return true;
-        found = any_pattern(r->compiled->text, r->text.count, ctx->in);
+        found = any_pattern(r->compiled.text, r->text.count, ctx->in);
         if (found <= 0 && why)
                 buf_addstr(why, found < 0 ? "matching the patterns of 'text' took too long"
                                           : "the text matches no pattern of 'text'");

@@ -18,8 +18,10 @@
 #include "road/incoming.h"
 #include "road/reply_policy.h"
 
+struct hours;
+struct pattern;
 struct persons;
-struct rule_compiled;
+struct time_zone;
 
 /*
  * One element of "rules". All conditions must hold; a list means any of its members; dm, mention,
@@ -47,7 +49,11 @@ struct rule {
         struct {
                 double usd_per_day; /* 0: no limit */
         } budget;
-        struct rule_compiled *compiled;
+        struct {
+                struct pattern **text, **mention; /* as many as the lists have */
+                struct hours *hours;
+                struct time_zone *zone; /* NULL: the system's */
+        } compiled;
 };
 
 /* An element of the file's list; without a name it is called by its number. */

@@ -1,5 +1,3 @@
-#include "dispatch/rules/stored_rules.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +8,8 @@
 #include "dispatch/rules/rules.h"
 #include "store/write_through.h"
 
+#define RULES_MAX      1000
+#define RULE_MAX_BYTES 65536
 #define NAME_MAX_BYTES 200
 
 struct stored_entry {
@@ -40,8 +40,8 @@ static int parse_rule(const char *name, const json_t *object, struct rule *out, 
         text = json_text(root);
         src = settings_source_new(NULL, NULL, text, strlen(text), err);
 
-        if (src && strlen(text) > STORED_RULE_MAX_BYTES)
-                error_set(err, ERR_INVALID, "rule: longer than %d bytes", STORED_RULE_MAX_BYTES);
+        if (src && strlen(text) > RULE_MAX_BYTES)
+                error_set(err, ERR_INVALID, "rule: longer than %d bytes", RULE_MAX_BYTES);
         else if (src && (!*name || strlen(name) > NAME_MAX_BYTES))
                 error_set(err, ERR_INVALID, "rule.name: expected 1 to %d bytes", NAME_MAX_BYTES);
         else if (src && strcmp(own, name) != 0)
@@ -177,8 +177,6 @@ struct stored_rule_change {
         struct stored_entry *entry; /* NULL: delete */
         char *name;
         enum stored_rule_put how;
-        store_done_fn *done;
-        void *arg;
 };
 
 static int write_change(struct store_tx *tx, void *change, struct error *err)
@@ -216,14 +214,6 @@ static void apply_change(void *change)
                 rs->changed(rs->changed_arg);
 }
 
-static void change_done(void *change, const struct error *err)
-{
-        const struct stored_rule_change *c = change;
-
-        if (c->done)
-                c->done(c->arg, err);
-}
-
 static void release_change(void *change)
 {
         struct stored_rule_change *c = change;
@@ -233,8 +223,9 @@ static void release_change(void *change)
         free(c);
 }
 
-static const struct write_through_ops change_ops = { write_change, apply_change, change_done,
-                                                     release_change };
+static const struct write_through_ops change_ops = { .write = write_change,
+                                                     .apply = apply_change,
+                                                     .release = release_change };
 
 static struct stored_rule_change *change_new(struct stored_rules *rs, const char *name,
                                              store_done_fn *done, void *arg)
@@ -244,8 +235,8 @@ static struct stored_rule_change *change_new(struct stored_rules *rs, const char
         c->base.ops = &change_ops;
         c->rules = rs;
         c->name = mem_strdup(name);
-        c->done = done;
-        c->arg = arg;
+        c->base.done = done;
+        c->base.arg = arg;
         return c;
 }
 
@@ -259,9 +250,9 @@ void stored_rules_put(struct stored_rules *rs, const struct rule_row *row, enum 
         c->entry->shown.row.created_ms = c->entry->shown.row.updated_ms = clock_wall_ms();
         if (c->entry->shown.why)
                 error_set(&c->base.refusal, ERR_INVALID, "%s", c->entry->shown.why);
-        else if (rs->count >= STORED_RULES_MAX && !stored_rules_find(rs, row->name))
+        else if (rs->count >= RULES_MAX && !stored_rules_find(rs, row->name))
                 error_set(&c->base.refusal, ERR_LIMIT, "%d rules are stored already; delete some",
-                          STORED_RULES_MAX);
+                          RULES_MAX);
         write_through_submit(rs->store, c);
 }
 
