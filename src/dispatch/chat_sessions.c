@@ -106,10 +106,12 @@ const char *chat_session_find(const struct chat_sessions *cs, const char *key, i
         return c && is_live(c->session, seconds * 1000, now_ms) ? c->session->name : NULL;
 }
 
-/* Finds or adds the session and moves it to the end of the list. */
-static struct chat_session *touch(struct chat_sessions *cs, const char *name, int64_t now_ms)
+/* Finds or adds the session, moves it to the end of the list, and gives it the key (or NULL). */
+static struct chat_session *touch(struct chat_sessions *cs, const char *key, const char *name,
+                                  int64_t now_ms)
 {
         struct chat_session *s = map_get(&cs->by_name, name), *first;
+        struct session_chat *c;
 
         if (s) {
                 TAILQ_REMOVE(&cs->list, s, next);
@@ -125,15 +127,9 @@ static struct chat_session *touch(struct chat_sessions *cs, const char *name, in
         TAILQ_INSERT_TAIL(&cs->list, s, next);
         if (s->active_ms < now_ms)
                 s->active_ms = now_ms;
-        return s;
-}
-
-static void add_chat(struct chat_sessions *cs, struct chat_session *s, const char *key)
-{
-        struct session_chat *c = key ? map_get(&cs->by_key, key) : NULL;
-
+        c = key ? map_get(&cs->by_key, key) : NULL;
         if (!key || (c && c->session == s))
-                return;
+                return s;
         if (c)
                 drop_chat(cs, c);
         if (s->chat_count >= KEYS_MAX)
@@ -144,15 +140,13 @@ static void add_chat(struct chat_sessions *cs, struct chat_session *s, const cha
         TAILQ_INSERT_TAIL(&s->chats, c, next);
         s->chat_count++;
         map_put(&cs->by_key, key, c);
+        return s;
 }
 
 void chat_session_touch(struct chat_sessions *cs, const char *key, const char *session,
                         bool new_turn, int64_t now_ms)
 {
-        struct chat_session *s = touch(cs, session, now_ms);
-
-        s->open += new_turn;
-        add_chat(cs, s, key);
+        touch(cs, key, session, now_ms)->open += new_turn;
 }
 
 int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t now_ms,
@@ -352,7 +346,6 @@ void chat_session_ended(struct dispatch *d, const struct turn_run *run,
 
         if (!run->session)
                 return;
-        s = touch(d->sessions, run->session, dispatch_now(d));
+        s = touch(d->sessions, next_chat(d, run, outcome), run->session, dispatch_now(d));
         s->open -= s->open > 0;
-        add_chat(d->sessions, s, next_chat(d, run, outcome));
 }

@@ -89,15 +89,10 @@ const struct chat_command *command_suggest(const char *text)
 
 static const struct turn_rate command_rate = { COMMANDS_MAX, COMMANDS_SECONDS };
 
-static struct rate_key command_rate_key(const struct evaluation *e)
-{
-        return (struct rate_key){ e->in->adapter, e->in->channel, e->in->sender_id, "command" };
-}
-
 /* Commands cost nothing, but their answers are messages. */
 bool command_rate_guard(struct evaluation *e)
 {
-        struct rate_key key = command_rate_key(e);
+        struct rate_key key = { e->in->adapter, e->in->channel, e->in->sender_id, "command" };
 
         return rate_limit_wait_ms(e->d->rates, &key, command_rate, e->now_ms) == 0 ||
                evaluation_refuse(
@@ -107,7 +102,7 @@ bool command_rate_guard(struct evaluation *e)
 
 void command_count(struct evaluation *e)
 {
-        struct rate_key key = command_rate_key(e);
+        struct rate_key key = { e->in->adapter, e->in->channel, e->in->sender_id, "command" };
 
         rate_limit_count(e->d->rates, &key, command_rate, e->now_ms);
 }
@@ -132,11 +127,6 @@ static bool find_conversation(struct evaluation *e)
         return false;
 }
 
-static bool is_admin(const struct evaluation *e)
-{
-        return access_check_is_admin(e->d->policy, e->adapter, e->in);
-}
-
 bool command_guard(struct evaluation *e)
 {
         const struct chat_command *c, *near;
@@ -156,7 +146,7 @@ bool command_guard(struct evaluation *e)
                                   near->name);
                 return evaluation_refuse(e, "it is almost the command /%s", near->name);
         }
-        if (c->admins_only && !is_admin(e)) {
+        if (c->admins_only && !access_check_is_admin(e->d->policy, e->adapter, e->in)) {
                 evaluation_notify(e, "Only admins may use `/%s`.", c->name);
                 return evaluation_refuse(e, "the command /%s is for admins", c->name);
         }
@@ -166,16 +156,11 @@ bool command_guard(struct evaluation *e)
 
 /* ---- carrying out ---- */
 
-static struct handovers *handovers_of(const struct evaluation *e)
-{
-        return e->d->policy ? e->d->policy->handovers : NULL;
-}
-
 /* "30 back after lunch": minutes, if it begins with a number, and a reason. */
 static void pause_agent(struct evaluation *e)
 {
         const struct incoming *in = e->in;
-        struct handovers *all = handovers_of(e);
+        struct handovers *all = e->d->policy ? e->d->policy->handovers : NULL;
         char *reason;
         long long minutes = strtoll(e->command_args, &reason, 10);
         struct handover h = { .chat = { in->adapter, in->channel, in->thread },
@@ -198,41 +183,34 @@ static void pause_agent(struct evaluation *e)
                 evaluation_notify(e, "The agent is silent here until someone writes `/resume`.");
 }
 
-static void resume_agent(struct evaluation *e)
-{
-        struct chat_key chat = { e->in->adapter, e->in->channel, e->in->thread };
-        struct handovers *all = handovers_of(e);
-
-        if (all && handover_resume_with(all, &chat, e->out))
-                evaluation_notify(e, "The agent answers again.");
-        else if (all && handover_find(all, &chat))
-                evaluation_notify(e, "The whole channel is paused: write `/resume` there.");
-        else
-                evaluation_notify(e, "The agent was not paused here.");
-}
-
-static void show_help(struct evaluation *e)
-{
-        evaluation_notify(e, "What I understand besides your questions:");
-        for (size_t i = 0; i < COUNT(commands); i++) {
-                if (!commands[i].admins_only || is_admin(e))
-                        evaluation_notify(e, "\n- `/%s`: %s", commands[i].name, commands[i].help);
-        }
-        if (e->d->policy && !e->adapter->trusted && e->in->chat == CHAT_DM)
-                evaluation_notify(e, "\n- `/link`: connect another account to this one");
-}
-
 void command_run(struct evaluation *e)
 {
+        const struct runtime_policy *policy = e->d->policy;
+        struct handovers *all = policy ? policy->handovers : NULL;
+        struct chat_key chat = { e->in->adapter, e->in->channel, e->in->thread };
+        bool admin = access_check_is_admin(policy, e->adapter, e->in);
         const char *name = e->command->name;
 
         e->out->command = e->command->does;
-        if (e->command->does == COMMAND_NEW)
+        if (e->command->does == COMMAND_NEW) {
                 chat_session_restart(e);
-        else if (strcmp(name, "pause") == 0)
+        } else if (strcmp(name, "pause") == 0) {
                 pause_agent(e);
-        else if (strcmp(name, "resume") == 0)
-                resume_agent(e);
-        else if (strcmp(name, "help") == 0)
-                show_help(e);
+        } else if (strcmp(name, "resume") == 0) {
+                if (all && handover_resume_with(all, &chat, e->out))
+                        evaluation_notify(e, "The agent answers again.");
+                else if (all && handover_find(all, &chat))
+                        evaluation_notify(e, "The whole channel is paused: write `/resume` there.");
+                else
+                        evaluation_notify(e, "The agent was not paused here.");
+        } else if (strcmp(name, "help") == 0) {
+                evaluation_notify(e, "What I understand besides your questions:");
+                for (size_t i = 0; i < COUNT(commands); i++) {
+                        if (!commands[i].admins_only || admin)
+                                evaluation_notify(e, "\n- `/%s`: %s", commands[i].name,
+                                                  commands[i].help);
+                }
+                if (policy && !e->adapter->trusted && e->in->chat == CHAT_DM)
+                        evaluation_notify(e, "\n- `/link`: connect another account to this one");
+        }
 }

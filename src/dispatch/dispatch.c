@@ -163,11 +163,6 @@ int64_t dispatch_now(const struct dispatch *d)
         return d->clock_ms > 0 ? d->clock_ms : clock_wall_ms();
 }
 
-const struct rule *dispatch_rule(const struct dispatch *d, const char *name)
-{
-        return name ? map_get(&d->rules_by_name, name) : NULL;
-}
-
 /* ---- turns ---- */
 
 void dispatch_ending(struct dispatch *d, const struct turn_run *run,

@@ -29,7 +29,6 @@ struct dispatch {
 };
 
 int64_t dispatch_now(const struct dispatch *d);
-const struct rule *dispatch_rule(const struct dispatch *d, const char *name);
 
 /* One event on its way through the guards. */
 struct evaluation {

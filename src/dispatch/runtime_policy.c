@@ -4,19 +4,14 @@
 
 #include "base/mem.h"
 
-static void notify(void *arg)
+/* Access rules about a person follow merges. */
+static void on_change(void *arg)
 {
         struct runtime_policy *policy = arg;
 
+        access_rules_reindex(policy->access);
         if (policy->changed)
                 policy->changed(policy->changed_arg);
-}
-
-/* Access rules about a person follow the merge. */
-static void on_persons(void *arg)
-{
-        access_rules_reindex(((struct runtime_policy *)arg)->access);
-        notify(arg);
 }
 
 struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struct error *err)
@@ -26,15 +21,14 @@ struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struc
         policy->links = account_links_new();
         if (!(policy->handovers = handovers_open(s, err)) ||
             !(policy->rules = stored_rules_open(s, err)) ||
-            !(policy->access = access_rules_open(s, err)) ||
-            !(policy->pairings = pairings_open(s, policy->access, err)) ||
-            !(policy->persons = persons_open(s, b, err))) {
+            !(policy->persons = persons_open(s, b, err)) ||
+            !(policy->access = access_rules_open(s, policy->persons, err)) ||
+            !(policy->pairings = pairings_open(s, policy->access, err))) {
                 runtime_policy_free(policy);
                 return NULL;
         }
-        access_rules_set_persons(policy->access, policy->persons);
-        persons_watch(policy->persons, on_persons, policy);
-        stored_rules_watch(policy->rules, notify, policy);
+        persons_watch(policy->persons, on_change, policy);
+        stored_rules_watch(policy->rules, on_change, policy);
         return policy;
 }
 

@@ -126,10 +126,10 @@ struct access_request {
         int64_t now_ms; /* for expiry */
 };
 
-struct access_rules *access_rules_open(struct store *s, struct error *err);
-void access_rules_free(struct access_rules *rs);
 /* Rules about a person follow merges; call access_rules_reindex after each. */
-void access_rules_set_persons(struct access_rules *rs, const struct persons *persons);
+struct access_rules *access_rules_open(struct store *s, const struct persons *persons,
+                                       struct error *err);
+void access_rules_free(struct access_rules *rs);
 void access_rules_reindex(struct access_rules *rs);
 /* The rule that decides: a deny, else an allow, else NULL. */
 const struct access_rule *access_rules_match(const struct access_rules *rs,

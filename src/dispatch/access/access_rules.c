@@ -120,7 +120,7 @@ void access_rules_reindex(struct access_rules *rs)
                 int64_t person = e->rule.person;
                 char key[24];
 
-                if (person > 0 && rs->persons)
+                if (person > 0)
                         person = persons_current(rs->persons, person);
                 if (person > 0) {
                         e->next = map_put(&rs->by_person, person_key(key, person), e);
@@ -134,36 +134,33 @@ void access_rules_reindex(struct access_rules *rs)
         }
 }
 
-void access_rules_set_persons(struct access_rules *rs, const struct persons *persons)
-{
-        rs->persons = persons;
-        access_rules_reindex(rs);
-}
-
 /* ---- matching ---- */
 
-static bool applies(const struct access_rule *r, const struct access_request *q)
+/* The better of `found` and the entries of a chain that apply: a deny, else the first. */
+static const struct access_entry *search(const struct access_entry *e,
+                                         const struct access_request *q,
+                                         const struct identity *identity, bool denies_only,
+                                         const struct access_entry *found)
 {
-        return r->enabled && (r->expires_ms == 0 || r->expires_ms > q->now_ms) &&
-               (!r->adapter || (q->adapter && strcmp(r->adapter, q->adapter) == 0)) &&
-               (!r->place || (strcmp(r->place, "dm") == 0) == q->dm);
-}
+        for (; e; e = e->next) {
+                const struct access_rule *r = &e->rule;
+                const char *platform = identity && identity->platform ? identity->platform : "";
 
-static bool names(const struct access_entry *e, const struct identity *identity)
-{
-        const char *platform = identity->platform ? identity->platform : "";
-
-        if (e->platform_n > 0 && (strncmp(e->rule.user, platform, e->platform_n) != 0 ||
-                                  platform[e->platform_n] != '\0'))
-                return false;
-        return identity->user && pattern_glob(e->pattern, identity->user);
-}
-
-/* A deny beats an allow; else the first match stays. */
-static const struct access_entry *better(const struct access_entry *found,
-                                         const struct access_entry *other)
-{
-        return !found || (other->rule.deny && !found->rule.deny) ? other : found;
+                if (!r->enabled || (r->expires_ms != 0 && r->expires_ms <= q->now_ms) ||
+                    (r->adapter && (!q->adapter || strcmp(r->adapter, q->adapter) != 0)) ||
+                    (r->place && (strcmp(r->place, "dm") == 0) != q->dm) ||
+                    (denies_only && !r->deny))
+                        continue;
+                if (identity && e->platform_n > 0 &&
+                    (strncmp(r->user, platform, e->platform_n) != 0 ||
+                     platform[e->platform_n] != '\0'))
+                        continue;
+                if (identity && (!identity->user || !pattern_glob(e->pattern, identity->user)))
+                        continue;
+                if (!found || (r->deny && !found->rule.deny))
+                        found = e;
+        }
+        return found;
 }
 
 const struct access_rule *access_rules_match(const struct access_rules *rs,
@@ -176,24 +173,14 @@ const struct access_rule *access_rules_match(const struct access_rules *rs,
                 return NULL;
         for (size_t i = 0; i < q->identity_count; i++) {
                 const struct identity *identity = &q->identities[i];
-                const struct access_entry *chains[] = {
-                        identity->user ? map_get(&rs->by_user, identity->user) : NULL, rs->globs
-                };
 
-                for (size_t k = 0; k < COUNT(chains); k++) {
-                        for (e = chains[k]; e; e = e->next) {
-                                /* other identities of the person can only deny */
-                                if ((i == 0 || e->rule.deny) && applies(&e->rule, q) &&
-                                    names(e, identity))
-                                        found = better(found, e);
-                        }
-                }
+                /* other identities of the person can only deny */
+                e = identity->user ? map_get(&rs->by_user, identity->user) : NULL;
+                found = search(e, q, identity, i > 0, found);
+                found = search(rs->globs, q, identity, i > 0, found);
         }
         e = q->person > 0 ? map_get(&rs->by_person, person_key(key, q->person)) : NULL;
-        for (; e; e = e->next) {
-                if (applies(&e->rule, q))
-                        found = better(found, e);
-        }
+        found = search(e, q, NULL, false, found);
         return found ? &found->rule : NULL;
 }
 
@@ -225,10 +212,10 @@ const struct access_rule *access_rules_find(const struct access_rules *rs, int64
         return i < rs->count ? &rs->items[i]->rule : NULL;
 }
 
-/* Takes e over. Numbers grow, so a new rule goes to the end. */
-static void put_entry(struct access_rules *rs, struct access_entry *e)
+/* Numbers grow, so a new rule goes to the end. */
+void access_rules_add(struct access_rules *rs, const struct access_rule *r)
 {
-        size_t i = index_of(rs, e->rule.id);
+        size_t i = index_of(rs, r->id);
 
         if (i < rs->count) {
                 entry_free(rs->items[i]);
@@ -236,12 +223,7 @@ static void put_entry(struct access_rules *rs, struct access_entry *e)
                 rs->items = mem_realloc(rs->items, (rs->count + 1) * sizeof(*rs->items));
                 rs->count++;
         }
-        rs->items[i] = e;
-}
-
-void access_rules_add(struct access_rules *rs, const struct access_rule *r)
-{
-        put_entry(rs, entry_new(r));
+        rs->items[i] = entry_new(r);
         access_rules_reindex(rs);
 }
 
@@ -296,9 +278,7 @@ static void apply_change(void *change)
         c->entry->rule.id = c->id;
         if (before)
                 c->entry->rule.created_ms = before->created_ms;
-        put_entry(c->rules, c->entry);
-        c->entry = NULL;
-        access_rules_reindex(c->rules);
+        access_rules_add(c->rules, &c->entry->rule);
 }
 
 static void change_done(void *change, const struct error *err)
@@ -376,11 +356,13 @@ static int read_table(struct store_tx *tx, void *arg, struct error *err)
         return rc;
 }
 
-struct access_rules *access_rules_open(struct store *s, struct error *err)
+struct access_rules *access_rules_open(struct store *s, const struct persons *persons,
+                                       struct error *err)
 {
         struct access_rules *rs = mem_zalloc(sizeof(*rs));
 
         rs->store = s;
+        rs->persons = persons;
         map_init(&rs->by_user);
         map_init(&rs->by_person);
         if (store_read_now(s, read_table, rs, err) < 0) {

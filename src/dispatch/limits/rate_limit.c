@@ -231,12 +231,13 @@ int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *er
         for (; count > 0; count--) {
                 struct trigger_turn *t = &turns[count - 1];
                 const struct dispatch_adapter *a = map_get(&d->by_name, t->adapter);
+                const struct rule *r = t->rule ? map_get(&d->rules_by_name, t->rule) : NULL;
                 char *key = mem_printf("%lld", (long long)t->turn);
 
                 if (a && !map_put(&seen, key, d))
                         rate_limit_count(d->rates,
                                          &(struct rate_key){ t->adapter, t->channel, t->sender },
-                                         rate_limit_of(a, dispatch_rule(d, t->rule)), t->time_ms);
+                                         rate_limit_of(a, r), t->time_ms);
                 free(key);
                 free((char *)t->adapter);
                 free((char *)t->channel);

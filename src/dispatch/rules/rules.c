@@ -39,16 +39,6 @@ static bool any_glob(const struct setting_list *list, const char *text)
         return false;
 }
 
-static const struct setting_list *list_of(const struct condition *c, const struct rule *r)
-{
-        return (const struct setting_list *)((const char *)r + c->list);
-}
-
-static const char *value_of(const struct condition *c, const struct incoming *in)
-{
-        return *(const char *const *)((const char *)in + c->value);
-}
-
 /* Explains why the value is not in the list. Returns false. */
 static bool differs(const char *key, const struct setting_list *list, const char *value,
                     struct buf *why)
@@ -69,8 +59,8 @@ static bool differs(const char *key, const struct setting_list *list, const char
 static bool check_list(const struct condition *c, const struct rule *r, struct rule_context *ctx,
                        struct buf *why)
 {
-        const struct setting_list *list = list_of(c, r);
-        const char *value = value_of(c, ctx->in);
+        const struct setting_list *list = (const struct setting_list *)((const char *)r + c->list);
+        const char *value = *(const char *const *)((const char *)ctx->in + c->value);
 
         return !list->set || any_glob(list, value) || differs(c->key, list, value, why);
 }
@@ -155,15 +145,6 @@ static bool names_person(const struct setting_list *list, const struct rule_cont
         return false;
 }
 
-static bool names_exactly(const struct setting_list *list, const char *text)
-{
-        for (size_t i = 0; text && i < list->count; i++) {
-                if (strcmp(list->items[i], text) == 0)
-                        return true;
-        }
-        return false;
-}
-
 /*
  * Bots that answer each other never stop, so a bot must be named in full (a glob does not suffice)
  * or admitted by `bots`.
@@ -178,8 +159,10 @@ static bool check_sender(const struct condition *c, const struct rule *r, struct
                 return !r->sender.set || any_glob(&r->sender, in->sender_id) ||
                        names_person(&r->sender, ctx) ||
                        differs(c->key, &r->sender, in->sender_id, why);
-        if (names_exactly(&r->sender, in->sender_id))
-                return true;
+        for (size_t i = 0; in->sender_id && i < r->sender.count; i++) {
+                if (strcmp(r->sender.items[i], in->sender_id) == 0)
+                        return true;
+        }
         if (strcmp(r->bots, "none") == 0)
                 problem = "that the rule does not name";
         else if (strcmp(r->bots, "mentions") == 0 && !in->is_mention && !in->is_reply)
@@ -220,32 +203,26 @@ static bool check_role(const struct condition *c, const struct rule *r, struct r
 
 /* ---- time ---- */
 
-/* The time of the event by the rule's clock. */
-static struct moment moment_of(const struct rule *r, const struct incoming *in)
+static bool check_hours(const struct condition *c, const struct rule *r, struct rule_context *ctx,
+                        struct buf *why)
 {
-        time_t t = (time_t)((in->time_ms > 0 ? in->time_ms : clock_wall_ms()) / 1000);
+        static const char *const days[] = { "Sunday",   "Monday", "Tuesday", "Wednesday",
+                                            "Thursday", "Friday", "Saturday" };
+        int64_t time_ms = ctx->in->time_ms > 0 ? ctx->in->time_ms : clock_wall_ms();
+        time_t t = (time_t)(time_ms / 1000);
         struct tm tm = { 0 };
+        struct moment m;
 
+        (void)c;
+        if (!r->hours.set)
+                return true;
         if (r->compiled.zone) {
                 t += (time_t)timezone_offset(r->compiled.zone, t);
                 gmtime_r(&t, &tm);
         } else {
                 localtime_r(&t, &tm);
         }
-        return (struct moment){ .day = tm.tm_wday, .minute = tm.tm_hour * 60 + tm.tm_min };
-}
-
-static bool check_hours(const struct condition *c, const struct rule *r, struct rule_context *ctx,
-                        struct buf *why)
-{
-        static const char *const days[] = { "Sunday",   "Monday", "Tuesday", "Wednesday",
-                                            "Thursday", "Friday", "Saturday" };
-        struct moment m;
-
-        (void)c;
-        if (!r->hours.set)
-                return true;
-        m = moment_of(r, ctx->in);
+        m = (struct moment){ .day = tm.tm_wday, .minute = tm.tm_hour * 60 + tm.tm_min };
         for (size_t i = 0; i < r->hours.count; i++) {
                 if (hours_hold(&r->compiled.hours[i], m))
                         return true;

@@ -118,7 +118,7 @@ static size_t index_of(const struct stored_rules *rs, const char *name)
         return i;
 }
 
-/* Inserts or replaces the entry of that name (e is taken over), or removes it (e is NULL). */
+/* Inserts or replaces the entry of that name (e is taken over), or removes it (NULL); sorts. */
 static void set_entry(struct stored_rules *rs, const char *name, struct stored_entry *e)
 {
         size_t i = index_of(rs, name);
@@ -131,10 +131,6 @@ static void set_entry(struct stored_rules *rs, const char *name, struct stored_e
                 rs->items = mem_realloc(rs->items, (rs->count + 1) * sizeof(*rs->items));
                 rs->items[rs->count++] = e;
         }
-}
-
-static void sort(struct stored_rules *rs)
-{
         if (rs->count > 0)
                 qsort(rs->items, rs->count, sizeof(*rs->items), by_position);
 }
@@ -209,7 +205,6 @@ static void apply_change(void *change)
                 c->entry->shown.row.created_ms = before->row.created_ms;
         set_entry(rs, c->name, c->entry);
         c->entry = NULL;
-        sort(rs);
         if (rs->changed)
                 rs->changed(rs->changed_arg);
 }
@@ -302,7 +297,6 @@ static int read_table(struct store_tx *tx, void *arg, struct error *err)
 
         while ((rc = rule_row_next(s, &row, err)) == 1)
                 set_entry(rs, row.name, entry_new(&row));
-        sort(rs);
         return rc;
 }
 
