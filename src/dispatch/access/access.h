@@ -54,8 +54,6 @@ bool access_blocks(const struct access *a, const struct incoming *in, struct buf
 bool access_is_admin(const struct access *a, const struct incoming *in);
 /* Do strangers who write a direct message get a code? */
 bool access_pairs(const struct access *a);
-/* Can anyone be allowed at all? */
-bool access_is_open(const struct access *a);
 /* "DMs: 1 admin; groups: none". */
 void access_describe(const struct access *a, struct buf *out);
 

@@ -60,20 +60,13 @@ static void waiting_free(struct waiting_code *w)
         free(w);
 }
 
-/* Takes w over. */
-static void put(struct pairings *ps, struct waiting_code *w)
+/* Takes w over; NULL: drops the sender's code. */
+static void set(struct pairings *ps, const char *adapter, const char *sender,
+                struct waiting_code *w)
 {
-        char *key = sender_key(w->p.adapter, w->p.sender);
+        char *key = sender_key(adapter, sender);
 
-        waiting_free(map_put(&ps->by_sender, key, w));
-        free(key);
-}
-
-static void drop(struct pairings *ps, const struct waiting_code *w)
-{
-        char *key = sender_key(w->p.adapter, w->p.sender);
-
-        waiting_free(map_remove(&ps->by_sender, key));
+        waiting_free(w ? map_put(&ps->by_sender, key, w) : map_remove(&ps->by_sender, key));
         free(key);
 }
 
@@ -87,35 +80,25 @@ static size_t sweep(struct pairings *ps, const char *adapter, int64_t now_ms)
                 struct waiting_code *w = value;
 
                 if (w->p.expires_ms <= now_ms && w->stored && !w->deciding)
-                        drop(ps, w);
+                        set(ps, w->p.adapter, w->p.sender, NULL);
                 else if (strcmp(w->p.adapter, adapter) == 0)
                         n++;
         }
         return n;
 }
 
-static struct waiting_code *find_code(const struct pairings *ps, const char *code, int64_t now_ms)
+/* The stored code with this number, or with these letters when it can still be decided. */
+static struct waiting_code *find(const struct pairings *ps, int64_t id, const char *code,
+                                 int64_t now_ms)
 {
         void *value;
 
         for (size_t i = 0; map_each(&ps->by_sender, &i, NULL, &value);) {
                 struct waiting_code *w = value;
 
-                if (w->stored && !w->deciding && w->p.expires_ms > now_ms &&
-                    strcmp(w->code, code) == 0)
-                        return w;
-        }
-        return NULL;
-}
-
-static struct waiting_code *find_id(const struct pairings *ps, int64_t id)
-{
-        void *value;
-
-        for (size_t i = 0; map_each(&ps->by_sender, &i, NULL, &value);) {
-                struct waiting_code *w = value;
-
-                if (w->stored && w->p.id == id)
+                if (w->stored &&
+                    (code ? !w->deciding && w->p.expires_ms > now_ms && strcmp(w->code, code) == 0
+                          : w->p.id == id))
                         return w;
         }
         return NULL;
@@ -142,7 +125,7 @@ static void apply_offer(void *change)
         struct pairing_offer *o = change;
 
         o->copy->stored = true;
-        put(o->pairings, o->copy);
+        set(o->pairings, o->copy->p.adapter, o->copy->p.sender, o->copy);
 }
 
 static const struct write_through_ops offer_ops = { .write = write_offer,
@@ -178,7 +161,7 @@ void pairing_offer(struct evaluation *e)
                                    .created_ms = now_ms,
                                    .expires_ms = now_ms + VALID_MS });
         human_code_new(w->code);
-        put(ps, w);
+        set(ps, in->adapter, in->sender_id, w);
         o = mem_zalloc(sizeof(*o));
         o->base.ops = &offer_ops;
         o->pairings = ps;
@@ -219,16 +202,6 @@ static int write_verdict(struct store_tx *tx, void *change, struct error *err)
         return rc < 0 ? -1 : 0;
 }
 
-static void apply_verdict(void *change)
-{
-        struct pairing_change *c = change;
-        struct waiting_code *w = find_id(c->pairings, c->result.id);
-
-        if (w)
-                drop(c->pairings, w);
-        access_rules_add(c->pairings->rules, &c->rule);
-}
-
 static int write_revocation(struct store_tx *tx, void *change, struct error *err)
 {
         struct pairing_change *c = change;
@@ -242,21 +215,24 @@ static int write_revocation(struct store_tx *tx, void *change, struct error *err
         return pairing_row_delete(tx, c->result.id, err);
 }
 
-static void apply_revocation(void *change)
+static void apply_change(void *change)
 {
         struct pairing_change *c = change;
-        struct waiting_code *w = find_id(c->pairings, c->result.id);
+        struct pairings *ps = c->pairings;
+        const struct waiting_code *w = find(ps, c->result.id, NULL, 0);
 
         if (w)
-                drop(c->pairings, w);
-        if (c->result.rule > 0)
-                access_rules_remove(c->pairings->rules, c->result.rule);
+                set(ps, w->p.adapter, w->p.sender, NULL);
+        if (c->subject)
+                access_rules_add(ps->rules, &c->rule);
+        else if (c->result.rule > 0)
+                access_rules_remove(ps->rules, c->result.rule);
 }
 
 static void change_done(void *change, const struct error *err)
 {
         struct pairing_change *c = change;
-        struct waiting_code *w = err ? find_id(c->pairings, c->result.id) : NULL;
+        struct waiting_code *w = err ? find(c->pairings, c->result.id, NULL, 0) : NULL;
 
         if (w)
                 w->deciding = false;
@@ -275,9 +251,9 @@ static void release_change(void *change)
         free(c);
 }
 
-static const struct write_through_ops verdict_ops = { write_verdict, apply_verdict, change_done,
+static const struct write_through_ops verdict_ops = { write_verdict, apply_change, change_done,
                                                       release_change };
-static const struct write_through_ops revocation_ops = { write_revocation, apply_revocation,
+static const struct write_through_ops revocation_ops = { write_revocation, apply_change,
                                                          change_done, release_change };
 
 static struct pairing_change *change_new(struct pairings *ps, const struct write_through_ops *ops,
@@ -292,18 +268,33 @@ static struct pairing_change *change_new(struct pairings *ps, const struct write
         return c;
 }
 
-/* The rule allows direct messages of this adapter, where they asked, or denies all of it. */
-static void decide_code(struct pairing_change *c, struct waiting_code *w,
-                        const struct pairing_verdict *v, int64_t now_ms)
+void pairing_decide(struct pairings *ps, const struct pairing_verdict *v, pairing_done_fn *done,
+                    void *arg)
 {
+        struct pairing_change *c = change_new(ps, &verdict_ops, done, arg);
+        int64_t now_ms = clock_wall_ms();
+        char code[HUMAN_CODE_SIZE];
+        struct waiting_code *w = human_code_parse(v->code, code) ? find(ps, 0, code, now_ms) : NULL;
         const struct pairing *p;
 
+        if (!w || access_rules_count(ps->rules) >= ACCESS_RULES_MAX) {
+                if (!w)
+                        error_set(&c->base.refusal, ERR_MISSING,
+                                  "no such code is waiting; it may have expired or been decided");
+                else
+                        error_set(&c->base.refusal, ERR_LIMIT,
+                                  "there are %d access rules already; delete some",
+                                  ACCESS_RULES_MAX);
+                write_through_submit(ps->store, c);
+                return;
+        }
         w->deciding = true;
         c->subject = waiting_new(&w->p);
         p = &c->subject->p;
         c->user = mem_printf("%s:%s", p->platform, p->sender);
         c->by = mem_strdup(v->by);
         c->reason = mem_printf("pairing of %s", p->name ? p->name : p->sender);
+        /* allows direct messages of this adapter, where they asked, or denies all of it */
         c->rule = (struct access_rule){ .deny = v->deny,
                                         .adapter = p->adapter,
                                         .user = c->user,
@@ -318,25 +309,6 @@ static void decide_code(struct pairing_change *c, struct waiting_code *w,
         c->result.state = v->deny ? PAIRING_DENIED : PAIRING_APPROVED;
         c->result.decided_ms = now_ms;
         c->result.by = c->by;
-}
-
-void pairing_decide(struct pairings *ps, const struct pairing_verdict *verdict,
-                    pairing_done_fn *done, void *arg)
-{
-        struct pairing_change *c = change_new(ps, &verdict_ops, done, arg);
-        int64_t now_ms = clock_wall_ms();
-        char code[HUMAN_CODE_SIZE];
-        struct waiting_code *w =
-                human_code_parse(verdict->code, code) ? find_code(ps, code, now_ms) : NULL;
-
-        if (!w)
-                error_set(&c->base.refusal, ERR_MISSING,
-                          "no such code is waiting; it may have expired or been decided");
-        else if (access_rules_count(ps->rules) >= ACCESS_RULES_MAX)
-                error_set(&c->base.refusal, ERR_LIMIT,
-                          "there are %d access rules already; delete some", ACCESS_RULES_MAX);
-        else
-                decide_code(c, w, verdict, now_ms);
         write_through_submit(ps->store, c);
 }
 
@@ -361,7 +333,7 @@ static int read_waiting(struct store_tx *tx, void *arg, struct error *err)
                 struct waiting_code *w = waiting_new(&p);
 
                 w->stored = true;
-                put(arg, w);
+                set(arg, w->p.adapter, w->p.sender, w);
         }
         return rc;
 }

@@ -102,62 +102,40 @@ static bool same_identity(const struct identity *a, const struct identity *b)
         return strcmp(a->platform, b->platform) == 0 && strcmp(a->user, b->user) == 0;
 }
 
-/* A new code, which replaces the account's previous one; NULL: too many wait. */
-static const struct link_offer *offer_new(struct account_links *l, const struct identity *owner,
-                                          int64_t now_ms)
-{
-        struct link_offer *o;
-        const char *key;
-        void *value;
-
-        for (size_t i = 0; map_each(&l->by_code, &i, &key, &value);) {
-                o = value;
-                if (o->until_ms <= now_ms || same_identity(&o->owner, owner))
-                        offer_free(map_remove(&l->by_code, key));
-        }
-        if (l->by_code.count >= CODES_MAX)
-                return NULL;
-        o = mem_zalloc(sizeof(*o));
-        o->owner = (struct identity){ mem_strdup(owner->platform), mem_strdup(owner->user) };
-        o->until_ms = now_ms + VALID_MS;
-        human_code_new(o->code);
-        offer_free(map_put(&l->by_code, o->code, o));
-        return o;
-}
-
 static void send_code(struct evaluation *e, const struct identity *self)
 {
         struct runtime_policy *policy = e->d->policy;
-        const struct link_offer *o;
+        struct map *codes = &policy->links->by_code;
+        struct link_offer *o;
         char text[HUMAN_CODE_TEXT_SIZE];
+        const char *key;
+        void *value;
 
         if (!command_rate_guard(e))
                 return;
         command_count(e);
         persons_record(policy->persons, self->platform, e->in, e->now_ms, e->out);
-        o = offer_new(policy->links, self, e->now_ms);
-        if (!o) {
+        /* the new code replaces the account's previous one */
+        for (size_t i = 0; map_each(codes, &i, &key, &value);) {
+                o = value;
+                if (o->until_ms <= e->now_ms || same_identity(&o->owner, self))
+                        offer_free(map_remove(codes, key));
+        }
+        if (codes->count >= CODES_MAX) {
                 evaluation_refuse(e, "too many codes are waiting (/link)");
                 return;
         }
+        o = mem_zalloc(sizeof(*o));
+        o->owner = (struct identity){ mem_strdup(self->platform), mem_strdup(self->user) };
+        o->until_ms = e->now_ms + VALID_MS;
+        human_code_new(o->code);
+        offer_free(map_put(codes, o->code, o));
         human_code_format(o->code, text);
         evaluation_notify(e,
                           "Your code is %s. Within ten minutes, write \"/link %s\" to me from your "
                           "other account, and I will know that both are you.",
                           text, text);
         evaluation_refuse(e, "a code for another account was sent (/link)");
-}
-
-static bool count_try(struct evaluation *e)
-{
-        struct account_links *l = e->d->policy->links;
-        struct rate_key key = { e->in->adapter, "", e->in->sender_id };
-        struct turn_rate rate = { LINK_TRIES, VALID_MS / 1000 };
-
-        if (rate_limit_wait_ms(l->tries, &key, rate, e->now_ms) > 0)
-                return false;
-        rate_limit_count(l->tries, &key, rate, e->now_ms);
-        return true;
 }
 
 /*
@@ -176,25 +154,23 @@ static bool is_admin_anywhere(const struct dispatch *d, const struct identity *s
         return false;
 }
 
-static size_t count_identities(const struct persons *p, const struct identity *i)
-{
-        struct identity others[PERSON_MAX_IDENTITIES];
-
-        return 1 + persons_other_identities(p, i->platform, i->user, others, COUNT(others));
-}
-
 /* The code is valid and used up: merges the sender's person into the owner's. */
 static void link_accounts(struct evaluation *e, const struct identity *self,
                           const struct identity *owner)
 {
         struct persons *persons = e->d->policy->persons;
         int64_t person = persons_lookup(persons, self->platform, self->user);
+        struct identity others[PERSON_MAX_IDENTITIES];
+        size_t count = 2;
 
+        count += persons_other_identities(persons, self->platform, self->user, others,
+                                          COUNT(others));
+        count += persons_other_identities(persons, owner->platform, owner->user, others,
+                                          COUNT(others));
         if (person > 0 && person == persons_lookup(persons, owner->platform, owner->user)) {
                 evaluation_notify(e, "I know already that both accounts are you.");
                 evaluation_refuse(e, "both accounts are one person already (/link)");
-        } else if (count_identities(persons, self) + count_identities(persons, owner) >
-                   PERSON_MAX_IDENTITIES) {
+        } else if (count > PERSON_MAX_IDENTITIES) {
                 evaluation_notify(e, "I can remember at most %d accounts of one person.",
                                   PERSON_MAX_IDENTITIES);
                 evaluation_refuse(e, "the two have more than %d accounts (/link)",
@@ -210,13 +186,17 @@ static void link_accounts(struct evaluation *e, const struct identity *self,
 
 static void redeem_code(struct evaluation *e, const struct identity *self)
 {
+        struct account_links *l = e->d->policy->links;
+        struct rate_key key = { e->in->adapter, "", e->in->sender_id };
+        struct turn_rate rate = { LINK_TRIES, VALID_MS / 1000 };
         struct link_offer *o;
         char code[HUMAN_CODE_SIZE];
 
-        if (!count_try(e)) {
+        if (rate_limit_wait_ms(l->tries, &key, rate, e->now_ms) > 0) {
                 evaluation_refuse(e, "the sender has typed too many codes (/link)");
                 return;
         }
+        rate_limit_count(l->tries, &key, rate, e->now_ms);
         if (is_admin_anywhere(e->d, self)) {
                 evaluation_notify(e, "This is an admin's account, and the person who gave you the "
                                      "code would become an admin. If the other account is your "
@@ -224,8 +204,7 @@ static void redeem_code(struct evaluation *e, const struct identity *self)
                 evaluation_refuse(e, "an admin redeems no codes of others (/link)");
                 return;
         }
-        o = human_code_parse(e->link_code, code) ? map_remove(&e->d->policy->links->by_code, code)
-                                                 : NULL;
+        o = human_code_parse(e->link_code, code) ? map_remove(&l->by_code, code) : NULL;
         if (o && o->until_ms > e->now_ms && !same_identity(&o->owner, self)) {
                 link_accounts(e, self, &o->owner);
         } else {
