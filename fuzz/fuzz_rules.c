@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/dispatch_private.h"
-#include "dispatch/rules/hours.h"
 #include "dispatch/rules/pattern.h"
 #include "dispatch/rules/rules.h"
 

@@ -2,8 +2,7 @@
  * dispatch: decides whether an event triggers an agent, and which.
  *
  * An event passes a list of guards (evaluation.c); the first that refuses ends the evaluation with
- * a reason. Guards only check, and word the notice for the sender. Counting, recording the sender
- * and carrying out commands follow. Dry runs and replays use the same evaluator.
+ * a reason. Counting, recording the sender and carrying out commands follow.
  */
 #ifndef DISPATCH_DISPATCH_H
 #define DISPATCH_DISPATCH_H
@@ -35,7 +34,7 @@ struct dispatch_adapter {
         int64_t thread_chars, part_delay_ms, slow_ms;          /* struct reply_policy */
         int64_t budget_microusd;                               /* per day; 0: no limit */
         bool commands;                                         /* /new, /stop ... are enabled */
-        /* set by dispatch: the rules that can concern this adapter */
+        /* set by dispatch: the rules that concern this adapter */
         const struct rule **rules;
         size_t rule_count;
 };
@@ -47,23 +46,19 @@ int dispatch_restore(struct dispatch *d, struct store *s, struct error *err);
 /* The policy must outlive the dispatch; NULL: none. */
 void dispatch_set_policy(struct dispatch *d, struct runtime_policy *policy);
 struct runtime_policy *dispatch_policy(const struct dispatch *d);
-/*
- * Replaces adapters and rules, and takes them over (arrays are malloc'd). only_agent: answers when
- * nothing else names an agent; may be NULL.
- */
+/* Takes adapters and rules over. only_agent answers when nothing names an agent; may be NULL. */
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent);
 /* The rules of the configuration, borrowed until the next dispatch_set. */
 const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count);
-/* For the log: "telegram tg: DMs: 1 admin; groups: none". False: trusted or unknown adapter. */
+/* "telegram tg: DMs: 1 admin; groups: none". False: trusted or unknown adapter. */
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);
 /* Sets the wall clock, for replays and tests; 0: the real one. */
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 
 /*
  * The road's contract (road/decision.h). Strings of *out live until the next dispatch_set or
- * dispatch_decide. Without a query the guards that need its answer are skipped, and nothing is
- * counted.
+ * dispatch_decide. Without a query the guards that count turns are skipped.
  */
 void dispatch_decide(struct dispatch *d, const struct incoming *in,
                      const struct placement_query *query, struct decision *out);

@@ -1,6 +1,4 @@
-/*
- * dispatch_private: what the files of dispatch share.
- */
+/* dispatch_private: what the files of dispatch share. */
 #ifndef DISPATCH_DISPATCH_PRIVATE_H
 #define DISPATCH_DISPATCH_PRIVATE_H
 
@@ -13,9 +11,9 @@ struct dispatch {
         struct map by_name; /* → struct dispatch_adapter */
         struct rule *file_rules;
         size_t file_rule_count;
-        struct rule *rules; /* in force: file and stored ones; contents are borrowed */
+        struct rule *rules; /* in force; contents are borrowed from file and store */
         size_t rule_count;
-        struct map rules_by_name; /* → struct rule: the first of that name */
+        struct map rules_by_name; /* → the first struct rule of that name */
         char *only_agent;
         struct rate_limits *rates;
         struct chat_sessions *sessions;
@@ -24,7 +22,7 @@ struct dispatch {
         struct bot_loops *loops;
         int64_t clock_ms;              /* 0: the real one */
         struct runtime_policy *policy; /* may be NULL */
-        /* of the current evaluation; chat is its chat session key, "" without sessions */
+        /* of the current evaluation; chat is the chat session key, "" without sessions */
         struct buf reason, notice, session, chat;
 };
 
@@ -34,23 +32,22 @@ int64_t dispatch_now(const struct dispatch *d);
 struct evaluation {
         struct dispatch *d;
         const struct incoming *in;
-        const struct placement_query *query;    /* NULL: none, or a dry run */
-        const char *type;                       /* of the event */
+        const struct placement_query *query; /* may be NULL */
+        const char *type;
         const struct dispatch_adapter *adapter; /* NULL: not configured */
         struct rule_context context;
         const struct rule *rule; /* that decides; NULL: none */
         int64_t now_ms;
         int64_t session_seconds;            /* how long a session stays live here; 0: none */
-        const char *live_session;           /* that the event continues; NULL: none */
-        const struct chat_command *command; /* to carry out; NULL: none */
+        const char *live_session;           /* that the event continues; may be NULL */
+        const struct chat_command *command; /* to carry out; may be NULL */
         const char *command_args;
-        const char *link_code; /* of /link; "": asks for a code; NULL: not that command */
-        bool is_stranger;      /* result of the access check */
-        bool is_allowed;
-        bool counts_command; /* towards the rate limit of commands */
-        bool joins_turn;     /* a queued turn takes the message */
-        bool dry;            /* explain only: no notices */
-        const char *guard;   /* that refused; NULL: none */
+        const char *link_code;        /* of /link; "": asks for a code; NULL: not that command */
+        bool is_stranger, is_allowed; /* by the access check */
+        bool counts_command;          /* towards the rate limit of commands */
+        bool joins_turn;              /* a queued turn takes the message */
+        bool dry;                     /* explain only */
+        const char *guard;            /* that refused; NULL: none */
         struct decision *out;
 };
 
@@ -64,17 +61,14 @@ bool evaluation_refuse(struct evaluation *e, const char *fmt, ...)
 /* Adds to the notice for the sender. */
 void evaluation_notify(struct evaluation *e, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
-/* Not for bots, which would continue their loop, nor in modes that do not answer in the chat. */
+/* Not bots, which would continue their loop, nor in modes that do not answer in the chat. */
 bool evaluation_may_notify(const struct evaluation *e);
-/* Adds a write to the decision's transaction; writes run in the order they were added. */
+/* Adds a write to the transaction of the decision, after those it has. */
 void evaluation_add_write(struct decision *out, struct tx_extra extra);
-/* The same for a change (write_through.h), applied and released after the commit. */
+/* The same for a change (write_through.h). */
 void evaluation_add_change(struct decision *out, void *change);
 
-/*
- * The guards, in the files that their names say. Each returns true, or false after
- * evaluation_refuse, and changes nothing else but which notices were sent.
- */
+/* Guards return true, or false after evaluation_refuse. They change nothing but claimed notices. */
 bool account_link_guard(struct evaluation *e);
 bool access_check_guard(struct evaluation *e);
 bool command_guard(struct evaluation *e);
@@ -86,30 +80,23 @@ bool reaction_limit_guard(struct evaluation *e);
 bool bot_loop_guard(struct evaluation *e);
 bool budget_guard(struct evaluation *e);
 
-/* limits/rate_limit.c: the rate in force, and whose turns it counts */
+/* The rate in force, and whose turns it counts. */
 struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct rule *r);
 struct rate_key rate_limit_key(const struct incoming *in);
-/* Reads the trigger log after a restart, inside a store function. */
 int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *err);
-
-/* rules/rule_select.c */
-const char *rule_select_agent(const struct evaluation *e); /* NULL: none is named */
-
-/* people/account_link.c */
+/* NULL: none is named. */
+const char *rule_select_agent(const struct evaluation *e);
 void account_link_run(struct evaluation *e);
 
 /*
- * commands.c: messages to the bot itself rather than to its agent.
- *
- * A message is a command when it is nothing else ("/stop", "/stop@mybot", "@mybot /stop"; /pause
- * may be followed by minutes and a reason) and is meant for the bot: in a direct chat, addressed to
- * it, in a live session, or where a rule would answer it. A word that is almost a command is
- * answered with the right one; every other word goes to the agent.
+ * commands: "/stop", "/stop@mybot", "@mybot /stop" and nothing else in the message, which must be
+ * meant for the bot: in a direct chat, addressed to it, in a live session, or where a rule would
+ * answer. A word that is almost a command is answered with the right one.
  */
 struct chat_command {
         const char *name; /* without the slash */
         const char *help;
-        enum road_command does; /* for the road; COMMAND_HANDLED: carried out here */
+        enum road_command does; /* COMMAND_HANDLED: carried out here */
         bool admins_only;
 };
 
@@ -117,51 +104,37 @@ struct chat_command {
 const struct chat_command *command_parse(const char *text, const char **args);
 /* The command that was probably meant; NULL: none, or the text is one. */
 const struct chat_command *command_suggest(const char *text);
-/* The rate limit of commands, as a guard. */
 bool command_rate_guard(struct evaluation *e);
 void command_count(struct evaluation *e);
 void command_run(struct evaluation *e);
 
 /*
- * chat_sessions.c: which chats are in the middle of a conversation, and the session that names it
- * for agents.
- *
- * After talking with the bot, a sender need not address it again for a while. This holds per chat
- * key: a direct chat, a person in a channel, or a thread, which everyone in it shares. A thread
- * that an answer began continues the session it came from, and both keep each other alive.
- *
- * A session is live while one of its turns is open, and for some seconds after either side was last
- * active. Memory holds at most `max` sessions; the one that was quiet longest is evicted. The table
- * chat_sessions has the same content, written in the transactions of the road.
+ * chat_sessions: after talking with the bot, a sender need not address it again for a while. This
+ * holds per chat key: a direct chat, a person in a channel, or a thread, which everyone in it
+ * shares. A thread that an answer began continues the session it came from, and both keep each
+ * other alive. A session is live while one of its turns is open, and for some seconds after either
+ * side was last active. When there are `max`, the one that was quiet longest is evicted.
  */
 struct chat_sessions;
 
 struct chat_sessions *chat_sessions_new(size_t max);
 void chat_sessions_free(struct chat_sessions *cs);
-/* The longest time any caller will pass; sessions that were quiet longer may be evicted. */
+/* Sessions that were quiet longer than any caller asks for may be evicted. */
 void chat_sessions_set_longest(struct chat_sessions *cs, int64_t seconds);
 size_t chat_sessions_count(const struct chat_sessions *cs);
 /* The live session of a chat key, borrowed until the next change; NULL: none. */
 const char *chat_session_find(const struct chat_sessions *cs, const char *key, int64_t seconds,
                               int64_t now_ms);
-/*
- * A message belongs to the session, and so does its chat key (NULL: none yet). A new turn keeps the
- * session live until chat_session_ended.
- */
+/* A message, and its chat key unless NULL, belong to the session. A new turn keeps it live. */
 void chat_session_touch(struct chat_sessions *cs, const char *key, const char *session,
                         bool new_turn, int64_t now_ms);
-/* Reads the table and the open turns, inside a store function. */
 int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t now_ms,
                          struct error *err);
 
-/* Finds the session that the event continues. */
-void chat_session_continue(struct evaluation *e);
-/* Names the decision's session. */
-void chat_session_assign(struct evaluation *e);
-/* The decision triggers: its session stays live. */
-void chat_session_open(struct evaluation *e);
-/* The next message of this chat has a new session. */
-void chat_session_restart(struct evaluation *e);
+void chat_session_continue(struct evaluation *e); /* which one does the event continue? */
+void chat_session_assign(struct evaluation *e);   /* names the decision's session */
+void chat_session_open(struct evaluation *e);     /* the decision triggers */
+void chat_session_restart(struct evaluation *e);  /* the next message has a new one */
 /* The turn's session was active until now, also in a thread that the answer began. */
 struct tx_extra chat_session_ending(struct dispatch *d, const struct turn_run *run,
                                     const struct turn_outcome *outcome);

@@ -1,10 +1,9 @@
 /*
  * replay: what another configuration would have decided about past events.
  *
- * The events of the journal are decided again, in their order and at their time, by the same
- * evaluator; nothing is sent or stored. Counters and sessions build up on the way: turns end when
- * they ended, cost what they cost and begin the threads they began. Some time before the first
- * reported event is replayed silently, so that they start from a realistic state.
+ * Events of the journal are decided again, at their time; nothing is sent or stored. Turns end when
+ * they ended, cost what they cost and begin the threads they began. The hour before the first
+ * reported event is replayed silently, so that counters and sessions are realistic.
  */
 #ifndef DISPATCH_REPLAY_H
 #define DISPATCH_REPLAY_H

@@ -1,10 +1,9 @@
 /*
- * runtime_policy: what people change while the program runs. The evaluator reads it here, the API
- * and the command line change it here.
+ * runtime_policy: what people change while the program runs.
  *
- * All parts work alike: rows are the truth, memory mirrors them, and a change counts once it is
- * committed (write_through.h). Opening reads the table and blocks; free a part only after the store
- * is closed. Rows are borrowed until the next change.
+ * Rows are the truth, memory mirrors them, and a change counts once it is committed
+ * (write_through.h). Opening reads the tables and blocks; free them after the store is closed. Rows
+ * are borrowed until the next change.
  */
 #ifndef DISPATCH_RUNTIME_POLICY_H
 #define DISPATCH_RUNTIME_POLICY_H
@@ -34,46 +33,39 @@ struct runtime_policy {
         struct pairings *pairings;
         struct persons *persons;
         struct account_links *links;
-        void (*changed)(void *arg); /* called after rules or persons changed; may be NULL */
+        void (*changed)(void *arg); /* after rules or persons changed; may be NULL */
         void *changed_arg;
 };
 
 /* For queries alone a read-only store without a bus will do. */
 struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struct error *err);
 void runtime_policy_free(struct runtime_policy *policy);
-/* The bus is about to close; later commits are not published. NULL is fine. */
+/* The bus is about to close. NULL is fine. */
 void runtime_policy_detach_bus(struct runtime_policy *policy);
 
 /*
- * handover: chats in which a person has taken over from the agent.
- *
- * A handover covers a thread, or a channel with all its threads, until it is resumed or a given
- * time. Meanwhile events start no agent; what they say goes into the conversation's transcript
- * (decision.remember), so the agent knows it when it comes back.
+ * handover: a person has taken over from the agent in a thread, or in a channel with its threads,
+ * until it is resumed or a given time. Meanwhile messages start no agent but go into the
+ * transcript, so the agent knows them when it comes back.
  */
 struct handovers *handovers_open(struct store *s, struct error *err);
 void handovers_free(struct handovers *hs);
-/* The handover in force in a chat; NULL: none. */
 const struct handover *handover_find(const struct handovers *hs, const struct chat_key *chat);
-/* All in force, oldest first: an array of *count, yours to free. */
+/* Oldest first: an array of *count, yours to free. */
 const struct handover **handover_list(const struct handovers *hs, size_t *count);
 /* Pauses the agent, or replaces the handover of that chat. since_ms 0: now. ERR_LIMIT. */
 void handover_pause(struct handovers *hs, const struct handover *h, store_done_fn *done, void *arg);
 /* ERR_MISSING unless exactly this chat is handed over. */
 void handover_resume(struct handovers *hs, const struct chat_key *chat, store_done_fn *done,
                      void *arg);
-/*
- * For commands: written with the decision, and in force at once. False, and nothing is changed:
- * there are too many, or it was none.
- */
+/* Written with the decision, and in force at once. False: there are too many, or there is none. */
 bool handover_pause_with(struct handovers *hs, const struct handover *h, struct decision *out);
 bool handover_resume_with(struct handovers *hs, const struct chat_key *chat, struct decision *out);
 
 /*
- * stored_rules: rules written over the API, beside those of the configuration file.
- *
- * Rules with a position below 0 precede the rules of the file, the others follow them; equal
- * positions are ordered by name. A rule of the file hides a stored one of the same name.
+ * stored_rules: rules written over the API. Those with a position below 0 precede the rules of the
+ * file, the others follow them; equal positions are ordered by name. A rule of the file hides a
+ * stored one of the same name.
  */
 struct stored_rule {
         struct rule_row row;
@@ -83,7 +75,6 @@ struct stored_rule {
 
 struct stored_rules *stored_rules_open(struct store *s, struct error *err);
 void stored_rules_free(struct stored_rules *rs);
-/* Called after every change. */
 void stored_rules_watch(struct stored_rules *rs, void (*changed)(void *arg), void *arg);
 /* In the order of their positions. */
 size_t stored_rules_count(const struct stored_rules *rs);
@@ -97,22 +88,16 @@ enum stored_rule_put { RULE_CREATE, RULE_REPLACE, RULE_CREATE_OR_REPLACE };
 /* Sets the times. ERR_INVALID, ERR_LIMIT, ERR_CONFLICT (it exists), ERR_MISSING. */
 void stored_rules_put(struct stored_rules *rs, const struct rule_row *row, enum stored_rule_put how,
                       store_done_fn *done, void *arg);
-/* ERR_MISSING. */
 void stored_rules_delete(struct stored_rules *rs, const char *name, store_done_fn *done, void *arg);
-/*
- * The rules in force, in order: those of the file, and the stored ones that are enabled and not
- * hidden. An array of *count, yours to free; contents stay with their owners. rs may be NULL.
- */
+/* The rules in force, in order: *count, yours to free; contents are borrowed. rs may be NULL. */
 struct rule *stored_rules_merge(const struct stored_rules *rs, const struct rule *file,
                                 size_t file_count, size_t *count);
 
 /*
- * access_rules: who is allowed or denied besides what the configuration says.
- *
- * A rule names a user of a platform ("7", "telegram:7", "telegram:12*") or a person, on one adapter
- * or all, in direct messages, groups or everywhere, for ever or until a time. There are no
- * priorities: a deny that matches beats everything, even when it names another identity of the same
- * person. An allow admits a user by the identity it names, and a person by any identity.
+ * access_rules: who is allowed or denied besides what the configuration says. A rule names a user
+ * ("7", "telegram:7", "telegram:12*") or a person. A deny that matches beats everything, even when
+ * it names another identity of the same person. An allow admits a user by the identity it names,
+ * and a person by any identity.
  */
 #define ACCESS_RULES_MAX 10000
 
@@ -134,7 +119,6 @@ void access_rules_reindex(struct access_rules *rs);
 /* The rule that decides: a deny, else an allow, else NULL. */
 const struct access_rule *access_rules_match(const struct access_rules *rs,
                                              const struct access_request *request);
-/* By number. */
 size_t access_rules_count(const struct access_rules *rs);
 const struct access_rule *access_rules_at(const struct access_rules *rs, size_t index);
 const struct access_rule *access_rules_find(const struct access_rules *rs, int64_t id);
@@ -145,16 +129,14 @@ typedef void access_rule_done_fn(void *arg, int64_t id, const struct error *err)
 void access_rules_put(struct access_rules *rs, const struct access_rule *r,
                       access_rule_done_fn *done, void *arg);
 void access_rules_delete(struct access_rules *rs, int64_t id, access_rule_done_fn *done, void *arg);
-/* Updates memory after another module has committed a rule, or its deletion. */
+/* Another module has committed a rule, or its deletion. */
 void access_rules_add(struct access_rules *rs, const struct access_rule *r);
 void access_rules_remove(struct access_rules *rs, int64_t id);
 
 /*
- * pairing: lets strangers in without their ids being known beforehand.
- *
- * Where an adapter's dm says "pairing", a stranger who writes a direct message gets a code, once.
- * They show it to the operator by other means, who approves or denies it, which makes an access
- * rule. The code does nothing in the chat, so strangers cannot approve themselves. Few may wait on
+ * pairing: where an adapter's dm says "pairing", a stranger who writes a direct message gets a
+ * code, once. They show it to the operator, who approves or denies it, which makes an access rule.
+ * The code does nothing in the chat, so strangers cannot approve themselves, and few may wait on
  * one adapter, so they cannot make the bot talk much.
  */
 #define PAIRING_WAITING_MAX 20 /* on one adapter */
@@ -174,17 +156,13 @@ struct pairing_verdict {
 typedef void pairing_done_fn(void *arg, const struct pairing *result, const struct error *err);
 void pairing_decide(struct pairings *ps, const struct pairing_verdict *verdict,
                     pairing_done_fn *done, void *arg);
-/* Deletes a pairing, waiting or decided, together with its access rule. ERR_MISSING. */
+/* Deletes a pairing, waiting or decided, with its access rule. ERR_MISSING. */
 void pairing_revoke(struct pairings *ps, int64_t id, pairing_done_fn *done, void *arg);
 
 /*
- * account_link: people connect two accounts of theirs.
- *
- *     /link         in one direct chat is answered with a code
- *     /link CODE    in another, within ten minutes, merges the two persons
- *
- * Only allowed senders get a code. A stranger may redeem one, which lets them in where a rule names
- * their person. After a few wrong codes a sender is ignored. A restart drops the codes.
+ * account_link: "/link" in one direct chat is answered with a code, and "/link CODE" in another,
+ * within ten minutes, merges the two persons. Only allowed senders get a code. A stranger may
+ * redeem one, which lets them in where a rule names their person. A restart drops the codes.
  */
 #define LINK_TRIES 5 /* codes that one account may type within ten minutes */
 

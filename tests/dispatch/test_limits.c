@@ -11,8 +11,8 @@
 
 #include "base/mem.h"
 #include "dispatch/limits/limits.h"
-#include "dispatch/rules/hours.h"
 #include "dispatch/rules/pattern.h"
+#include "dispatch/rules/rules.h"
 
 static const struct rate_key ann = { "tg", "c", "ann" };
 static const struct turn_rate two_a_minute = { 2, 60 };

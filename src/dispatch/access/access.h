@@ -10,12 +10,10 @@
  *     allow     both: people, roles, channels, guilds; "*" is everyone
  *
  * An entry is "user:ID", "person:ID", "role:ID", "channel:ID" or "guild:ID"; a plain id is a user
- * or a channel; "*" is any. A missing list and an empty one allow no one, with one difference: when
- * "dm" is missing, an allow of "*" includes direct messages; when it is written, only the people
- * and roles that allow names are allowed besides.
+ * or a channel; "*" is any. When "dm" is missing, an allow of "*" includes direct messages.
  *
- * Roles are the list "roles" of the event's metadata. "rolesUnknown" there means that the platform
- * did not provide them: then allowing a role allows no one, and blocking a role blocks everyone.
+ * Roles come with the event's metadata. While the platform has not provided them ("rolesUnknown"),
+ * allowing a role allows no one, and blocking a role blocks everyone.
  */
 #ifndef DISPATCH_ACCESS_ACCESS_H
 #define DISPATCH_ACCESS_ACCESS_H
@@ -46,25 +44,20 @@ void access_free(struct access *a);
 /* Persons named in the lists follow merges; call it again after each. a may be NULL. */
 void access_resolve(struct access *a, const struct persons *persons);
 
-/* May the sender of this event be answered there? If not, `why` (may be NULL) gets a sentence. */
+/* If not, `why` (may be NULL) gets a sentence. */
 bool access_allows(const struct access *a, const struct incoming *in, struct buf *why);
-/* Is the sender, or the chat, in "block"? `why` as above. */
+/* "block" names the sender or the chat; then `why` (may be NULL) gets a sentence. */
 bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why);
 /* Admins are people: a channel with the id of an admin is none. */
 bool access_is_admin(const struct access *a, const struct incoming *in);
 /* Do strangers who write a direct message get a code? */
 bool access_pairs(const struct access *a);
-/* "DMs: 1 admin; groups: none". */
+/* "DMs: 1 admin; groups: none" */
 void access_describe(const struct access *a, struct buf *out);
 
 /*
- * access_check: the whole check of a sender. Deny beats allow; a sender that nothing matches is a
- * stranger. In this order:
- *
- *     block          of the adapter names them, or the chat
- *     a deny rule    names them, their person, or another identity of it
- *     the adapter    allows them: admins, dm, channels, allow
- *     an allow rule  names them or their person
+ * access_check: in this order, "block", deny rules for any identity of the person, the adapter's
+ * other lists, allow rules. A sender that nothing matches is a stranger.
  */
 struct access_verdict {
         enum { ACCESS_ALLOWED, ACCESS_STRANGER, ACCESS_DENIED } outcome;

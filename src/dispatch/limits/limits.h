@@ -1,8 +1,8 @@
 /*
  * limits: how many turns senders, reactions and bots may cause, and what turns may cost.
  *
- * Callers pass the wall clock. Memory holds at most `max` entries; when it is full, the entry that
- * was quiet longest is evicted. The guards are in dispatch_private.h.
+ * Callers pass the wall clock. When there are `max` entries, the one that was quiet longest is
+ * evicted. Functions called _restore read the store after a restart, inside a store function.
  */
 #ifndef DISPATCH_LIMITS_LIMITS_H
 #define DISPATCH_LIMITS_LIMITS_H
@@ -15,10 +15,7 @@
 #include "road/incoming.h"
 #include "store/store.h"
 
-/*
- * rate_limit: turns of one sender in one channel, in a sliding window. A message that joins a
- * queued turn costs nothing, and neither does a refused one.
- */
+/* rate_limit: turns of one sender in one channel, in a sliding window. */
 struct rate_limits;
 
 struct turn_rate {
@@ -46,8 +43,8 @@ size_t rate_limit_size(const struct rate_limits *l);
 
 /*
  * reaction_limit: the same emoji of the same sender on the same message triggers once a day,
- * however often it is removed and added; removing it counts as a different reaction. All senders
- * together cause at most REACTION_LIMIT_PER_MESSAGE turns by reactions to one message.
+ * however often it is removed and added; removing it is a different reaction. All senders together
+ * cause at most REACTION_LIMIT_PER_MESSAGE turns on one message.
  */
 #define REACTION_LIMIT_PER_MESSAGE 3
 #define REACTION_LIMIT_SAME_MS     ((int64_t)86400000)     /* repetitions within this are refused */
@@ -64,18 +61,17 @@ enum reaction_verdict reaction_limit_check(const struct reaction_limits *l,
                                            const struct incoming *in, int64_t now_ms);
 void reaction_limit_count(struct reaction_limits *l, const struct incoming *in, int64_t now_ms);
 size_t reaction_limit_size(const struct reaction_limits *l); /* messages */
-/* Reads the trigger log after a restart, inside a store function. */
 int reaction_limit_restore(struct reaction_limits *l, struct store_tx *tx, int64_t now_ms,
                            struct error *err);
 
 /*
- * bot_loop: bots that answer each other on platforms whose messages carry no hop count. Turns that
- * bots cause in a row in a chat count as hops, until a person writes or the chat is quiet for two
- * minutes, which a loop never is. A restart resets the count.
+ * bot_loop: on platforms whose messages carry no hop count, turns that bots cause in a row in a
+ * chat count as hops, until a person writes or the chat is quiet for two minutes, which a loop
+ * never is. A restart resets the count.
  */
 struct bot_loops;
 
-/* When there are more than `max` chats, quiet ones are evicted or the new one is not counted. */
+/* When `max` chats are not quiet, another one is not counted. */
 struct bot_loops *bot_loops_new(size_t max);
 void bot_loops_free(struct bot_loops *l);
 /* A bot causes a turn. */
@@ -86,14 +82,13 @@ void bot_loop_break(struct bot_loops *l, const struct incoming *in);
 /*
  * budget: what the turns of a day (UTC) have cost, by adapter and by rule. An unfinished turn
  * counts as much as recent turns of its agent cost, so that many turns at once cannot exceed a
- * budget that one after the other would have kept. A turn may begin while the sum is below the
- * budget, which is thus exceeded by at most that turn and the error of the estimates.
+ * budget that one after the other would have kept.
  */
 struct budget;
 
 /* Borrowed strings; all but adapter may be NULL. */
 struct budget_turn {
-        const char *trace; /* identifies the turn on its adapter; NULL: nothing is expected */
+        const char *trace; /* identifies the turn on its adapter */
         const char *adapter, *rule, *agent;
 };
 
@@ -102,7 +97,6 @@ void budget_free(struct budget *b);
 void budget_begin(struct budget *b, const struct budget_turn *t, int64_t now_ms);
 /* Also for turns without a budget_begin. */
 void budget_end(struct budget *b, const struct budget_turn *t, int64_t microusd, int64_t now_ms);
-/* Reads the turns after a restart, inside a store function. */
 int budget_restore(struct budget *b, struct store_tx *tx, int64_t now_ms, struct error *err);
 
 #endif

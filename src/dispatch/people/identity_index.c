@@ -1,5 +1,6 @@
 /*
- * Open addressing without removal: identities change their person but are never deleted.
+ * Open addressing without removal: identities change their person but are never deleted. An entry
+ * takes 30 to 45 bytes, because the identity is stored as 128 bits of its SHA-256.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,10 @@
 /*
  * persons: who people are, across platforms.
  *
- * An identity is an account on a platform ("telegram:7"); a person has one or more. A sender who is
- * allowed is recorded with their first message, as a person of their own. Persons are merged by a
- * code typed on each platform (account_link.h) or by the operator. A merge loses nothing:
+ * An identity is an account on a platform ("telegram:7"); a person has one or more. An allowed
+ * sender is recorded with their first message, as a person of their own. A merge loses nothing:
  * identities move to the other person and remember their home, and the merged person stays as an
- * alias, so that references to it mean the other person from then on. Unlinking undoes it.
- *
- * Memory holds what decisions need: identity → person, and which identities are the same person.
- * Rows are the truth; changes count once they are committed (write_through.h).
+ * alias. Unlinking undoes it.
  */
 #ifndef DISPATCH_PEOPLE_PERSONS_H
 #define DISPATCH_PEOPLE_PERSONS_H
@@ -27,10 +23,9 @@ struct persons;
 
 #define PERSON_MAX_IDENTITIES 20
 
-/* Reads them; blocks. bus may be NULL when nothing will change. Free it after the store closed. */
+/* Blocks. bus may be NULL when nothing will change. Free it after the store is closed. */
 struct persons *persons_open(struct store *s, struct bus *b, struct error *err);
 void persons_free(struct persons *p);
-/* The bus is about to close. */
 void persons_detach_bus(struct persons *p);
 /* Called after every merge and unlink. */
 void persons_watch(struct persons *p, void (*changed)(void *arg), void *arg);
@@ -46,13 +41,10 @@ size_t persons_other_identities(const struct persons *p, const char *platform, c
 int64_t persons_current(const struct persons *p, int64_t person);
 size_t persons_identity_count(const struct persons *p);
 
-/* Records an allowed sender with the decision, if anything about them is new. */
+/* Records a sender with the decision, if anything about them is new. */
 void persons_record(struct persons *p, const char *platform, const struct incoming *in,
                     int64_t now_ms, struct decision *out);
-/*
- * Records the sender with the decision and merges their person into that of `identity`. A merge
- * that turns out to be impossible is skipped.
- */
+/* Also merges their person into that of `identity`, if that is possible. */
 void persons_link_sender(struct persons *p, const char *platform, const struct incoming *in,
                          const struct identity *identity, int64_t now_ms, struct decision *out);
 

@@ -1,16 +1,12 @@
-/*
- * persons_private: the parts of persons.c.
- */
+/* persons_private: the parts of persons.c. */
 #ifndef DISPATCH_PEOPLE_PERSONS_PRIVATE_H
 #define DISPATCH_PEOPLE_PERSONS_PRIVATE_H
 
 #include "dispatch/people/persons.h"
 
 /*
- * identity_index: which person an identity belongs to, for every recorded identity.
- *
- * Nothing is ever evicted: a denied person must not get in by an account that was forgotten. An
- * entry takes 30 to 45 bytes, because the identity is stored as 128 bits of its SHA-256.
+ * identity_index: the person of every recorded identity. Nothing is ever evicted: a denied person
+ * must not get in by an account that was forgotten.
  */
 struct identity_index {
         struct identity_slot *slots;
@@ -26,10 +22,7 @@ void identity_index_set(struct identity_index *x, const char *platform, const ch
                         int64_t person);
 size_t identity_index_bytes(const struct identity_index *x);
 
-/*
- * seen_cache: a digest of how senders looked lately (names, adapter, chat), so that the same facts
- * are not written again with each message. An evicted sender costs one redundant write.
- */
+/* seen_cache: digests of what was written about senders, so that it is not written again. */
 struct seen_cache;
 
 /* At most `max` senders; an entry is fresh for `fresh_ms`. */
@@ -40,16 +33,13 @@ bool seen_cache_update(struct seen_cache *s, const char *platform, const char *u
                        uint64_t digest, int64_t now_ms);
 size_t seen_cache_count(const struct seen_cache *s);
 
-/*
- * person_change: recording, merging and splitting persons inside a transaction. persons.c submits
- * these writes and then updates its copy in memory.
- */
+/* person_change: recording, merging and splitting persons inside a transaction. */
 struct person_identity {
         struct identity identity; /* its strings are owned */
         int64_t person;
 };
 
-/* The two persons of a change as their rows are afterwards; memory is made equal to this. */
+/* The two persons of a change as their rows are afterwards. */
 struct person_effects {
         struct person_changed result;
         struct person_identity *identities; /* those of one person follow each other */
@@ -64,7 +54,7 @@ struct person_effects {
 /* Stores what is new about a sender; an unknown identity gets a person of its own. */
 int person_change_record(struct store_tx *tx, const struct person_sighting *s, int64_t *person,
                          struct error *err);
-/* ERR_MISSING, ERR_CONFLICT, ERR_LIMIT when it cannot be done; then nothing is changed. */
+/* ERR_MISSING, ERR_CONFLICT, ERR_LIMIT: nothing is changed. */
 int person_change_write(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
                         struct person_effects *out, struct error *err);
 void person_change_release(struct person_effects *e);

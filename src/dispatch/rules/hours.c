@@ -1,4 +1,4 @@
-#include "dispatch/rules/hours.h"
+#include "dispatch/rules/rules.h"
 
 #include <ctype.h>
 #include <stddef.h>

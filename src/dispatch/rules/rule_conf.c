@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "base/timezone.h"
-#include "dispatch/rules/hours.h"
 #include "dispatch/rules/pattern.h"
 #include "dispatch/rules/rules.h"
 

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/timezone.h"
 #include "dispatch/people/persons.h"
-#include "dispatch/rules/hours.h"
 #include "dispatch/rules/pattern.h"
 
 void rule_context_release(struct rule_context *c)

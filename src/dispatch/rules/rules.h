@@ -1,8 +1,6 @@
 /*
- * rules: what a rule says, and whether it matches an event.
- *
- * A new condition is a field of struct rule, a row of rule_when_settings (rule_conf.c) and a row of
- * the table in rules.c; the evaluator and the explanations need no change.
+ * rules: what a rule says, and whether it matches an event. A new condition is a field of struct
+ * rule, a row of rule_when_settings (rule_conf.c) and a row of the table in rules.c.
  */
 #ifndef DISPATCH_RULES_RULES_H
 #define DISPATCH_RULES_RULES_H
@@ -18,7 +16,6 @@
 #include "road/incoming.h"
 #include "road/reply_policy.h"
 
-struct hours;
 struct pattern;
 struct persons;
 struct time_zone;
@@ -68,12 +65,11 @@ void rule_rename_aliases(json_t *rule);
 /* for schema and documentation */
 extern const struct setting rule_settings[], rule_when_settings[];
 
-/* An event and what rules may want to know about it. */
 struct rule_context {
         const struct incoming *in;
         const char *platform;          /* of the adapter */
         const struct persons *persons; /* NULL: none are known */
-        bool in_session;               /* the event continues a conversation (chat_sessions.h) */
+        bool in_session;               /* the event continues a chat session */
         json_t *metadata;              /* parsed when the first rule needs it */
         bool parsed;
 };
@@ -81,9 +77,29 @@ void rule_context_release(struct rule_context *c);
 
 /* Do all conditions hold? If not, `why` (may be NULL) gets the first that does not. */
 bool rule_matches(const struct rule *r, struct rule_context *c, struct buf *why);
-/* Do the conditions about the connection (adapter, platform) hold, whatever the event is? */
+/* Do the conditions about adapter and platform hold? */
 bool rule_concerns(const struct rule *r, const char *adapter, const char *platform);
 /* Are they the same emoji, whatever the skin tone? */
 bool rule_same_emoji(const char *a, const char *b);
+
+/*
+ * hours: when a rule applies.
+ *
+ *     "09:00-17:00"   "mon-fri 09:00-17:00"   "sat,sun 10:00-14:00"   "22:00-06:00"
+ *
+ * The end is exclusive. A range that ends before it begins continues after midnight and belongs to
+ * the day on which it began. 24:00 is the end of a day.
+ */
+struct hours {
+        unsigned days; /* bit 0 is Sunday */
+        int from, to;  /* minutes of the day */
+};
+struct moment {
+        int day;    /* 0 is Sunday */
+        int minute; /* of the day */
+};
+/* 0, or -1 for a syntax error. */
+int hours_parse(const char *text, struct hours *out);
+bool hours_hold(const struct hours *h, struct moment m);
 
 #endif
