@@ -171,6 +171,23 @@ static const char **permitted_keys(const struct setting *const *tables, const ch
         return keys;
 }
 
+/* The message about a key that no table has, yours to free. */
+static char *describe_unknown(const char *key, const struct setting *const *tables,
+                              const char *const *permitted)
+{
+        const char *near = settings_nearest(key, permitted);
+        int shown = (int)utf8_prefix(key, strlen(key), UTF8_BYTES, SHOWN_MAX);
+
+        for (; *tables; tables++) {
+                for (const struct setting *row = *tables; row->key; row++) {
+                        if (row->was && strcmp(row->was, key) == 0)
+                                return mem_printf("'%s' is now called '%s'", key, row->key);
+                }
+        }
+        return near ? mem_printf("unknown key '%.*s' (did you mean '%s'?)", shown, key, near)
+                    : mem_printf("unknown key '%.*s'", shown, key);
+}
+
 static int check_keys(const struct settings_source *src, const char *path, const json_t *object,
                       const struct setting *const *tables, const char *const *also,
                       struct error *err)
@@ -181,8 +198,7 @@ static int check_keys(const struct settings_source *src, const char *path, const
         /* jansson's iteration takes no const object */
         for (void *it = json_object_iter((json_t *)(uintptr_t)object); it && rc == 0;
              it = json_object_iter_next((json_t *)(uintptr_t)object, it)) {
-                const char *key = json_object_iter_key(it), *near;
-                int shown = (int)utf8_prefix(key, strlen(key), UTF8_BYTES, SHOWN_MAX);
+                const char *key = json_object_iter_key(it);
                 char *key_path, *text;
                 size_t i = 0;
 
@@ -190,11 +206,8 @@ static int check_keys(const struct settings_source *src, const char *path, const
                         i++;
                 if (permitted[i])
                         continue;
-                near = settings_nearest(key, permitted);
                 key_path = settings_path(path, key);
-                text = near ? mem_printf("unknown key '%.*s' (did you mean '%s'?)", shown, key,
-                                         near)
-                            : mem_printf("unknown key '%.*s'", shown, key);
+                text = describe_unknown(key, tables, permitted);
                 rc = error_at(src, key_path, path, err, text);
                 free(text);
                 free(key_path);

@@ -52,11 +52,12 @@ struct setting {
         const struct setting *group;
         const char *help; /* one sentence, no Markdown but `code` */
         size_t at;        /* in the owner's struct */
+        const char *was;  /* an earlier name of the key, for the error about it; NULL: none */
 };
 
-#define SETTING_END                                                 \
-        {                                                           \
-                NULL, SETTING_NONE, NULL, 0, 0, NULL, NULL, NULL, 0 \
+#define SETTING_END                                                       \
+        {                                                                 \
+                NULL, SETTING_NONE, NULL, 0, 0, NULL, NULL, NULL, 0, NULL \
         }
 
 /* A parsed configuration text that remembers its lines. */

@@ -27,6 +27,7 @@ const struct setting road_settings[] = {
         { "openDeliveries", SETTING_INT, "50000", 1, 10000000, .at = AT(open_deliveries),
           .help = "Deliveries of one adapter that may be open; beyond it no further turn is started there." },
         { "unconfirmedSends", SETTING_INT, "32", 1, 100000, .at = AT(unconfirmed_sends),
+          .was = "sendsInDoubt",
           .help = "Messages that may be under way at once through an adapter whose platform "
                   "cannot tell later whether one arrived: so many may be unknown after a crash." },
         { "deliveryAttempts", SETTING_INT, "8", 1, 1000, .at = AT(delivery_attempts),

@@ -346,6 +346,8 @@ static void every_mistake_is_reported_with_file_and_line(void **state)
                   "config.json:2: retention: unknown key 'messages' (did you mean 'message'?)" },
                 { "{\"retention\": {\n\"turn\": -2}}",
                   "config.json:2: retention.turn: -2 is too small (-1 to 36500)" },
+                { "{\"limits\": {\n\"sendsInDoubt\": 8}}",
+                  "config.json:2: limits: 'sendsInDoubt' is now called 'unconfirmedSends'" },
                 { "{\"limits\": {\n\"mailbox\": \"x\"}}",
                   "config.json:2: limits.mailbox: expected a whole number" },
                 { "{\n\"adapters\": []}",
