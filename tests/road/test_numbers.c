@@ -1,0 +1,188 @@
+/* Turn and delivery numbers, which are reserved from the store in blocks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../lib/gate.h"
+#include "../lib/road_rig.h"
+#include "base/buf.h"
+
+#define BLOCK 1000 /* as in numbers.c */
+
+static unsigned accepted, refused;
+
+static void on_submitted(void *arg, const struct outbox_receipt *receipt)
+{
+        (void)arg;
+        if (receipt->error.kind == ERR_NONE)
+                accepted++;
+        else
+                refused++;
+        assert_true(receipt->error.kind == ERR_NONE || receipt->error.kind == ERR_BUSY);
+}
+
+static void submit(struct rig *g, unsigned count)
+{
+        for (unsigned i = 0; i < count; i++)
+                outbox_submit(g->road,
+                              &(struct outgoing){ .adapter = "j", .channel = "c", .text = "a" },
+                              on_submitted, NULL);
+}
+
+/* Has a turn run and its answer sent; gives their numbers. */
+static void exchange(struct rig *g, const char *key, int64_t *turn, int64_t *delivery)
+{
+        unsigned run = g->run_count, sent = g->sent_count;
+
+        g->auto_send = true;
+        rig_say(g, "x", "c", "echo", "hello", key);
+        rig_until(g, &g->run_count, run + 1);
+        *turn = g->runs[run].run->id;
+        rig_answer(g, run, "hi");
+        rig_until(g, &g->sent_count, sent + 1);
+        *delivery = g->sent[sent].delivery;
+        rig_until_idle(g);
+}
+
+static void numbers_continue_after_a_restart(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t turn, delivery;
+
+        (void)state;
+        exchange(g, "m1", &turn, &delivery);
+        assert_int_equal(turn, 1);
+        assert_int_equal(delivery, 1);
+        rig_restart(g);
+        exchange(g, "m2", &turn, &delivery);
+        assert_int_equal(turn, 2);
+        assert_int_equal(delivery, 2);
+        rig_free(g);
+}
+
+static void a_restart_returns_both_blocks_that_were_reserved(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t turn, delivery;
+
+        (void)state;
+        accepted = 0;
+        submit(g, BLOCK / 2 + 1); /* the second block is reserved */
+        rig_until(g, &accepted, BLOCK / 2 + 1);
+        rig_restart(g);
+        exchange(g, "m3", &turn, &delivery);
+        assert_int_equal(delivery, BLOCK / 2 + 2);
+        rig_free(g);
+}
+
+static void a_kill_leaves_a_gap_and_repeats_no_number(void **state)
+{
+        char dir[] = "/tmp/dragoman-rig-XXXXXX";
+        int64_t turn, delivery;
+        struct rig *g;
+        pid_t child;
+        int status;
+
+        (void)state;
+        assert_non_null(mkdtemp(dir));
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                g = rig_new_in(dir);
+                exchange(g, "m4", &turn, &delivery);
+                raise(SIGKILL);
+                _exit(1);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        g = rig_new_in(dir);
+        exchange(g, "m5", &turn, &delivery);
+        assert_int_equal(turn, BLOCK + 1);
+        assert_int_equal(delivery, BLOCK + 1);
+        rig_free(g);
+}
+
+static void an_answer_larger_than_a_block_waits_for_its_numbers(void **state)
+{
+        const unsigned parts = BLOCK + BLOCK / 4;
+        struct rig *g = rig_new();
+        struct buf text;
+
+        (void)state;
+        buf_init(&text, 0);
+        for (unsigned i = 0; i < parts; i++)
+                buf_addstr(&text, i ? "|a" : "a");
+        g->auto_send = true;
+        rig_say(g, "x", "c", "echo", "tell me everything", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, text.data);
+        rig_until(g, &g->sent_count, parts);
+        for (unsigned i = 1; i < parts; i++)
+                assert_int_equal(g->sent[i].delivery, g->sent[0].delivery + i);
+        rig_until_idle(g);
+        buf_release(&text);
+        rig_free(g);
+}
+
+static void sends_are_refused_and_messages_wait_without_numbers(void **state)
+{
+        struct rig *g = rig_new();
+        struct gate gate = { 0 };
+
+        (void)state;
+        accepted = refused = 0;
+        gate_close(&gate, g->store);
+        submit(g, BLOCK + 10);
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &refused, 10);
+        assert_int_equal(accepted, 0);
+        gate_open(&gate);
+        rig_until(g, &accepted, BLOCK);
+        rig_until(g, &g->run_count, 1);
+        assert_int_equal(refused, 10);
+        submit(g, 1);
+        rig_until(g, &accepted, BLOCK + 1);
+        rig_free(g);
+}
+
+static void a_store_that_cannot_reserve_delays_and_loses_nothing(void **state)
+{
+        struct rig *g = rig_new();
+        struct gate gate = { 0 };
+        int64_t turn, delivery;
+
+        (void)state;
+        accepted = refused = 0;
+        submit(g, BLOCK / 2); /* one more, and a block is reserved */
+        rig_until(g, &accepted, BLOCK / 2);
+        gate_close(&gate, g->store);
+        submit(g, BLOCK); /* half of them are refused */
+        rig_until(g, &refused, BLOCK / 2);
+        gate_open(&gate);
+        rig_until(g, &accepted, BLOCK);
+        exchange(g, "m6", &turn, &delivery);
+        assert_int_equal(turn, 1);
+        assert_int_equal(delivery, BLOCK + 1);
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(numbers_continue_after_a_restart),
+                cmocka_unit_test(a_restart_returns_both_blocks_that_were_reserved),
+                cmocka_unit_test(a_kill_leaves_a_gap_and_repeats_no_number),
+                cmocka_unit_test(an_answer_larger_than_a_block_waits_for_its_numbers),
+                cmocka_unit_test(sends_are_refused_and_messages_wait_without_numbers),
+                cmocka_unit_test(a_store_that_cannot_reserve_delays_and_loses_nothing),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
