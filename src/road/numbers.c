@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/number_row.h"
 
 #define BLOCK 1000

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/prune_row.h"
 
 #define PRUNE_EVERY_MS 60000

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 
 #define AT(field) offsetof(struct road_limits, field)
 

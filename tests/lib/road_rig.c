@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "patience.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/meta_row.h"
 #include "rows/schema.h"
 #include "store/sql.h"

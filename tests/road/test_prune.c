@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bus/bus_private.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 
 #define DAY_MS 86400000LL
 

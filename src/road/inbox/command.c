@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "road/inbox/decide.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/conversation_row.h"
 #include "rows/reset_row.h"
 

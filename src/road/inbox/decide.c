@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/report/trace_report.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/conversation_row.h"
 #include "rows/transcript_row.h"
 #include "rows/trigger_log_row.h"

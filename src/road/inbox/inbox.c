@@ -14,7 +14,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/inbox/decide.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/journal_row.h"
 
 struct arrival {

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "road/inbox/decide.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/trigger_log_row.h"
 
 #define WHY_DELETED "its message was deleted"

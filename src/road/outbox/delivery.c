@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/outbox/delivery_job.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 
 static struct delivery_job *copy(const struct delivery *d)
 {

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "net/backoff.h"
 #include "road/outbox/delivery_job.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 
 struct settlement {
         struct road *road;

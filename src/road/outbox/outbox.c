@@ -11,7 +11,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/outbox/delivery_job.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "road/turn/turn.h"
 
 #define TYPING_SECONDS 5  /* a slow typing sign must not hold up the answer behind it */

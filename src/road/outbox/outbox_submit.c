@@ -8,7 +8,7 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "road/outbox/delivery_job.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/transcript_row.h"
 
 /* conversations of a chat that get a person's words, those that were active last */

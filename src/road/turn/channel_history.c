@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "road/turn/turn.h"
 
 #define FETCH_SECONDS 30

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "road/turn/turn.h"
 
 #define TYPING_AFTER_MS 400

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "road/turn/turn.h"
 
 char *lane_key(const struct lane_name *n)

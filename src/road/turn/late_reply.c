@@ -19,7 +19,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "rows/journal_row.h"
 #include "rows/turn_row.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "road/turn/turn.h"
 
 #define WORKING          "👀"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "road/turn/turn.h"
 
 struct session_lock {

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/inbox/decide.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "road/turn/turn.h"
 
 struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *run)

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
-#include "road/road_private.h"
+#include "road/road_state.h"
 #include "road/turn/turn.h"
 
 static void on_deadline(void *arg)

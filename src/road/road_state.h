@@ -1,13 +1,13 @@
 /*
- * road_private: the road itself. For src/road alone.
+ * road_state: the road itself. For src/road alone.
  *
  * Three kinds of things live in memory, each rebuilt from rows at start: events that are committed
  * but not decided (inbox/), lanes with their queued and running turns (turn/), and open deliveries
  * in their queues (outbox/). Everything idle lives in the store alone, so that a hundred thousand
  * known conversations cost nothing.
  */
-#ifndef ROAD_ROAD_PRIVATE_H
-#define ROAD_ROAD_PRIVATE_H
+#ifndef ROAD_ROAD_STATE_H
+#define ROAD_ROAD_STATE_H
 
 #include "road/inbox/decide.h"
 #include "road/numbers.h"
