@@ -17,40 +17,36 @@ struct adapters;
 struct road;
 
 enum adapter_ability {
-        /* the journal is the delivery: sent when committed (terminal, API) */
-        ADAPTER_JOURNALED = 1 << 0,
+        ADAPTER_JOURNALED = 1 << 0,  /* sent when committed: clients read the journal */
         ADAPTER_IDEMPOTENT = 1 << 1, /* repeating a send with the same delivery id is harmless */
-        /* can find out whether an unconfirmed send arrived (reconcile) */
-        ADAPTER_READBACK = 1 << 2,
+        ADAPTER_READBACK = 1 << 2,   /* can reconcile unconfirmed sends */
         ADAPTER_EDITS = 1 << 3,
         ADAPTER_TYPING = 1 << 4,
         ADAPTER_THREADS = 1 << 5,
         ADAPTER_REACTIONS = 1 << 6,
         ADAPTER_FILES = 1 << 7,
-        /* shows a growing answer as one message that is edited; needs ADAPTER_EDITS */
-        ADAPTER_STREAMS = 1 << 8,
-        ADAPTER_CHANNEL_HISTORY = 1 << 9, /* can read the latest messages of a channel */
+        ADAPTER_STREAMS = 1 << 8, /* shows drafts; needs ADAPTER_EDITS */
+        ADAPTER_CHANNEL_HISTORY = 1 << 9,
 };
 
 struct delivery {
         int64_t id; /* shown as "dlv-N" */
         int64_t fence;
         int attempt;
-        int64_t turn; /* 0: it belongs to no turn */
+        int64_t turn; /* 0: none */
         const char *adapter, *channel, *thread;
         enum delivery_kind kind;
         enum pace_class class;
-        const char *payload; /* JSON object text: {"text": ..., "replyTo": ..., "messageId": ...} */
-        /* edit or delete of a draft: the platform's id of the message; else NULL */
-        const char *target;
+        const char *payload; /* {"text": ..., "replyTo": ..., "messageId": ...} */
+        const char *target;  /* edit or delete of a draft: the platform's id; else NULL */
         const char *trace;
         int64_t created_ms;
 };
 
 enum send_outcome {
-        SEND_DONE,     /* platform_id names the message */
-        SEND_RETRY,    /* certainly did not arrive; another attempt makes sense */
-        SEND_REJECTED, /* certainly did not arrive and never will */
+        SEND_DONE,
+        SEND_RETRY,    /* did not arrive; another attempt makes sense */
+        SEND_REJECTED, /* did not arrive and never will */
         SEND_UNSURE,   /* may have arrived */
 };
 
@@ -64,17 +60,14 @@ struct send_result {
         bool freeze_adapter;    /* the rate limit is the adapter's, not only the channel's */
 };
 
-/*
- * Adapters report the result of each delivery they were given, never before the send slot has
- * returned. Late and repeated calls are harmless.
- */
+/* Adapters report each delivery here, after the send slot has returned; repeats are harmless. */
 void delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result);
 
-/* Text cut into messages the platform takes. */
+/* Text split into messages. */
 struct rendered_part {
-        char *text;  /* in the platform's markup */
-        char *plain; /* without markup, for when the platform refuses it; NULL: same as text */
+        char *text;
+        char *plain; /* in case the platform refuses the markup; NULL: same as text */
 };
 struct rendered {
         struct rendered_part *parts;
@@ -82,16 +75,15 @@ struct rendered {
 };
 void rendered_release(struct rendered *r);
 
-/* A message as the platform has it. */
 struct channel_message {
         const char *id;
-        const char *sender_id;   /* the platform's */
+        const char *sender_id;
         const char *sender_name; /* display name */
         bool is_own, is_bot;
         const char *text;
         int64_t time_ms;
 };
-/* Messages are oldest first and borrowed for the call; err: the platform could not be asked. */
+/* Oldest first, borrowed. */
 typedef void channel_history_fn(void *arg, const struct channel_message *messages, size_t count,
                                 const struct error *err);
 
@@ -99,32 +91,22 @@ typedef void channel_history_fn(void *arg, const struct channel_message *message
 struct road_platforms {
         struct adapters *adapters;
         unsigned (*abilities)(struct adapters *as, const char *adapter);
-        bool (*ready)(struct adapters *as, const char *adapter); /* may deliveries go now? */
+        bool (*ready)(struct adapters *as, const char *adapter);
         void (*limits)(struct adapters *as, const char *adapter, struct pace_limits *out);
         bool (*channel_is_group)(struct adapters *as, const char *adapter, const char *channel);
         int (*render)(struct adapters *as, const char *adapter, const char *text,
                       struct rendered *out, struct error *err);
-        /*
-         * As render, for the text of an upload: the first part is the caption, which may be empty;
-         * the others follow as messages. NULL: captions are like messages.
-         */
+        /* As render, where the first part is a file's caption (may be empty). May be NULL. */
         int (*caption)(struct adapters *as, const char *adapter, const char *text,
                        struct rendered *out, struct error *err);
         void (*send)(struct adapters *as, const struct delivery *d); /* delivery_result follows */
-        /* ADAPTER_READBACK: finds out whether it arrived; delivery_result follows */
+        /* ADAPTER_READBACK: did it arrive? delivery_result follows */
         void (*reconcile)(struct adapters *as, const struct delivery *d);
-        /*
-         * The latest messages of a channel, fetched from the platform. Calls done once, never
-         * before this has returned; with an error when the adapter goes away meanwhile. May be
-         * NULL.
-         */
+        /* Calls done once, after this has returned. May be NULL. */
         void (*channel_history)(struct adapters *as, const char *adapter, const char *channel,
                                 const char *thread, unsigned limit, channel_history_fn *done,
                                 void *arg);
-        /*
-         * The id of a thread begun at this message, borrowed; NULL where there can be none (in a
-         * thread, in a DM). The slot may be NULL.
-         */
+        /* The id of a thread begun at this message, borrowed; NULL: impossible. May be NULL. */
         const char *(*thread_at)(struct adapters *as, const struct incoming *in);
 };
 

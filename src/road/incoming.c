@@ -319,7 +319,7 @@ const char *incoming_sender(const struct incoming *in)
                 return in->sender_name;
         if (in->sender_username)
                 return in->sender_username;
-        return in->sender_id ? in->sender_id : "somebody";
+        return in->sender_id ? in->sender_id : "someone";
 }
 
 bool event_is_inbound(const char *type)

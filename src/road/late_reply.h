@@ -2,8 +2,8 @@
  * late_reply: answers to a turn that come from outside its run: a POST to its reply URL, or the
  * response of a call that outlived it.
  *
- * The first answer ends a running turn. A later one becomes a message of its own in the same chat
- * or is discarded, by the agent's policy; either is journaled as turn.reply.
+ * The first ends a running turn. Others become messages of their own or are discarded, by the
+ * agent's policy, and are journaled as turn.reply.
  */
 #ifndef ROAD_LATE_REPLY_H
 #define ROAD_LATE_REPLY_H
@@ -18,7 +18,7 @@ struct road;
 enum late_reply_outcome {
         LATE_REPLY_ENDED,     /* it ended the turn */
         LATE_REPLY_DELIVERED, /* stored as a delivery */
-        LATE_REPLY_DISCARDED, /* recorded, not delivered; why says why */
+        LATE_REPLY_DISCARDED, /* see why */
         LATE_REPLY_DUPLICATE, /* its idempotency key was seen before */
 };
 const char *late_reply_outcome_name(enum late_reply_outcome outcome);
@@ -27,21 +27,15 @@ struct late_reply_result {
         enum late_reply_outcome outcome;
         int64_t delivery; /* 0: none */
         char why[100];
-        /*
-         * ERR_NONE: accepted. ERR_MISSING: no such turn; ERR_BUSY: it is starting or ending, try
-         * again; ERR_CONFLICT: it has had all its answers.
-         */
+        /* ERR_MISSING: no such turn; ERR_BUSY: try again; ERR_CONFLICT: no further answers */
         struct error error;
 };
 typedef void late_reply_fn(void *arg, const struct late_reply_result *result);
 
-/*
- * Accepts an answer from a caller who may give it. Calls fn once, when the outcome is stored. key:
- * the caller's idempotency key; NULL: none. Copies.
- */
+/* Calls fn once, when the outcome is stored. key: for idempotency, may be NULL. Copies. */
 void late_reply_submit(struct road *r, int64_t turn, const char *key,
                        const struct turn_reply *reply, late_reply_fn *fn, void *arg);
-/* Accepts the response of an agent's call after the turn has ended. Copies. */
+/* The response of an agent's call after the turn has ended. Copies. */
 void late_reply_overdue(struct road *r, int64_t turn, const struct turn_reply *reply);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * numbers: turn and delivery numbers, reserved from the store in blocks.
  *
- * A number is known before its row is written, so inserts need no answer from the database, and two
- * processes never use the same one. Numbers grow: a process that reserves later gets higher ones. A
- * clean close returns what was not used; a crash leaves a gap.
+ * A number is known before its row is written, and two processes never use the same one. Numbers
+ * grow. A clean close returns what was not used; a crash leaves a gap.
  */
 #ifndef ROAD_NUMBERS_H
 #define ROAD_NUMBERS_H
@@ -27,10 +26,10 @@ struct numbers {
         bool reserving;           /* a block is being reserved */
 };
 
-/* Blocks while reserving. A store that takes no writes now is asked again later. */
+/* Blocks while reserving; if that fails it is repeated later. */
 void numbers_open(struct numbers *n, struct road *r, const char *name);
 void numbers_close(struct numbers *n); /* blocks while returning what was not used */
-/* Takes consecutive numbers. False: there are not enough yet; numbers_refilled follows. */
+/* Takes consecutive numbers. False: not enough; road_numbers_refilled follows. */
 bool numbers_take(struct numbers *n, size_t count, int64_t *first);
 bool numbers_have(const struct numbers *n, size_t count);
 int64_t numbers_left(const struct numbers *n);

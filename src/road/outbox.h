@@ -14,29 +14,26 @@
 struct outgoing {
         const char *adapter, *channel, *thread;
         enum delivery_kind kind;
-        /* Markdown, rendered and split; of an upload the caption, whose rest follows as messages */
-        const char *text;
+        const char *text;       /* Markdown, rendered and split; of an upload: the caption */
         const char *reply_to;   /* the platform's id */
-        const char *message_id; /* the platform's id of the message to edit, delete or react to */
+        const char *message_id; /* to edit, delete or react to */
         const char *emoji;
         const char *buttons; /* JSON: rows of {"text", "data" or "url"}, below the last part */
         struct {
                 const char *path; /* inside the workspace */
                 const char *name, *mime, *as;
-        } file;            /* DELIVER_UPLOAD */
-        const char *trace; /* NULL: a new one */
-        /* a person speaking in the bot's name: transcripts of the chat get the text; NULL: none */
-        const char *author;
-        const char *request_key; /* idempotency key: the same key gives the same delivery */
-        int64_t reply_of;        /* the turn this is a late reply to; 0: none */
-        /* of the request: the same key with another hash is ERR_CONFLICT; NULL: not compared */
-        const char *request_hash;
+        } file;                   /* DELIVER_UPLOAD */
+        const char *trace;        /* NULL: a new one */
+        const char *author;       /* speaks in the bot's name: added to transcripts; NULL: none */
+        const char *request_key;  /* the same key gives the same delivery */
+        const char *request_hash; /* another hash with the same key: ERR_CONFLICT; may be NULL */
+        int64_t reply_of;         /* the turn this is a late reply to; 0: none */
         enum pace_class class;
         int64_t expires_ms; /* wall clock; 0: the configured expiry */
 };
 
 struct outbox_receipt {
-        int64_t delivery; /* the first one when the text was split */
+        int64_t delivery; /* the first */
         unsigned count;
         bool duplicate; /* the request key was seen before */
         char trace[33];

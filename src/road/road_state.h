@@ -1,10 +1,6 @@
 /*
- * road_state: the road itself. For src/road alone.
- *
- * Three kinds of things live in memory, each rebuilt from rows at start: events that are committed
- * but not decided (inbox/), lanes with their queued and running turns (turn/), and open deliveries
- * in their queues (outbox/). Everything idle lives in the store alone, so that a hundred thousand
- * known conversations cost nothing.
+ * road_state: what the road has in memory, for src/road alone. All of it is rebuilt from rows at
+ * start; idle conversations are in the store only.
  */
 #ifndef ROAD_ROAD_STATE_H
 #define ROAD_ROAD_STATE_H
@@ -33,12 +29,11 @@ struct road {
         struct turns turns;
         struct outbox outbox;
         struct road_stats stats;
-        unsigned writes; /* under way, reads as well; road_close waits for them */
+        unsigned writes; /* and reads under way; road_close waits for them */
         struct timer *prune;
-        bool resumed; /* what an earlier run left is in memory; others may be asked */
-
+        bool resumed;  /* open rows are in memory; agents and adapters may be asked */
         bool draining; /* nothing new is started */
-        bool closing;  /* what cannot be written now is left to the next run */
+        bool closing;  /* failed writes are left to the next run */
         struct timer *drain_timer;
         void (*drained)(void *arg);
         void *drained_arg;
@@ -48,22 +43,18 @@ struct road {
 
 /* "trn-12" */
 char *road_key(const char *prefix, int64_t n, char out[ROAD_KEY_SIZE]);
-/*
- * A write that must succeed in the end, because memory has gone ahead of it: repeats fn with
- * growing pauses, and calls done once it is committed. `what` is for the log.
- */
+/* Memory has gone ahead of this write: repeats fn until it is committed, then calls done. */
 void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg);
 void road_check_drained(struct road *r);
 void road_numbers_refilled(struct road *r);
 
 /* ---- recover.c ---- */
 
-/* Reads what an earlier run left; turns go on when the loop runs. */
 int recover_open(struct road *r, struct error *err);
 
 /* ---- prune.c ---- */
 
-void prune_begin(struct road *r); /* from now on, every minute */
+void prune_begin(struct road *r); /* every minute */
 void prune_run(void *road);       /* now */
 
 #endif

@@ -94,7 +94,7 @@ static void add_quotation(const char *text, struct buf *out)
 static void quote(struct turn *t, const struct context_read *c)
 {
         bool removed = strcmp(c->in->type, EVENT_REACTION_REMOVED) == 0;
-        const char *author = c->author ? c->author : "somebody";
+        const char *author = c->author ? c->author : "someone";
         /* a name is one line and does not end our remark */
         int author_n = (int)utf8_prefix(author, strcspn(author, "\r\n[]"), UTF8_BYTES, NAME_BYTES);
         struct incoming quoted = *c->in;
