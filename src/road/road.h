@@ -51,8 +51,7 @@ struct road_limits {
 };
 extern const struct setting road_settings[]; /* the section "limits", with help for each field */
 
-/* "true" journals reactions also as message.received, for older software; the copy never triggers.
- */
+/* "true" journals reactions also as message.received, for older software; never triggers. */
 #define ROAD_DUAL_EMIT "OMNI_DUAL_EMIT_REACTIONS"
 
 /* Blocks while reading open rows; resumes them when the loop runs. */

@@ -21,7 +21,7 @@ struct inbox {
         STAILQ_HEAD(, pending_event) pending;
         size_t pending_count;
         bool deciding;         /* decisions are being stored */
-        struct decided *asked; /* a /why that waits until decisions before it are stored */
+        struct decided *asked; /* a /why that waits for them */
         bool dual_emit;        /* see ROAD_DUAL_EMIT */
 };
 
@@ -43,7 +43,7 @@ void decide_release(struct road *r);
 /* ---- command.c ---- */
 
 const char *command_name(enum road_command what);
-/* What the command does; appends its answer. COMMAND_WHY is answered by its report alone. */
+/* Appends its answer. COMMAND_WHY has none: the trace report follows. */
 struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
                            const struct incoming *in, struct buf *answer);
 
@@ -51,10 +51,7 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
 
 void message_edit_index(struct turn *t, const struct incoming *in);
 void message_edit_unindex(struct turn *t, const struct incoming *in);
-/*
- * What an edit or deletion changes in *turn, and a sentence about it, yours to free. NULL: the
- * message is not waiting for an answer.
- */
+/* NULL: no turn answers the message. *reason is yours to free. */
 struct effect *message_edit_new(struct road *r, const struct incoming *in, struct turn **turn,
                                 char **reason);
 

@@ -5,9 +5,8 @@
  *        ▲                                                                            │
  *        └──────────────────────── retry ────────────────────────────────────── or removed
  *
- * The claim is stored before the adapter gets the delivery: after a crash, a row in state sending
- * means that it may have arrived. A new delivery that may leave at once is claimed by the
- * transaction that inserts its row, which saves a commit for most messages.
+ * The claim is stored before the adapter gets the delivery: after a crash, a row that says sending
+ * may have arrived. A delivery that may leave at once is inserted as claimed, which saves a commit.
  */
 #ifndef ROAD_OUTBOX_DELIVERY_JOB_H
 #define ROAD_OUTBOX_DELIVERY_JOB_H
@@ -34,10 +33,10 @@ enum delivery_phase {
 };
 
 struct delivery_job {
-        struct delivery d; /* strings follow the struct in one block, see delivery_new */
+        struct delivery d; /* strings are in the same block */
         enum delivery_phase phase;
         struct delivery_queue *queue; /* NULL until it is in memory */
-        char *payload, *target;       /* replaced later: d points here */
+        char *payload, *target;       /* replaced: d points here */
         char *request_key, *request_hash;
         bool journaled;    /* the journal is the delivery: stored as sent */
         bool unconfirmed;  /* an earlier run claimed it: it may have arrived */
@@ -51,8 +50,7 @@ struct delivery_job {
         int64_t expires_ms;   /* wall clock, as stored; 0: never */
         int64_t expires_boot; /* the same by a clock that cannot be set */
         struct timer *deadline;
-        /* enqueued when this one is removed: the reaction about an answer in a thread */
-        struct delivery_job *follower;
+        struct delivery_job *follower; /* enqueued when this one is removed */
         TAILQ_ENTRY(delivery_job) next;
 };
 TAILQ_HEAD(delivery_list, delivery_job);
@@ -74,7 +72,7 @@ struct outbox_adapter {
         struct pace *pace;
         struct map queues;
         struct turn_list held; /* turns that wait until fewer deliveries are open */
-        int64_t unconfirmed;   /* claimed sends that could not be resolved after a crash */
+        int64_t unconfirmed;   /* sends that a crash would leave unknown */
         struct delivery_queue_list blocked;
         struct adapter_stats stats;
 };
@@ -98,14 +96,14 @@ void delivery_expire_at(struct delivery_job *j, int64_t wall_ms); /* 0: never */
 void delivery_delay(struct delivery_job *j, const struct road *r, int64_t ms);
 void delivery_set_payload(struct delivery_job *j, const char *payload);
 void delivery_set_target(struct delivery_job *j, char *target); /* takes target over */
-void delivery_become_send(struct delivery_job *j); /* the message it would edit is not there */
+void delivery_become_send(struct delivery_job *j);              /* there is no message to edit */
 bool delivery_is_typing(const struct delivery_job *j);
-/* Doing it twice has the effect of doing it once. */
+/* Doing it twice is like doing it once. */
 bool delivery_is_repeatable(const struct delivery_job *j);
-/* Queued, and no attempt was ever made: nobody has seen it. */
+/* Queued and never attempted. */
 bool delivery_is_unseen(const struct delivery_job *j);
 
-/* Inside store functions: the row, and the event that a journaled delivery is. */
+/* Inside store functions: the row, and the event of a journaled delivery. */
 int delivery_store(struct store_tx *tx, struct bus_batch *batch, const struct delivery_job *j,
                    struct error *err);
 int delivery_append_event(struct store_tx *tx, struct bus_batch *batch,
@@ -117,26 +115,19 @@ void delivery_write_sent(const struct delivery_job *j, const char *platform_id, 
 
 /* ---- outbox.c ---- */
 
-/* Takes j over; its row is stored. */
+/* Owns j, whose row is stored. */
 void outbox_enqueue(struct road *r, struct delivery_job *j);
-/*
- * The same for deliveries that are stored together, in their order. *answer: the last message of an
- * answer among those before, NULL at first; a reaction about it in the channel follows it.
- */
+/* The same for several in order; *answer (NULL at first) is the message that reactions follow. */
 void outbox_enqueue_next(struct road *r, struct delivery_job *j, struct delivery_job **answer);
-/*
- * Claims a new delivery if it may leave as soon as its row is stored. True: it is in memory; store
- * it, then call outbox_on_stored.
- */
+/* True: claimed and in memory; store it, then call outbox_on_stored. */
 bool outbox_claim_new(struct road *r, struct delivery_job *j);
 void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored);
-/* Takes it out of memory and frees it; its row is the caller's business. */
+/* Frees it in memory; its row is the caller's business. */
 void outbox_remove(struct road *r, struct delivery_job *j);
-/* The result is stored: it is no longer among the unconfirmed sends. */
+/* It no longer counts as an unconfirmed send. */
 void outbox_confirm(struct road *r, struct delivery_job *j);
 /* The thread could not be begun: its turn's deliveries go to the channel, as their rows say. */
 void outbox_leave_thread(struct road *r, struct delivery_job *thread);
-/* Counts deliveries that were sent by being stored. */
 void outbox_count_journaled(struct road *r, const char *adapter, size_t count, int64_t time_ms);
 /* Sends the first of the queue if it may go now. */
 void outbox_pump(struct road *r, struct delivery_queue *q);
@@ -146,9 +137,7 @@ void outbox_sweep(struct road *r); /* frees idle rate budgets */
 struct outbox_adapter *outbox_adapter(struct road *r, const char *name); /* made on demand */
 bool outbox_has_room(const struct road *r, const char *adapter);
 struct delivery_job *outbox_find(const struct road *r, int64_t delivery);
-/*
- * A queued edit of the same message, by its delivery (edits) or by the platform's id: a newer text
- * replaces it. NULL: none.
+/* A queued edit of the same message (by edits or message_id) that a newer text replaces, or NULL.
  */
 struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, int64_t edits,
                                       const char *message_id);
@@ -160,16 +149,15 @@ void outbox_release(struct road *r);
 void delivery_result_apply(struct road *r, struct delivery_job *j,
                            const struct send_result *result);
 void delivery_result_expire(struct road *r, struct delivery_job *j, const char *why);
-/* It may have arrived, and nothing can tell. */
 void delivery_result_unknown(struct road *r, struct delivery_job *j, const char *why);
-/* The process stops before it is sent: queued again as if never claimed. */
+/* Queues it again as if never claimed. */
 void delivery_result_unclaim(struct road *r, struct delivery_job *j);
 
 /* ---- deferred_reply.c ---- */
 
-/* Has the message a placeholder that must be removed if there is no answer? */
+/* Has the message a placeholder that must be removed without an answer? */
 bool deferred_reply_is_open(const struct incoming *in);
-/* Removes the placeholder; turn NULL: none. The delivery has no number yet. */
+/* Removes the placeholder; turn may be NULL. The delivery has no number yet. */
 struct delivery_job *deferred_reply_cancel(struct road *r, const struct incoming *in,
                                            const struct turn *turn);
 

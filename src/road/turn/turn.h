@@ -5,10 +5,9 @@
  *        └── the lane is free ──► STORING_RUNNING ──┘                        end committed ──►
  * freed
  *
- * The claim raises attempt and fence before the agent is asked, and the end names the fence: an
- * agent that answers after its turn was given away changes nothing. If the process dies while a
- * turn runs, its row says running, and the next run repeats it when that does no harm
- * (AGENT_REPEATABLE) or ends it with a notice.
+ * The claim raises attempt and fence before the agent is asked, and the end names the fence, so a
+ * late answer changes nothing. After a crash a running turn is repeated (AGENT_REPEATABLE) or ended
+ * with a notice.
  */
 #ifndef ROAD_TURN_TURN_H
 #define ROAD_TURN_TURN_H
@@ -23,23 +22,23 @@
 #include "rows/turn_row.h"
 
 enum turn_phase {
-        PHASE_STORING,         /* its row is being stored as queued */
-        PHASE_STORING_RUNNING, /* its row is being stored as running: the lane was free */
-        PHASE_QUEUED,          /* waits for its time, its lane, its session or a free place */
+        PHASE_STORING,         /* as queued */
+        PHASE_STORING_RUNNING, /* as running: the lane was free */
+        PHASE_QUEUED,          /* waits for its time, lane, session or a free place */
         PHASE_STARTING,        /* its claim is being stored, or its history read */
         PHASE_RUNNING,         /* the agent has it */
-        PHASE_ENDING,          /* its end and its deliveries are being stored */
+        PHASE_ENDING,          /* its end is being stored */
 };
 
-/* What a running turn still needs before the agent gets it, in this order. */
+/* What the agent needs, in this order. */
 enum prepare_step {
         PREPARE_REACTION_CONTEXT, /* the message that was reacted to */
-        PREPARE_HISTORY,          /* the transcript, or the channel's history */
+        PREPARE_HISTORY,          /* from the transcript or the channel */
         PREPARE_HAND_OVER,
 };
 
 struct turn {
-        struct turn_run run; /* first, so that a run converts to its turn; always filled in */
+        struct turn_run run; /* first, so that a run converts to its turn */
         struct road *road;
         struct lane *lane;
         enum turn_phase phase;
@@ -56,33 +55,32 @@ struct turn {
         struct {
                 int64_t due_mono;          /* not before */
                 int64_t due_ms;            /* the same by the wall clock, as stored */
-                int64_t due_limit;         /* debounce may not push due_mono beyond this */
+                int64_t due_limit;         /* of the debounce */
                 struct turn_list *held_in; /* waits there for a free place; NULL: nowhere */
-                /* changes of its inputs that are being stored: it must not start before them */
-                unsigned changes;
+                unsigned changes;          /* of its inputs, being stored: it must not start */
         } queue;
 
         struct {
                 enum prepare_step step;
-                struct history_fetch *fetch; /* of the channel's history; NULL: none */
-                struct session_lock *lock;   /* of its session; NULL: none */
+                struct history_fetch *fetch; /* of the channel history; may be NULL */
+                struct session_lock *lock;   /* may be NULL */
                 unsigned deleted;            /* inputs deleted by their authors since it runs */
                 struct turn_end *end;        /* waits to be stored */
         } progress;
 
         struct {
-                bool pending; /* a decision that cancels it is being stored: nothing joins it */
+                bool pending; /* being stored: nothing joins it */
                 char *why;    /* NULL: not cancelled */
                 store_done_fn *done;
                 void *arg;
         } cancel;
 
         struct {
-                struct draft *draft;    /* the growing answer, where the platform shows it */
-                int64_t draft_delivery; /* the message that shows it; 0: none */
+                struct draft *draft;    /* may be NULL */
+                int64_t draft_delivery; /* that shows it; 0: none */
                 struct timer *slow;     /* until the progress reaction */
-                int64_t reaction;       /* the delivery that put the progress reaction; 0: none */
-                unsigned writes;        /* pieces being stored: the end waits for them */
+                int64_t reaction;       /* delivery of the progress reaction; 0: none */
+                unsigned writes;        /* being stored: the end waits for them */
         } display;
 
         TAILQ_ENTRY(turn) in_lane;
@@ -102,13 +100,13 @@ struct lane {
         struct turn *running; /* in any phase but STORING and QUEUED */
         struct turn_list waiting;
         int64_t mailbox;     /* messages in waiting turns */
-        int64_t reset_turn;  /* of the last /new: no message joins a turn with a smaller number */
-        unsigned cancelling; /* cancelled turns whose end is being stored while another runs */
+        int64_t reset_turn;  /* of the last /new: nothing joins an earlier turn */
+        unsigned cancelling; /* turns that end while another runs */
         struct lane_group *group;
         LIST_ENTRY(lane) in_group;
 };
 
-/* The lanes of one chat (or person in it) with different agents: what commands are about. */
+/* The lanes of one chat, or person in it, with different agents: the scope of commands. */
 struct lane_group {
         char *key;
         LIST_HEAD(, lane) lanes;
@@ -117,7 +115,7 @@ struct lane_group {
 struct turns {
         struct map lanes, lane_groups;
         struct map by_number;
-        struct map inputs; /* turns by adapter, channel and id of a message they answer */
+        struct map inputs; /* turns by the messages they answer, see message_edit_index */
         struct map session_locks;
         struct turn_list ready;      /* wait for a free place */
         TAILQ_HEAD(, turn_end) ends; /* wait for delivery numbers */
@@ -127,12 +125,11 @@ struct turns {
 
 /* The deliveries that a turn's end makes. */
 struct answer {
-        struct delivery_job **jobs; /* in the order they leave */
+        struct delivery_job **jobs; /* in order */
         size_t count;
-        size_t messages;     /* of them, parts of the text */
-        size_t first;        /* index of the first of these */
-        char *thread;        /* begun for it; NULL: none */
-        char *silent_reason; /* why nothing is posted although the turn ran; NULL: it is */
+        size_t messages, first; /* of the text: how many, and the first's index */
+        char *thread;           /* begun for it; NULL: none */
+        char *silent_reason;    /* why nothing is posted; NULL: something is */
         bool journaled;
         bool refers; /* to the message it answers */
         int64_t superseded[4];
@@ -152,53 +149,51 @@ void lane_free_if_idle(struct road *r, struct lane *lane);
 void lane_append(struct lane *lane, struct turn *t);
 void lane_hold(struct turn *t, struct turn_list *list);
 void lane_unhold(struct turn *t);
-void lane_set_running(struct turn *t); /* its lane has no running turn */
-/* Takes it out of the waiting ones; it becomes the running turn if the lane has none. */
-void lane_take(struct turn *t);
-void lane_give_back(struct turn *t); /* undoes lane_take when the turn leaves */
+void lane_set_running(struct turn *t);
+void lane_take(struct turn *t); /* from the waiting ones; runs if the lane has no running turn */
+void lane_give_back(struct turn *t); /* undoes lane_take */
 void lane_release_all(struct road *r);
 
 /* ---- session_lock.c ---- */
 
 bool session_lock_is_free(const struct road *r, const char *agent, const char *session);
 void session_lock_take(struct turn *t);
-/* Holds the turn while another lane's turn runs on its session. False: it is free. */
+/* True: another lane's turn has the session, and t waits for it. */
 bool session_lock_hold(struct turn *t);
-void session_lock_release(struct turn *t); /* the turns it held go on */
+void session_lock_release(struct turn *t);
 void session_lock_release_all(struct road *r);
 
 /* ---- turn.c ---- */
 
-/* Strings are copied; id 0 takes a new number. */
+/* Copies; id 0 takes a new number. */
 struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *run);
 void turn_free(struct turn *t);
 /* The only place that changes the phase. */
 void turn_enter(struct turn *t, enum turn_phase phase);
-/* The strings of *policy are in the turn's arena. */
+/* Its strings are in the turn's arena. */
 void turn_set_policy(struct turn *t, const struct reply_policy *policy);
-void turn_add_input(struct turn *t, struct incoming *in); /* takes in over */
+void turn_add_input(struct turn *t, struct incoming *in); /* owns it */
 struct incoming *turn_last_input(const struct turn *t);
 char *turn_inputs_text(const struct turn *t); /* "12,15", yours to free */
 void turn_write_inputs(const struct turn *t, const char *key, struct buf *json);
 struct turn *turn_find(const struct road *r, int64_t id);
 bool turn_may_start(const struct road *r, const char *adapter);
 void turn_claim(struct turn *t);
-/* Inside store functions: the turn.started event. */
+/* Inside store functions. */
 int turn_append_started(struct store_tx *tx, struct bus_batch *batch, const struct turn *t,
                         int64_t now_ms, struct error *err);
-/* Ends a queued turn that an earlier run was interrupted in. */
+/* Ends a queued turn that was interrupted by a crash. */
 void turn_give_up(struct turn *t, const char *why);
-/* Ends it if it was asked to stop and can be stopped now. */
+/* Ends a cancelled turn if its phase allows. */
 void turn_check_cancel(struct turn *t);
 bool turn_is_withdrawn(const struct turn *t); /* all its messages were deleted */
-void turn_leave(struct turn *t);              /* frees it; its lane goes on */
+void turn_leave(struct turn *t);              /* frees it and pumps its lane */
 
 /* ---- turn_prepare.c ---- */
 
-void turn_prepare(struct turn *t); /* its row says running: gather what the agent needs */
-/* Called by the steps below when they have finished. */
+void turn_prepare(struct turn *t); /* its row says running */
 void turn_prepare_next(struct turn *t);
-/* True: the step has begun, and turn_prepare_next or turn_end follows. False: nothing to do. */
+/* True: begun, turn_prepare_next or turn_end follows. False: nothing to do. */
 bool reaction_context_begin(struct turn *t);
 bool history_begin(struct turn *t);
 bool channel_history_begin(struct turn *t);
@@ -206,38 +201,38 @@ void channel_history_forget(struct turn *t);
 
 /* ---- turn_commit.c ---- */
 
-/* Stores the end and the deliveries, once its display is stored; the turn leaves. */
+/* Stores the end and the deliveries; the turn leaves. */
 void turn_end(struct turn *t, const struct turn_reply *reply);
-/* Goes on with an end that waited for the display or for delivery numbers. */
+/* Continues an end that waited for the display or for delivery numbers. */
 void turn_end_resume(struct turn *t);
 void turn_end_resume_all(struct road *r);
-void turn_end_discard(struct turn *t); /* the next run ends it */
+void turn_end_discard(struct turn *t);
 
 /* ---- late_reply.c ---- */
 
-/* The end of a turn is stored; answered: as an answer, not as a failure. */
+/* The end is stored; answered: not as a failure. */
 void late_reply_turn_ended(struct road *r, int64_t turn, bool answered);
 void late_reply_release(struct road *r);
 
 /* ---- turn_deliveries.c ---- */
 
-/* Fills an empty answer; its deliveries have no numbers yet. */
+/* The deliveries have no numbers yet. */
 void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct answer *a);
 void turn_deliveries_add(struct answer *a, struct delivery_job *j);
-/* A queued delivery that is pointless now; frees it in memory. */
+/* Frees a queued delivery; its row is marked at the turn's end. */
 void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery_job *j);
 void turn_deliveries_release(struct answer *a); /* not the deliveries */
 
 /* ---- no_reply.c ---- */
 
 bool no_reply_matches(const struct reply_policy *policy, const char *text);
-bool no_reply_may_follow(const struct reply_policy *policy, const char *text); /* text grows */
+bool no_reply_may_follow(const struct reply_policy *policy, const char *text); /* it grows */
 
 /* ---- draft.c ---- */
 
 void draft_begin(struct turn *t);
 void draft_add(struct turn *t, const char *text, size_t n);
-void draft_end(struct turn *t); /* no further typing and edits */
+void draft_end(struct turn *t);
 void draft_supersede(struct turn *t, struct answer *a);
 void draft_free(struct draft *d);
 
@@ -245,9 +240,9 @@ void draft_free(struct draft *d);
 
 void progress_reaction_begin(struct turn *t);
 void progress_reaction_end(struct turn *t, enum error_kind kind, struct answer *a);
-/* Is j a reaction in the channel about an answer in a thread? It must not arrive first. */
+/* Must j, a reaction in the channel, wait for the answer in a thread? */
 bool progress_reaction_follows(const struct delivery_job *j, const struct delivery_job *answer);
-/* Of a ✅: its payload as ❌, in case the answer does not arrive, yours to free; else NULL. */
+/* The payload of a ✅ as ❌, for an answer that does not arrive, yours to free; else NULL. */
 char *progress_reaction_failed_payload(const struct delivery_job *j);
 
 #endif
