@@ -20,7 +20,7 @@ struct console {
         char chunk[1024];
 };
 
-static void say(struct console *c, const char *line, size_t n)
+static void send_line(struct console *c, const char *line, size_t n)
 {
         char *text = utf8_clean(line, n);
         json_t *request = json_pack("{s:i,s:s}", "from", ADA, "text", text);
@@ -35,7 +35,7 @@ static void say(struct console *c, const char *line, size_t n)
         free(text);
 }
 
-static void give_room(uv_handle_t *handle, size_t wanted, uv_buf_t *room)
+static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *room)
 {
         struct console *c = handle->data;
 
@@ -49,7 +49,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
         const char *end;
 
         if (n < 0) {
-                uv_read_stop(stream); /* no more to say, but the bot may be going on */
+                uv_read_stop(stream); /* end of input; the simulator goes on */
                 return;
         }
         buf_add(&c->line, bytes->base, (size_t)n);
@@ -57,7 +57,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
                 size_t length = (size_t)(end - c->line.data);
 
                 if (length > 0)
-                        say(c, c->line.data, length);
+                        send_line(c, c->line.data, length);
                 buf_consume(&c->line, length + 1);
         }
 }
@@ -77,7 +77,7 @@ struct console *console_new(struct loop *l, struct world *w, control_fn *send)
                 return NULL;
         }
         c->tty.data = c;
-        uv_read_start((uv_stream_t *)&c->tty, give_room, on_read);
+        uv_read_start((uv_stream_t *)&c->tty, on_alloc, on_read);
         return c;
 }
 

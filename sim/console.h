@@ -1,5 +1,5 @@
 /*
- * console: in a terminal, what is typed is written to the bot by Ada, user 42.
+ * console: sends each line typed in the terminal to the bot, from Ada (user 42).
  */
 #ifndef SIM_CONSOLE_H
 #define SIM_CONSOLE_H
@@ -9,10 +9,7 @@
 
 struct console;
 
-/*
- * Each line becomes a request {"from":42,"text":"..."} for `send`. NULL when standard input is no
- * terminal.
- */
+/* Each line becomes {"from":42,"text":"..."} for `send`. NULL unless stdin is a terminal. */
 struct console *console_new(struct loop *l, struct world *w, control_fn *send);
 void console_free(struct console *c);
 

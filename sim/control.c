@@ -32,14 +32,14 @@ void control_refuse(struct http_exchange *x, const struct error *err)
 
 void control_run(struct http_exchange *x)
 {
-        const struct control_action *act = http_route_of(x)->more;
+        const struct control_action *action = http_route_of(x)->more;
         struct error err = { 0 };
         size_t n;
         const char *body = http_body(x, &n);
         json_t *request = json_read(body, n, &err);
         struct buf b = control_begin();
 
-        if (!request || act->play(http_server_arg(x), request, &b, &err) != 0) {
+        if (!request || action->run(http_server_arg(x), request, &b, &err) != 0) {
                 control_refuse(x, &err);
                 buf_release(&b);
         } else {
@@ -53,23 +53,17 @@ int control_add_fault(struct faults *f, const json_t *request, struct buf *out, 
         int64_t seed = json_int(request, "seed", 0);
 
         if (seed)
-                f->dice = (uint64_t)seed;
+                f->rng = (uint64_t)seed;
         if (json_object_get(request, "kind") && faults_add(f, request, err) != 0)
                 return -1;
         faults_write(f, out);
         return 0;
 }
 
-/* The member of the world that the route's row names. */
-static void *member_of(struct http_exchange *x, size_t at)
-{
-        return (char *)http_server_arg(x) + at;
-}
-
 void control_faults(struct http_exchange *x)
 {
-        const struct control_view *look = http_route_of(x)->more;
-        struct faults *f = member_of(x, look->at);
+        const struct control_view *view = http_route_of(x)->more;
+        struct faults *f = (struct faults *)((char *)http_server_arg(x) + view->at);
         struct buf b = control_begin();
 
         if (strcmp(http_method(x), "DELETE") == 0)
@@ -80,11 +74,12 @@ void control_faults(struct http_exchange *x)
 
 void control_journal(struct http_exchange *x)
 {
-        const struct control_view *look = http_route_of(x)->more;
+        const struct control_view *view = http_route_of(x)->more;
         const char *valid = http_query(x, "valid");
-        bool bad = look->invalid > 0 && valid && strcmp(valid, "false") == 0;
+        bool bad = view->invalid > 0 && valid && strcmp(valid, "false") == 0;
+        size_t at = bad ? view->invalid : view->at;
 
-        journal_serve(*(struct journal **)member_of(x, bad ? look->invalid : look->at), x);
+        journal_serve(*(struct journal **)((char *)http_server_arg(x) + at), x);
 }
 
 void control_help(struct http_exchange *x)

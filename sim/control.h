@@ -1,5 +1,5 @@
 /*
- * acts: the control API's rows: a request in, what came of it out.
+ * control: shared rows of the control API under /sim.
  *
  * Answers are {"ok":true,...} or {"ok":false,"error":"..."}. Each simulator has its own struct
  * world.
@@ -19,17 +19,17 @@ struct world;
 
 #define CONTROL_MAX_REQUEST ((size_t)16 << 20)
 
-/* Writes members of an open object. Returns 0, or -1 with an error. */
+/* Carries out a request and writes members of an open object. -1 with an error. */
 typedef int control_fn(struct world *w, const json_t *request, struct buf *out, struct error *err);
 
 struct control_action {
-        control_fn *play;
+        control_fn *run;
 };
 
-/* Where a world keeps what a row looks at. */
+/* Offsets in the world of what a row reads. */
 struct control_view {
         size_t at;      /* of a struct journal *, or of a struct faults */
-        size_t invalid; /* of the journal for ?valid=false; 0: there is none */
+        size_t invalid; /* of the journal for ?valid=false; 0: none */
 };
 
 /* Rows of a route table: the server's argument must be the world. */
@@ -68,11 +68,11 @@ void control_run(struct http_exchange *x);
 void control_journal(struct http_exchange *x);
 void control_faults(struct http_exchange *x);
 void control_help(struct http_exchange *x);
-/* For routes that only look: an open object with "ok", then its end. */
+/* For GET routes: open an object with "ok", then close and send it. */
 struct buf control_begin(void);
 void control_answer(struct http_exchange *x, struct buf *b);
 void control_refuse(struct http_exchange *x, const struct error *err);
-/* POST /sim/faults, which may also seed the dice. */
+/* POST /sim/faults; "seed" seeds the random numbers. */
 int control_add_fault(struct faults *f, const json_t *request, struct buf *out, struct error *err);
 
 #endif

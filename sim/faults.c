@@ -27,7 +27,7 @@ static const char *const names[FAULT_KINDS] = {
 void faults_init(struct faults *f, uint64_t seed)
 {
         memset(f, 0, sizeof(*f));
-        f->dice = seed ? seed : 1;
+        f->rng = seed ? seed : 1;
 }
 
 void faults_clear(struct faults *f)
@@ -38,18 +38,13 @@ void faults_clear(struct faults *f)
                 f->first = row->link;
                 free(row);
         }
-        memset(f->standing, 0, sizeof(f->standing));
-}
-
-void faults_release(struct faults *f)
-{
-        faults_clear(f);
+        memset(f->active, 0, sizeof(f->active));
 }
 
 /* splitmix64 */
-static uint64_t throw_dice(struct faults *f)
+static uint64_t next_random(struct faults *f)
 {
-        uint64_t z = (f->dice += 0x9e3779b97f4a7c15u);
+        uint64_t z = (f->rng += 0x9e3779b97f4a7c15u);
 
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -58,26 +53,20 @@ static uint64_t throw_dice(struct faults *f)
 
 uint64_t faults_random(struct faults *f, uint64_t below)
 {
-        return throw_dice(f) % below;
-}
-
-static int kind_of(const char *name)
-{
-        for (int i = 0; name && i < FAULT_KINDS; i++) {
-                if (strcmp(names[i], name) == 0)
-                        return i;
-        }
-        return -1;
+        return next_random(f) % below;
 }
 
 int faults_add(struct faults *f, const json_t *request, struct error *err)
 {
-        int kind = kind_of(json_str(request, "kind", NULL));
+        const char *name = json_str(request, "kind", "");
         const json_t *chance = json_object_get(request, "probability");
         const json_t *retry = json_object_get(request, "retry_after");
         struct fault *row;
+        int kind = 0;
 
-        if (kind < 0)
+        while (kind < FAULT_KINDS && strcmp(names[kind], name) != 0)
+                kind++;
+        if (kind == FAULT_KINDS)
                 return error_set(
                         err, ERR_INVALID,
                         "'kind' must be one of cut_before, cut_after, slow, error, error_after, "
@@ -95,33 +84,25 @@ int faults_add(struct faults *f, const json_t *request, struct error *err)
         row->within_chat = json_flag(request, "within_chat", false);
         row->link = f->first;
         f->first = row;
-        f->standing[kind]++;
+        f->active[kind]++;
         return 0;
-}
-
-static bool strikes(struct faults *f, struct fault *row)
-{
-        if (row->next == 0)
-                return false;
-        if (row->next > 0) {
-                row->next--;
-                return true;
-        }
-        return (double)(throw_dice(f) >> 11) * 0x1.0p-53 < row->probability;
 }
 
 const struct fault *faults_fire(struct faults *f, enum fault_kind kind, const char *method)
 {
-        if (f->standing[kind] == 0)
+        if (f->active[kind] == 0)
                 return NULL;
         for (struct fault *row = f->first; row; row = row->link) {
-                if (row->kind != kind || (row->method[0] && strcasecmp(row->method, method) != 0))
+                if (row->kind != kind || row->next == 0 ||
+                    (row->method[0] && strcasecmp(row->method, method) != 0))
                         continue;
-                if (strikes(f, row)) {
-                        row->fired++;
-                        f->fired[kind]++;
-                        return row;
-                }
+                if (row->next > 0)
+                        row->next--;
+                else if ((double)(next_random(f) >> 11) * 0x1.0p-53 >= row->probability)
+                        continue;
+                row->fired++;
+                f->fired[kind]++;
+                return row;
         }
         return NULL;
 }

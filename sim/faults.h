@@ -1,9 +1,9 @@
 /*
  * faults: misbehaviour on request.
  *
- * Somebody who tests asks for a fault: of a kind, for some or all methods, for the next n occasions
- * or with a probability. The simulator asks at each occasion whether it has to misbehave. The dice
- * are seeded, so that a run can be repeated.
+ * A test adds a fault: a kind, for one method or all, for the next n occasions or with a
+ * probability. The simulator checks at each occasion. The random numbers are seeded, so a run can
+ * be repeated.
  */
 #ifndef SIM_FAULTS_H
 #define SIM_FAULTS_H
@@ -16,18 +16,18 @@
 #include "base/error.h"
 
 enum fault_kind {
-        FAULT_CUT_BEFORE,  /* the connection ends, nothing has happened */
-        FAULT_CUT_AFTER,   /* it has happened, but the answer never comes */
-        FAULT_SLOW,        /* it happens at once, the answer comes late */
-        FAULT_ERROR,       /* a server error, nothing has happened */
-        FAULT_ERROR_AFTER, /* a server error, but it has happened */
+        FAULT_CUT_BEFORE,  /* close the connection, do nothing */
+        FAULT_CUT_AFTER,   /* do it, but close the connection instead of answering */
+        FAULT_SLOW,        /* do it at once, answer late */
+        FAULT_ERROR,       /* server error, nothing done */
+        FAULT_ERROR_AFTER, /* server error, but done */
         FAULT_FLOOD,       /* 429 with retry_after */
-        FAULT_DUPLICATE,   /* an update is delivered twice */
-        FAULT_REORDER,     /* updates are delivered in another order */
-        FAULT_DROP,        /* an update is never delivered */
-        FAULT_CLOSE,       /* a connection is closed with a code instead of an answer */
-        FAULT_REFUSE,      /* what is asked for is refused in the platform's way */
-        FAULT_MUTE,        /* no answer comes, the connection stays */
+        FAULT_DUPLICATE,   /* deliver an update twice */
+        FAULT_REORDER,     /* deliver updates in another order */
+        FAULT_DROP,        /* never deliver an update */
+        FAULT_CLOSE,       /* close a connection with a code instead of an answer */
+        FAULT_REFUSE,      /* refuse in the platform's way */
+        FAULT_MUTE,        /* keep the connection, never answer */
         FAULT_KINDS,
 };
 
@@ -41,30 +41,29 @@ struct fault {
         double retry_after;
         int code;         /* of close */
         char scope[8];    /* of flood: "", "user", "global" or "shared" */
-        bool within_chat; /* of reorder: updates of one chat, too */
+        bool within_chat; /* of reorder: also updates of one chat */
         uint64_t fired;
         struct fault *link;
 };
 
 struct faults {
         struct fault *first;
-        uint64_t dice;
+        uint64_t rng;
         uint64_t fired[FAULT_KINDS];
-        unsigned standing[FAULT_KINDS]; /* how many rows of each kind: the usual answer is "none" */
+        unsigned active[FAULT_KINDS]; /* rows of each kind, for a quick "none" */
 };
 
 void faults_init(struct faults *f, uint64_t seed);
-void faults_release(struct faults *f);
-/* Forgets the faults asked for; the counters stay. */
+/* Removes the faults; the counters stay. Also releases f. */
 void faults_clear(struct faults *f);
 /*
  * {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status",
  * "retry_after", "scope", "code", "within_chat".
  */
 int faults_add(struct faults *f, const json_t *request, struct error *err);
-/* Does one of this kind strike now? Counted. The row is borrowed until the next change. */
+/* Returns and counts a fault of this kind that fires now; borrowed until the next change. */
 const struct fault *faults_fire(struct faults *f, enum fault_kind kind, const char *method);
-/* A member "faults" with the standing ones and a member "fired" with the counters. */
+/* Writes members "faults" and "fired" (the counters). */
 void faults_write(const struct faults *f, struct buf *b);
 /* Uniform in [0, below). */
 uint64_t faults_random(struct faults *f, uint64_t below);

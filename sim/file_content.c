@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 
-/* The smallest PNG there is: for photos nobody cares to look at. */
+/* The smallest PNG. */
 static const unsigned char tiny_png[] = {
         0x89, 'P',  'N',  'G',  '\r', '\n', 0x1a, '\n', 0,    0,    0,    13,   'I',  'H',
         'D',  'R',  0,    0,    0,    1,    0,    0,    0,    1,    8,    0,    0,    0,
@@ -13,25 +13,18 @@ static const unsigned char tiny_png[] = {
         0,    0,    0,    'I',  'E',  'N',  'D',  0xae, 0x42, 0x60, 0x82,
 };
 
-static int base64_value(char c)
+static int decode_base64(const char *text, struct buf *out)
 {
         static const char digits[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const char *at = c ? strchr(digits, c) : NULL;
-
-        return at ? (int)(at - digits) : -1;
-}
-
-static int decode_base64(const char *text, struct buf *out)
-{
         unsigned bits = 0, have = 0;
 
         for (; *text && *text != '='; text++) {
-                int v = base64_value(*text);
+                const char *at = strchr(digits, *text);
 
-                if (v < 0)
+                if (!at)
                         return -1;
-                bits = bits << 6 | (unsigned)v;
+                bits = bits << 6 | (unsigned)(at - digits);
                 have += 6;
                 if (have >= 8) {
                         have -= 8;
@@ -49,11 +42,12 @@ int file_content_read(const json_t *request, struct buf *out, struct error *err)
 
         if (text)
                 return buf_addstr(out, text);
+        if (encoded && decode_base64(encoded, out) != 0)
+                return error_set(err, ERR_INVALID, "'base64' is malformed");
         if (encoded)
-                return decode_base64(encoded, out) == 0 ? 0
-                                                        : error_set(err, ERR_INVALID, "bad base64");
+                return 0;
         if (size > (int64_t)FILE_CONTENT_MAX)
-                return error_set(err, ERR_LIMIT, "the file is too large to play with");
+                return error_set(err, ERR_LIMIT, "'size' must be at most %zu", FILE_CONTENT_MAX);
         if (size < 0)
                 return buf_add(out, tiny_png, sizeof(tiny_png));
         for (; size > 0; size--)

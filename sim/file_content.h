@@ -1,5 +1,5 @@
 /*
- * contents: the bytes of a file that somebody who plays a user wants to send.
+ * file_content: the bytes of a file that a simulated person sends.
  */
 #ifndef SIM_FILE_CONTENT_H
 #define SIM_FILE_CONTENT_H
@@ -11,10 +11,7 @@
 
 #define FILE_CONTENT_MAX ((size_t)200 << 20)
 
-/*
- * {"content":"text"}, {"base64":"..."} or {"size":n}; nothing of it gives a tiny picture. Adds to
- * out; -1 with an error.
- */
+/* {"content":"text"}, {"base64":"..."} or {"size":n}; default: a tiny picture. Appends to out. */
 int file_content_read(const json_t *request, struct buf *out, struct error *err);
 
 #endif

@@ -35,7 +35,7 @@ struct journal {
         struct buf draft;
         const char *draft_kind;
         int64_t draft_subject;
-        /* readers are answered in the next round, with all that came in this one */
+        /* answers readers in the next loop iteration, with all entries of this one */
         struct timer *wake;
         struct readers readers;
 };
@@ -119,18 +119,13 @@ static int64_t query_number(const struct http_exchange *x, const char *name, int
         return text && *text ? strtoll(text, NULL, 10) : fallback;
 }
 
-static bool concerns(const struct entry *e, const char *kind, bool about, int64_t subject)
-{
-        return (!kind || strcmp(kind, e->kind) == 0) && (!about || subject == e->subject);
-}
-
-/* Writes what the exchange asks for; returns how many entries. */
+/* Writes the entries the exchange asks for; returns how many. */
 static size_t collect(const struct journal *j, const struct http_exchange *x, uint64_t after,
                       struct buf *b)
 {
         const char *kind = http_query(x, "kind");
         const char *of = http_query(x, "chat") ? "chat" : "channel";
-        bool about = http_query(x, of) != NULL;
+        bool has_subject = http_query(x, of) != NULL;
         int64_t subject = query_number(x, of, 0), limit = query_number(x, "limit", 1000);
         uint64_t at = after + 1 > j->first ? after + 1 : j->first, seen = after;
         size_t count = 0;
@@ -141,7 +136,7 @@ static size_t collect(const struct journal *j, const struct http_exchange *x, ui
                 const struct entry *e = entry_at(j, at);
 
                 seen = at;
-                if (!concerns(e, kind, about, subject))
+                if ((kind && strcmp(kind, e->kind) != 0) || (has_subject && subject != e->subject))
                         continue;
                 if (count++)
                         buf_addch(b, ',');
@@ -154,14 +149,14 @@ static size_t collect(const struct journal *j, const struct http_exchange *x, ui
         return count;
 }
 
-/* Answers unless there is nothing to tell and `patient`. */
-static bool answer(const struct journal *j, struct http_exchange *x, uint64_t after, bool patient)
+/* Answers, unless there are no entries and the reader may wait. */
+static bool answer(const struct journal *j, struct http_exchange *x, uint64_t after, bool may_wait)
 {
         struct buf b;
         size_t n;
 
         buf_init(&b, 0);
-        if (collect(j, x, after, &b) == 0 && patient) {
+        if (collect(j, x, after, &b) == 0 && may_wait) {
                 buf_release(&b);
                 return false;
         }
@@ -195,7 +190,7 @@ static void on_wake(void *arg)
                 if (answer(j, r->x, r->after, true))
                         reader_free(r);
                 else
-                        r->after = j->last; /* nothing up to here concerns this reader */
+                        r->after = j->last; /* no match up to here */
         }
 }
 

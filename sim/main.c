@@ -1,15 +1,18 @@
 /*
- * dragoman-sim: fake platforms to try rules without a token, and to test against.
+ * dragoman-sim: simulated platforms, to try rules without a token and to test against.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/simulators.h"
+#include "sim/simulator.h"
 
-static const struct simulator simulators[] = {
-        { "telegram", "a Bot API server with users you can play", tg_main },
-        { "discord", "a gateway and HTTP API with people you can play", dc_main },
+static const struct {
+        const char *name, *summary;
+        int (*run)(int argc, char **argv);
+} simulators[] = {
+        { "telegram", "a Bot API server with simulated users", tg_main },
+        { "discord", "a gateway and HTTP API with simulated people", dc_main },
 };
 
 static int usage(FILE *to, int rc)
@@ -17,7 +20,7 @@ static int usage(FILE *to, int rc)
         fprintf(to, "usage: dragoman-sim NAME [options]\n\nsimulators:\n");
         for (size_t i = 0; i < COUNT(simulators); i++)
                 fprintf(to, "  %-10s %s\n", simulators[i].name, simulators[i].summary);
-        fprintf(to, "\n'dragoman-sim NAME --help' tells the rest.\n");
+        fprintf(to, "\n'dragoman-sim NAME --help' shows the options.\n");
         return rc;
 }
 
@@ -36,6 +39,6 @@ int main(int argc, char **argv)
                         return simulators[i].run(argc - 1, argv + 1);
         }
         if (*name)
-                fprintf(stderr, "dragoman-sim: there is no simulator '%s'\n", name);
+                fprintf(stderr, "dragoman-sim: no simulator '%s'\n", name);
         return usage(stderr, 64);
 }

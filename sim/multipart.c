@@ -22,11 +22,6 @@ bool multipart_is(const char *content_type)
 
 /* ---- header values: token; name=value; name="quoted" ---- */
 
-static const char *skip_blanks(const char *p)
-{
-        return p + strspn(p, " \t");
-}
-
 /* Reads a token or a quoted string into out; returns the end of it, or NULL. */
 static const char *read_value(const char *p, struct buf *out)
 {
@@ -38,10 +33,7 @@ static const char *read_value(const char *p, struct buf *out)
                 return n > 0 ? p + n : NULL;
         }
         for (p++; *p && *p != '"'; p++) {
-                /*
-                 * browsers write %22 and \" for a quote; a backslash before anything else is a
-                 * backslash
-                 */
+                /* only \" and \\ are escapes; browsers also write %22 */
                 if (*p == '\\' && (p[1] == '"' || p[1] == '\\'))
                         p++;
                 buf_addch(out, *p);
@@ -59,7 +51,8 @@ static int find_attribute(const char *header, const char *name, struct buf *out)
                 size_t n;
                 bool ours;
 
-                p = skip_blanks(p + 1);
+                p++;
+                p += strspn(p, " \t");
                 n = strcspn(p, "=; \t");
                 if (p[n] != '=')
                         return -1;
@@ -69,21 +62,14 @@ static int find_attribute(const char *header, const char *name, struct buf *out)
                         return -1;
                 if (ours)
                         return 1;
-                p = skip_blanks(p);
+                p += strspn(p, " \t");
         }
         return *p ? -1 : 0;
 }
 
 /* ---- parts ---- */
 
-static void part_release(struct multipart_part *p)
-{
-        free(p->name);
-        free(p->file_name);
-        free(p->content_type);
-}
-
-static int take_disposition(struct multipart_part *p, const char *value, struct error *err)
+static int read_disposition(struct multipart_part *p, const char *value, struct error *err)
 {
         struct buf text;
         int found, rc = -1;
@@ -105,23 +91,23 @@ static int take_disposition(struct multipart_part *p, const char *value, struct 
         return rc;
 }
 
-static int take_header(struct multipart_part *p, const char *line, struct error *err)
+static int read_header(struct multipart_part *p, const char *line, struct error *err)
 {
         const char *colon = strchr(line, ':');
         const char *value;
 
         if (!colon || colon == line)
                 return error_set(err, ERR_INVALID, "a part has a malformed header");
-        value = skip_blanks(colon + 1);
+        value = colon + 1 + strspn(colon + 1, " \t");
         if (strncasecmp(line, "Content-Disposition:", 20) == 0)
-                return take_disposition(p, value, err);
+                return read_disposition(p, value, err);
         if (strncasecmp(line, "Content-Type:", 13) == 0 && !p->content_type)
                 p->content_type = mem_strdup(value);
         return 0;
 }
 
-/* The head runs up to the empty line. Returns where the data begins, or NULL. */
-static const char *take_head(struct multipart_part *p, const char *at, const char *end,
+/* Reads headers up to the empty line. Returns where the data begins, or NULL. */
+static const char *read_head(struct multipart_part *p, const char *at, const char *end,
                              struct error *err)
 {
         for (;;) {
@@ -136,7 +122,7 @@ static const char *take_head(struct multipart_part *p, const char *at, const cha
                 if (eol == at)
                         break;
                 line = mem_strndup(at, (size_t)(eol - at));
-                rc = take_header(p, line, err);
+                rc = read_header(p, line, err);
                 free(line);
                 if (rc != 0)
                         return NULL;
@@ -149,8 +135,8 @@ static const char *take_head(struct multipart_part *p, const char *at, const cha
         return at + 2;
 }
 
-/* From behind a delimiter to the next one. Returns what is behind that, or NULL. */
-static const char *take_part(struct multipart *m, const char *at, const char *end,
+/* Reads from one delimiter to the next. Returns the position after that one, or NULL. */
+static const char *read_part(struct multipart *m, const char *at, const char *end,
                              const struct buf *delimiter, struct error *err)
 {
         struct multipart_part *p = &m->parts[m->count];
@@ -161,7 +147,7 @@ static const char *take_part(struct multipart *m, const char *at, const char *en
                 return NULL;
         }
         m->count++;
-        p->data = take_head(p, at, end, err);
+        p->data = read_head(p, at, end, err);
         if (!p->data)
                 return NULL;
         /* the line break that ends an empty head may begin the delimiter */
@@ -174,7 +160,7 @@ static const char *take_part(struct multipart *m, const char *at, const char *en
         return stop + delimiter->len;
 }
 
-static int take_parts(struct multipart *m, const char *body, size_t n, const struct buf *delimiter,
+static int read_parts(struct multipart *m, const char *body, size_t n, const struct buf *delimiter,
                       struct error *err)
 {
         const char *end = body + n, *at = body + delimiter->len - 2;
@@ -182,7 +168,7 @@ static int take_parts(struct multipart *m, const char *body, size_t n, const str
         if (n < delimiter->len || memcmp(body, delimiter->data + 2, delimiter->len - 2) != 0)
                 return error_set(err, ERR_INVALID, "the body does not begin with its boundary");
         while (at && end - at >= 2 && memcmp(at, "\r\n", 2) == 0)
-                at = take_part(m, at + 2, end, delimiter, err);
+                at = read_part(m, at + 2, end, delimiter, err);
         if (!at)
                 return -1;
         if (end - at < 2 || memcmp(at, "--", 2) != 0)
@@ -218,7 +204,7 @@ int multipart_init(struct multipart *m, const char *content_type, const char *bo
         m->parts = mem_array(MULTIPART_MAX_PARTS, sizeof(*m->parts));
         rc = read_boundary(content_type, &delimiter, err);
         if (rc == 0)
-                rc = take_parts(m, body, n, &delimiter, err);
+                rc = read_parts(m, body, n, &delimiter, err);
         if (rc != 0)
                 multipart_release(m);
         buf_release(&delimiter);
@@ -227,8 +213,11 @@ int multipart_init(struct multipart *m, const char *content_type, const char *bo
 
 void multipart_release(struct multipart *m)
 {
-        for (size_t i = 0; i < m->count; i++)
-                part_release(&m->parts[i]);
+        for (size_t i = 0; i < m->count; i++) {
+                free(m->parts[i].name);
+                free(m->parts[i].file_name);
+                free(m->parts[i].content_type);
+        }
         free(m->parts);
         m->parts = NULL;
         m->count = 0;

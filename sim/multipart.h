@@ -1,8 +1,7 @@
 /*
- * multipart: taking a multipart/form-data body apart, strictly.
+ * multipart: a strict parser of multipart/form-data bodies (RFC 7578).
  *
- * A body that is not exactly what RFC 7578 asks for is refused: what a lenient parser guesses, the
- * real server may guess differently.
+ * Strict because the real server may guess differently than a lenient parser.
  */
 #ifndef SIM_MULTIPART_H
 #define SIM_MULTIPART_H
@@ -17,7 +16,7 @@
 struct multipart_part {
         char *name;
         char *file_name;    /* NULL: a plain field */
-        char *content_type; /* NULL: not told */
+        char *content_type; /* NULL: absent */
         const char *data;   /* inside the body */
         size_t n;
 };
@@ -27,16 +26,12 @@ struct multipart {
         size_t count;
 };
 
-/* Is this the Content-Type of such a body? NULL is not. */
+/* Takes NULL, too. */
 bool multipart_is(const char *content_type);
-/*
- * The parts point into body, which must live as long. Returns 0, or -1 with an error and nothing to
- * release.
- */
+/* The parts point into body. On -1 with an error there is nothing to release. */
 int multipart_init(struct multipart *m, const char *content_type, const char *body, size_t n,
                    struct error *err);
 void multipart_release(struct multipart *m);
-/* NULL when there is no part of that name. */
 const struct multipart_part *multipart_find(const struct multipart *m, const char *name);
 
 #endif

@@ -8,7 +8,8 @@
 
 #include "base/mem.h"
 
-#define LISTEN_HELP "another address than 127.0.0.1; with :PORT in place of --port"
+#define LISTEN_HELP "listen on this address; :PORT replaces --port"
+#define LAX_HELP    "accept parameters the official description lacks, as the server does"
 
 enum kind { TEXT, NUMBER, FLAG, TOKEN, LISTEN, HELP };
 
@@ -23,29 +24,29 @@ struct row {
 
 /* clang-format off */
 static const struct row rows[] = {
-        { "port",      "N",       TEXT,   AT(port),      "listen on this port of 127.0.0.1; 0 takes a free one" },
+        { "port",      "N",       TEXT,   AT(port),      "listen on this port; 0: a free one" },
         { "listen",    "ADDRESS", LISTEN, 0,             LISTEN_HELP },
-        { "token",     "T",       TOKEN,  0,             "a bot; give it again for more bots" },
-        { "tls-cert",  "FILE",    TEXT,   AT(tls_cert),  "speak TLS with this certificate ..." },
+        { "token",     "T",       TOKEN,  0,             "add a bot; may be repeated" },
+        { "tls-cert",  "FILE",    TEXT,   AT(tls_cert),  "use TLS with this certificate ..." },
         { "tls-key",   "FILE",    TEXT,   AT(tls_key),   "... and this key" },
-        { "ca",        "FILE",    TEXT,   AT(ca_file),   "certificates to trust when calling a bot's address" },
+        { "ca",        "FILE",    TEXT,   AT(ca_file),   "trust these certificates for webhooks" },
         { "no-limits", NULL,      FLAG,   AT(no_limits), "no rate limits" },
-        { "lax",       NULL,      FLAG,   AT(lax),       "accept what the official description does not know, as the real server does" },
+        { "lax",       NULL,      FLAG,   AT(lax),       LAX_HELP },
         { "keep",      "N",       NUMBER, AT(keep),      "messages kept per chat" },
-        { "seed",      "N",       NUMBER, AT(seed),      "of the dice that decide on faults" },
-        { "quiet",     NULL,      FLAG,   AT(quiet),     "print only what a program needs to know: the address" },
+        { "seed",      "N",       NUMBER, AT(seed),      "seed of random faults" },
+        { "quiet",     NULL,      FLAG,   AT(quiet),     "print only the address" },
         { "help",      NULL,      HELP,   0,             "this text" },
 };
 /* clang-format on */
 
-static int mistake(const struct options_about *about, const char *what)
+static int usage_error(const struct options_about *about, const char *what)
 {
         fprintf(stderr, "dragoman-sim %s: %s\nTry 'dragoman-sim %s --help'.\n", about->name, what,
                 about->name);
         return 64;
 }
 
-static void show_option(const char *name, const char *value, const char *help)
+static void print_option(const char *name, const char *value, const char *help)
 {
         char left[40];
 
@@ -53,74 +54,68 @@ static void show_option(const char *name, const char *value, const char *help)
         printf("  %-18s %s\n", left, help);
 }
 
-static void show_help(const struct options_about *about)
+static void print_help(const struct options_about *about)
 {
         printf("usage: dragoman-sim %s [options]\n\n%s\n", about->name, about->about);
         for (size_t i = 0; i < COUNT(rows); i++)
-                show_option(rows[i].name, rows[i].value, rows[i].help);
+                print_option(rows[i].name, rows[i].value, rows[i].help);
         for (const struct own_option *own = about->own; own->name; own++)
-                show_option(own->name, own->value, own->help);
-        printf("\nWithout options the port is %s and the bot's token %s.\n\nControl, all JSON:\n%s",
-               about->port, about->token, about->controls);
+                print_option(own->name, own->value, own->help);
+        printf("\nDefaults: port %s, bot token %s.\n\nControl API, all JSON:\n%s", about->port,
+               about->token, about->controls);
 }
 
 /* "0.0.0.0", "0.0.0.0:8081" or "[::]:8081". */
-static int take_listen(struct options *o, const char *said)
+static int set_listen(struct options *o, const char *value)
 {
-        const char *colon = strrchr(said, ':'),
+        const char *colon = strrchr(value, ':'),
                    *port = colon && !strchr(colon, ']') ? colon + 1 : NULL;
-        size_t n = port ? (size_t)(colon - said) : strlen(said);
+        size_t n = port ? (size_t)(colon - value) : strlen(value);
 
         if (n == 0 || n >= sizeof(o->host))
                 return -1;
-        snprintf(o->host, sizeof(o->host), "%.*s", (int)n, said);
+        snprintf(o->host, sizeof(o->host), "%.*s", (int)n, value);
         if (port)
                 o->port = port;
         return 0;
 }
 
-static int take_number(uint64_t *out, const char *said)
-{
-        char *end;
-
-        errno = 0;
-        *out = strtoull(said, &end, 10);
-        return errno == 0 && *said && *said != '-' && *end == '\0' ? 0 : -1;
-}
-
 /* 0, -1 for help, or the exit code. */
-static int take(struct options *o, const struct options_about *about, const struct row *row,
-                const char *said)
+static int set(struct options *o, const struct options_about *about, const struct row *row,
+               const char *value)
 {
         void *at = (char *)o + row->at;
+        char *end;
 
         switch (row->kind) {
         case TEXT:
-                *(const char **)at = said;
+                *(const char **)at = value;
                 return 0;
         case NUMBER:
-                return take_number(at, said) == 0
-                               ? 0
-                               : mistake(about, "--keep and --seed take a number");
+                errno = 0;
+                *(uint64_t *)at = strtoull(value, &end, 10);
+                if (errno != 0 || !*value || *value == '-' || *end)
+                        return usage_error(about, "--keep and --seed take a number");
+                return 0;
         case FLAG:
                 *(bool *)at = true;
                 return 0;
         case TOKEN:
                 if (o->token_count == COUNT(o->tokens))
-                        return mistake(about,
-                                       "too many tokens; more can be made with POST /sim/bots");
-                o->tokens[o->token_count++] = said;
+                        return usage_error(about, "too many tokens; add more by POST /sim/bots");
+                o->tokens[o->token_count++] = value;
                 return 0;
         case LISTEN:
-                return take_listen(o, said) == 0 ? 0 : mistake(about, "--listen takes an address");
+                return set_listen(o, value) == 0 ? 0
+                                                 : usage_error(about, "--listen takes an address");
         case HELP:
                 break;
         }
-        show_help(about);
+        print_help(about);
         return -1;
 }
 
-/* All options in getopt's form, the simulator's own ones behind the others. */
+/* All options in getopt's form: the shared ones, then the simulator's own. */
 static void make_longs(const struct options_about *about,
                        struct option longs[COUNT(rows) + OPTIONS_OWN + 1])
 {
@@ -138,11 +133,11 @@ static void make_longs(const struct options_about *about,
 static int check(struct options *o, const struct options_about *about, bool rest)
 {
         if (rest)
-                return mistake(about, "it takes options only");
+                return usage_error(about, "unexpected argument");
         if (!o->tls_cert != !o->tls_key)
-                return mistake(about, "--tls-cert and --tls-key belong together");
+                return usage_error(about, "--tls-cert and --tls-key belong together");
         if (o->keep > 0 && o->keep < OPTIONS_KEEP_MIN)
-                return mistake(about, "--keep takes 8 or more");
+                return usage_error(about, "--keep takes 8 or more");
         if (o->token_count == 0)
                 o->tokens[o->token_count++] = about->token;
         return 0;
@@ -160,11 +155,11 @@ int options_read(struct options *o, const struct options_about *about, int argc,
                 if (c == 'q')
                         o->quiet = true;
                 else if (c == 'h')
-                        rc = take(o, about, &rows[COUNT(rows) - 1], "");
+                        rc = set(o, about, &rows[COUNT(rows) - 1], "");
                 else if (c != 0)
-                        return 64; /* getopt has told it */
+                        return 64; /* getopt printed the error */
                 else if ((size_t)at < COUNT(rows))
-                        rc = take(o, about, &rows[at], optarg ? optarg : "");
+                        rc = set(o, about, &rows[at], optarg ? optarg : "");
                 else
                         o->own[(size_t)at - COUNT(rows)] = optarg;
         }

@@ -1,8 +1,7 @@
 /*
- * options: how a simulator is started.
+ * options: the command line of a simulator.
  *
- * Most options are the same for all of them; each may have a few of its own. The text of --help
- * comes from the same rows.
+ * Most options are shared; each simulator may have a few of its own. --help is made from the rows.
  */
 #ifndef SIM_OPTIONS_H
 #define SIM_OPTIONS_H
@@ -27,22 +26,20 @@ struct options {
         const char *tokens[OPTIONS_TOKENS]; /* one at least */
         size_t token_count;
         bool no_limits, lax, quiet;
-        uint64_t keep, seed; /* 0: not said */
-        /* of the simulator's own ones, in their order; NULL: not said */
-        const char *own[OPTIONS_OWN];
+        uint64_t keep, seed;          /* 0: absent */
+        const char *own[OPTIONS_OWN]; /* of own_option rows, in their order; NULL: absent */
 };
 
-/* What a simulator says of itself. */
 struct options_about {
         const char *name, *about; /* "telegram"; the first lines of --help */
-        const char *port, *token; /* when none is said */
+        const char *port, *token; /* defaults */
         const struct own_option *own;
         const char *controls; /* the last lines of --help: the control API */
 };
 
 /*
- * 0: go on; -1: done, help was asked for; else the exit code, and the mistake was told. Strings are
- * those of argv and about.
+ * 0: go on; -1: help was printed; else the exit code after an error message. Strings belong to argv
+ * and about.
  */
 int options_read(struct options *o, const struct options_about *about, int argc, char **argv);
 /* "127.0.0.1:8081", yours to free. */

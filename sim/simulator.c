@@ -18,15 +18,13 @@ struct simulator {
         char *url;
 };
 
-/* ---- running ---- */
-
 static void on_signal(uv_signal_t *handle, int number)
 {
         (void)number;
         loop_stop(handle->data);
 }
 
-/* Until Ctrl-C or SIGTERM. */
+/* Runs until SIGINT or SIGTERM. */
 static void run(struct loop *l)
 {
         static const int numbers[] = { SIGINT, SIGTERM };
@@ -41,14 +39,14 @@ static void run(struct loop *l)
         loop_run(l);
         for (size_t i = 0; i < COUNT(numbers); i++)
                 uv_close((uv_handle_t *)&signals[i], NULL);
-        loop_step(l, false); /* lets go of them before they go out of scope */
+        loop_step(l, false); /* closes them before they go out of scope */
 }
 
-/* ---- beginning and end ---- */
-
-static int serve(struct simulator *h, const struct simulator_ops *ops, const struct options *o,
+static int begin(struct simulator *h, const struct simulator_ops *ops, const struct options *o,
                  struct error *err)
 {
+        struct http_client_options client = { .ca_file = o->ca_file,
+                                              .user_agent = ops->user_agent };
         struct http_server_hooks hooks = { .refuse = ops->refuse };
         char *address = options_address(o, o->port);
         struct http_server_options options = { .listen = address,
@@ -57,6 +55,13 @@ static int serve(struct simulator *h, const struct simulator_ops *ops, const str
                                                .request_seconds = REQUEST_SECONDS };
         size_t count;
 
+        h->loop = loop_new();
+        h->client = http_client_new(h->loop, &client, err);
+        h->world = h->client ? ops->open(h->loop, h->client, o, err) : NULL;
+        if (!h->world) {
+                free(address);
+                return -1;
+        }
         h->routes = ops->routes(&count);
         h->server = http_server_new(h->loop, &options, h->routes, count, &hooks, h->world, err);
         free(address);
@@ -67,20 +72,6 @@ static int serve(struct simulator *h, const struct simulator_ops *ops, const str
         if (ops->reached)
                 ops->reached(h->world, h->url);
         return 0;
-}
-
-static int begin(struct simulator *h, const struct simulator_ops *ops, const struct options *o,
-                 struct error *err)
-{
-        struct http_client_options client = { .ca_file = o->ca_file,
-                                              .user_agent = ops->user_agent };
-
-        h->loop = loop_new();
-        h->client = http_client_new(h->loop, &client, err);
-        if (!h->client)
-                return -1;
-        h->world = ops->open(h->loop, h->client, o, err);
-        return h->world ? serve(h, ops, o, err) : -1;
 }
 
 static void end(struct simulator *h, const struct simulator_ops *ops)

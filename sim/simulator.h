@@ -1,8 +1,7 @@
 /*
- * host: the life of a simulator, from its options to Ctrl-C.
+ * simulator: runs one simulator, from its options to Ctrl-C.
  *
- * Each simulator is a row of functions; what they share (the loop, the client, the server under one
- * address, the console) is made here.
+ * Provides what all of them share: the loop, the HTTP client and server, the console.
  */
 #ifndef SIM_SIMULATOR_H
 #define SIM_SIMULATOR_H
@@ -15,28 +14,30 @@
 
 struct simulator_ops {
         struct options_about about;
-        const char *user_agent; /* of the calls it makes; NULL: our own */
+        const char *user_agent; /* of outgoing calls; NULL: our own */
         /*
-         * The world, with the bots of the options, and whatever else it listens with. The client is
+         * Makes the world with the bots of the options, and opens further listeners. The client is
          * borrowed. NULL with an error.
          */
         struct world *(*open)(struct loop *l, struct http_client *client, const struct options *o,
                               struct error *err);
-        /* While the server can still answer: whoever waits gets something. */
+        /* Runs while the server can still answer waiting requests. */
         void (*close)(struct world *w);
-        /* What the server answers, the control API included; yours to free. */
+        /* All routes, the control API included; yours to free. */
         struct http_route *(*routes)(size_t *count);
-        /* The platform's words for what the server itself refuses. */
+        /* Writes refusals of the server itself in the platform's form. */
         void (*refuse)(void *arg, struct http_exchange *x, int status, const char *code,
                        const char *message);
-        /* The server is reached at this address. Optional. */
-        void (*reached)(struct world *w, const char *url);
-        /* Tells a person how to go on. */
-        void (*greet)(const struct world *w, const char *url);
-        control_fn *send; /* for what is typed */
+        void (*reached)(struct world *w, const char *url);     /* the server's address; optional */
+        void (*greet)(const struct world *w, const char *url); /* prints the first steps */
+        control_fn *send;                                      /* for lines typed in the console */
 };
 
 /* Returns the exit code. */
 int simulator_main(const struct simulator_ops *ops, int argc, char **argv);
+
+/* The simulators; argv[0] is the name. */
+int dc_main(int argc, char **argv);
+int tg_main(int argc, char **argv);
 
 #endif

@@ -1,8 +1,6 @@
 /*
- * settings: the settings of a simulated world, as a table.
- *
- * What POST /sim/settings takes and GET /sim/state shows are the rows of one table over the world's
- * own struct.
+ * world_settings: what POST /sim/settings takes and GET /sim/state shows, as a table over the
+ * world's own struct.
  */
 #ifndef SIM_WORLD_SETTINGS_H
 #define SIM_WORLD_SETTINGS_H
@@ -13,12 +11,13 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+/* bool, int64_t, size_t, double */
 enum world_setting_kind {
         WORLD_SETTING_FLAG,
         WORLD_SETTING_INT,
         WORLD_SETTING_SIZE,
-        WORLD_SETTING_REAL
-}; /* bool, int64_t, size_t, double */
+        WORLD_SETTING_REAL,
+};
 
 struct world_setting {
         const char *name; /* NULL ends the table */
@@ -27,13 +26,10 @@ struct world_setting {
         double min, max; /* max 0: no limits; sizes need them */
 };
 
-/*
- * Changes what the request names, all of it or, with -1 and an error, nothing. `size` is that of
- * the struct.
- */
+/* Applies the request; on -1 with an error nothing changes. `size` is that of the struct. */
 int world_settings_change(const struct world_setting *rows, void *settings, size_t size,
                           const json_t *request, struct error *err);
-/* A member "settings" with all of them. */
+/* Writes a member "settings". */
 void world_settings_write(const struct world_setting *rows, const void *settings, struct buf *b);
 
 #endif

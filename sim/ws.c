@@ -16,11 +16,11 @@
 
 #define MAX_HEAD        16384
 #define MAX_UNSENT      ((size_t)64 << 20)
-#define GOODBYE_MS      1000
+#define CLOSE_MS        1000
 #define DEFAULT_MESSAGE 65536
 #define READ_SIZE       65536
 
-enum state { WS_SHAKING, WS_OPEN, WS_CLOSING, WS_GONE };
+enum state { WS_HANDSHAKE, WS_OPEN, WS_CLOSING, WS_GONE };
 
 struct ws {
         struct ws_server *server;
@@ -31,7 +31,7 @@ struct ws {
         struct buf in, out; /* frames that came, frames to send */
         size_t in_at;
         wslay_event_context_ptr frames;
-        struct timer *goodbye;
+        struct timer *close_timer;
         void *owner;
         int code; /* the peer's */
         LIST_ENTRY(ws) next;
@@ -56,7 +56,7 @@ struct write {
         char *data;
 };
 
-/* ---- the end of a connection ---- */
+/* ---- closing ---- */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -71,41 +71,41 @@ static void on_closed(uv_handle_t *handle)
         free(ws);
 }
 
-/* Tells of the end when the beginning was told, and frees when libuv lets go. */
+/* Calls on_gone if on_open was called; the close callback frees. */
 static void finish(struct ws *ws)
 {
-        bool told = ws->state == WS_OPEN || ws->state == WS_CLOSING;
+        bool opened = ws->state == WS_OPEN || ws->state == WS_CLOSING;
 
         if (ws->state == WS_GONE)
                 return;
         ws->state = WS_GONE;
         LIST_REMOVE(ws, next);
-        timer_free(ws->goodbye);
-        ws->goodbye = NULL;
+        timer_free(ws->close_timer);
+        ws->close_timer = NULL;
         uv_close((uv_handle_t *)&ws->tcp, on_closed);
-        if (told)
+        if (opened)
                 ws->server->hooks.on_gone(ws->owner, ws->code);
 }
 
-static void on_late(void *arg)
+static void on_close_timer(void *arg)
 {
         finish(arg);
 }
 
 static void finish_in(struct ws *ws, int64_t ms)
 {
-        if (!ws->goodbye)
-                ws->goodbye = timer_new(ws->server->loop, on_late, ws);
-        timer_start(ws->goodbye, ms);
+        if (!ws->close_timer)
+                ws->close_timer = timer_new(ws->server->loop, on_close_timer, ws);
+        timer_start(ws->close_timer, ms);
 }
 
-/* ---- bytes out ---- */
+/* ---- sending ---- */
 
 static void on_written(uv_write_t *request, int status)
 {
         struct write *w = (struct write *)request;
 
-        (void)status; /* a failure shows on the reading side */
+        (void)status; /* reading reports failures */
         free(w->data);
         free(w);
 }
@@ -118,7 +118,7 @@ static void write_bytes(struct ws *ws, const char *bytes, size_t n)
         if (n == 0 || ws->state == WS_GONE)
                 return;
         if (uv_stream_get_write_queue_size((uv_stream_t *)&ws->tcp) > MAX_UNSENT) {
-                finish_in(ws, 0); /* a peer that does not read */
+                finish_in(ws, 0); /* the peer does not read */
                 return;
         }
         w = mem_alloc(sizeof(*w));
@@ -150,8 +150,8 @@ static void send_bytes(struct ws *ws, const char *bytes, size_t n)
         flush_tls(ws);
 }
 
-static ssize_t take_frame(wslay_event_context_ptr ctx, const uint8_t *data, size_t n, int flags,
-                          void *arg)
+static ssize_t on_send_frame(wslay_event_context_ptr ctx, const uint8_t *data, size_t n, int flags,
+                             void *arg)
 {
         struct ws *ws = arg;
 
@@ -161,7 +161,7 @@ static ssize_t take_frame(wslay_event_context_ptr ctx, const uint8_t *data, size
         return (ssize_t)n;
 }
 
-/* Makes wslay write what it has, and sends it. */
+/* Sends what wslay has queued. */
 static void flush(struct ws *ws)
 {
         if (wslay_event_want_write(ws->frames) && wslay_event_send(ws->frames) != 0) {
@@ -172,9 +172,10 @@ static void flush(struct ws *ws)
         buf_clear(&ws->out);
 }
 
-/* ---- bytes in ---- */
+/* ---- receiving ---- */
 
-static ssize_t give_bytes(wslay_event_context_ptr ctx, uint8_t *to, size_t n, int flags, void *arg)
+static ssize_t on_want_bytes(wslay_event_context_ptr ctx, uint8_t *to, size_t n, int flags,
+                             void *arg)
 {
         struct ws *ws = arg;
         size_t left = ws->in.len - ws->in_at;
@@ -222,7 +223,7 @@ static void read_frames(struct ws *ws)
 
 /* ---- the handshake ---- */
 
-/* The value of a header of the request, trimmed, in out; false when it is not there. */
+/* Copies the trimmed value of a request header to out; false: absent. */
 static bool header(const char *head, const char *name, char *out, size_t room)
 {
         size_t name_n = strlen(name);
@@ -242,31 +243,24 @@ static bool header(const char *head, const char *name, char *out, size_t room)
         return false;
 }
 
-static void refuse(struct ws *ws, const char *why)
-{
-        char *text = mem_printf(
-                "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
-                strlen(why), why);
-
-        send_bytes(ws, text, strlen(text));
-        free(text);
-        finish_in(ws, 100);
-}
-
-static void begin(struct ws *ws)
+/* Answers the request head in ws->head. */
+static void upgrade(struct ws *ws)
 {
         static const struct wslay_event_callbacks callbacks = {
-                .recv_callback = give_bytes,
-                .send_callback = take_frame,
+                .recv_callback = on_want_bytes,
+                .send_callback = on_send_frame,
                 .on_msg_recv_callback = on_frame,
         };
+        static const char refusal[] = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+                                      "Content-Length: 14\r\n\r\nWebSocket only";
         struct ws_server *s = ws->server;
         char target[2048] = "/", key[128], accept[WS_ACCEPT_SIZE];
         char *text;
 
         if (sscanf(ws->head.data, "GET %2047s HTTP/1.1", target) != 1 ||
             !header(ws->head.data, "Sec-WebSocket-Key", key, sizeof(key))) {
-                refuse(ws, "only WebSockets are spoken here");
+                send_bytes(ws, refusal, strlen(refusal));
+                finish_in(ws, 100);
                 return;
         }
         text = mem_printf("HTTP/1.1 101 Switching Protocols\r\n"
@@ -283,7 +277,7 @@ static void begin(struct ws *ws)
         s->hooks.on_open(s->arg, ws, target);
 }
 
-static void shake(struct ws *ws)
+static void read_handshake(struct ws *ws)
 {
         char *end;
         size_t used;
@@ -297,10 +291,10 @@ static void shake(struct ws *ws)
                 return;
         }
         used = (size_t)(end - ws->head.data) + 4;
-        /* frames may follow at once */
+        /* frames may follow the head at once */
         buf_add(&ws->in, ws->head.data + used, ws->head.len - used);
         buf_truncate(&ws->head, used);
-        begin(ws);
+        upgrade(ws);
         if (ws->state == WS_OPEN && ws->in.len > 0)
                 read_frames(ws);
 }
@@ -309,8 +303,8 @@ static void on_bytes(struct ws *ws)
 {
         if (ws->in.len == 0)
                 return;
-        if (ws->state == WS_SHAKING)
-                shake(ws);
+        if (ws->state == WS_HANDSHAKE)
+                read_handshake(ws);
         else
                 read_frames(ws);
 }
@@ -355,7 +349,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         }
 }
 
-static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
+static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 {
         struct ws *ws = handle->data;
 
@@ -391,12 +385,7 @@ static void on_connection(uv_stream_t *listener, int status)
                 SSL_set_bio(ws->ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
                 SSL_set_accept_state(ws->ssl);
         }
-        uv_read_start((uv_stream_t *)&ws->tcp, on_room, on_read);
-}
-
-static void free_handle(uv_handle_t *handle)
-{
-        free(handle);
+        uv_read_start((uv_stream_t *)&ws->tcp, on_alloc, on_read);
 }
 
 static int listen_at(struct ws_server *s, const char *address, struct error *err)
@@ -426,21 +415,11 @@ static int listen_at(struct ws_server *s, const char *address, struct error *err
         return 0;
 }
 
-static int set_tls(struct ws_server *s, const struct ws_options *o, struct error *err)
-{
-        if (!o->tls_cert_file)
-                return 0;
-        s->tls = SSL_CTX_new(TLS_server_method());
-        if (SSL_CTX_use_certificate_chain_file(s->tls, o->tls_cert_file) != 1 ||
-            SSL_CTX_use_PrivateKey_file(s->tls, o->tls_key_file, SSL_FILETYPE_PEM) != 1)
-                return error_set(err, ERR_INVALID, "cannot use certificate '%s'", o->tls_cert_file);
-        return 0;
-}
-
 struct ws_server *ws_server_new(struct loop *l, const struct ws_options *o,
                                 const struct ws_hooks *hooks, void *arg, struct error *err)
 {
         struct ws_server *s = mem_zalloc(sizeof(*s));
+        bool ok = true;
 
         s->loop = l;
         s->hooks = *hooks;
@@ -450,11 +429,23 @@ struct ws_server *ws_server_new(struct loop *l, const struct ws_options *o,
         s->listener = mem_zalloc(sizeof(*s->listener));
         uv_tcp_init(loop_uv(l), s->listener);
         s->listener->data = s;
-        if (set_tls(s, o, err) != 0 || listen_at(s, o->listen, err) != 0) {
+        if (o->tls_cert_file) {
+                s->tls = SSL_CTX_new(TLS_server_method());
+                ok = SSL_CTX_use_certificate_chain_file(s->tls, o->tls_cert_file) == 1 &&
+                     SSL_CTX_use_PrivateKey_file(s->tls, o->tls_key_file, SSL_FILETYPE_PEM) == 1;
+        }
+        if (!ok)
+                error_set(err, ERR_INVALID, "cannot use certificate '%s'", o->tls_cert_file);
+        if (!ok || listen_at(s, o->listen, err) != 0) {
                 ws_server_free(s);
                 return NULL;
         }
         return s;
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+        free(handle);
 }
 
 void ws_server_free(struct ws_server *s)
@@ -463,7 +454,7 @@ void ws_server_free(struct ws_server *s)
                 return;
         while (!LIST_EMPTY(&s->all))
                 finish(LIST_FIRST(&s->all));
-        uv_close((uv_handle_t *)s->listener, free_handle);
+        uv_close((uv_handle_t *)s->listener, on_listener_closed);
         SSL_CTX_free(s->tls);
         free(s);
 }
@@ -473,7 +464,7 @@ const char *ws_server_address(const struct ws_server *s)
         return s->address;
 }
 
-/* ---- one connection, from outside ---- */
+/* ---- one connection ---- */
 
 void ws_set_owner(struct ws *ws, void *owner)
 {
@@ -499,7 +490,7 @@ void ws_close(struct ws *ws, int code, const char *reason)
                                 strlen(reason));
         flush(ws);
         ws->state = WS_CLOSING;
-        finish_in(ws, GOODBYE_MS);
+        finish_in(ws, CLOSE_MS);
 }
 
 void ws_cut(struct ws *ws)

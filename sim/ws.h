@@ -1,9 +1,8 @@
 /*
- * ws: the server side of WebSocket connections, frames by wslay.
+ * ws: a WebSocket server, frames by wslay, with TLS if it has a certificate.
  *
- * It listens at an address of its own, since the HTTP server hands out no connections. A connection
- * that has shaken hands is told of as open; then messages come whole, and at last it is told of as
- * gone, exactly once. With a certificate it speaks TLS.
+ * It listens on its own address, since the HTTP server hands out no connections. Each connection
+ * reports on_open after the handshake, then whole messages, and on_gone exactly once.
  */
 #ifndef SIM_WS_H
 #define SIM_WS_H
@@ -14,19 +13,16 @@
 #include "base/error.h"
 #include "net/loop.h"
 
-#define WS_CODE_GONE 1006 /* the code of a connection that ended without one */
+#define WS_CODE_GONE 1006 /* the connection ended without a close code */
 
 struct ws;
 struct ws_server;
 
 struct ws_hooks {
-        /*
-         * target is the path and query that were asked for, borrowed. Set the connection's owner
-         * here.
-         */
+        /* target is the path and query, borrowed. Set the connection's owner here. */
         void (*on_open)(void *arg, struct ws *ws, const char *target);
         void (*on_message)(void *owner, const char *bytes, size_t n, bool binary);
-        /* The last call; the connection is gone. code is the peer's, or WS_CODE_GONE. */
+        /* The last call. code is the peer's, or WS_CODE_GONE. */
         void (*on_gone)(void *owner, int code);
 };
 
@@ -38,17 +34,17 @@ struct ws_options {
 
 struct ws_server *ws_server_new(struct loop *l, const struct ws_options *o,
                                 const struct ws_hooks *hooks, void *arg, struct error *err);
-/* Ends all connections, telling of each. */
+/* Ends all connections, with on_gone for each. */
 void ws_server_free(struct ws_server *s);
 /* "127.0.0.1:40123", borrowed. */
 const char *ws_server_address(const struct ws_server *s);
 
 void ws_set_owner(struct ws *ws, void *owner);
-/* Copies the bytes. After a close nothing is sent any more. */
+/* Copies the bytes. Does nothing after a close. */
 void ws_send(struct ws *ws, const char *bytes, size_t n, bool binary);
-/* Says goodbye with a code; the connection ends when the peer has answered, or after a second. */
+/* Sends a close frame; the connection ends when the peer answers, or after a second. */
 void ws_close(struct ws *ws, int code, const char *reason);
-/* Ends at once, as if the cable had been pulled. on_gone follows from the loop. */
+/* Ends at once without a close frame. on_gone follows from the loop. */
 void ws_cut(struct ws *ws);
 
 #endif

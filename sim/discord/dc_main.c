@@ -13,7 +13,6 @@
 #include "sim/discord/dc_signer.h"
 #include "sim/discord/dc_world.h"
 #include "sim/simulator.h"
-#include "sim/simulators.h"
 
 #define LAB     900000000000000001u
 #define GENERAL 900000000000000002u
@@ -70,7 +69,7 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
         if (o->keep)
                 w->settings.keep_messages = o->keep;
         if (o->seed)
-                w->faults.dice = o->seed;
+                w->faults.rng = o->seed;
         fill(w, o);
         if (start_gateway(w, o, err) == 0)
                 return w;

@@ -290,7 +290,7 @@ void dc_world_free(struct world *w)
         for (size_t i = 0; map_each(&w->users, &i, &key, &value);)
                 user_free(value);
         map_release(&w->users);
-        faults_release(&w->faults);
+        faults_clear(&w->faults);
         dc_rate_limit_free(w->rates);
         dc_signer_free(w->signer);
         free(w);

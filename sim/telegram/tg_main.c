@@ -9,7 +9,6 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "sim/simulator.h"
-#include "sim/simulators.h"
 #include "sim/telegram/tg_call.h"
 #include "sim/telegram/tg_control.h"
 #include "sim/telegram/tg_people.h"
@@ -58,7 +57,7 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
         if (o->keep)
                 w->settings.keep_messages = o->keep;
         if (o->seed)
-                w->faults.dice = o->seed;
+                w->faults.rng = o->seed;
         if (w->data_dir)
                 mkdir(w->data_dir, 0700);
         if (make_bots(w, o, err) == 0)

@@ -498,6 +498,6 @@ void tg_world_free(struct world *w)
         journal_free(w->calls);
         journal_free(w->invalid);
         tg_files_free(w->files);
-        faults_release(&w->faults);
+        faults_clear(&w->faults);
         free(w);
 }
