@@ -10,11 +10,10 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "sim/discord/dc_ops.h"
 
 #define MAX_ARGS_LOGGED 16384
 #define MAX_BODY        ((size_t)26 << 20)
-
-/* ---- life ---- */
 
 static struct call *call_new(struct world *w, const struct dc_spec_op *op, struct http_exchange *x)
 {
@@ -193,7 +192,7 @@ static void finish(struct call *c)
                 buf_clear(&c->out);
         record(c);
         if (c->late_status) {
-                dc_call_fail(c, c->late_status, 0, "asked for by a fault");
+                dc_call_fail(c, c->late_status, 0, "simulated fault");
                 write_error(c);
         }
         if (c->slow_ms > 0) {
@@ -215,16 +214,11 @@ void dc_call_end_all(struct world *w)
         }
 }
 
-/* ---- what was asked ---- */
+/* ---- the request ---- */
 
 static void add_text(void *arg, const char *name, const char *value)
 {
         json_object_set_new(arg, name, json_string(value));
-}
-
-static bool type_is(const char *content_type, const char *name)
-{
-        return content_type && strncasecmp(content_type, name, strlen(name)) == 0;
 }
 
 static int read_json(struct call *c, const char *body, size_t n)
@@ -265,7 +259,7 @@ static int read_body(struct call *c)
         http_query_each(c->x, add_text, c->query);
         if (n == 0)
                 return 0;
-        if (type_is(type, "application/json"))
+        if (type && strncasecmp(type, "application/json", 16) == 0)
                 return read_json(c, body, n);
         if (multipart_is(type))
                 return read_parts(c, type, body, n);
@@ -276,7 +270,7 @@ static int read_body(struct call *c)
                 "Expected \"Content-Type\" header to be one of application/json, multipart/form-data.");
 }
 
-/* ---- may it? ---- */
+/* ---- checks ---- */
 
 static bool needs_bot(const struct dc_spec_op *op)
 {
@@ -306,7 +300,7 @@ static int check_bot(struct call *c)
         return 0;
 }
 
-/* Cloudflare stands before the API and turns away who does not say what they are. */
+/* The real API's proxy refuses clients without a proper User-Agent. */
 static int check_agent(struct call *c)
 {
         const char *agent = http_header(c->x, "User-Agent");
@@ -330,40 +324,23 @@ static int limit(struct call *c, double retry_after, const char *scope)
         return dc_call_fail(c, 429, 0, "You are being rate limited.");
 }
 
-static const char *major_of(const struct call *c)
-{
-        static const char *const names[] = { "channel_id", "guild_id", "webhook_id" };
-
-        for (size_t i = 0; i < COUNT(names); i++) {
-                const char *id = http_param(c->x, names[i]);
-
-                if (id)
-                        return id;
-        }
-        return "";
-}
-
 static int check_rate(struct call *c)
 {
-        const char *who = c->bot ? c->bot->token : "";
+        static const char *const names[] = { "channel_id", "guild_id", "webhook_id" };
+        const char *who = c->bot ? c->bot->token : "", *major = NULL;
 
         if (!c->world->settings.limits)
                 return 0;
-        c->rate = dc_rate_limit_count(c->world->rates, c->op, who, major_of(c));
+        for (size_t i = 0; i < COUNT(names) && !major; i++)
+                major = http_param(c->x, names[i]);
+        c->rate = dc_rate_limit_count(c->world->rates, c->op, who, major ? major : "");
         if (!c->rate.passed)
                 return 0;
         return limit(c, c->rate.reset_after, c->rate.global ? "global" : "user");
 }
 
-static void refuse_form(struct call *c, json_t *errors)
-{
-        json_decref(c->errors);
-        c->errors = errors;
-        dc_call_fail(c, 400, 50035, "Invalid Form Body");
-}
-
-/* What the description does not know is noted; whether it is refused is a setting. */
-static int check_form(struct call *c)
+/* Marks a call the description does not allow as invalid; `strict` refuses it, too. */
+static int check_spec(struct call *c)
 {
         bool strict = c->world->settings.strict;
         char query_problem[DC_SPEC_PROBLEM_SIZE], lenient_problem[DC_SPEC_PROBLEM_SIZE];
@@ -381,15 +358,17 @@ static int check_form(struct call *c)
                 query = NULL;
                 body = dc_spec_check_body(c->op, c->args, true, lenient_problem);
         }
-        if (body || query)
-                refuse_form(c, body ? body : query);
+        if (!body && !query)
+                return 0;
+        json_decref(c->errors);
+        c->errors = body ? body : query;
         if (body)
                 json_decref(query);
-        return c->errors ? -1 : 0;
+        return dc_call_fail(c, 400, 50035, "Invalid Form Body");
 }
 
-/* Those faults that strike before anything happens. */
-static int strike_before(struct call *c)
+/* Applies faults: fails the call, or marks it for its end. */
+static int check_faults(struct call *c)
 {
         struct faults *f = &c->world->faults;
         const char *name = c->op->name;
@@ -400,7 +379,7 @@ static int strike_before(struct call *c)
                 return dc_call_fail(c, 599, 0, "cut before the effect");
         }
         if ((fault = faults_fire(f, FAULT_ERROR, name)))
-                return dc_call_fail(c, fault->status, 0, "asked for by a fault");
+                return dc_call_fail(c, fault->status, 0, "simulated fault");
         if ((fault = faults_fire(f, FAULT_FLOOD, name)))
                 return limit(c, fault->retry_after, fault->scope[0] ? fault->scope : "user");
         if ((fault = faults_fire(f, FAULT_SLOW, name)))
@@ -411,20 +390,18 @@ static int strike_before(struct call *c)
         return 0;
 }
 
-static int run(struct call *c)
-{
-        op_fn *fn = dc_ops_find(c->op);
-
-        return fn ? fn(c) : dc_call_fail(c, 501, 0, "the operation is not simulated");
-}
-
 static void serve(struct http_exchange *x)
 {
         struct call *c = call_new(http_server_arg(x), http_route_of(x)->more, x);
+        op_fn *run = dc_ops_find(c->op);
 
         if (check_version(c) == 0 && check_bot(c) == 0 && check_agent(c) == 0 &&
-            check_rate(c) == 0 && strike_before(c) == 0 && read_body(c) == 0 && check_form(c) == 0)
-                run(c);
+            check_rate(c) == 0 && check_faults(c) == 0 && read_body(c) == 0 && check_spec(c) == 0) {
+                if (run)
+                        run(c);
+                else
+                        dc_call_fail(c, 501, 0, "operation not simulated");
+        }
         finish(c);
 }
 

@@ -1,5 +1,6 @@
 /*
- * call: one request of a bot to the HTTP API, from its body to its answer.
+ * call: one request of a bot to the HTTP API, from its body to its answer; and the messages that
+ * requests hold (dc_compose.c).
  */
 #ifndef SIM_DISCORD_DC_CALL_H
 #define SIM_DISCORD_DC_CALL_H
@@ -24,7 +25,7 @@ struct call {
         json_t *query; /* texts */
         struct multipart uploads;
         struct buf out;
-        int status; /* 200, 204, or what call_fail said */
+        int status; /* 200, 204, or that of dc_call_fail */
         int code;
         char message[200];
         json_t *errors; /* of 50035 */
@@ -33,43 +34,53 @@ struct call {
         const char *scope;
         bool valid;
         char problem[DC_SPEC_PROBLEM_SIZE];
-        bool cut;        /* a fault: no answer */
-        int late_status; /* a fault: this instead of the answer */
-        int64_t slow_ms; /* a fault */
+        /* faults */
+        bool cut;        /* no answer */
+        int late_status; /* instead of the answer */
+        int64_t slow_ms;
         struct timer *delay;
         uint64_t started_ns;
         struct call *next, **link;
 };
 
-typedef int op_fn(struct call *c);
-
-/* All routes of the description, then those given. Yours to free; count is set. */
+/* All routes of the description, then `more`. Yours to free. */
 struct http_route *dc_call_routes(const struct http_route *more, size_t more_count, size_t *count);
-/* Ends everything that waits; before the server goes. */
+/* Ends waiting calls; run it before the server is freed. */
 void dc_call_end_all(struct world *w);
 
-/* For operations. call_fail returns -1; call_done (204, no body) 0. */
+/* ---- for operations ---- */
+
+/* Returns -1. */
 int dc_call_fail(struct call *c, int status, int code, const char *message);
+/* 204. Returns 0. */
 int dc_call_no_content(struct call *c);
 /* 50035 with one wrong member. Returns -1. */
 int dc_call_invalid(struct call *c, const char *member, const char *code, const char *message);
-/* Ids in the path, the query or the body (where they are text or a number); 0: none. */
+/* Ids in the path, the query or the body (text or a number); 0: none. */
 uint64_t dc_call_id(const struct call *c, const char *param);
 uint64_t dc_call_query_id(const struct call *c, const char *name);
 int64_t dc_call_query_int(const struct call *c, const char *name, int64_t fallback);
 uint64_t dc_call_args_id(const json_t *args, const char *member);
-/* The channel of the path, if the bot may do all this there; NULL after call_fail. */
+/* These return NULL after dc_call_fail. The channel of the path, if the bot has `needed` there. */
 struct channel *dc_call_channel(struct call *c, uint64_t needed);
 struct message *dc_call_message(struct call *c, struct channel *channel);
-/* The guild of the path, if the bot is in it. */
+/* The guild of the path, if the bot is a member. */
 struct guild *dc_call_guild(struct call *c);
-/* An entry in the list of what bots did; add to it, then journal_close(c->world->sent). */
+/* Opens an entry in GET /sim/messages; add members, then journal_close(c->world->sent). */
 struct buf *dc_call_record(const struct call *c, const char *kind, const struct channel *channel);
 
-/* Whoever runs the simulator in a terminal sees what is said. */
+/* Prints the message to the terminal. */
 void dc_call_print(const struct call *c, const struct message *m);
 
-/* ops.c: NULL when the operation is known but not simulated. */
-op_fn *dc_ops_find(const struct dc_spec_op *op);
+/* ---- dc_compose.c ---- */
+
+/*
+ * Fills m from args (a message of the API) and the call's uploads. With `edit`, absent members stay
+ * as they are. 0, or -1 after dc_call_fail: then an edited message is unchanged, a new one may be
+ * half filled.
+ */
+int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit);
+/* Sets the message_reference of args; -1 after dc_call_fail. */
+int dc_compose_reference(struct call *c, struct message *m, const json_t *args);
 
 #endif

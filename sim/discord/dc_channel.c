@@ -1,4 +1,4 @@
-#include "sim/discord/dc_world_private.h"
+#include "sim/discord/dc_world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "sim/discord/dc_interactions.h"
-
-/* ---- channels ---- */
 
 struct channel *dc_channel_find(const struct world *w, uint64_t id)
 {

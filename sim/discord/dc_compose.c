@@ -1,5 +1,6 @@
-#include "sim/discord/dc_compose.h"
-
+/*
+ * Messages of requests, with the rules that the description lacks.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "sim/discord/dc_call.h"
 #include "sim/discord/dc_files.h"
 
 #define MAX_EMBED_TEXT 6000
@@ -19,7 +21,7 @@ static void replace(json_t **slot, const json_t *value)
 
 /* ---- embeds ---- */
 
-static size_t text_of(const json_t *object, const char *key)
+static size_t text_length(const json_t *object, const char *key)
 {
         const json_t *value = json_object_get(object, key);
 
@@ -31,13 +33,13 @@ static size_t text_of(const json_t *object, const char *key)
 static size_t embed_text(const json_t *embed)
 {
         const json_t *fields = json_object_get(embed, "fields"), *field;
-        size_t sum = text_of(embed, "title") + text_of(embed, "description") +
-                     text_of(json_object_get(embed, "footer"), "text") +
-                     text_of(json_object_get(embed, "author"), "name");
+        size_t sum = text_length(embed, "title") + text_length(embed, "description") +
+                     text_length(json_object_get(embed, "footer"), "text") +
+                     text_length(json_object_get(embed, "author"), "name");
         size_t i;
 
         json_array_foreach(fields, i, field)
-                sum += text_of(field, "name") + text_of(field, "value");
+                sum += text_length(field, "name") + text_length(field, "value");
         return sum;
 }
 
@@ -59,7 +61,7 @@ static int set_embeds(struct call *c, struct message *m, const json_t *embeds)
 
 /* ---- components ---- */
 
-/* Those without a number get one, as everybody sees afterwards. */
+/* Gives an id to components without one. */
 static void number_components(json_t *list, json_int_t *next)
 {
         json_t *at;
@@ -75,38 +77,24 @@ static void number_components(json_t *list, json_int_t *next)
         }
 }
 
-static void set_components(struct message *m, const json_t *components)
-{
-        json_int_t next = 0;
-
-        replace(&m->components, components);
-        number_components(m->components, &next);
-}
-
 /* ---- files ---- */
-
-/* What the request says about the file of part n: its entry in attachments, or NULL. */
-static const json_t *entry_of(const json_t *args, const char *number)
-{
-        const json_t *list = json_object_get(args, "attachments"), *at;
-        size_t i;
-
-        json_array_foreach(list, i, at) {
-                if (dc_call_args_id(at, "id") == strtoull(number, NULL, 10))
-                        return at;
-        }
-        return NULL;
-}
 
 static int add_file(struct call *c, struct message *m, const json_t *args,
                     const struct multipart_part *p)
 {
-        const json_t *entry = entry_of(args, p->name + strlen("files["));
-        const char *description = json_str(entry, "description", NULL);
+        uint64_t number = strtoull(p->name + strlen("files["), NULL, 10);
+        const json_t *list = json_object_get(args, "attachments"), *at, *entry = NULL;
+        const char *description;
         json_t *file;
+        size_t i;
 
         if (p->n > FILES_MAX_SIZE)
                 return dc_call_fail(c, 413, 40005, "Request entity too large");
+        json_array_foreach(list, i, at) {
+                if (!entry && dc_call_args_id(at, "id") == number)
+                        entry = at;
+        }
+        description = json_str(entry, "description", NULL);
         file = dc_file_add(c->world, m->channel, json_str(entry, "filename", p->file_name),
                            p->content_type, p->data, p->n);
         if (description)
@@ -115,20 +103,20 @@ static int add_file(struct call *c, struct message *m, const json_t *args,
         return 0;
 }
 
-/* An edit names the files that stay. */
-static void keep_named(struct message *m, const json_t *list)
+/* An edit lists the files to keep. */
+static void keep_listed(struct message *m, const json_t *list)
 {
         size_t i = 0;
 
         while (i < json_array_size(m->attachments)) {
                 const char *id = json_str(json_array_get(m->attachments, i), "id", "");
                 const json_t *at;
-                bool named = false;
+                bool listed = false;
                 size_t k;
 
                 json_array_foreach(list, k, at)
-                        named = named || dc_call_args_id(at, "id") == dc_id_parse(id);
-                if (named)
+                        listed = listed || dc_call_args_id(at, "id") == dc_id_parse(id);
+                if (listed)
                         i++;
                 else
                         json_array_remove(m->attachments, i);
@@ -140,7 +128,7 @@ static int set_files(struct call *c, struct message *m, const json_t *args, bool
         const json_t *list = json_object_get(args, "attachments");
 
         if (edit && list)
-                keep_named(m, list);
+                keep_listed(m, list);
         for (size_t i = 0; i < c->uploads.count; i++) {
                 const struct multipart_part *p = &c->uploads.parts[i];
 
@@ -153,7 +141,7 @@ static int set_files(struct call *c, struct message *m, const json_t *args, bool
 
 /* ---- mentions ---- */
 
-static bool names(const json_t *list, const char *word)
+static bool has_word(const json_t *list, const char *word)
 {
         const json_t *at;
         size_t i;
@@ -170,7 +158,7 @@ static int check_mentions(struct call *c, const json_t *allowed)
         static const char *const kinds[] = { "users", "roles" };
 
         for (size_t i = 0; i < COUNT(kinds); i++) {
-                if (names(json_object_get(allowed, "parse"), kinds[i]) &&
+                if (has_word(json_object_get(allowed, "parse"), kinds[i]) &&
                     json_array_size(json_object_get(allowed, kinds[i])) > 0)
                         return dc_call_invalid(c, "allowed_mentions",
                                                "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
@@ -179,14 +167,7 @@ static int check_mentions(struct call *c, const json_t *allowed)
         return 0;
 }
 
-/* ---- the whole ---- */
-
-static bool is_empty(const struct message *m)
-{
-        return !m->content[0] && json_array_size(m->embeds) == 0 &&
-               json_array_size(m->attachments) == 0 && json_array_size(m->components) == 0 &&
-               !m->extra;
-}
+/* ---- the message ---- */
 
 static void set_content(struct message *m, const char *text)
 {
@@ -194,7 +175,7 @@ static void set_content(struct message *m, const char *text)
         m->content = mem_strdup(text ? text : "");
 }
 
-/* Polls, stickers and the like stay what they are. */
+/* Copies polls and stickers unchecked. */
 static void set_extra(struct message *m, const json_t *args)
 {
         const json_t *poll = json_object_get(args, "poll"),
@@ -213,7 +194,7 @@ static void set_extra(struct message *m, const json_t *args)
         }
 }
 
-/* What is settled when a message is sent, and no edit changes. */
+/* Flags that no edit changes. */
 #define KEPT_FLAGS (MESSAGE_FLAG_HAS_THREAD | MESSAGE_FLAG_EPHEMERAL | MESSAGE_FLAG_LOADING)
 
 static int compose(struct call *c, struct message *m, const json_t *args, bool edit)
@@ -221,6 +202,7 @@ static int compose(struct call *c, struct message *m, const json_t *args, bool e
         const json_t *allowed = json_object_get(args, "allowed_mentions");
         const json_t *embeds = json_object_get(args, "embeds");
         const json_t *components = json_object_get(args, "components");
+        json_int_t last_id = 0;
 
         if (check_mentions(c, allowed) != 0)
                 return -1;
@@ -228,8 +210,10 @@ static int compose(struct call *c, struct message *m, const json_t *args, bool e
                 set_content(m, json_str(args, "content", NULL));
         if ((embeds || !edit) && set_embeds(c, m, embeds) != 0)
                 return -1;
-        if (components || !edit)
-                set_components(m, components);
+        if (components || !edit) {
+                replace(&m->components, components);
+                number_components(m->components, &last_id);
+        }
         if (json_object_get(args, "flags"))
                 m->flags = (m->flags & KEPT_FLAGS) | json_int(args, "flags", 0);
         m->tts = json_flag(args, "tts", m->tts);
@@ -241,13 +225,15 @@ static int compose(struct call *c, struct message *m, const json_t *args, bool e
                 return dc_call_invalid(
                         c, "content", "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2",
                         "The content and embeds fields cannot be used with components v2");
-        if (is_empty(m))
+        if (!m->content[0] && json_array_size(m->embeds) == 0 &&
+            json_array_size(m->attachments) == 0 && json_array_size(m->components) == 0 &&
+            !m->extra)
                 return dc_call_fail(c, 400, 50006, "Cannot send an empty message");
         dc_message_mentions(c->world, m, json_is_null(allowed) ? NULL : allowed);
         return 0;
 }
 
-static void swap_trees(json_t **a, json_t **b)
+static void swap_json(json_t **a, json_t **b)
 {
         json_t *kept = *a;
 
@@ -255,25 +241,25 @@ static void swap_trees(json_t **a, json_t **b)
         *b = kept;
 }
 
-/* Everything an edit may change goes over; the draft gets what was there. */
+/* Swaps what an edit may change. */
 static void swap_contents(struct message *m, struct message *draft)
 {
         char *text = m->content;
 
         m->content = draft->content;
         draft->content = text;
-        swap_trees(&m->embeds, &draft->embeds);
-        swap_trees(&m->components, &draft->components);
-        swap_trees(&m->attachments, &draft->attachments);
-        swap_trees(&m->mentions, &draft->mentions);
-        swap_trees(&m->mention_roles, &draft->mention_roles);
-        swap_trees(&m->extra, &draft->extra);
+        swap_json(&m->embeds, &draft->embeds);
+        swap_json(&m->components, &draft->components);
+        swap_json(&m->attachments, &draft->attachments);
+        swap_json(&m->mentions, &draft->mentions);
+        swap_json(&m->mention_roles, &draft->mention_roles);
+        swap_json(&m->extra, &draft->extra);
         m->flags = draft->flags;
         m->tts = draft->tts;
         m->mention_everyone = draft->mention_everyone;
 }
 
-static struct message *draft_of(struct world *w, const struct message *m)
+static struct message *copy_message(struct world *w, const struct message *m)
 {
         struct message *draft = dc_message_new(w, m->channel, m->author);
 
@@ -297,7 +283,7 @@ int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit)
 
         if (!edit)
                 return compose(c, m, args, false);
-        draft = draft_of(c->world, m); /* an edit that is refused changes nothing */
+        draft = copy_message(c->world, m); /* a refused edit changes nothing */
         rc = compose(c, draft, args, true);
         if (rc == 0)
                 swap_contents(m, draft);
@@ -306,12 +292,6 @@ int dc_compose(struct call *c, struct message *m, const json_t *args, bool edit)
 }
 
 /* ---- references ---- */
-
-static int unknown_reference(struct call *c)
-{
-        return dc_call_invalid(c, "message_reference", "REPLIES_UNKNOWN_MESSAGE",
-                               "Unknown message");
-}
 
 static void set_snapshot(struct world *w, struct message *m, const struct message *of)
 {
@@ -342,8 +322,11 @@ int dc_compose_reference(struct call *c, struct message *m, const json_t *args)
                 return dc_call_invalid(c, "message_reference",
                                        "REPLIES_CANNOT_REPLY_TO_OTHER_CHANNEL",
                                        "Cannot reply to a message in another channel");
+        if (!to && !json_flag(wanted, "fail_if_not_exists", true))
+                return 0;
         if (!to)
-                return json_flag(wanted, "fail_if_not_exists", true) ? unknown_reference(c) : 0;
+                return dc_call_invalid(c, "message_reference", "REPLIES_UNKNOWN_MESSAGE",
+                                       "Unknown message");
         if (to->type != MESSAGE_DEFAULT && to->type != MESSAGE_REPLY &&
             to->type != MESSAGE_COMMAND && to->type != MESSAGE_CONTEXT_COMMAND)
                 return dc_call_invalid(c, "message_reference",

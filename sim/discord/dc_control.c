@@ -16,26 +16,23 @@
 #include "sim/world_settings.h"
 
 const char dc_control_help[] =
-        "  POST /sim/send         somebody writes: {\"from\":\"ada\",\"text\":\"hi\"}, or a list of "
-        "those;\n"
-        "                         channel (id or name; without it a direct message), reply_to, "
-        "embeds,\n"
-        "                         files: "
-        "[{\"content\":\"..\"|\"base64\":\"..\"|\"size\":n,\"file_name\":\"..\"}],\n"
-        "                         type, flags, extra; <@dragoman> in the text mentions the bot\n"
+        "  POST /sim/send         {\"from\":\"ada\",\"text\":\"hi\"}, or a list of those; channel "
+        "(id or\n"
+        "                         name; default: a direct message), reply_to, embeds, type, "
+        "flags,\n"
+        "                         extra, files: [{\"content\":\"..\",\"file_name\":\"..\"}] (or "
+        "base64, size);\n"
+        "                         <@dragoman> in the text mentions the bot\n"
         "  POST /sim/edit         {\"message_id\":\"..\",\"text\":\"ho\"}\n"
         "  POST /sim/delete       {\"message_id\":\"..\"}\n"
-        "  POST /sim/react        {\"from\":\"ada\",\"message_id\":\"..\",\"emoji\":\"👍\"}; "
-        "/sim/unreact takes it "
-        "back\n"
+        "  POST /sim/react        {\"from\":\"ada\",\"message_id\":\"..\",\"emoji\":\"👍\"}\n"
+        "  POST /sim/unreact      the same\n"
         "  POST /sim/typing       {\"from\":\"ada\",\"channel\":\"general\"}\n"
         "  POST /sim/thread       "
-        "{\"from\":\"ada\",\"channel\":\"general\",\"name\":\"News\",\"text\":\"..\"}, on "
-        "\"message_id\"\n"
+        "{\"channel\":\"general\",\"name\":\"News\",\"text\":\"..\",\"message_id\":\"..\"}\n"
         "  POST /sim/rename       {\"channel\":\"News\",\"name\":\"Old news\"}\n"
         "  POST /sim/archive      {\"channel\":\"News\",\"archived\":true,\"locked\":false}\n"
-        "  POST /sim/press        a button or menu: "
-        "{\"message_id\":\"..\",\"custom_id\":\"yes\",\"values\":[]}\n"
+        "  POST /sim/press        {\"message_id\":\"..\",\"custom_id\":\"yes\",\"values\":[]}\n"
         "  POST /sim/command      "
         "{\"from\":\"ada\",\"name\":\"ask\",\"options\":{\"question\":\"why\"}}\n"
         "  POST /sim/modal        {\"custom_id\":\"form\",\"values\":{\"name\":\"Ada\"}}\n"
@@ -43,7 +40,7 @@ const char dc_control_help[] =
         "{\"id\":\"7\",\"username\":\"bob\",\"guild\":\"Lab\",\"refuses\":false}\n"
         "  POST /sim/guilds       "
         "{\"name\":\"Lab\",\"members\":1000,\"channels\":50,\"unavailable\":false}\n"
-        "  POST /sim/channels     {\"name\":\"help\",\"type\":\"forum\"}, or "
+        "  POST /sim/channels     {\"name\":\"help\",\"type\":\"forum\"}, "
         "{\"channel\":\"help\",\"remove\":true}\n"
         "  POST /sim/members      "
         "{\"from\":\"bob\",\"roles\":[\"mods\"],\"nick\":\"B\",\"leave\":false}\n"
@@ -52,31 +49,32 @@ const char dc_control_help[] =
         "{\"bot\":\"..\",\"intents\":[\"MESSAGE_CONTENT\"],\n"
         "                         "
         "\"interactions_url\":\"..\",\"starts_left\":5,\"new_token\":\"..\"}\n"
-        "  GET  /sim/messages     what bots did: after, wait (ms), limit, channel, kind (message, "
-        "edit,\n"
-        "                         delete, reaction, reaction_removed, typing, thread, thread_change,\n"
-        "                         dm_open, commands, interaction_answer, follow_up, ...)\n"
-        "  GET  /sim/calls        every call with its validity: after, wait, limit, kind (an "
-        "operation),\n"
-        "                         valid=false for the invalid ones only\n"
-        "  GET  /sim/links        the gateway: connect, identify, resume, heartbeat, presence, "
-        "closed, gone\n"
+        "  GET  /sim/messages     actions of bots: after, wait (ms), limit, channel, kind "
+        "(message,\n"
+        "                         edit, delete, reaction, reaction_removed, typing, thread,\n"
+        "                         thread_change, dm_open, commands, interaction_answer, "
+        "follow_up, ...)\n"
+        "  GET  /sim/calls        API calls: after, wait, limit, kind (an operation), valid=false\n"
+        "  GET  /sim/links        gateway connections: connect, identify, resume, heartbeat,\n"
+        "                         presence, closed, gone\n"
         "  GET  /sim/history      the messages of ?channel=\n"
         "  GET  /sim/state        bots, guilds, sessions, counters, settings\n"
         "  POST /sim/settings     "
         "{\"strict\":true,\"limits\":true,\"heartbeat_ms\":41250,\"acks\":true,...}\n"
-        "  POST /sim/gateway      {\"action\":\"cut\"}, reconnect, invalid_session (resumable), close "
-        "(code),\n"
-        "                         heartbeat, raw (text), event (event, d), expire; \"shard\"\n"
-        "  POST /sim/faults       {\"kind\":\"cut_after\",\"method\":\"create_message\",\"next\":3}; "
-        "kinds "
-        "cut_before,\n"
-        "                         cut_after, slow, error, error_after, flood (scope), duplicate, "
-        "drop,\n"
-        "                         close (code), refuse, mute; or with \"probability\"\n"
-        "  DELETE /sim/faults     no more of them; GET shows them\n";
+        "  POST /sim/gateway      {\"action\":\"cut\"}, reconnect, invalid_session (resumable), "
+        "close\n"
+        "                         (code), heartbeat, raw (text), event (event, d), expire; "
+        "\"shard\"\n"
+        "  POST /sim/faults       "
+        "{\"kind\":\"cut_after\",\"method\":\"create_message\",\"next\":3}, or with\n"
+        "                         \"probability\"; kinds: cut_before, cut_after, slow, error,\n"
+        "                         error_after, flood (scope), duplicate, drop, close (code), "
+        "refuse,\n"
+        "                         mute\n"
+        "  DELETE /sim/faults     ends them; GET lists them\n";
+/* clang-format on */
 
-/* ---- looking ---- */
+/* ---- views ---- */
 
 static void run_history(struct http_exchange *x)
 {
@@ -190,8 +188,6 @@ static void run_state(struct http_exchange *x)
         control_answer(x, &b);
 }
 
-/* ---- settings and faults ---- */
-
 static int set_settings(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
         if (world_settings_change(settings, &w->settings, sizeof(w->settings), request, err) != 0)
@@ -204,8 +200,6 @@ static int add_fault(struct world *w, const json_t *request, struct buf *out, st
 {
         return control_add_fault(&w->faults, request, out, err);
 }
-
-/* ---- the table ---- */
 
 static const struct http_route routes[] = {
         { "GET", "/attachments/:channel/:id/:name", dc_file_serve, 0, NULL },

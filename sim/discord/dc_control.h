@@ -1,5 +1,5 @@
 /*
- * control: the routes under /sim, by which tests and people play.
+ * control: the control API under /sim.
  */
 #ifndef SIM_DISCORD_DC_CONTROL_H
 #define SIM_DISCORD_DC_CONTROL_H
@@ -8,11 +8,11 @@
 
 #include "net/http_server.h"
 
-/* What there is, in words. */
+/* Help text of the control API. */
 extern const char dc_control_help[];
-/* Everything the server answers: the API and the control routes. Yours to free. */
+/* Routes of the API and the control API. Yours to free. */
 struct http_route *dc_control_routes(size_t *count);
-/* The API's words for what the server itself refuses. */
+/* Writes refusals of the HTTP server in the form of the API. */
 void dc_control_refuse(void *arg, struct http_exchange *x, int status, const char *code,
                        const char *message);
 

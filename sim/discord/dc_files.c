@@ -34,7 +34,7 @@ static const struct {
         { ".mp4", "video/mp4" },
 };
 
-static const char *type_of(const char *name, const char *told)
+static const char *type_of(const char *name, const char *fallback)
 {
         size_t n = strlen(name);
 
@@ -44,20 +44,10 @@ static const char *type_of(const char *name, const char *told)
                 if (n > m && strcasecmp(name + n - m, types[i].suffix) == 0)
                         return types[i].type;
         }
-        return told ? told : "application/octet-stream";
+        return fallback ? fallback : "application/octet-stream";
 }
 
-/* The size of a PNG is at a fixed place; of others nobody asks here. */
-static bool png_size(const unsigned char *p, size_t n, int *width, int *height)
-{
-        if (n < 24 || memcmp(p, "\x89PNG\r\n\x1a\n", 8) != 0)
-                return false;
-        *width = p[18] << 8 | p[19];
-        *height = p[22] << 8 | p[23];
-        return true;
-}
-
-/* Blanks and the like become underscores, as on the real network. */
+/* Replaces special characters by underscores, as the real network does. */
 static char *tidy_name(const char *name)
 {
         char *out = mem_strdup(name && *name ? name : "file");
@@ -76,7 +66,7 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
         uint64_t id = dc_id_new(w);
         int64_t now_s = clock_wall_ms() / 1000;
         char key[DC_ID_SIZE], *url;
-        int width, height;
+        const unsigned char *bytes = data;
         json_t *out;
 
         f->name = tidy_name(name);
@@ -84,7 +74,7 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
         f->data = mem_dup(data, n);
         f->n = n;
         if (w->file_bytes + n > KEEP_SIZE)
-                dc_files_release(w); /* links to older ones lead nowhere now, as expired ones do */
+                dc_files_release(w); /* older links answer 404 now, as expired ones do */
         w->file_bytes += n;
         map_put(&w->files, dc_id_text(id, key), f);
         url = mem_printf("%s/attachments/%llu/%s/%s?ex=%" PRIx64 "&is=%" PRIx64 "&hm=sim",
@@ -93,9 +83,9 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
         out = json_pack("{s:s,s:s,s:I,s:s,s:s,s:s}", "id", key, "filename", f->name, "size",
                         (json_int_t)n, "url", url, "proxy_url", url, "content_type",
                         f->content_type);
-        if (png_size(data, n, &width, &height)) {
-                json_object_set_new(out, "width", json_integer(width));
-                json_object_set_new(out, "height", json_integer(height));
+        if (n >= 24 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0) {
+                json_object_set_new(out, "width", json_integer(bytes[18] << 8 | bytes[19]));
+                json_object_set_new(out, "height", json_integer(bytes[22] << 8 | bytes[23]));
         }
         free(url);
         return out;

@@ -1,5 +1,5 @@
 /*
- * files: attachments, as the content network hands them out.
+ * files: attachments, served as by Discord's content network.
  */
 #ifndef SIM_DISCORD_DC_FILES_H
 #define SIM_DISCORD_DC_FILES_H
@@ -13,7 +13,7 @@
 
 #define FILES_MAX_SIZE ((size_t)10 << 20)
 
-/* Copies the bytes. Returns the attachment as messages show it, yours. */
+/* Copies the bytes. Returns the attachment object of messages; yours. */
 json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
                     const char *content_type, const void *data, size_t n);
 /* The route: /attachments/:channel/:id/:name. */

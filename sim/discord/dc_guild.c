@@ -1,12 +1,10 @@
-#include "sim/discord/dc_world_private.h"
+#include "sim/discord/dc_world.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
-
-/* ---- guilds ---- */
 
 struct guild *dc_guild_find(const struct world *w, uint64_t id)
 {
@@ -63,13 +61,6 @@ struct member *dc_guild_add_member(struct guild *g, struct user *u)
         return m;
 }
 
-static void member_free(struct member *m)
-{
-        json_decref(m->roles);
-        free(m->nick);
-        free(m);
-}
-
 void dc_guild_remove_member(struct guild *g, uint64_t user_id)
 {
         struct member **at = &g->members, *m;
@@ -81,7 +72,9 @@ void dc_guild_remove_member(struct guild *g, uint64_t user_id)
         if (!(m = *at))
                 return;
         *at = m->next;
-        member_free(m);
+        json_decref(m->roles);
+        free(m->nick);
+        free(m);
 }
 
 struct role *dc_guild_add_role(struct world *w, struct guild *g, uint64_t id, const char *name)
@@ -109,12 +102,8 @@ struct role *dc_guild_role_by_name(const struct guild *g, const char *text)
 
 void dc_guild_free(struct guild *g)
 {
-        while (g->members) {
-                struct member *m = g->members;
-
-                g->members = m->next;
-                member_free(m);
-        }
+        while (g->members)
+                dc_guild_remove_member(g, g->members->user->id);
         while (g->roles) {
                 struct role *r = g->roles;
 

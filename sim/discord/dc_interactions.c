@@ -54,9 +54,9 @@ void dc_interactions_release(struct world *w)
         map_release(&w->interactions);
 }
 
-/* ---- what the bot is told ---- */
+/* ---- the payload ---- */
 
-static void write_who(struct buf *b, const struct interaction *i)
+static void write_sender(struct buf *b, const struct interaction *i)
 {
         const struct guild *g = i->channel->guild;
         const struct member *m = g ? dc_guild_member(g, i->user->id) : NULL;
@@ -92,7 +92,7 @@ static char *write_body(const struct interaction *i, const struct message *on)
         dc_render_json(&b, "data", i->data);
         dc_render_id(&b, "channel_id", i->channel->id);
         dc_render_channel(&b, "channel", i->channel);
-        write_who(&b, i);
+        write_sender(&b, i);
         if (on)
                 dc_render_message(&b, "message", i->world, on, i->bot, RENDER_PLAIN);
         jsonw_str(&b, "app_permissions", "1125899906842623");
@@ -107,8 +107,8 @@ static char *write_body(const struct interaction *i, const struct message *on)
 
 /* ---- the endpoint ---- */
 
-static void note_endpoint(const struct bot *b, const struct http_result *r, const char *what,
-                          const char *problem)
+static void record_endpoint(const struct bot *b, const struct http_result *r, const char *what,
+                            const char *problem)
 {
         struct buf *n = journal_open(b->world->sent, "endpoint", 0);
 
@@ -121,7 +121,8 @@ static void note_endpoint(const struct bot *b, const struct http_result *r, cons
         journal_close(b->world->sent);
 }
 
-static struct http_call *post(struct bot *b, const char *body, bool wrong,
+/* forged: with a wrong signature. */
+static struct http_call *post(struct bot *b, const char *body, bool forged,
                               void (*done)(void *, const struct http_result *), void *arg)
 {
         struct http_handlers handlers = { .on_done = done };
@@ -135,7 +136,7 @@ static struct http_call *post(struct bot *b, const char *body, bool wrong,
 
         snprintf(timestamp, sizeof(timestamp), "%lld", (long long)(clock_wall_ms() / 1000));
         dc_signer_sign(b->world->signer, timestamp, body, strlen(body), signature);
-        if (wrong)
+        if (forged)
                 signature[0] = signature[0] == '0' ? '1' : '0';
         signature_header = mem_printf("X-Signature-Ed25519: %s", signature);
         timestamp_header = mem_printf("X-Signature-Timestamp: %s", timestamp);
@@ -147,7 +148,7 @@ static struct http_call *post(struct bot *b, const char *body, bool wrong,
         return call;
 }
 
-/* An answer in the endpoint's answer: the same as a callback. 202 says that one will come. */
+/* The endpoint may answer in its HTTP response, as in a callback; 202 announces a callback. */
 static void on_posted(void *arg, const struct http_result *r)
 {
         struct interaction *i = arg;
@@ -159,11 +160,10 @@ static void on_posted(void *arg, const struct http_result *r)
         json_t *errors = answer ? dc_spec_check_body(c.op, answer, false, c.problem) : NULL;
 
         i->posting = NULL;
-        if (answer && !errors && r->status == 200 && !i->answered) {
-                if (dc_op_interaction_answer(&c, i, answer) != 0)
-                        snprintf(c.problem, sizeof(c.problem), "%s", c.message);
-        }
-        note_endpoint(i->bot, r, "interaction", c.problem[0] ? c.problem : NULL);
+        if (answer && !errors && r->status == 200 && !i->answered &&
+            dc_op_interaction_answer(&c, i, answer) != 0)
+                snprintf(c.problem, sizeof(c.problem), "%s", c.message);
+        record_endpoint(i->bot, r, "interaction", c.problem[0] ? c.problem : NULL);
         json_decref(errors);
         json_decref(c.errors);
         json_decref(answer);
@@ -172,13 +172,13 @@ static void on_posted(void *arg, const struct http_result *r)
 
 static void on_pinged(void *arg, const struct http_result *r)
 {
-        note_endpoint(arg, r, "ping", NULL);
+        record_endpoint(arg, r, "ping", NULL);
 }
 
 static void on_probed(void *arg, const struct http_result *r)
 {
-        note_endpoint(arg, r, "probe",
-                      r->status == 401 ? NULL : "a wrong signature was not refused");
+        record_endpoint(arg, r, "probe",
+                        r->status == 401 ? NULL : "endpoint accepted a wrong signature");
 }
 
 void dc_interaction_ping(struct bot *b)
@@ -189,13 +189,11 @@ void dc_interaction_ping(struct bot *b)
         post(b, ping, true, on_probed, b);
 }
 
-/* ---- making one ---- */
-
 struct interaction *dc_interaction_make(struct bot *b, enum interaction_type type,
                                         struct channel *c, struct user *u, json_t *data,
-                                        const struct message *on, unsigned *told)
+                                        const struct message *on, unsigned *sessions)
 {
-        struct gateway_event t = { .event = "INTERACTION_CREATE", .guild = c->guild, .bot = b };
+        struct gateway_event e = { .event = "INTERACTION_CREATE", .guild = c->guild, .bot = b };
         struct interaction *i = mem_zalloc(sizeof(*i));
 
         if (b->world->interactions.count % FORGET_EVERY == FORGET_EVERY - 1)
@@ -214,9 +212,9 @@ struct interaction *dc_interaction_make(struct bot *b, enum interaction_type typ
         map_put(&b->world->interactions, i->token, i);
         if (b->interactions_url) {
                 i->posting = post(b, i->body, false, on_posted, i);
-                *told = 1;
+                *sessions = 1;
         } else {
-                *told = dc_session_publish(b->world, &t, i->body);
+                *sessions = dc_session_publish(b->world, &e, i->body);
         }
         return i;
 }

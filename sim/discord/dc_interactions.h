@@ -1,9 +1,9 @@
 /*
- * interactions: slash commands, buttons and forms that people use, on their way to a bot and back.
+ * interactions: slash commands, buttons and forms.
  *
- * They go to the bot's gateway, or to its endpoint when it has one, signed. The answer comes as a
- * callback (or in the endpoint's answer), within seconds; afterwards the token is good for
- * follow-ups for a quarter of an hour.
+ * They go to the bot's gateway, or signed to its endpoint if it has one. The bot answers with a
+ * callback (or in the endpoint's response) within seconds; then the token is valid for follow-ups
+ * for 15 minutes.
  */
 #ifndef SIM_DISCORD_DC_INTERACTIONS_H
 #define SIM_DISCORD_DC_INTERACTIONS_H
@@ -40,30 +40,24 @@ struct interaction {
         struct channel *channel;
         struct user *user;
         json_t *data;
-        uint64_t message_id;  /* whose button was pressed; 0: none */
-        uint64_t original_id; /* the message that answers it; 0: none yet */
+        uint64_t message_id;  /* with the pressed button; 0: none */
+        uint64_t original_id; /* the answer; 0: none yet */
         int answered;         /* a callback_type; 0: not yet */
         int64_t made_ms;
-        char *body; /* as told to the bot */
+        char *body; /* as sent to the bot */
         struct http_call *posting;
 };
 
-/*
- * Takes over data. Tells the bot; `told` is set to how many sessions learned of it (1 for an
- * endpoint).
- */
+/* Takes over data. Sends it to the bot; counts the sessions that got it (1 for an endpoint). */
 struct interaction *dc_interaction_make(struct bot *b, enum interaction_type type,
                                         struct channel *c, struct user *u, json_t *data,
-                                        const struct message *on, unsigned *told);
+                                        const struct message *on, unsigned *sessions);
 struct interaction *dc_interaction_find(const struct world *w, const char *token);
-/*
- * op_interactions.c: an answer of type and data, in the callback or the endpoint's answer. -1 after
- * call_fail.
- */
+/* dc_op_interactions.c: applies {"type":..,"data":..}. -1 after dc_call_fail. */
 int dc_op_interaction_answer(struct call *c, struct interaction *i, const json_t *answer);
-/* Asks the endpoint whether it is one; the result is in the journal as "endpoint". */
+/* Checks the endpoint as the portal does; the journal gets "endpoint" entries. */
 void dc_interaction_ping(struct bot *b);
-/* Those of a channel that is about to go; NULL: those whose token is worth nothing any more. */
+/* Frees those of a channel about to be removed; NULL: those with an expired token. */
 void dc_interactions_forget(struct world *w, const struct channel *c);
 void dc_interactions_release(struct world *w);
 

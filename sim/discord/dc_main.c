@@ -1,5 +1,5 @@
 /*
- * dragoman-sim discord: what is its own in the life of a simulator.
+ * dragoman-sim discord.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,23 +20,9 @@
 
 enum { OWN_GATEWAY_PORT };
 static const struct own_option own[] = {
-        [OWN_GATEWAY_PORT] = { "gateway-port", "N",
-                               "the port of the gateway; without it a free one" },
+        [OWN_GATEWAY_PORT] = { "gateway-port", "N", "port of the gateway; default: a free one" },
         { 0 },
 };
-
-/* ---- the world ---- */
-
-static void fill(struct world *w, const struct options *o)
-{
-        struct user *ada = dc_world_make_user(w, ADA, "ada", "Ada");
-        struct guild *lab;
-
-        for (size_t i = 0; i < o->token_count; i++)
-                dc_world_make_bot(w, o->tokens[i]);
-        lab = dc_guild_make(w, LAB, "Lab", ada);
-        dc_channel_make(w, lab, GENERAL, CHANNEL_TEXT, "general");
-}
 
 static int start_gateway(struct world *w, const struct options *o, struct error *err)
 {
@@ -61,6 +47,7 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
                                 struct error *err)
 {
         struct world *w = dc_world_new(l);
+        struct user *ada = dc_world_make_user(w, ADA, "ada", "Ada");
 
         w->client = client;
         w->quiet = o->quiet;
@@ -70,14 +57,14 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
                 w->settings.keep_messages = o->keep;
         if (o->seed)
                 w->faults.rng = o->seed;
-        fill(w, o);
+        for (size_t i = 0; i < o->token_count; i++)
+                dc_world_make_bot(w, o->tokens[i]);
+        dc_channel_make(w, dc_guild_make(w, LAB, "Lab", ada), GENERAL, CHANNEL_TEXT, "general");
         if (start_gateway(w, o, err) == 0)
                 return w;
         close_world(w);
         return NULL;
 }
-
-/* ---- the server ---- */
 
 static void reached(struct world *w, const char *url)
 {
@@ -87,7 +74,7 @@ static void reached(struct world *w, const char *url)
 static void greet(const struct world *w, const char *url)
 {
         printf("\n"
-               "@%s listens. For config.json:\n"
+               "The bot @%s is ready. For config.json:\n"
                "\n"
                "  \"adapters\": {\n"
                "    \"dc\": { \"type\": \"discord\", \"botToken\": \"%s\",\n"
@@ -96,12 +83,12 @@ static void greet(const struct world *w, const char *url)
                "            \"admins\": [\"42\"], \"dm\": \"everyone\" }\n"
                "  }\n"
                "\n"
-               "Write to it as Ada, user 42, by typing here, or in #general of the guild Lab "
-               "with:\n"
+               "Lines typed here go to the bot from Ada (user 42). To write in #general of the\n"
+               "guild Lab:\n"
                "\n"
                "  curl %s/sim/send -d '{\"channel\":\"general\",\"text\":\"<@%s> hello\"}'\n"
                "\n"
-               "What the bot says is shown here; GET /sim tells what else can be played.\n"
+               "The bot's messages appear here; GET /sim lists the control API.\n"
                "\n",
                w->bots->user->username, w->bots->token, url, dc_gateway_url(w->gateway),
                dc_signer_public(w->signer), url, w->bots->user->username);
@@ -111,12 +98,12 @@ int dc_main(int argc, char **argv)
 {
         static const struct simulator_ops ops = {
                 .about = { .name = "discord",
-                           .about = "Discord on this machine: the gateway, the HTTP API, and "
-                                    "people you play over HTTP. Every call is\n"
-                                    "checked against Discord's own description. Ends with "
-                                    "Ctrl-C.\n",
+                           .about = "A simulated Discord: the gateway, the HTTP API, and people "
+                                    "controlled over HTTP. It\n"
+                                    "checks every call against Discord's own description. "
+                                    "Stop it with Ctrl-C.\n",
                            .port = "8082",
-                           /* the first part is the bot's number */
+                           /* the first part is the bot's id */
                            .token = "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token",
                            .own = own,
                            .controls = dc_control_help },

@@ -1,4 +1,4 @@
-#include "sim/discord/dc_world_private.h"
+#include "sim/discord/dc_world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +24,6 @@ struct message *dc_message_new(struct world *w, struct channel *c, struct user *
         return m;
 }
 
-static void reaction_free(struct reaction *r)
-{
-        free(r->users);
-        free(r);
-}
-
 void dc_message_free(struct message *m)
 {
         if (!m)
@@ -38,7 +32,8 @@ void dc_message_free(struct message *m)
                 struct reaction *r = m->reactions;
 
                 m->reactions = r->next;
-                reaction_free(r);
+                free(r->users);
+                free(r);
         }
         json_decref(m->mentions);
         json_decref(m->mention_roles);
@@ -57,7 +52,7 @@ void dc_message_post(struct world *w, struct message *m)
         struct channel *c = m->channel;
 
         if (c->count == w->settings.keep_messages) {
-                /* a quarter at once, so that moving the rest costs little per message */
+                /* drop a quarter at once, so moving the rest costs little per message */
                 size_t gone = c->count / 4 + 1;
 
                 for (size_t i = 0; i < gone; i++)
@@ -74,8 +69,8 @@ void dc_message_post(struct world *w, struct message *m)
         w->message_count++;
 }
 
-/* The place of the first message whose id is not smaller. */
-static size_t place(const struct channel *c, uint64_t id)
+/* The index of the first message with this id or a greater one. */
+static size_t index_of(const struct channel *c, uint64_t id)
 {
         size_t low = 0, high = c->count;
 
@@ -92,7 +87,7 @@ static size_t place(const struct channel *c, uint64_t id)
 
 struct message *dc_message_find(const struct channel *c, uint64_t id)
 {
-        size_t at = place(c, id);
+        size_t at = index_of(c, id);
 
         return id && at < c->count && c->messages[at]->id == id ? c->messages[at] : NULL;
 }
@@ -100,7 +95,7 @@ struct message *dc_message_find(const struct channel *c, uint64_t id)
 void dc_message_remove(struct message *m)
 {
         struct channel *c = m->channel;
-        size_t at = place(c, m->id);
+        size_t at = index_of(c, m->id);
 
         memmove(c->messages + at, c->messages + at + 1, (c->count - at - 1) * sizeof(*c->messages));
         c->count--;
@@ -109,7 +104,7 @@ void dc_message_remove(struct message *m)
 
 /* ---- mentions ---- */
 
-static bool listed(const json_t *list, const char *text)
+static bool has_text(const json_t *list, const char *text)
 {
         const json_t *at;
         size_t i;
@@ -121,22 +116,22 @@ static bool listed(const json_t *list, const char *text)
         return false;
 }
 
-/* Does allowed_mentions let this one through? Without it everything pings. */
-static bool allows(const json_t *allowed, const char *kind, const char *id)
+/* Checks allowed_mentions; without one all mentions ping. */
+static bool is_allowed(const json_t *allowed, const char *kind, const char *id)
 {
         if (!json_is_object(allowed))
                 return true;
-        return listed(json_object_get(allowed, "parse"), kind) ||
-               (id && listed(json_object_get(allowed, kind), id));
+        return has_text(json_object_get(allowed, "parse"), kind) ||
+               (id && has_text(json_object_get(allowed, kind), id));
 }
 
 static void add_once(json_t *list, const char *text)
 {
-        if (!listed(list, text))
+        if (!has_text(list, text))
                 json_array_append_new(list, json_string(text));
 }
 
-/* "<@42>", "<@!42>" or "<@&42>" at p: the id goes to out, *kind says what it is. */
+/* Reads "<@42>", "<@!42>" or "<@&42>"; *kind becomes "users" or "roles". */
 static bool mention_at(const char *p, char out[DC_ID_SIZE], const char **kind)
 {
         size_t n;
@@ -158,7 +153,7 @@ static void add_mention(struct world *w, struct message *m, const json_t *allowe
 {
         bool roles = strcmp(kind, "roles") == 0;
 
-        if (!allows(allowed, kind, id))
+        if (!is_allowed(allowed, kind, id))
                 return;
         if (!roles && dc_world_user(w, dc_id_parse(id)))
                 add_once(m->mentions, id);
@@ -174,7 +169,7 @@ void dc_message_mentions(struct world *w, struct message *m, const json_t *allow
         json_array_clear(m->mentions);
         json_array_clear(m->mention_roles);
         m->mention_everyone = (strstr(m->content, "@everyone") || strstr(m->content, "@here")) &&
-                              m->channel->guild && allows(allowed, "everyone", NULL);
+                              m->channel->guild && is_allowed(allowed, "everyone", NULL);
         for (const char *p = m->content; (p = strchr(p, '<')); p++) {
                 if (mention_at(p, id, &kind))
                         add_mention(w, m, allowed, kind, id);
@@ -193,7 +188,7 @@ bool dc_message_mentions_user(const struct message *m, uint64_t user_id)
 {
         char id[DC_ID_SIZE];
 
-        return listed(m->mentions, dc_id_text(user_id, id));
+        return has_text(m->mentions, dc_id_text(user_id, id));
 }
 
 /* ---- reactions ---- */
@@ -209,7 +204,7 @@ int dc_message_parse_emoji(const char *text, struct emoji *out)
         memcpy(out->name, text, n);
         if (colon)
                 return (out->id = dc_id_parse(colon + 1)) ? 0 : -1;
-        /* letters and the like are no emoji; digits only with the keycap behind them */
+        /* an emoji has at least one non-ASCII character; a digit needs its keycap */
         for (const char *p = text; *p; p++) {
                 if ((unsigned char)*p >= 0x80)
                         return 0;
@@ -217,15 +212,12 @@ int dc_message_parse_emoji(const char *text, struct emoji *out)
         return -1;
 }
 
-static bool same_emoji(const struct emoji *a, const struct emoji *b)
-{
-        return a->id || b->id ? a->id == b->id : strcmp(a->name, b->name) == 0;
-}
-
 struct reaction *dc_message_reaction(const struct message *m, const struct emoji *e)
 {
         for (struct reaction *r = m->reactions; r; r = r->next) {
-                if (same_emoji(&r->emoji, e))
+                const struct emoji *own = &r->emoji;
+
+                if (own->id || e->id ? own->id == e->id : strcmp(own->name, e->name) == 0)
                         return r;
         }
         return NULL;
@@ -273,6 +265,7 @@ bool dc_message_remove_reaction(struct message *m, const struct emoji *e, const 
         while (*at != r)
                 at = &(*at)->next;
         *at = r->next;
-        reaction_free(r);
+        free(r->users);
+        free(r);
         return true;
 }

@@ -1,4 +1,4 @@
-#include "sim/discord/dc_nonces.h"
+#include "sim/discord/dc_world.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include "sim/discord/dc_ops.h"
 #include "sim/discord/dc_world_events.h"
 
-int dc_op_get_channel(struct call *c)
+static int get_channel(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
 
@@ -17,28 +17,12 @@ int dc_op_get_channel(struct call *c)
         return 0;
 }
 
-static void note_change(const struct call *c, const struct channel *channel)
-{
-        struct buf *b = dc_call_record(
-                c, dc_channel_is_thread(channel) ? "thread_change" : "channel_change", channel);
-
-        dc_render_json(b, "change", c->args);
-        dc_render_channel(b, "now", channel);
-        journal_close(c->world->sent);
-}
-
-static void change_thread(struct channel *channel, const json_t *args)
-{
-        channel->archived = json_flag(args, "archived", channel->archived);
-        channel->locked = json_flag(args, "locked", channel->locked);
-        channel->auto_archive = (int)json_int(args, "auto_archive_duration", channel->auto_archive);
-}
-
-int dc_op_update_channel(struct call *c)
+static int update_channel(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
         const char *name = json_str(c->args, "name", NULL),
                    *topic = json_str(c->args, "topic", NULL);
+        struct buf *b;
 
         if (!channel)
                 return -1;
@@ -47,12 +31,19 @@ int dc_op_update_channel(struct call *c)
         if (dc_channel_is_thread(channel) && channel->owner_id != c->bot->user->id &&
             !(dc_channel_permissions(c->bot, channel) & MAY_THREADS))
                 return dc_call_fail(c, 403, 50013, "Missing Permissions");
-        change_thread(channel, c->args);
+        channel->archived = json_flag(c->args, "archived", channel->archived);
+        channel->locked = json_flag(c->args, "locked", channel->locked);
+        channel->auto_archive =
+                (int)json_int(c->args, "auto_archive_duration", channel->auto_archive);
         if (topic) {
                 free(channel->topic);
                 channel->topic = mem_strdup(topic);
         }
-        note_change(c, channel);
+        b = dc_call_record(c, dc_channel_is_thread(channel) ? "thread_change" : "channel_change",
+                           channel);
+        dc_render_json(b, "change", c->args);
+        dc_render_channel(b, "now", channel);
+        journal_close(c->world->sent);
         if (name && strcmp(name, channel->name) != 0)
                 dc_world_event_rename(c->world, channel, name, c->bot->user);
         else
@@ -61,7 +52,7 @@ int dc_op_update_channel(struct call *c)
         return 0;
 }
 
-int dc_op_delete_channel(struct call *c)
+static int delete_channel(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
 
@@ -69,7 +60,7 @@ int dc_op_delete_channel(struct call *c)
                 return -1;
         dc_render_channel(&c->out, NULL, channel);
         if (!channel->guild)
-                return 0; /* closing direct messages hides them, no more */
+                return 0; /* closing direct messages only hides them */
         dc_call_record(c, dc_channel_is_thread(channel) ? "thread_delete" : "channel_delete",
                        channel);
         journal_close(c->world->sent);
@@ -78,7 +69,7 @@ int dc_op_delete_channel(struct call *c)
         return 0;
 }
 
-int dc_op_typing(struct call *c)
+static int typing(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
 
@@ -90,7 +81,7 @@ int dc_op_typing(struct call *c)
         return dc_call_no_content(c);
 }
 
-int dc_op_create_dm(struct call *c)
+static int create_dm(struct call *c)
 {
         struct user *u = dc_world_user(c->world, dc_call_args_id(c->args, "recipient_id"));
         struct channel *dm;
@@ -105,3 +96,12 @@ int dc_op_create_dm(struct call *c)
         dc_render_channel(&c->out, NULL, dm);
         return 0;
 }
+
+const struct dc_op_row dc_op_channels[] = {
+        { "trigger_typing_indicator", typing },
+        { "get_channel", get_channel },
+        { "update_channel", update_channel },
+        { "delete_channel", delete_channel },
+        { "create_dm", create_dm },
+        { 0 },
+};

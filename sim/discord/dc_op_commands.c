@@ -1,5 +1,5 @@
 /*
- * Slash commands, global and of one guild: kept as they were sent, with an id and a version.
+ * Slash commands, global and of one guild: stored as sent, with an id and a version.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 #define MAX_COMMANDS 100
 
-/* The list the path means, borrowed; NULL after call_fail. */
-static json_t *list_of(struct call *c)
+/* The list of the path, borrowed; NULL after dc_call_fail. */
+static json_t *find_list(struct call *c)
 {
         const char *guild = http_param(c->x, "guild_id");
         json_t *list;
@@ -45,7 +45,7 @@ static json_t *find(const json_t *list, const char *key, const char *value, size
         return NULL;
 }
 
-/* A command as it is stored; `old` keeps its id. */
+/* A command to store; it takes the id of `old`. */
 static json_t *make(struct call *c, const json_t *wanted, const json_t *old)
 {
         json_t *out = json_deep_copy(wanted);
@@ -72,7 +72,7 @@ static json_t *make(struct call *c, const json_t *wanted, const json_t *old)
         return out;
 }
 
-static void note(const struct call *c, const json_t *list)
+static void record(const struct call *c, const json_t *list)
 {
         struct buf *b = dc_call_record(c, "commands", NULL);
         const char *guild = http_param(c->x, "guild_id");
@@ -89,7 +89,7 @@ static int answer(struct call *c, const json_t *value)
         return 0;
 }
 
-/* What the description does not say: names are lower case, chat commands are described. */
+/* Rules the description lacks: names are lower case, chat commands have a description. */
 static int check(struct call *c, const json_t *command)
 {
         const char *name = json_str(command, "name", "");
@@ -107,16 +107,16 @@ static int check(struct call *c, const json_t *command)
         return 0;
 }
 
-int dc_op_list_commands(struct call *c)
+static int list_commands(struct call *c)
 {
-        const json_t *list = list_of(c);
+        const json_t *list = find_list(c);
 
         return list ? answer(c, list) : -1;
 }
 
-int dc_op_set_commands(struct call *c)
+static int set_commands(struct call *c)
 {
-        json_t *list = list_of(c), *wanted, *fresh;
+        json_t *list = find_list(c), *wanted, *fresh;
         size_t i, at;
 
         if (!list)
@@ -136,13 +136,13 @@ int dc_op_set_commands(struct call *c)
         json_array_clear(list);
         json_array_extend(list, fresh);
         json_decref(fresh);
-        note(c, list);
+        record(c, list);
         return answer(c, list);
 }
 
-int dc_op_create_command(struct call *c)
+static int create_command(struct call *c)
 {
-        json_t *list = list_of(c), *old;
+        json_t *list = find_list(c), *old;
         size_t at;
 
         if (!list || check(c, c->args) != 0)
@@ -153,51 +153,68 @@ int dc_op_create_command(struct call *c)
                 json_array_set_new(list, at, make(c, c->args, old));
         else
                 json_array_append_new(list, make(c, c->args, NULL));
-        note(c, list);
+        record(c, list);
         return answer(c, json_array_get(list, old ? at : json_array_size(list) - 1));
 }
 
-/* The command of the path; NULL after call_fail. */
-static json_t *command_of(struct call *c, json_t **list, size_t *at)
+/* The command of the path; NULL after dc_call_fail. */
+static json_t *find_command(struct call *c, json_t **list, size_t *at)
 {
-        json_t *command =
-                (*list = list_of(c)) ? find(*list, "id", http_param(c->x, "command_id"), at) : NULL;
+        json_t *command = (*list = find_list(c))
+                                  ? find(*list, "id", http_param(c->x, "command_id"), at)
+                                  : NULL;
 
         if (*list && !command)
                 dc_call_fail(c, 404, 10063, "Unknown application command");
         return command;
 }
 
-int dc_op_get_command(struct call *c)
+static int get_command(struct call *c)
 {
         json_t *list;
         size_t at;
-        const json_t *command = command_of(c, &list, &at);
+        const json_t *command = find_command(c, &list, &at);
 
         return command ? answer(c, command) : -1;
 }
 
-int dc_op_update_command(struct call *c)
+static int update_command(struct call *c)
 {
         json_t *list;
         size_t at;
-        json_t *command = command_of(c, &list, &at);
+        json_t *command = find_command(c, &list, &at);
 
         if (!command)
                 return -1;
         json_object_update(command, c->args);
-        note(c, list);
+        record(c, list);
         return answer(c, command);
 }
 
-int dc_op_delete_command(struct call *c)
+static int delete_command(struct call *c)
 {
         json_t *list;
         size_t at;
 
-        if (!command_of(c, &list, &at))
+        if (!find_command(c, &list, &at))
                 return -1;
         json_array_remove(list, at);
-        note(c, list);
+        record(c, list);
         return dc_call_no_content(c);
 }
+
+const struct dc_op_row dc_op_commands[] = {
+        { "list_application_commands", list_commands },
+        { "bulk_set_application_commands", set_commands },
+        { "create_application_command", create_command },
+        { "get_application_command", get_command },
+        { "update_application_command", update_command },
+        { "delete_application_command", delete_command },
+        { "list_guild_application_commands", list_commands },
+        { "bulk_set_guild_application_commands", set_commands },
+        { "create_guild_application_command", create_command },
+        { "get_guild_application_command", get_command },
+        { "update_guild_application_command", update_command },
+        { "delete_guild_application_command", delete_command },
+        { 0 },
+};

@@ -12,9 +12,9 @@
 #include "sim/discord/dc_signer.h"
 #include "sim/discord/dc_world_events.h"
 
-/* ---- the gateway's address ---- */
+/* ---- the gateway ---- */
 
-int dc_op_get_gateway(struct call *c)
+static int get_gateway(struct call *c)
 {
         jsonw_open(&c->out, '{');
         jsonw_str(&c->out, "url", dc_gateway_url(c->world->gateway));
@@ -22,7 +22,7 @@ int dc_op_get_gateway(struct call *c)
         return 0;
 }
 
-int dc_op_get_bot_gateway(struct call *c)
+static int get_bot_gateway(struct call *c)
 {
         const struct world_settings *s = &c->world->settings;
 
@@ -41,7 +41,7 @@ int dc_op_get_bot_gateway(struct call *c)
 
 /* ---- users ---- */
 
-int dc_op_get_me(struct call *c)
+static int get_me(struct call *c)
 {
         dc_render_user(&c->out, NULL, c->bot->user);
         buf_truncate(&c->out, c->out.len - 1); /* the closing brace */
@@ -53,7 +53,7 @@ int dc_op_get_me(struct call *c)
         return 0;
 }
 
-int dc_op_get_user(struct call *c)
+static int get_user(struct call *c)
 {
         const struct user *u = dc_world_user(c->world, dc_call_id(c, "user_id"));
 
@@ -63,7 +63,7 @@ int dc_op_get_user(struct call *c)
         return 0;
 }
 
-int dc_op_get_application(struct call *c)
+static int get_application(struct call *c)
 {
         struct buf *b = &c->out;
         char flags[24];
@@ -99,7 +99,7 @@ int dc_op_get_application(struct call *c)
 
 /* ---- guilds ---- */
 
-int dc_op_my_guilds(struct call *c)
+static int my_guilds(struct call *c)
 {
         const char *after = json_str(c->query, "after", "0"),
                    *limit = json_str(c->query, "limit", "200");
@@ -125,7 +125,7 @@ int dc_op_my_guilds(struct call *c)
         return 0;
 }
 
-int dc_op_get_guild(struct call *c)
+static int get_guild(struct call *c)
 {
         struct guild *g = dc_call_guild(c);
 
@@ -135,7 +135,7 @@ int dc_op_get_guild(struct call *c)
         return 0;
 }
 
-int dc_op_list_channels(struct call *c)
+static int list_channels(struct call *c)
 {
         struct guild *g = dc_call_guild(c);
 
@@ -150,7 +150,7 @@ int dc_op_list_channels(struct call *c)
         return 0;
 }
 
-int dc_op_create_channel(struct call *c)
+static int create_channel(struct call *c)
 {
         struct guild *g = dc_call_guild(c);
         struct channel *channel;
@@ -169,7 +169,7 @@ int dc_op_create_channel(struct call *c)
         return 0;
 }
 
-int dc_op_list_roles(struct call *c)
+static int list_roles(struct call *c)
 {
         struct guild *g = dc_call_guild(c);
 
@@ -182,7 +182,7 @@ int dc_op_list_roles(struct call *c)
         return 0;
 }
 
-int dc_op_list_members(struct call *c)
+static int list_members(struct call *c)
 {
         struct guild *g = dc_call_guild(c);
         int64_t left = dc_call_query_int(c, "limit", 1);
@@ -196,7 +196,7 @@ int dc_op_list_members(struct call *c)
         return 0;
 }
 
-int dc_op_get_member(struct call *c)
+static int get_member(struct call *c)
 {
         struct guild *g = dc_call_guild(c);
         const struct member *m = g ? dc_guild_member(g, dc_call_id(c, "user_id")) : NULL;
@@ -208,3 +208,20 @@ int dc_op_get_member(struct call *c)
         dc_render_member(&c->out, NULL, m, true);
         return 0;
 }
+
+const struct dc_op_row dc_op_guilds[] = {
+        { "get_gateway", get_gateway },
+        { "get_bot_gateway", get_bot_gateway },
+        { "get_my_user", get_me },
+        { "get_user", get_user },
+        { "list_my_guilds", my_guilds },
+        { "get_my_application", get_application },
+        { "get_my_oauth2_application", get_application },
+        { "get_guild", get_guild },
+        { "list_guild_channels", list_channels },
+        { "create_guild_channel", create_channel },
+        { "list_guild_roles", list_roles },
+        { "list_guild_members", list_members },
+        { "get_guild_member", get_member },
+        { 0 },
+};

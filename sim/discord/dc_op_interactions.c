@@ -5,15 +5,12 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "sim/discord/dc_compose.h"
 #include "sim/discord/dc_interactions.h"
 #include "sim/discord/dc_ops.h"
 #include "sim/discord/dc_world_events.h"
 
-/* ---- the list of what bots did ---- */
-
-static void note(const struct call *c, const char *kind, const struct interaction *i,
-                 const json_t *answer, const struct message *m)
+static void record(const struct call *c, const char *kind, const struct interaction *i,
+                   const json_t *answer, const struct message *m)
 {
         struct buf *b = dc_call_record(c, kind, i->channel);
 
@@ -35,11 +32,13 @@ static void note(const struct call *c, const char *kind, const struct interactio
 
 /* ---- the first answer ---- */
 
-static json_t *metadata(const struct interaction *i)
+static struct message *make_message(struct interaction *i)
 {
-        json_t *tree;
+        struct message *m = dc_message_new(i->world, i->channel, i->bot->user);
         struct buf b;
 
+        m->type = i->type == INTERACTION_COMMAND ? MESSAGE_COMMAND : MESSAGE_DEFAULT;
+        m->application_id = i->bot->application_id;
         buf_init(&b, 0);
         jsonw_open(&b, '{');
         dc_render_id(&b, "id", i->id);
@@ -48,22 +47,12 @@ static json_t *metadata(const struct interaction *i)
         jsonw_raw(&b, "authorizing_integration_owners", "{}");
         jsonw_opt(&b, "name", json_str(i->data, "name", NULL));
         jsonw_close(&b, '}');
-        tree = json_read(b.data, b.len, NULL);
+        m->interaction = json_read(b.data, b.len, NULL);
         buf_release(&b);
-        return tree;
-}
-
-static struct message *message_of(struct interaction *i)
-{
-        struct message *m = dc_message_new(i->world, i->channel, i->bot->user);
-
-        m->type = i->type == INTERACTION_COMMAND ? MESSAGE_COMMAND : MESSAGE_DEFAULT;
-        m->application_id = i->bot->application_id;
-        m->interaction = metadata(i);
         return m;
 }
 
-/* Ephemeral messages are kept, so that they can be edited, but nobody is told of them. */
+/* Ephemeral messages are stored, so they can be edited, but no event announces them. */
 static void post_message(struct world *w, struct message *m)
 {
         if (m->flags & MESSAGE_FLAG_EPHEMERAL)
@@ -74,7 +63,7 @@ static void post_message(struct world *w, struct message *m)
 
 static int answer_message(struct call *c, struct interaction *i, const json_t *data, bool loading)
 {
-        struct message *m = message_of(i);
+        struct message *m = make_message(i);
 
         if (loading)
                 m->flags = MESSAGE_FLAG_LOADING |
@@ -101,8 +90,7 @@ static int update_pressed(struct call *c, struct interaction *i, const json_t *d
         return 0;
 }
 
-/* Which answers fit which interaction. */
-static bool fits(const struct interaction *i, int type)
+static bool answer_fits(const struct interaction *i, int type)
 {
         switch (type) {
         case CALLBACK_MESSAGE:
@@ -127,7 +115,7 @@ int dc_op_interaction_answer(struct call *c, struct interaction *i, const json_t
 
         if (i->answered)
                 return dc_call_fail(c, 400, 40060, "Interaction has already been acknowledged.");
-        if (!fits(i, type))
+        if (!answer_fits(i, type))
                 return dc_call_invalid(c, "type", "BASE_TYPE_CHOICES",
                                        "this interaction takes other answers");
         if (type == CALLBACK_MESSAGE || type == CALLBACK_DEFER)
@@ -139,7 +127,7 @@ int dc_op_interaction_answer(struct call *c, struct interaction *i, const json_t
         if (rc != 0)
                 return -1;
         i->answered = type;
-        note(c, "interaction_answer", i, answer, dc_message_find(i->channel, i->original_id));
+        record(c, "interaction_answer", i, answer, dc_message_find(i->channel, i->original_id));
         return 0;
 }
 
@@ -165,7 +153,7 @@ static void write_response(struct call *c, const struct interaction *i)
         jsonw_close(b, '}');
 }
 
-int dc_op_interaction_callback(struct call *c)
+static int interaction_callback(struct call *c)
 {
         struct interaction *i =
                 dc_interaction_find(c->world, http_param(c->x, "interaction_token"));
@@ -184,7 +172,7 @@ int dc_op_interaction_callback(struct call *c)
 
 /* ---- follow-ups ---- */
 
-/* The interaction whose token the path has; NULL after call_fail. */
+/* The interaction of the token in the path; NULL after dc_call_fail. */
 static struct interaction *find(struct call *c)
 {
         struct interaction *i = dc_interaction_find(c->world, http_param(c->x, "webhook_token"));
@@ -212,39 +200,39 @@ static struct message *find_message(struct call *c, const struct interaction *i)
         return m;
 }
 
-static int show(struct call *c, const struct message *m)
+static int answer_with(struct call *c, const struct message *m)
 {
         dc_render_message(&c->out, NULL, c->world, m, c->bot, RENDER_PLAIN);
         return 0;
 }
 
-int dc_op_follow_up(struct call *c)
+static int follow_up(struct call *c)
 {
         struct interaction *i = find(c);
         struct message *m;
 
         if (!i)
                 return -1;
-        m = message_of(i);
+        m = make_message(i);
         m->type = MESSAGE_DEFAULT;
         if (dc_compose(c, m, c->args, false) != 0) {
                 dc_message_free(m);
                 return -1;
         }
         post_message(c->world, m);
-        note(c, "follow_up", i, NULL, m);
-        return show(c, m);
+        record(c, "follow_up", i, NULL, m);
+        return answer_with(c, m);
 }
 
-int dc_op_get_follow_up(struct call *c)
+static int get_follow_up(struct call *c)
 {
         const struct interaction *i = find(c);
         const struct message *m = i ? find_message(c, i) : NULL;
 
-        return m ? show(c, m) : -1;
+        return m ? answer_with(c, m) : -1;
 }
 
-int dc_op_update_follow_up(struct call *c)
+static int update_follow_up(struct call *c)
 {
         struct interaction *i = find(c);
         struct message *m = i ? find_message(c, i) : NULL;
@@ -259,18 +247,30 @@ int dc_op_update_follow_up(struct call *c)
                 m->flags &= ~(int64_t)MESSAGE_FLAG_LOADING;
         if (!(m->flags & MESSAGE_FLAG_EPHEMERAL))
                 dc_world_event_edit(c->world, m);
-        note(c, "interaction_edit", i, NULL, m);
-        return show(c, m);
+        record(c, "interaction_edit", i, NULL, m);
+        return answer_with(c, m);
 }
 
-int dc_op_delete_follow_up(struct call *c)
+static int delete_follow_up(struct call *c)
 {
         struct interaction *i = find(c);
         struct message *m = i ? find_message(c, i) : NULL;
 
         if (!m)
                 return -1;
-        note(c, "interaction_delete", i, NULL, m);
+        record(c, "interaction_delete", i, NULL, m);
         dc_world_event_delete(c->world, m);
         return dc_call_no_content(c);
 }
+
+const struct dc_op_row dc_op_interactions[] = {
+        { "create_interaction_response", interaction_callback },
+        { "execute_webhook", follow_up },
+        { "get_original_webhook_message", get_follow_up },
+        { "update_original_webhook_message", update_follow_up },
+        { "delete_original_webhook_message", delete_follow_up },
+        { "get_webhook_message", get_follow_up },
+        { "update_webhook_message", update_follow_up },
+        { "delete_webhook_message", delete_follow_up },
+        { 0 },
+};

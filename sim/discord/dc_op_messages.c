@@ -4,14 +4,12 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "sim/discord/dc_compose.h"
-#include "sim/discord/dc_nonces.h"
 #include "sim/discord/dc_ops.h"
 #include "sim/discord/dc_world_events.h"
 
 /* ---- sending ---- */
 
-/* Somebody who shares no guild with the bot can be answered, but not addressed. */
+/* A bot may answer a user with whom it shares no guild, but not write first. */
 static bool is_stranger(const struct call *c, const struct channel *dm)
 {
         for (const struct guild *g = c->world->first_guild; g; g = g->next) {
@@ -25,8 +23,7 @@ static bool is_stranger(const struct call *c, const struct channel *dm)
         return true;
 }
 
-/* May a message be sent there at all? -1 after call_fail. */
-static int check_place(struct call *c, const struct channel *channel)
+static int check_channel(struct call *c, const struct channel *channel)
 {
         if (!channel->guild && channel->user->refuses)
                 return dc_call_fail(c, 403, 50007, "Cannot send messages to this user");
@@ -41,15 +38,8 @@ static int check_place(struct call *c, const struct channel *channel)
         return 0;
 }
 
-static uint64_t needed_to_send(const struct call *c, const struct channel *channel)
-{
-        uint64_t needed = channel && dc_channel_is_thread(channel) ? MAY_SEND_THREADS : MAY_SEND;
-
-        return needed | (c->uploads.count > 1 ? MAY_ATTACH : 0);
-}
-
-static void note_message(const struct call *c, const char *kind, const struct message *m,
-                         const json_t *args)
+static void record_message(const struct call *c, const char *kind, const struct message *m,
+                           const json_t *args)
 {
         struct buf *b = dc_call_record(c, kind, m->channel);
         const json_t *allowed = json_object_get(args, "allowed_mentions");
@@ -98,18 +88,20 @@ static int send_message(struct call *c, struct channel *channel, const char *non
         dc_world_event_message(c->world, m);
         if (enforce)
                 dc_nonce_remember(c->bot, m, nonce);
-        note_message(c, "message", m, c->args);
+        record_message(c, "message", m, c->args);
         return answer_message(c, m);
 }
 
-int dc_op_create_message(struct call *c)
+static int create_message(struct call *c)
 {
         struct channel *at = dc_channel_find(c->world, dc_call_id(c, "channel_id"));
-        struct channel *channel = dc_call_channel(c, needed_to_send(c, at));
+        uint64_t needed = (at && dc_channel_is_thread(at) ? MAY_SEND_THREADS : MAY_SEND) |
+                          (c->uploads.count > 1 ? MAY_ATTACH : 0);
+        struct channel *channel = dc_call_channel(c, needed);
         char *nonce;
         int rc;
 
-        if (!channel || check_place(c, channel) != 0)
+        if (!channel || check_channel(c, channel) != 0)
                 return -1;
         nonce = nonce_of(c->args);
         rc = send_message(c, channel, nonce);
@@ -128,7 +120,7 @@ static size_t first_after(const struct channel *ch, uint64_t id)
         return i;
 }
 
-int dc_op_list_messages(struct call *c)
+static int list_messages(struct call *c)
 {
         struct channel *ch = dc_call_channel(c, 0);
         int64_t limit = dc_call_query_int(c, "limit", 50);
@@ -162,7 +154,7 @@ int dc_op_list_messages(struct call *c)
         return 0;
 }
 
-int dc_op_get_message(struct call *c)
+static int get_message(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, MAY_READ_HISTORY);
         struct message *m = channel ? dc_call_message(c, channel) : NULL;
@@ -172,7 +164,7 @@ int dc_op_get_message(struct call *c)
 
 /* ---- changing ---- */
 
-int dc_op_update_message(struct call *c)
+static int update_message(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
         struct message *m = channel ? dc_call_message(c, channel) : NULL;
@@ -185,19 +177,18 @@ int dc_op_update_message(struct call *c)
         if (dc_compose(c, m, c->args, true) != 0)
                 return -1;
         dc_world_event_edit(c->world, m);
-        note_message(c, "edit", m, c->args);
+        record_message(c, "edit", m, c->args);
         return answer_message(c, m);
 }
 
-static void note_delete(const struct call *c, const struct message *m)
+static void remove_message(const struct call *c, struct message *m)
 {
-        struct buf *b = dc_call_record(c, "delete", m->channel);
-
-        dc_render_id(b, "message_id", m->id);
+        dc_render_id(dc_call_record(c, "delete", m->channel), "message_id", m->id);
         journal_close(c->world->sent);
+        dc_world_event_delete(c->world, m);
 }
 
-int dc_op_delete_message(struct call *c)
+static int delete_message(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
         struct message *m = channel ? dc_call_message(c, channel) : NULL;
@@ -209,12 +200,11 @@ int dc_op_delete_message(struct call *c)
                 return channel->guild ? dc_call_fail(c, 403, 50013, "Missing Permissions")
                                       : dc_call_fail(c, 403, 50003,
                                                      "Cannot execute action on a DM channel");
-        note_delete(c, m);
-        dc_world_event_delete(c->world, m);
+        remove_message(c, m);
         return dc_call_no_content(c);
 }
 
-int dc_op_bulk_delete(struct call *c)
+static int bulk_delete(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, MAY_MANAGE);
         const json_t *ids = json_object_get(c->args, "messages"), *id;
@@ -225,18 +215,18 @@ int dc_op_bulk_delete(struct call *c)
         json_array_foreach(ids, i, id) {
                 struct message *m = dc_message_find(channel, dc_id_parse(json_string_value(id)));
 
-                if (!m)
-                        continue;
-                note_delete(c, m);
-                dc_world_event_delete(c->world, m);
+                if (m)
+                        remove_message(c, m);
         }
         return dc_call_no_content(c);
 }
 
 /* ---- pins ---- */
 
-static int pin(struct call *c, bool pinned)
+/* PUT or DELETE. */
+static int pin(struct call *c)
 {
+        bool pinned = strcmp(c->op->method, "PUT") == 0;
         struct channel *channel = dc_call_channel(c, MAY_MANAGE);
         struct message *m = channel ? dc_call_message(c, channel) : NULL;
 
@@ -248,17 +238,7 @@ static int pin(struct call *c, bool pinned)
         return dc_call_no_content(c);
 }
 
-int dc_op_pin(struct call *c)
-{
-        return pin(c, true);
-}
-
-int dc_op_unpin(struct call *c)
-{
-        return pin(c, false);
-}
-
-int dc_op_list_pins(struct call *c)
+static int list_pins(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, MAY_READ_HISTORY);
 
@@ -273,3 +253,18 @@ int dc_op_list_pins(struct call *c)
         jsonw_close(&c->out, ']');
         return 0;
 }
+
+const struct dc_op_row dc_op_messages[] = {
+        { "create_message", create_message },
+        { "list_messages", list_messages },
+        { "get_message", get_message },
+        { "update_message", update_message },
+        { "delete_message", delete_message },
+        { "bulk_delete_messages", bulk_delete },
+        { "create_pin", pin },
+        { "delete_pin", pin },
+        { "deprecated_create_pin", pin },
+        { "deprecated_delete_pin", pin },
+        { "deprecated_list_pins", list_pins },
+        { 0 },
+};

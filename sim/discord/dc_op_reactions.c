@@ -9,7 +9,7 @@ struct target {
         struct emoji emoji;
 };
 
-/* The message and the emoji of the path. -1 after call_fail. */
+/* The message and the emoji of the path. -1 after dc_call_fail. */
 static int find_target(struct call *c, uint64_t needed, struct target *t)
 {
         struct channel *channel = dc_call_channel(c, needed);
@@ -22,7 +22,7 @@ static int find_target(struct call *c, uint64_t needed, struct target *t)
         return 0;
 }
 
-static void note(const struct call *c, const char *kind, const struct target *t)
+static void record(const struct call *c, const char *kind, const struct target *t)
 {
         struct buf *b = dc_call_record(c, kind, t->message->channel);
 
@@ -33,61 +33,46 @@ static void note(const struct call *c, const char *kind, const struct target *t)
         journal_close(c->world->sent);
 }
 
-static size_t count_reactions(const struct message *m)
-{
-        size_t count = 0;
-
-        for (const struct reaction *r = m->reactions; r; r = r->next)
-                count++;
-        return count;
-}
-
-int dc_op_react(struct call *c)
+static int react(struct call *c)
 {
         struct target t;
+        size_t count = 0;
+        bool first;
 
         if (find_target(c, MAY_READ_HISTORY, &t) != 0)
                 return -1;
-        if (!dc_message_reaction(t.message, &t.emoji) &&
-            !(dc_channel_permissions(c->bot, t.message->channel) & MAY_REACT))
+        first = !dc_message_reaction(t.message, &t.emoji);
+        if (first && !(dc_channel_permissions(c->bot, t.message->channel) & MAY_REACT))
                 return dc_call_fail(c, 403, 50013, "Missing Permissions");
-        if (!dc_message_reaction(t.message, &t.emoji) &&
-            count_reactions(t.message) >= MAX_REACTIONS)
+        for (const struct reaction *r = t.message->reactions; r; r = r->next)
+                count++;
+        if (first && count >= MAX_REACTIONS)
                 return dc_call_fail(c, 400, 30010, "Maximum number of reactions reached (20)");
         if (t.message->author->refuses)
                 return dc_call_fail(c, 403, 90001, "Reaction was blocked");
-        note(c, "reaction", &t);
+        record(c, "reaction", &t);
         dc_world_event_react(c->world, t.message, &t.emoji, c->bot->user);
         return dc_call_no_content(c);
 }
 
-int dc_op_unreact(struct call *c)
+/* The bot's own reaction, or that of the user in the path. */
+static int unreact(struct call *c)
 {
+        bool own = !http_param(c->x, "user_id");
+        struct user *u = own ? c->bot->user : dc_world_user(c->world, dc_call_id(c, "user_id"));
         struct target t;
 
-        if (find_target(c, 0, &t) != 0)
-                return -1;
-        note(c, "reaction_removed", &t);
-        dc_world_event_unreact(c->world, t.message, &t.emoji, c->bot->user);
-        return dc_call_no_content(c);
-}
-
-int dc_op_unreact_user(struct call *c)
-{
-        struct user *u = dc_world_user(c->world, dc_call_id(c, "user_id"));
-        struct target t;
-
-        if (find_target(c, MAY_MANAGE, &t) != 0)
+        if (find_target(c, own ? 0 : MAY_MANAGE, &t) != 0)
                 return -1;
         if (!u)
                 return dc_call_fail(c, 404, 10013, "Unknown User");
-        note(c, "reaction_removed", &t);
+        record(c, "reaction_removed", &t);
         dc_world_event_unreact(c->world, t.message, &t.emoji, u);
         return dc_call_no_content(c);
 }
 
-/* All of a message, or all of one emoji. */
-int dc_op_clear_reactions(struct call *c)
+/* All reactions of a message, or all of one emoji. */
+static int clear_reactions(struct call *c)
 {
         bool one = http_param(c->x, "emoji_name") != NULL;
         struct target t = { 0 };
@@ -102,12 +87,12 @@ int dc_op_clear_reactions(struct call *c)
                 if (!t.message)
                         return -1;
         }
-        note(c, "reactions_cleared", &t);
+        record(c, "reactions_cleared", &t);
         dc_world_event_clear(c->world, t.message, one ? &t.emoji : NULL);
         return dc_call_no_content(c);
 }
 
-int dc_op_list_reactions(struct call *c)
+static int list_reactions(struct call *c)
 {
         const struct reaction *r;
         struct target t;
@@ -121,3 +106,13 @@ int dc_op_list_reactions(struct call *c)
         jsonw_close(&c->out, ']');
         return 0;
 }
+
+const struct dc_op_row dc_op_reactions[] = {
+        { "add_my_message_reaction", react },
+        { "delete_my_message_reaction", unreact },
+        { "delete_user_message_reaction", unreact },
+        { "delete_all_message_reactions", clear_reactions },
+        { "delete_all_message_reactions_by_emoji", clear_reactions },
+        { "list_message_reactions_by_emoji", list_reactions },
+        { 0 },
+};

@@ -5,12 +5,10 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "sim/discord/dc_compose.h"
 #include "sim/discord/dc_ops.h"
 #include "sim/discord/dc_world_events.h"
 
-static void note_thread(const struct call *c, const struct channel *thread,
-                        const struct message *on)
+static void record(const struct call *c, const struct channel *thread, const struct message *on)
 {
         struct buf *b = dc_call_record(c, "thread", thread->parent);
 
@@ -22,26 +20,19 @@ static void note_thread(const struct call *c, const struct channel *thread,
         journal_close(c->world->sent);
 }
 
-static int answer_thread(struct call *c, const struct channel *thread)
-{
-        dc_render_channel(&c->out, NULL, thread);
-        c->status = 201;
-        return 0;
-}
-
-static bool takes_threads(const struct channel *channel)
+static bool has_threads(const struct channel *channel)
 {
         return channel->type == CHANNEL_TEXT || channel->type == CHANNEL_NEWS;
 }
 
-int dc_op_thread_on_message(struct call *c)
+static int thread_on_message(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, MAY_OPEN_THREADS), *thread;
         struct message *m = channel ? dc_call_message(c, channel) : NULL;
 
         if (!m)
                 return -1;
-        if (!takes_threads(channel))
+        if (!has_threads(channel))
                 return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
         if (m->has_thread)
                 return dc_call_fail(c, 400, 160004,
@@ -52,11 +43,13 @@ int dc_op_thread_on_message(struct call *c)
                                        json_str(c->args, "name", ""), c->bot->user);
         thread->auto_archive =
                 (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
-        note_thread(c, thread, m);
-        return answer_thread(c, thread);
+        record(c, thread, m);
+        dc_render_channel(&c->out, NULL, thread);
+        c->status = 201;
+        return 0;
 }
 
-/* A post in a forum: a thread and its first message, which has the thread's number. */
+/* A post in a forum: a thread and its first message, with the same id. */
 static int create_post(struct call *c, struct channel *forum)
 {
         struct channel *post = dc_world_event_thread(c->world, forum, NULL, CHANNEL_THREAD,
@@ -76,7 +69,7 @@ static int create_post(struct call *c, struct channel *forum)
                 post->tags = json_deep_copy(tags);
         }
         dc_world_event_message(c->world, m);
-        note_thread(c, post, m);
+        record(c, post, m);
         dc_render_channel(&c->out, NULL, post);
         buf_truncate(&c->out, c->out.len - 1); /* the closing brace */
         dc_render_message(&c->out, "message", c->world, m, c->bot, RENDER_PLAIN);
@@ -85,7 +78,7 @@ static int create_post(struct call *c, struct channel *forum)
         return 0;
 }
 
-int dc_op_create_thread(struct call *c)
+static int create_thread(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0), *thread;
         int64_t type = json_int(c->args, "type", CHANNEL_PRIVATE_THREAD);
@@ -97,19 +90,21 @@ int dc_op_create_thread(struct call *c)
                                ? create_post(c, channel)
                                : dc_call_invalid(c, "message", "BASE_TYPE_REQUIRED",
                                                  "This field is required");
-        if (!takes_threads(channel))
+        if (!has_threads(channel))
                 return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
         thread = dc_world_event_thread(c->world, channel, NULL, (enum channel_type)type,
                                        json_str(c->args, "name", ""), c->bot->user);
         thread->auto_archive =
                 (int)json_int(c->args, "auto_archive_duration", thread->auto_archive);
-        note_thread(c, thread, NULL);
-        return answer_thread(c, thread);
+        record(c, thread, NULL);
+        dc_render_channel(&c->out, NULL, thread);
+        c->status = 201;
+        return 0;
 }
 
 /* ---- members ---- */
 
-static struct channel *thread_of(struct call *c)
+static struct channel *find_thread(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, 0);
 
@@ -120,9 +115,9 @@ static struct channel *thread_of(struct call *c)
         return channel;
 }
 
-int dc_op_join_thread(struct call *c)
+static int join_thread(struct call *c)
 {
-        struct channel *thread = thread_of(c);
+        struct channel *thread = find_thread(c);
 
         if (!thread)
                 return -1;
@@ -130,9 +125,9 @@ int dc_op_join_thread(struct call *c)
         return dc_call_no_content(c);
 }
 
-int dc_op_leave_thread(struct call *c)
+static int leave_thread(struct call *c)
 {
-        struct channel *thread = thread_of(c);
+        struct channel *thread = find_thread(c);
         char id[DC_ID_SIZE];
         size_t i = 0;
 
@@ -148,9 +143,9 @@ int dc_op_leave_thread(struct call *c)
         return dc_call_no_content(c);
 }
 
-int dc_op_add_thread_member(struct call *c)
+static int add_thread_member(struct call *c)
 {
-        struct channel *thread = thread_of(c);
+        struct channel *thread = find_thread(c);
         const struct user *u = dc_world_user(c->world, dc_call_id(c, "user_id"));
 
         if (!thread)
@@ -161,9 +156,9 @@ int dc_op_add_thread_member(struct call *c)
         return dc_call_no_content(c);
 }
 
-int dc_op_list_thread_members(struct call *c)
+static int list_thread_members(struct call *c)
 {
-        struct channel *thread = thread_of(c);
+        struct channel *thread = find_thread(c);
         const json_t *id;
         size_t i;
 
@@ -194,7 +189,7 @@ static void write_threads(struct call *c, const struct guild *g, const struct ch
         jsonw_close(&c->out, '}');
 }
 
-int dc_op_active_threads(struct call *c)
+static int active_threads(struct call *c)
 {
         struct guild *g = dc_call_guild(c);
 
@@ -204,7 +199,7 @@ int dc_op_active_threads(struct call *c)
         return 0;
 }
 
-int dc_op_archived_threads(struct call *c)
+static int archived_threads(struct call *c)
 {
         struct channel *channel = dc_call_channel(c, MAY_READ_HISTORY);
 
@@ -215,3 +210,16 @@ int dc_op_archived_threads(struct call *c)
         write_threads(c, channel->guild, channel, true);
         return 0;
 }
+
+const struct dc_op_row dc_op_threads[] = {
+        { "create_thread_from_message", thread_on_message },
+        { "create_thread", create_thread },
+        { "join_thread", join_thread },
+        { "leave_thread", leave_thread },
+        { "add_thread_member", add_thread_member },
+        { "list_thread_members", list_thread_members },
+        { "get_active_guild_threads", active_threads },
+        { "list_public_archived_threads", archived_threads },
+        { "list_private_archived_threads", archived_threads },
+        { 0 },
+};

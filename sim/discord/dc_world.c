@@ -1,68 +1,21 @@
-#include "sim/discord/dc_world_private.h"
+#include "sim/discord/dc_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "base/id.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "sim/discord/dc_files.h"
 #include "sim/discord/dc_gateway.h"
 #include "sim/discord/dc_interactions.h"
-#include "sim/discord/dc_nonces.h"
 #include "sim/discord/dc_rate_limit.h"
 #include "sim/discord/dc_signer.h"
 
-#define EPOCH_MS      1420070400000ll
 #define JOURNAL_KEEP  20000
 #define JOURNAL_BYTES ((size_t)64 << 20)
-
-/* ---- ids ---- */
-
-uint64_t dc_id_new(struct world *w)
-{
-        uint64_t id = (uint64_t)(clock_wall_ms() - EPOCH_MS) << 22;
-
-        w->last_id = id > w->last_id ? id : w->last_id + 1;
-        return w->last_id;
-}
-
-int64_t dc_id_ms(uint64_t id)
-{
-        return (int64_t)(id >> 22) + EPOCH_MS;
-}
-
-char *dc_id_text(uint64_t id, char out[DC_ID_SIZE])
-{
-        snprintf(out, DC_ID_SIZE, "%llu", (unsigned long long)id);
-        return out;
-}
-
-uint64_t dc_id_parse(const char *text)
-{
-        size_t n = text ? strlen(text) : 0;
-
-        if (n == 0 || n > 20 || strspn(text, "0123456789") != n)
-                return 0;
-        return strtoull(text, NULL, 10);
-}
-
-void *dc_id_map_get(const struct map *m, uint64_t id)
-{
-        char key[DC_ID_SIZE];
-
-        return map_get(m, dc_id_text(id, key));
-}
-
-void dc_id_map_put(struct map *m, uint64_t id, void *value)
-{
-        char key[DC_ID_SIZE];
-
-        map_put(m, dc_id_text(id, key), value);
-}
 
 /* ---- users ---- */
 
@@ -71,7 +24,7 @@ struct user *dc_world_user(const struct world *w, uint64_t id)
         return dc_id_map_get(&w->users, id);
 }
 
-static void rename_text(char **slot, const char *text)
+static void set_text(char **slot, const char *text)
 {
         if (!text)
                 return;
@@ -93,8 +46,8 @@ struct user *dc_world_make_user(struct world *w, uint64_t id, const char *userna
                 u->username = mem_printf("user%llu", (unsigned long long)id);
                 dc_id_map_put(&w->users, id, u);
         }
-        rename_text(&u->username, username);
-        rename_text(&u->global_name, global_name);
+        set_text(&u->username, username);
+        set_text(&u->global_name, global_name);
         return u;
 }
 
@@ -112,13 +65,6 @@ struct user *dc_world_user_by_name(const struct world *w, const char *text)
                         return u;
         }
         return NULL;
-}
-
-static void user_free(struct user *u)
-{
-        free(u->username);
-        free(u->global_name);
-        free(u);
 }
 
 /* ---- bots ---- */
@@ -142,28 +88,21 @@ struct bot *dc_world_bot_by_name(const struct world *w, const char *text)
         return NULL;
 }
 
-static int base64_digit(char c)
+/* A token begins with the bot's id in base64; 0: this one does not. */
+static uint64_t id_of_token(const char *token)
 {
         static const char digits[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        const char *at = c ? strchr(digits, c) : NULL;
-
-        return at ? (int)(at - digits) : -1;
-}
-
-/* A token begins with the bot's number in base64; 0 when this one does not. */
-static uint64_t id_of_token(const char *token)
-{
         char text[32];
         size_t n = 0;
         unsigned bits = 0, have = 0;
 
         for (; *token && *token != '.' && n + 1 < sizeof(text); token++) {
-                int digit = base64_digit(*token);
+                const char *digit = strchr(digits, *token);
 
-                if (digit < 0)
+                if (!digit)
                         return 0;
-                bits = bits << 6 | (unsigned)digit;
+                bits = bits << 6 | (unsigned)(digit - digits);
                 have += 6;
                 if (have >= 8) {
                         have -= 8;
@@ -214,7 +153,7 @@ static void bot_free(struct bot *b)
         free(b);
 }
 
-/* ---- the whole ---- */
+/* ---- the world ---- */
 
 struct world *dc_world_new(struct loop *l)
 {
@@ -287,8 +226,13 @@ void dc_world_free(struct world *w)
                 bot_free(b);
         }
         map_release(&w->bots_by_token);
-        for (size_t i = 0; map_each(&w->users, &i, &key, &value);)
-                user_free(value);
+        for (size_t i = 0; map_each(&w->users, &i, &key, &value);) {
+                struct user *u = value;
+
+                free(u->username);
+                free(u->global_name);
+                free(u);
+        }
         map_release(&w->users);
         faults_clear(&w->faults);
         dc_rate_limit_free(w->rates);

@@ -11,7 +11,7 @@
 #include "sim/telegram/tg_compose.h"
 #include "sim/telegram/tg_methods.h"
 
-int method_get_chat(struct call *c)
+static int get_chat(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
 
@@ -30,7 +30,7 @@ int method_get_chat(struct call *c)
         return 0;
 }
 
-int method_get_member(struct call *c)
+static int get_member(struct call *c)
 {
         int64_t id = json_int(c->args, "user_id", 0);
         struct chat *chat = tg_call_chat(c);
@@ -60,7 +60,7 @@ static struct chat *call_group(struct call *c)
         return chat;
 }
 
-int method_get_admins(struct call *c)
+static int get_admins(struct call *c)
 {
         struct chat *chat = call_group(c);
 
@@ -75,7 +75,7 @@ int method_get_admins(struct call *c)
         return 0;
 }
 
-int method_count_members(struct call *c)
+static int count_members(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         int64_t n = 0;
@@ -88,7 +88,7 @@ int method_count_members(struct call *c)
         return 0;
 }
 
-int method_leave(struct call *c)
+static int leave(struct call *c)
 {
         struct chat *chat = call_group(c);
 
@@ -128,7 +128,7 @@ static void write_topic(struct buf *b, const char *key, const struct topic *t)
         jsonw_close(b, '}');
 }
 
-int method_create_topic(struct call *c)
+static int create_topic(struct call *c)
 {
         const char *name = json_str(c->args, "name", "");
         size_t length = utf8_length(name, strlen(name), UTF8_UTF16);
@@ -167,7 +167,7 @@ static void remove_topic(struct chat *chat, struct topic *gone)
 }
 
 /* edit, close, reopen and delete */
-int method_change_topic(struct call *c)
+static int change_topic(struct call *c)
 {
         struct chat *chat = call_forum(c);
         int64_t id = json_int(c->args, "message_thread_id", 0);
@@ -197,3 +197,17 @@ int method_change_topic(struct call *c)
         journal_close(c->world->sent);
         return tg_call_true(c);
 }
+
+const struct tg_method_row tg_method_chat[] = {
+        { "getChat", get_chat },
+        { "getChatMember", get_member },
+        { "getChatAdministrators", get_admins },
+        { "getChatMemberCount", count_members },
+        { "leaveChat", leave },
+        { "createForumTopic", create_topic },
+        { "editForumTopic", change_topic },
+        { "closeForumTopic", change_topic },
+        { "reopenForumTopic", change_topic },
+        { "deleteForumTopic", change_topic },
+        { 0 },
+};

@@ -87,7 +87,7 @@ static struct message *draft_of(const struct message *m)
         return draft;
 }
 
-int method_edit_text(struct call *c)
+static int edit_text(struct call *c)
 {
         struct message *m = find_own(c), *draft;
 
@@ -99,7 +99,7 @@ int method_edit_text(struct call *c)
         return apply(c, m, draft, tg_compose_body(c, draft));
 }
 
-int method_edit_caption(struct call *c)
+static int edit_caption(struct call *c)
 {
         struct message *m = find_own(c), *draft;
 
@@ -112,7 +112,7 @@ int method_edit_caption(struct call *c)
         return apply(c, m, draft, tg_compose_caption(c, c->args, draft));
 }
 
-int method_edit_markup(struct call *c)
+static int edit_markup(struct call *c)
 {
         struct message *m = find_own(c), *draft;
 
@@ -124,7 +124,7 @@ int method_edit_markup(struct call *c)
         return apply(c, m, draft, 0);
 }
 
-int method_edit_media(struct call *c)
+static int edit_media(struct call *c)
 {
         const json_t *media = json_object_get(c->args, "media");
         const struct media_kind *k = tg_media_kind(json_str(media, "type", ""));
@@ -162,7 +162,7 @@ static int delete_one(struct call *c, struct chat *chat, int64_t id)
         return 0;
 }
 
-int method_delete_message(struct call *c)
+static int delete_message(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
 
@@ -171,7 +171,7 @@ int method_delete_message(struct call *c)
         return tg_call_true(c);
 }
 
-int method_delete_messages(struct call *c)
+static int delete_messages(struct call *c)
 {
         const json_t *ids = json_object_get(c->args, "message_ids"), *id;
         struct chat *chat = tg_call_chat(c);
@@ -191,7 +191,7 @@ int method_delete_messages(struct call *c)
 
 /* ---- reactions ---- */
 
-int method_react(struct call *c)
+static int react(struct call *c)
 {
         json_t *list = json_object_get(c->args, "reaction"), *one;
         struct chat *chat = tg_call_chat(c);
@@ -223,7 +223,7 @@ int method_react(struct call *c)
 
 /* ---- what only shows ---- */
 
-int method_chat_action(struct call *c)
+static int chat_action(struct call *c)
 {
         static const char *const known[] = {
                 "typing",        "upload_photo",      "record_video",     "upload_video",
@@ -249,7 +249,7 @@ int method_chat_action(struct call *c)
         return tg_call_true(c);
 }
 
-int method_answer_callback(struct call *c)
+static int answer_callback(struct call *c)
 {
         const char *id = json_str(c->args, "callback_query_id", ""),
                    *text = json_str(c->args, "text", "");
@@ -269,3 +269,16 @@ int method_answer_callback(struct call *c)
         journal_close(c->world->sent);
         return tg_call_true(c);
 }
+
+const struct tg_method_row tg_method_edit[] = {
+        { "editMessageText", edit_text },
+        { "editMessageCaption", edit_caption },
+        { "editMessageReplyMarkup", edit_markup },
+        { "editMessageMedia", edit_media },
+        { "deleteMessage", delete_message },
+        { "deleteMessages", delete_messages },
+        { "setMessageReaction", react },
+        { "sendChatAction", chat_action },
+        { "answerCallbackQuery", answer_callback },
+        { 0 },
+};

@@ -11,7 +11,7 @@
 #include "sim/telegram/tg_compose.h"
 #include "sim/telegram/tg_methods.h"
 
-int method_get_me(struct call *c)
+static int get_me(struct call *c)
 {
         static const char *const no[] = { "supports_inline_queries", "can_connect_to_business",
                                           "has_main_web_app", "has_topics_enabled",
@@ -67,7 +67,7 @@ static void tell_commands(struct call *c, const char *key, const json_t *list)
         free(text);
 }
 
-int method_set_commands(struct call *c)
+static int set_commands(struct call *c)
 {
         json_t *list = json_object_get(c->args, "commands"), *command;
         char *key;
@@ -86,7 +86,7 @@ int method_set_commands(struct call *c)
         return tg_call_true(c);
 }
 
-int method_get_commands(struct call *c)
+static int get_commands(struct call *c)
 {
         char *key = commands_key(c);
         const json_t *list = map_get(&c->bot->commands, key);
@@ -98,7 +98,7 @@ int method_get_commands(struct call *c)
         return 0;
 }
 
-int method_delete_commands(struct call *c)
+static int delete_commands(struct call *c)
 {
         char *key = commands_key(c);
 
@@ -127,7 +127,7 @@ static const char *text_member(const struct call *c)
         return "name";
 }
 
-int method_set_text(struct call *c)
+static int set_text(struct call *c)
 {
         const char *member = text_member(c);
         char *key = mem_printf("%s/%s", member, json_str(c->args, "language_code", ""));
@@ -137,7 +137,7 @@ int method_set_text(struct call *c)
         return tg_call_true(c);
 }
 
-int method_get_text(struct call *c)
+static int get_text(struct call *c)
 {
         const char *member = text_member(c), *text;
         char *key = mem_printf("%s/%s", member, json_str(c->args, "language_code", ""));
@@ -152,7 +152,7 @@ int method_get_text(struct call *c)
         return 0;
 }
 
-int method_log_out(struct call *c)
+static int log_out(struct call *c)
 {
         c->bot->logged_out = true;
         return tg_call_true(c);
@@ -160,7 +160,7 @@ int method_log_out(struct call *c)
 
 /* ---- files ---- */
 
-int method_get_file(struct call *c)
+static int get_file(struct call *c)
 {
         const struct file *f = tg_files_by_id(c->world->files, json_str(c->args, "file_id", ""));
 
@@ -181,8 +181,25 @@ int method_get_file(struct call *c)
         return 0;
 }
 
-int method_get_photos(struct call *c)
+static int get_photos(struct call *c)
 {
         buf_addstr(&c->out, "{\"total_count\":0,\"photos\":[]}");
         return 0;
 }
+
+const struct tg_method_row tg_method_profile[] = {
+        { "getMe", get_me },
+        { "setMyCommands", set_commands },
+        { "getMyCommands", get_commands },
+        { "deleteMyCommands", delete_commands },
+        { "setMyName", set_text },
+        { "setMyDescription", set_text },
+        { "setMyShortDescription", set_text },
+        { "getMyName", get_text },
+        { "getMyDescription", get_text },
+        { "getMyShortDescription", get_text },
+        { "logOut", log_out },
+        { "getFile", get_file },
+        { "getUserProfilePhotos", get_photos },
+        { 0 },
+};

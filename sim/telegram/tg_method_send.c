@@ -33,7 +33,7 @@ static struct message *begin(struct call *c, struct chat *chat)
         return tg_chat_message_new(chat, chat->type == CHAT_CHANNEL ? NULL : &c->bot->user);
 }
 
-int method_send_message(struct call *c)
+static int send_message(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         struct message *m;
@@ -57,7 +57,7 @@ static int attach(struct call *c, struct message *m, const struct media_kind *k,
         return k->caption ? tg_compose_caption(c, args, m) : 0;
 }
 
-int method_send_media(struct call *c)
+static int send_media(struct call *c)
 {
         const struct media_kind *k = tg_media_kind_of_method(c->method->name);
         struct chat *chat = tg_call_chat(c);
@@ -97,7 +97,7 @@ static int build_album(struct call *c, struct chat *chat, const json_t *items,
         return 0;
 }
 
-int method_send_media_group(struct call *c)
+static int send_media_group(struct call *c)
 {
         const json_t *items = json_object_get(c->args, "media");
         size_t n = json_array_size(items);
@@ -161,7 +161,7 @@ static char *made_member(const struct made *kind, const json_t *args)
         return member;
 }
 
-int method_send_made(struct call *c)
+static int send_made(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         struct message *m;
@@ -176,7 +176,7 @@ int method_send_made(struct call *c)
         return post(c, m, 0);
 }
 
-int method_send_dice(struct call *c)
+static int send_dice(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         struct message *m;
@@ -232,7 +232,7 @@ static struct message *copy_of(struct call *c, struct chat *chat, const struct m
         return copy;
 }
 
-int method_forward_message(struct call *c)
+static int forward_message(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         const struct message *m =
@@ -246,7 +246,7 @@ int method_forward_message(struct call *c)
         return post(c, copy, 0);
 }
 
-int method_copy_message(struct call *c)
+static int copy_message(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         const struct message *m =
@@ -270,3 +270,23 @@ int method_copy_message(struct call *c)
         jsonw_close(&c->out, '}');
         return 0;
 }
+
+const struct tg_method_row tg_method_send[] = {
+        { "sendMessage", send_message },
+        { "sendPhoto", send_media },
+        { "sendAudio", send_media },
+        { "sendDocument", send_media },
+        { "sendVideo", send_media },
+        { "sendAnimation", send_media },
+        { "sendVoice", send_media },
+        { "sendVideoNote", send_media },
+        { "sendSticker", send_media },
+        { "sendMediaGroup", send_media_group },
+        { "sendLocation", send_made },
+        { "sendContact", send_made },
+        { "sendVenue", send_made },
+        { "sendDice", send_dice },
+        { "forwardMessage", forward_message },
+        { "copyMessage", copy_message },
+        { 0 },
+};
