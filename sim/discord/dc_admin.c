@@ -1,5 +1,6 @@
 /*
- * Who and what there is: people, guilds, channels, roles, rights, bots.
+ * The control API's requests that change the world: users, guilds, channels, roles, permissions,
+ * bots.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +43,7 @@ int dc_admin_user(struct world *w, const json_t *request, struct buf *out, struc
         return 0;
 }
 
-/*
- * {"name":"Lab","id":"..","members":1000,"channels":50,"unavailable":true}; an existing one is
- * changed.
- */
+/* {"name":"Lab","id":"..","members":1000,"channels":50,"unavailable":true} makes or changes one. */
 int dc_admin_guild(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
         struct guild *g = dc_guild_find(w, id_of(request));
@@ -55,8 +53,8 @@ int dc_admin_guild(struct world *w, const json_t *request, struct buf *out, stru
         int64_t channels = json_int(request, "channels", g ? (int64_t)g->padding_channels : 0);
 
         if (members < 0 || members > MAX_PADDING || channels < 0 || channels > MAX_PADDING)
-                return error_set(err, ERR_INVALID, "'members' and 'channels' go up to %d",
-                                 MAX_PADDING);
+                return error_set(err, ERR_INVALID,
+                                 "'members' and 'channels' must be between 0 and %d", MAX_PADDING);
         if (!g) {
                 g = dc_guild_make(w, id_of(request), name, dc_people_find_user(w, request));
                 dc_channel_make(w, g, 0, CHANNEL_TEXT, "general");
@@ -96,7 +94,8 @@ int dc_admin_channel(struct world *w, const json_t *request, struct buf *out, st
         if (json_flag(request, "remove", false)) {
                 c = dc_people_find_channel(w, request, err);
                 if (!c || !c->guild)
-                        return c ? error_set(err, ERR_INVALID, "direct messages stay") : -1;
+                        return c ? error_set(err, ERR_INVALID, "direct messages cannot be removed")
+                                 : -1;
                 dc_world_event_channel(w, c, "DELETE");
                 dc_channel_remove(w, c);
                 return 0;
@@ -133,10 +132,7 @@ static void set_roles(struct world *w, struct guild *g, struct member *m, const 
         }
 }
 
-/*
- * {"from":"bob","guild":"Lab","roles":["mods"],"nick":"B"}; {"from":"bob","leave":true}; "from" may
- * be the bot
- */
+/* {"from":"bob","guild":"Lab","roles":["mods"],"nick":"B","leave":true}; "from" may be a bot */
 int dc_admin_member(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
         struct guild *g = dc_people_find_guild(w, request, err);
@@ -184,7 +180,7 @@ static const struct {
         { "SEND_MESSAGES_IN_THREADS", MAY_SEND_THREADS },
 };
 
-/* {"channel":"general","deny":["SEND_MESSAGES"]}; [] gives everything back */
+/* {"channel":"general","deny":["SEND_MESSAGES"]}; [] allows everything */
 int dc_admin_permissions(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
         struct channel *c = dc_people_find_channel(w, request, err);
@@ -202,7 +198,7 @@ int dc_admin_permissions(struct world *w, const json_t *request, struct buf *out
                                 bit = permissions[k].bit;
                 }
                 if (!bit)
-                        return error_set(err, ERR_INVALID, "there is no permission '%s'",
+                        return error_set(err, ERR_INVALID, "no permission '%s'",
                                          json_is_string(name) ? json_string_value(name) : "");
                 denied |= bit;
         }
@@ -235,29 +231,13 @@ static int set_intents(struct bot *b, const json_t *list, struct error *err)
                                 bit = intents[k].bit;
                 }
                 if (!bit)
-                        return error_set(
-                                err, ERR_INVALID,
-                                "'intents' lists GUILD_MEMBERS, GUILD_PRESENCES, MESSAGE_CONTENT");
+                        return error_set(err, ERR_INVALID,
+                                         "'intents' may list GUILD_MEMBERS, GUILD_PRESENCES, "
+                                         "MESSAGE_CONTENT");
                 allowed |= bit;
         }
         b->intents = allowed;
         return 0;
-}
-
-static void set_endpoint(struct bot *b, const json_t *url)
-{
-        free(b->interactions_url);
-        b->interactions_url = mem_strdup(json_string_value(url));
-        if (b->interactions_url)
-                dc_interaction_ping(b);
-}
-
-static void set_token(struct world *w, struct bot *b, const char *token)
-{
-        map_remove(&w->bots_by_token, b->token);
-        free(b->token);
-        b->token = mem_strdup(token);
-        map_put(&w->bots_by_token, token, b);
 }
 
 /*
@@ -278,10 +258,18 @@ int dc_admin_bot(struct world *w, const json_t *request, struct buf *out, struct
         dc_world_make_user(w, b->user->id, json_str(request, "username", NULL), NULL);
         b->starts_left = json_int(request, "starts_left", b->starts_left);
         b->token_reset = json_flag(request, "token_reset", b->token_reset);
-        if (url)
-                set_endpoint(b, url);
-        if (renewed && !dc_world_bot_by_token(w, renewed))
-                set_token(w, b, renewed);
+        if (url) {
+                free(b->interactions_url);
+                b->interactions_url = mem_strdup(json_string_value(url));
+                if (b->interactions_url)
+                        dc_interaction_ping(b);
+        }
+        if (renewed && !dc_world_bot_by_token(w, renewed)) {
+                map_remove(&w->bots_by_token, b->token);
+                free(b->token);
+                b->token = mem_strdup(renewed);
+                map_put(&w->bots_by_token, renewed, b);
+        }
         dc_render_user(out, "user", b->user);
         jsonw_str(out, "token", b->token);
         return 0;

@@ -1,11 +1,10 @@
-#include "sim/discord/dc_compress.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "sim/discord/dc_session.h"
 
 #define PIECE 65536
 

@@ -62,9 +62,9 @@ void dc_gateway_send_op(struct link *l, enum op op, const char *d)
         free(text);
 }
 
-/* ---- the journal of links ---- */
+/* ---- GET /sim/links ---- */
 
-static struct buf *note(struct link *l, const char *kind)
+static struct buf *open_entry(struct link *l, const char *kind)
 {
         struct buf *b = journal_open(l->gateway->world->links, kind, 0);
 
@@ -77,19 +77,14 @@ static struct buf *note(struct link *l, const char *kind)
         return b;
 }
 
-static void note_end(struct link *l)
-{
-        journal_close(l->gateway->world->links);
-}
-
 void dc_gateway_close(struct link *l, int code)
 {
         const char *reason = "";
 
         for (size_t i = 0; i < COUNT(reasons); i++)
                 reason = reasons[i].code == code ? reasons[i].reason : reason;
-        jsonw_int(note(l, "closed"), "code", code);
-        note_end(l);
+        jsonw_int(open_entry(l, "closed"), "code", code);
+        journal_close(l->gateway->world->links);
         l->closing = true;
         if (l->session && (code == 4003 || code == 4007 || code == 4009))
                 dc_session_free(l->session);
@@ -103,7 +98,7 @@ static void on_silence(void *arg)
         dc_gateway_close(arg, 4000);
 }
 
-static void listen_for_heartbeat(struct link *l)
+static void await_heartbeat(struct link *l)
 {
         timer_start(l->silence, l->gateway->world->settings.heartbeat_ms * 2 + 1000);
 }
@@ -111,11 +106,10 @@ static void listen_for_heartbeat(struct link *l)
 static void on_heartbeat(struct link *l, const json_t *d)
 {
         struct world *w = l->gateway->world;
-        struct buf *b = note(l, "heartbeat");
 
-        dc_render_json(b, "s", d);
-        note_end(l);
-        listen_for_heartbeat(l);
+        dc_render_json(open_entry(l, "heartbeat"), "s", d);
+        journal_close(w->links);
+        await_heartbeat(l);
         if (w->settings.acks && !faults_fire(&w->faults, FAULT_MUTE, "heartbeat"))
                 dc_gateway_send_op(l, OP_ACK, "null");
 }
@@ -128,7 +122,7 @@ static void attach(struct link *l, struct session *s)
         s->link = l;
 }
 
-/* The close code for a request that is not granted, or 0. */
+/* Both return a close code, or 0. */
 static int check_shard(const struct world *w, const json_t *shard, int *id, int *count)
 {
         *id = 0;
@@ -151,28 +145,17 @@ static int check_intents(const struct bot *b, const json_t *intents)
         return wanted & INTENTS_PRIVILEGED & ~b->intents ? 4014 : 0;
 }
 
-/* One start per five seconds and bucket. */
-static bool too_soon(struct gateway *g, int shard)
+/* Takes a start: one per five seconds and bucket. */
+static bool take_start(struct gateway *g, int shard)
 {
         struct world *w = g->world;
         int64_t now = clock_mono_ms(),
                 *last = &g->started_ms[shard % w->settings.max_concurrency % MAX_BUCKETS];
 
         if (w->settings.limits && *last && now - *last < START_WINDOW_MS)
-                return true;
+                return false;
         *last = now;
-        return false;
-}
-
-static void note_identify(struct link *l, const json_t *d)
-{
-        struct buf *b = note(l, "identify");
-
-        jsonw_int(b, "intents", json_int(d, "intents", -1));
-        dc_render_json(b, "properties", json_object_get(d, "properties"));
-        dc_render_json(b, "presence", json_object_get(d, "presence"));
-        jsonw_int(b, "starts_left", l->session->bot->starts_left);
-        note_end(l);
+        return true;
 }
 
 static void on_identify(struct link *l, const json_t *d)
@@ -181,6 +164,7 @@ static void on_identify(struct link *l, const json_t *d)
         struct bot *b = dc_world_bot_by_token(g->world, json_str(d, "token", NULL));
         const struct fault *fault = faults_fire(&g->world->faults, FAULT_CLOSE, "identify");
         int shard = 0, shards = 1, code;
+        struct buf *e;
 
         if (l->session)
                 code = 4005;
@@ -195,17 +179,22 @@ static void on_identify(struct link *l, const json_t *d)
                 return;
         }
         if (b->starts_left-- <= 0) {
-                b->token_reset = true; /* as Discord does to who burns the day's budget */
+                b->token_reset = true; /* Discord resets tokens that exceed the daily limit */
                 dc_gateway_close(l, 4004);
                 return;
         }
-        if (too_soon(g, shard) || faults_fire(&g->world->faults, FAULT_REFUSE, "identify")) {
+        if (!take_start(g, shard) || faults_fire(&g->world->faults, FAULT_REFUSE, "identify")) {
                 dc_gateway_send_op(l, OP_INVALID, "false");
                 return;
         }
         l->compress = !l->compressor && json_flag(d, "compress", false);
         attach(l, dc_session_new(g, b, (uint64_t)json_int(d, "intents", 0), shard, shards));
-        note_identify(l, d);
+        e = open_entry(l, "identify");
+        jsonw_int(e, "intents", json_int(d, "intents", -1));
+        dc_render_json(e, "properties", json_object_get(d, "properties"));
+        dc_render_json(e, "presence", json_object_get(d, "presence"));
+        jsonw_int(e, "starts_left", b->starts_left);
+        journal_close(g->world->links);
         dc_session_ready(l->session);
 }
 
@@ -218,13 +207,12 @@ static void on_resume(struct link *l, const json_t *d)
         struct session *s = dc_session_find(g, json_str(d, "session_id", ""));
         const struct fault *fault = faults_fire(&g->world->faults, FAULT_CLOSE, "resume");
         int64_t seq = json_int(d, "seq", -1);
-        struct buf *n;
+        struct buf *e = open_entry(l, "resume");
 
-        n = note(l, "resume");
-        jsonw_str(n, "wanted", json_str(d, "session_id", NULL));
-        jsonw_int(n, "s", seq);
-        jsonw_bool(n, "known", s != NULL);
-        note_end(l);
+        jsonw_str(e, "wanted", json_str(d, "session_id", NULL));
+        jsonw_int(e, "s", seq);
+        jsonw_bool(e, "known", s != NULL);
+        journal_close(g->world->links);
         if (l->session)
                 dc_gateway_close(l, 4005);
         else if (fault)
@@ -252,11 +240,11 @@ static void on_resume(struct link *l, const json_t *d)
 
 static void on_presence(struct link *l, const json_t *d)
 {
-        dc_render_json(note(l, "presence"), "presence", d);
-        note_end(l);
+        dc_render_json(open_entry(l, "presence"), "presence", d);
+        journal_close(l->gateway->world->links);
 }
 
-static bool wanted(const json_t *d, const struct member *m)
+static bool matches(const json_t *d, const struct member *m)
 {
         const json_t *ids = json_object_get(d, "user_ids"), *at;
         const char *query = json_str(d, "query", NULL);
@@ -288,7 +276,7 @@ static void on_members(struct link *l, const json_t *d)
         dc_render_id(&b, "guild_id", g->id);
         jsonw_open_member(&b, "members", '[');
         for (const struct member *m = g->members; m; m = m->next) {
-                if (wanted(d, m))
+                if (matches(d, m))
                         dc_render_member(&b, NULL, m, true);
         }
         jsonw_close(&b, ']');
@@ -300,7 +288,7 @@ static void on_members(struct link *l, const json_t *d)
         buf_release(&b);
 }
 
-static void on_nothing(struct link *l, const json_t *d)
+static void on_ignored(struct link *l, const json_t *d)
 {
         (void)l;
         (void)d;
@@ -313,20 +301,9 @@ static const struct {
 } ops[] = {
         { OP_HEARTBEAT, false, on_heartbeat }, { OP_IDENTIFY, false, on_identify },
         { OP_RESUME, false, on_resume },       { OP_PRESENCE, true, on_presence },
-        { OP_VOICE, true, on_nothing },        { OP_MEMBERS, true, on_members },
-        { OP_SOUNDS, true, on_nothing },       { OP_CHANNEL_INFO, true, on_nothing },
+        { OP_VOICE, true, on_ignored },        { OP_MEMBERS, true, on_members },
+        { OP_SOUNDS, true, on_ignored },       { OP_CHANNEL_INFO, true, on_ignored },
 };
-
-static bool too_many(struct link *l)
-{
-        int64_t now = clock_mono_ms();
-
-        if (now - l->minute_ms >= 60000) {
-                l->minute_ms = now;
-                l->frames = 0;
-        }
-        return ++l->frames > FRAMES_PER_MINUTE && l->gateway->world->settings.limits;
-}
 
 static void run_frame(struct link *l, const json_t *frame)
 {
@@ -347,10 +324,15 @@ static void run_frame(struct link *l, const json_t *frame)
 static void on_message(void *owner, const char *bytes, size_t n, bool binary)
 {
         struct link *l = owner;
+        int64_t now = clock_mono_ms();
         json_t *frame;
 
         (void)binary;
-        if (too_many(l)) {
+        if (now - l->minute_ms >= 60000) {
+                l->minute_ms = now;
+                l->frames = 0;
+        }
+        if (++l->frames > FRAMES_PER_MINUTE && l->gateway->world->settings.limits) {
                 dc_gateway_close(l, 4008);
                 return;
         }
@@ -364,7 +346,7 @@ static void on_message(void *owner, const char *bytes, size_t n, bool binary)
 
 /* ---- connections ---- */
 
-/* What the address asks for; the close code when it cannot be had, or 0. */
+/* Reads version and compression from the address; returns a close code, or 0. */
 static int read_target(struct link *l, const char *target)
 {
         char *text = mem_strdup(target), *query = strchr(text, '?');
@@ -407,8 +389,8 @@ static void on_open(void *arg, struct ws *ws, const char *target)
         LIST_INSERT_HEAD(&g->links, l, next);
         ws_set_owner(ws, l);
         code = read_target(l, target);
-        jsonw_str(note(l, "connect"), "target", target);
-        note_end(l);
+        jsonw_str(open_entry(l, "connect"), "target", target);
+        journal_close(g->world->links);
         if ((fault = faults_fire(&g->world->faults, FAULT_CLOSE, "connect")))
                 code = fault->code;
         if (code) {
@@ -419,17 +401,17 @@ static void on_open(void *arg, struct ws *ws, const char *target)
                  "{\"heartbeat_interval\":%lld,\"_trace\":[\"dragoman-sim\"]}",
                  (long long)g->world->settings.heartbeat_ms);
         dc_gateway_send_op(l, OP_HELLO, hello);
-        listen_for_heartbeat(l);
+        await_heartbeat(l);
 }
 
 static void on_gone(void *owner, int code)
 {
         struct link *l = owner;
 
-        jsonw_int(note(l, "gone"), "code", code);
-        note_end(l);
+        jsonw_int(open_entry(l, "gone"), "code", code);
+        journal_close(l->gateway->world->links);
         if (l->session && !l->closing && (code == 1000 || code == 1001))
-                dc_session_free(l->session); /* whoever says goodbye does not come back */
+                dc_session_free(l->session); /* a clean close ends the session */
         else if (l->session)
                 dc_session_lost(l->session);
         LIST_REMOVE(l, next);

@@ -1,8 +1,8 @@
 /*
  * gateway: the WebSocket side of the simulated Discord, version 10 in JSON.
  *
- * A link is a connection; a session is what a bot has after IDENTIFY. A session outlives its link
- * for a while, keeps what it has sent, and is taken up again by RESUME.
+ * A link is a connection; a session begins with IDENTIFY. A session outlives its link for a while,
+ * keeps the events it sent, and continues with RESUME.
  */
 #ifndef SIM_DISCORD_DC_GATEWAY_H
 #define SIM_DISCORD_DC_GATEWAY_H
@@ -30,27 +30,27 @@
 
 struct gateway *dc_gateway_new(struct world *w);
 int dc_gateway_listen(struct gateway *g, const struct ws_options *o, struct error *err);
-/* Ends the connections. Before the world goes. */
+/* Ends the connections; run it before the world is freed. */
 void dc_gateway_free(struct gateway *g);
 /* "ws://127.0.0.1:40123", borrowed. */
 const char *dc_gateway_url(const struct gateway *g);
 
-/* An event, and who learns of it. */
+/* An event, and which sessions get it. */
 struct gateway_event {
         const char *event;                /* "MESSAGE_CREATE" */
-        const struct channel *channel;    /* bots that may see it; NULL: see guild */
-        const struct guild *guild;        /* bots that are in it; NULL: everybody's shard 0 */
-        const struct bot *bot;            /* this one only; NULL: all */
-        uint64_t guild_intent, dm_intent; /* what a session must have asked for; 0: nothing */
+        const struct channel *channel;    /* of bots that may view it; NULL: see guild */
+        const struct guild *guild;        /* of its members; NULL: shard 0 of all bots */
+        const struct bot *bot;            /* of this one only; NULL: of all */
+        uint64_t guild_intent, dm_intent; /* with this intent; 0: any */
 };
-/* d is the event as JSON text. Returns to how many sessions it went. */
+/* d is the event as JSON text. Returns the number of sessions that got it. */
 unsigned dc_session_publish(struct world *w, const struct gateway_event *t, const char *d);
-/* The same for a message, which not every session may read. */
+/* The same for a message; without the content intent a session gets no text. */
 unsigned dc_session_publish_message(struct world *w, const char *event, const struct message *m);
 
 /* POST /sim/gateway: {"action":"cut"}; see docs/SIMULATORS.md. */
 int dc_gateway_control(struct world *w, const json_t *request, struct buf *out, struct error *err);
-/* A member "sessions". */
+/* Writes a member "sessions". */
 void dc_gateway_control_write(const struct gateway *g, struct buf *b);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * The gateway misbehaves at once, because somebody asks for it; and what it looks like from
- * outside.
+ * POST /sim/gateway: acts on connections at once; and GET /sim/state.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,86 +9,51 @@
 #include "base/mem.h"
 #include "sim/discord/dc_session.h"
 
-/* ---- misbehaving at once ---- */
+enum action { CUT, RECONNECT, INVALID_SESSION, CLOSE, HEARTBEAT, RAW, EVENT, EXPIRE };
 
-static void act_cut(struct link *l, const json_t *request)
-{
-        (void)request;
-        ws_cut(l->ws);
-}
-
-static void act_reconnect(struct link *l, const json_t *request)
-{
-        (void)request;
-        dc_gateway_send_op(l, OP_RECONNECT, "null");
-}
-
-static void act_invalid(struct link *l, const json_t *request)
-{
-        bool resumable = json_flag(request, "resumable", false);
-
-        dc_gateway_send_op(l, OP_INVALID, resumable ? "true" : "false");
-        if (!resumable)
-                dc_session_free(l->session);
-}
-
-static void act_close(struct link *l, const json_t *request)
-{
-        dc_gateway_close(l, (int)json_int(request, "code", 4000));
-}
-
-static void act_heartbeat(struct link *l, const json_t *request)
-{
-        (void)request;
-        dc_gateway_send_op(l, OP_HEARTBEAT, "null");
-}
-
-static void act_raw(struct link *l, const json_t *request)
-{
-        const char *text = json_str(request, "text", "");
-
-        dc_gateway_send(l, text, strlen(text));
-}
-
-/* Any event, properly numbered. */
-static void act_event(struct link *l, const json_t *request)
-{
-        const json_t *d = json_object_get(request, "d");
-        char *text = d ? json_text(d) : mem_strdup("{}");
-
-        dc_session_dispatch(l->session, json_str(request, "event", "UNKNOWN"), text);
-        free(text);
-}
-
-/* The connection ends and what it stood for is forgotten: the next resume fails. */
-static void act_expire(struct link *l, const json_t *request)
-{
-        (void)request;
-        dc_session_free(l->session);
-        ws_cut(l->ws);
-}
-
-static const struct {
-        const char *name;
-        void (*run)(struct link *l, const json_t *request);
-} acts[] = {
-        { "cut", act_cut },
-        { "reconnect", act_reconnect },
-        { "invalid_session", act_invalid },
-        { "close", act_close },
-        { "heartbeat", act_heartbeat },
-        { "raw", act_raw },
-        { "expire", act_expire },
-        { "event", act_event },
+static const char *const names[] = {
+        [CUT] = "cut",     [RECONNECT] = "reconnect", [INVALID_SESSION] = "invalid_session",
+        [CLOSE] = "close", [HEARTBEAT] = "heartbeat", [RAW] = "raw",
+        [EVENT] = "event", [EXPIRE] = "expire",
 };
 
-/* Sessions without a connection are forgotten, too. */
-static void expire_lost(struct gateway *g)
+static void run(struct link *l, enum action action, const json_t *request)
 {
-        for (struct session *s = LIST_FIRST(&g->sessions), *next; s; s = next) {
-                next = LIST_NEXT(s, next);
-                if (!s->link)
-                        dc_session_free(s);
+        bool resumable = json_flag(request, "resumable", false);
+        const char *raw = json_str(request, "text", "");
+        const json_t *d = json_object_get(request, "d");
+        char *text;
+
+        switch (action) {
+        case EXPIRE: /* the next resume fails */
+                dc_session_free(l->session);
+                ws_cut(l->ws);
+                break;
+        case CUT:
+                ws_cut(l->ws);
+                break;
+        case RECONNECT:
+                dc_gateway_send_op(l, OP_RECONNECT, "null");
+                break;
+        case INVALID_SESSION:
+                dc_gateway_send_op(l, OP_INVALID, resumable ? "true" : "false");
+                if (!resumable)
+                        dc_session_free(l->session);
+                break;
+        case CLOSE:
+                dc_gateway_close(l, (int)json_int(request, "code", 4000));
+                break;
+        case HEARTBEAT:
+                dc_gateway_send_op(l, OP_HEARTBEAT, "null");
+                break;
+        case RAW:
+                dc_gateway_send(l, raw, strlen(raw));
+                break;
+        case EVENT:
+                text = d ? json_text(d) : mem_strdup("{}");
+                dc_session_dispatch(l->session, json_str(request, "event", "UNKNOWN"), text);
+                free(text);
+                break;
         }
 }
 
@@ -97,12 +61,13 @@ int dc_gateway_control(struct world *w, const json_t *request, struct buf *out, 
 {
         const char *name = json_str(request, "action", "");
         int64_t shard = json_int(request, "shard", -1), count = 0;
+        struct session *s, *following;
         struct link *l, *next;
         size_t i = 0;
 
-        while (i < COUNT(acts) && strcmp(acts[i].name, name) != 0)
+        while (i < COUNT(names) && strcmp(names[i], name) != 0)
                 i++;
-        if (i == COUNT(acts))
+        if (i == COUNT(names))
                 return error_set(err, ERR_INVALID,
                                  "'action' must be one of cut, reconnect, invalid_session, "
                                  "close, heartbeat, raw, event, expire");
@@ -110,11 +75,14 @@ int dc_gateway_control(struct world *w, const json_t *request, struct buf *out, 
                 next = LIST_NEXT(l, next);
                 if (!l->session || (shard >= 0 && l->session->shard != shard))
                         continue;
-                acts[i].run(l, request);
+                run(l, (enum action)i, request);
                 count++;
         }
-        if (strcmp(name, "expire") == 0)
-                expire_lost(w->gateway);
+        for (s = LIST_FIRST(&w->gateway->sessions); i == EXPIRE && s; s = following) {
+                following = LIST_NEXT(s, next);
+                if (!s->link)
+                        dc_session_free(s);
+        }
         jsonw_int(out, "links", count);
         return 0;
 }

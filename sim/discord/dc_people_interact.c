@@ -1,5 +1,5 @@
 /*
- * Using what bots offer: slash commands, buttons and menus, forms.
+ * People use slash commands, buttons, menus and forms.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,28 +24,7 @@ static json_t *find_named(const json_t *list, const char *name)
         return NULL;
 }
 
-/* In a guild its own commands come first. */
-static json_t *find_command(const struct bot *b, const struct channel *c, const char *name)
-{
-        char id[DC_ID_SIZE];
-        json_t *command = NULL;
-
-        if (c->guild)
-                command = find_named(
-                        json_object_get(b->guild_commands, dc_id_text(c->guild->id, id)), name);
-        return command ? command : find_named(b->commands, name);
-}
-
-static int type_of_value(const json_t *value)
-{
-        if (json_is_integer(value))
-                return 4;
-        if (json_is_boolean(value))
-                return 5;
-        return json_is_real(value) ? 10 : 3;
-}
-
-/* {"question":"why"} becomes the list the API has. A member that is an object is a subcommand. */
+/* Turns {"question":"why"} into the list of the API. An object is a subcommand. */
 static json_t *options_of(const json_t *request, const json_t *described)
 {
         json_t *out = json_array(), *value;
@@ -53,6 +32,10 @@ static json_t *options_of(const json_t *request, const json_t *described)
 
         json_object_foreach((json_t *)request, name, value) {
                 const json_t *row = find_named(described, name);
+                int type = json_is_integer(value)   ? 4
+                           : json_is_boolean(value) ? 5
+                           : json_is_real(value)    ? 10
+                                                    : 3;
 
                 if (json_is_object(value))
                         json_array_append_new(
@@ -60,22 +43,26 @@ static json_t *options_of(const json_t *request, const json_t *described)
                                                (json_int_t)json_int(row, "type", 1), "options",
                                                options_of(value, json_object_get(row, "options"))));
                 else
-                        json_array_append_new(
-                                out,
-                                json_pack("{s:s,s:I,s:O}", "name", name, "type",
-                                          (json_int_t)json_int(row, "type", type_of_value(value)),
-                                          "value", value));
+                        json_array_append_new(out,
+                                              json_pack("{s:s,s:I,s:O}", "name", name, "type",
+                                                        (json_int_t)json_int(row, "type", type),
+                                                        "value", value));
         }
         return out;
 }
 
-/* told: filled by whoever made the interaction */
-static void write_made(struct buf *out, const struct interaction *i, const unsigned *told)
+/* Takes over data. */
+static int make(struct bot *b, enum interaction_type type, struct channel *c, struct user *from,
+                json_t *data, const struct message *on, struct buf *out)
 {
+        unsigned sessions;
+        const struct interaction *i = dc_interaction_make(b, type, c, from, data, on, &sessions);
+
         dc_render_id(out, "interaction", i->id);
         jsonw_str(out, "token", i->token);
         dc_render_id(out, "channel", i->channel->id);
-        jsonw_int(out, "sessions", *told);
+        jsonw_int(out, "sessions", sessions);
+        return 0;
 }
 
 int dc_people_interact_command(struct world *w, const json_t *request, struct buf *out,
@@ -86,15 +73,19 @@ int dc_people_interact_command(struct world *w, const json_t *request, struct bu
         struct user *from = dc_people_find_user(w, request);
         const char *name = json_str(request, "name", "");
         bool completes = json_flag(request, "autocomplete", false);
-        const json_t *command;
+        const json_t *command = NULL;
+        char id[DC_ID_SIZE];
         json_t *data;
-        unsigned told;
 
         if (!c || !b)
                 return -1;
-        command = find_command(b, c, name);
+        if (c->guild)
+                command = find_named(
+                        json_object_get(b->guild_commands, dc_id_text(c->guild->id, id)), name);
         if (!command)
-                return error_set(err, ERR_MISSING, "the bot has registered no command '%s'", name);
+                command = find_named(b->commands, name);
+        if (!command)
+                return error_set(err, ERR_MISSING, "the bot has no command '%s'", name);
         if (c->guild)
                 dc_guild_add_member(c->guild, from);
         data = json_pack("{s:O,s:s,s:I}", "id", json_object_get(command, "id"), "name", name,
@@ -102,17 +93,13 @@ int dc_people_interact_command(struct world *w, const json_t *request, struct bu
         json_object_set_new(data, "options",
                             options_of(json_object_get(request, "options"),
                                        json_object_get(command, "options")));
-        write_made(out,
-                   dc_interaction_make(b,
-                                       completes ? INTERACTION_AUTOCOMPLETE : INTERACTION_COMMAND,
-                                       c, from, data, NULL, &told),
-                   &told);
-        return 0;
+        return make(b, completes ? INTERACTION_AUTOCOMPLETE : INTERACTION_COMMAND, c, from, data,
+                    NULL, out);
 }
 
 /* ---- buttons and menus ---- */
 
-/* The component with this custom_id (or label), anywhere below; NULL: none. */
+/* The component with this custom_id or label, at any depth; NULL: none. */
 static const json_t *find_component(const json_t *list, const char *custom_id)
 {
         const json_t *at, *below;
@@ -139,21 +126,16 @@ int dc_people_interact_press(struct world *w, const json_t *request, struct buf 
         struct bot *b = m ? dc_world_bot_by_name(w, m->author->username) : NULL;
         const json_t *component = m ? find_component(m->components, id) : NULL;
         json_t *data;
-        unsigned told;
 
         if (!m)
                 return -1;
         if (!b || !component || json_flag(component, "disabled", false))
-                return error_set(err, ERR_MISSING, "the message has nothing to press called '%s'",
-                                 id);
+                return error_set(err, ERR_MISSING, "the message has no button or menu '%s'", id);
         data = json_pack("{s:s,s:I}", "custom_id", json_str(component, "custom_id", ""),
                          "component_type", (json_int_t)json_int(component, "type", 2));
         if (json_is_array(json_object_get(request, "values")))
                 json_object_set(data, "values", json_object_get(request, "values"));
-        write_made(out,
-                   dc_interaction_make(b, INTERACTION_COMPONENT, m->channel, from, data, m, &told),
-                   &told);
-        return 0;
+        return make(b, INTERACTION_COMPONENT, m->channel, from, data, m, out);
 }
 
 /* ---- forms ---- */
@@ -166,7 +148,6 @@ int dc_people_interact_modal(struct world *w, const json_t *request, struct buf 
         struct bot *b = dc_people_find_bot(w, request, err);
         json_t *rows = json_array(), *value, *data;
         const char *name;
-        unsigned told;
 
         json_object_foreach(json_object_get(request, "values"), name, value)
                 json_array_append_new(rows,
@@ -178,9 +159,5 @@ int dc_people_interact_modal(struct world *w, const json_t *request, struct buf 
         }
         data = json_pack("{s:s,s:o}", "custom_id", json_str(request, "custom_id", ""), "components",
                          rows);
-        write_made(out,
-                   dc_interaction_make(b, INTERACTION_MODAL, c, dc_people_find_user(w, request),
-                                       data, NULL, &told),
-                   &told);
-        return 0;
+        return make(b, INTERACTION_MODAL, c, dc_people_find_user(w, request), data, NULL, out);
 }

@@ -20,12 +20,9 @@ struct rate_limits {
         struct map windows; /* bucket, bot and major id -> struct window */
 };
 
-/*
- * What other implementers have seen; the numbers may change any day, and clients must not rely on
- * them.
- */
+/* Observed by other implementers; Discord may change them at any time. */
 static const struct {
-        const char *name; /* several operations share a bucket when they share this */
+        const char *name; /* of the bucket, which operations may share */
         const char *op;
         int limit;
         int64_t window_ms;
@@ -79,12 +76,6 @@ static struct window *window_of(struct rate_limits *r, const char *key, int64_t 
         return w;
 }
 
-/* Interactions are outside the global limit. */
-static bool is_global(const struct dc_spec_op *op)
-{
-        return !strstr(op->path, "/interactions/") && !strstr(op->path, "/webhooks/");
-}
-
 static bool count_global(struct rate_limits *r, const char *who, int64_t now,
                          struct rate_limit *out)
 {
@@ -110,7 +101,9 @@ struct rate_limit dc_rate_limit_count(struct rate_limits *r, const struct dc_spe
         struct window *w;
         char *key;
 
-        if (is_global(op) && !count_global(r, who, now, &out))
+        /* interactions are outside the global limit */
+        if (!strstr(op->path, "/interactions/") && !strstr(op->path, "/webhooks/") &&
+            !count_global(r, who, now, &out))
                 return out;
         for (size_t i = 0; i < COUNT(rows); i++) {
                 if (strcmp(rows[i].op, op->name) == 0) {

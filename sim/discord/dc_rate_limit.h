@@ -1,8 +1,8 @@
 /*
- * rates: buckets of requests, as Discord limits them.
+ * rate_limit: buckets of requests, as Discord limits them.
  *
- * A bucket is a route and its top-level id; it allows so many requests in a window that begins with
- * the first. Beside them all stands one bucket per bot for everything.
+ * A bucket is a route and its top-level id; it allows a number of requests in a window that begins
+ * with the first. One more bucket per bot counts everything.
  */
 #ifndef SIM_DISCORD_DC_RATE_LIMIT_H
 #define SIM_DISCORD_DC_RATE_LIMIT_H
@@ -17,8 +17,8 @@ struct rate_limits;
 struct rate_limit {
         int limit, remaining;
         double reset_after; /* seconds */
-        char bucket[33];    /* the name told in X-RateLimit-Bucket */
-        bool passed;        /* this one is too many */
+        char bucket[33];    /* X-RateLimit-Bucket */
+        bool passed;        /* above the limit */
         bool global;
 };
 

@@ -1,5 +1,5 @@
 /*
- * What the things of the world look like in answers and events.
+ * The JSON of answers and events.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "sim/discord/dc_world.h"
 
-#define EVERYBODY_MAY "1125899906842623" /* all permissions there are */
+#define ALL_PERMISSIONS "1125899906842623"
 
 void dc_render_id(struct buf *b, const char *key, uint64_t id)
 {
@@ -78,8 +78,9 @@ void dc_render_user(struct buf *b, const char *key, const struct user *u)
         jsonw_close(b, '}');
 }
 
-static void member_members(struct buf *b, const struct member *m)
+void dc_render_member(struct buf *b, const char *key, const struct member *m, bool with_user)
 {
+        open_value(b, key, '{');
         jsonw_str(b, "nick", m->nick);
         jsonw_null(b, "avatar");
         jsonw_null(b, "banner");
@@ -91,12 +92,6 @@ static void member_members(struct buf *b, const struct member *m)
         jsonw_bool(b, "mute", false);
         jsonw_bool(b, "pending", false);
         jsonw_int(b, "flags", 0);
-}
-
-void dc_render_member(struct buf *b, const char *key, const struct member *m, bool with_user)
-{
-        open_value(b, key, '{');
-        member_members(b, m);
         if (with_user)
                 dc_render_user(b, "user", m->user);
         jsonw_close(b, '}');
@@ -117,13 +112,13 @@ void dc_render_role(struct buf *b, const struct guild *g, const struct role *r)
         jsonw_bool(b, "mentionable", r->id != g->id);
         jsonw_null(b, "icon");
         jsonw_null(b, "unicode_emoji");
-        jsonw_str(b, "permissions", EVERYBODY_MAY);
+        jsonw_str(b, "permissions", ALL_PERMISSIONS);
         jsonw_int(b, "position", r->id == g->id ? 0 : 1);
         jsonw_int(b, "flags", 0);
         jsonw_close(b, '}');
 }
 
-static void overwrites(struct buf *b, const struct channel *c)
+static void write_overwrites(struct buf *b, const struct channel *c)
 {
         char *denied = mem_printf("%llu", (unsigned long long)c->denied);
 
@@ -151,7 +146,7 @@ void dc_render_thread_member(struct buf *b, const char *key, const struct channe
         jsonw_close(b, '}');
 }
 
-static void thread_members(struct buf *b, const struct channel *c)
+static void write_thread(struct buf *b, const struct channel *c)
 {
         int count = (int)json_array_size(c->joined);
 
@@ -171,7 +166,7 @@ static void thread_members(struct buf *b, const struct channel *c)
         jsonw_close(b, '}');
 }
 
-static void channel_members(struct buf *b, const struct channel *c)
+static void write_channel(struct buf *b, const struct channel *c)
 {
         dc_render_id(b, "id", c->id);
         jsonw_int(b, "type", c->type);
@@ -188,13 +183,13 @@ static void channel_members(struct buf *b, const struct channel *c)
         jsonw_str(b, "name", c->name);
         jsonw_int(b, "rate_limit_per_user", 0);
         if (dc_channel_is_thread(c)) {
-                thread_members(b, c);
+                write_thread(b, c);
                 return;
         }
         jsonw_str(b, "topic", c->topic);
         jsonw_int(b, "position", c->position);
         jsonw_bool(b, "nsfw", false);
-        overwrites(b, c);
+        write_overwrites(b, c);
         if (dc_channel_is_forum(c)) {
                 dc_render_json(b, "available_tags", c->tags);
                 jsonw_null(b, "default_reaction_emoji");
@@ -210,11 +205,70 @@ static void channel_members(struct buf *b, const struct channel *c)
 void dc_render_channel(struct buf *b, const char *key, const struct channel *c)
 {
         open_value(b, key, '{');
-        channel_members(b, c);
+        write_channel(b, c);
         jsonw_close(b, '}');
 }
 
-static void guild_plain(struct buf *b, const struct guild *g)
+/* Writes invented members and channels, to make the event as large as that of a large guild. */
+static void pad_members(struct buf *b, const struct guild *g)
+{
+        for (size_t i = 0; i < g->padding_members; i++) {
+                struct user u = { .id = 1000000000000000000u + i, .username = (char *)"padding" };
+                struct member m = { .user = &u };
+
+                m.roles = json_array();
+                dc_render_member(b, NULL, &m, true);
+                json_decref(m.roles);
+        }
+}
+
+static void pad_channels(struct buf *b, const struct guild *g)
+{
+        for (size_t i = 0; i < g->padding_channels; i++) {
+                struct channel c = { .id = 1100000000000000000u + i,
+                                     .guild = (struct guild *)g,
+                                     .name = (char *)"padding",
+                                     .position = (int)i };
+
+                dc_render_channel(b, NULL, &c);
+        }
+}
+
+static void write_created(struct buf *b, const struct guild *g, const struct bot *bot)
+{
+        size_t count = g->members_by_id.count + g->padding_members;
+
+        jsonw_str(b, "joined_at", "2026-01-01T00:00:00.000000+00:00");
+        jsonw_bool(b, "large", count > 250);
+        jsonw_bool(b, "unavailable", false);
+        jsonw_int(b, "member_count", (int64_t)count);
+        jsonw_open_member(b, "members", '[');
+        for (const struct member *m = g->members; m; m = m->next)
+                dc_render_member(b, NULL, m, true);
+        pad_members(b, g);
+        jsonw_close(b, ']');
+        jsonw_open_member(b, "channels", '[');
+        for (const struct channel *c = g->channels; c; c = c->next) {
+                if (!dc_channel_is_thread(c) && (dc_channel_permissions(bot, c) & MAY_VIEW))
+                        dc_render_channel(b, NULL, c);
+        }
+        pad_channels(b, g);
+        jsonw_close(b, ']');
+        jsonw_open_member(b, "threads", '[');
+        for (const struct channel *c = g->channels; c; c = c->next) {
+                if (dc_channel_is_thread(c) && !c->archived &&
+                    (dc_channel_permissions(bot, c) & MAY_VIEW))
+                        dc_render_channel(b, NULL, c);
+        }
+        jsonw_close(b, ']');
+        jsonw_raw(b, "presences", "[]");
+        jsonw_raw(b, "voice_states", "[]");
+        jsonw_raw(b, "stage_instances", "[]");
+        jsonw_raw(b, "guild_scheduled_events", "[]");
+        jsonw_raw(b, "soundboard_sounds", "[]");
+}
+
+void dc_render_guild(struct buf *b, const struct guild *g, const struct bot *viewer, bool created)
 {
         static const char *const nulls[] = {
                 "icon",
@@ -246,6 +300,7 @@ static void guild_plain(struct buf *b, const struct guild *g)
                 "system_channel_flags",
         };
 
+        jsonw_open(b, '{');
         dc_render_id(b, "id", g->id);
         jsonw_str(b, "name", g->name);
         dc_render_id(b, "owner_id", g->owner->id);
@@ -269,78 +324,8 @@ static void guild_plain(struct buf *b, const struct guild *g)
         for (const struct role *r = g->roles; r; r = r->next)
                 dc_render_role(b, g, r);
         jsonw_close(b, ']');
-}
-
-/*
- * Members and channels nobody ever hears of, to make the event as large as those of large guilds.
- */
-static void pad_members(struct buf *b, const struct guild *g)
-{
-        for (size_t i = 0; i < g->padding_members; i++) {
-                struct user u = { .id = 1000000000000000000u + i, .username = (char *)"padding" };
-                struct member m = { .user = &u };
-
-                m.roles = json_array();
-                dc_render_member(b, NULL, &m, true);
-                json_decref(m.roles);
-        }
-}
-
-static void pad_channels(struct buf *b, const struct guild *g)
-{
-        for (size_t i = 0; i < g->padding_channels; i++) {
-                struct channel c = { .id = 1100000000000000000u + i,
-                                     .guild = (struct guild *)g,
-                                     .name = (char *)"padding",
-                                     .position = (int)i };
-
-                dc_render_channel(b, NULL, &c);
-        }
-}
-
-static size_t count_members(const struct guild *g)
-{
-        return g->members_by_id.count + g->padding_members;
-}
-
-static void guild_created(struct buf *b, const struct guild *g, const struct bot *bot)
-{
-        jsonw_str(b, "joined_at", "2026-01-01T00:00:00.000000+00:00");
-        jsonw_bool(b, "large", count_members(g) > 250);
-        jsonw_bool(b, "unavailable", false);
-        jsonw_int(b, "member_count", (int64_t)count_members(g));
-        jsonw_open_member(b, "members", '[');
-        for (const struct member *m = g->members; m; m = m->next)
-                dc_render_member(b, NULL, m, true);
-        pad_members(b, g);
-        jsonw_close(b, ']');
-        jsonw_open_member(b, "channels", '[');
-        for (const struct channel *c = g->channels; c; c = c->next) {
-                if (!dc_channel_is_thread(c) && (dc_channel_permissions(bot, c) & MAY_VIEW))
-                        dc_render_channel(b, NULL, c);
-        }
-        pad_channels(b, g);
-        jsonw_close(b, ']');
-        jsonw_open_member(b, "threads", '[');
-        for (const struct channel *c = g->channels; c; c = c->next) {
-                if (dc_channel_is_thread(c) && !c->archived &&
-                    (dc_channel_permissions(bot, c) & MAY_VIEW))
-                        dc_render_channel(b, NULL, c);
-        }
-        jsonw_close(b, ']');
-        jsonw_raw(b, "presences", "[]");
-        jsonw_raw(b, "voice_states", "[]");
-        jsonw_raw(b, "stage_instances", "[]");
-        jsonw_raw(b, "guild_scheduled_events", "[]");
-        jsonw_raw(b, "soundboard_sounds", "[]");
-}
-
-void dc_render_guild(struct buf *b, const struct guild *g, const struct bot *viewer, bool created)
-{
-        jsonw_open(b, '{');
-        guild_plain(b, g);
         if (created)
-                guild_created(b, g, viewer);
+                write_created(b, g, viewer);
         jsonw_close(b, '}');
 }
 
@@ -356,7 +341,7 @@ void dc_render_emoji(struct buf *b, const char *key, const struct emoji *e)
         jsonw_close(b, '}');
 }
 
-static void reactions(struct buf *b, const struct message *m, const struct user *me)
+static void write_reactions(struct buf *b, const struct message *m, const struct user *me)
 {
         if (!m->reactions)
                 return;
@@ -377,7 +362,8 @@ static void reactions(struct buf *b, const struct message *m, const struct user 
         jsonw_close(b, ']');
 }
 
-static void mentioned(struct buf *b, const struct world *w, const struct message *m, bool event)
+static void write_mentions(struct buf *b, const struct world *w, const struct message *m,
+                           bool event)
 {
         const json_t *id;
         size_t i;
@@ -399,8 +385,8 @@ static void mentioned(struct buf *b, const struct world *w, const struct message
         dc_render_json(b, "mention_roles", m->mention_roles);
 }
 
-static void reference(struct buf *b, struct world *w, const struct message *m,
-                      const struct bot *viewer, unsigned how)
+static void write_reference(struct buf *b, struct world *w, const struct message *m,
+                            const struct bot *viewer, unsigned how)
 {
         const struct channel *c = dc_channel_find(w, m->reply_channel);
         const struct message *to = c ? dc_message_find(c, m->reply_to) : NULL;
@@ -423,7 +409,7 @@ static void reference(struct buf *b, struct world *w, const struct message *m,
                 jsonw_null(b, "referenced_message");
 }
 
-static void content(struct buf *b, const struct message *m, bool secret)
+static void write_content(struct buf *b, const struct message *m, bool secret)
 {
         if (secret) {
                 jsonw_str(b, "content", "");
@@ -438,36 +424,30 @@ static void content(struct buf *b, const struct message *m, bool secret)
         dc_render_json(b, "components", m->components);
 }
 
-static void extra(struct buf *b, const struct message *m)
-{
-        const char *key;
-        json_t *value;
-
-        json_object_foreach(m->extra, key, value)
-                dc_render_json(b, key, value);
-}
-
-static void message_members(struct buf *b, struct world *w, const struct message *m,
-                            const struct bot *viewer, unsigned how)
+void dc_render_message(struct buf *b, const char *key, struct world *w, const struct message *m,
+                       const struct bot *viewer, unsigned how)
 {
         const struct guild *g = m->channel->guild;
         const struct member *member = g ? dc_guild_member(g, m->author->id) : NULL;
         const struct channel *thread = m->has_thread ? dc_channel_find(w, m->id) : NULL;
+        const char *name;
+        json_t *value;
 
+        open_value(b, key, '{');
         dc_render_id(b, "id", m->id);
         dc_render_id(b, "channel_id", m->channel->id);
         jsonw_int(b, "type", m->type);
         dc_render_user(b, "author", m->author);
-        content(b, m, (how & RENDER_SECRET) != 0);
+        write_content(b, m, (how & RENDER_SECRET) != 0);
         json_time(b, "timestamp", dc_id_ms(m->id));
         json_time(b, "edited_timestamp", m->edited_ms);
         jsonw_bool(b, "tts", m->tts);
         jsonw_bool(b, "pinned", m->pinned);
         jsonw_bool(b, "mention_everyone", m->mention_everyone);
-        mentioned(b, w, m, (how & RENDER_EVENT) != 0);
+        write_mentions(b, w, m, (how & RENDER_EVENT) != 0);
         jsonw_int(b, "flags", m->flags);
-        reactions(b, m, viewer ? viewer->user : NULL);
-        reference(b, w, m, viewer, how);
+        write_reactions(b, m, viewer ? viewer->user : NULL);
+        write_reference(b, w, m, viewer, how);
         if (m->application_id) {
                 dc_render_id(b, "application_id", m->application_id);
                 dc_render_id(b, "webhook_id", m->application_id);
@@ -478,21 +458,16 @@ static void message_members(struct buf *b, struct world *w, const struct message
                 jsonw_raw(b, "nonce", m->nonce);
         if (thread)
                 dc_render_channel(b, "thread", thread);
-        if (!(how & RENDER_SECRET))
-                extra(b, m);
-        if (!(how & RENDER_EVENT))
-                return;
-        jsonw_int(b, "channel_type", m->channel->type);
-        if (g)
-                dc_render_id(b, "guild_id", g->id);
-        if (member && !m->application_id)
-                dc_render_member(b, "member", member, false);
-}
-
-void dc_render_message(struct buf *b, const char *key, struct world *w, const struct message *m,
-                       const struct bot *viewer, unsigned how)
-{
-        open_value(b, key, '{');
-        message_members(b, w, m, viewer, how);
+        if (!(how & RENDER_SECRET)) {
+                json_object_foreach(m->extra, name, value)
+                        dc_render_json(b, name, value);
+        }
+        if (how & RENDER_EVENT) {
+                jsonw_int(b, "channel_type", m->channel->type);
+                if (g)
+                        dc_render_id(b, "guild_id", g->id);
+                if (member && !m->application_id)
+                        dc_render_member(b, "member", member, false);
+        }
         jsonw_close(b, '}');
 }

@@ -1,5 +1,5 @@
 /*
- * Sessions: what they are told, in which order, and what is kept for a resume.
+ * Sessions: which events they get, in which order, and what they store for a resume.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,6 @@
 #include "base/mem.h"
 #include "sim/discord/dc_session.h"
 
-/* ---- life ---- */
-
-/* Which privileged intents are switched on, as small bots are shown it. */
 int64_t dc_session_application_flags(const struct bot *b)
 {
         return (b->intents & INTENT_PRESENCES ? 1 << 13 : 0) |
@@ -75,7 +72,7 @@ void dc_session_lost(struct session *s)
         timer_start(s->expiry, s->gateway->world->settings.resume_ms);
 }
 
-/* ---- telling ---- */
+/* ---- events ---- */
 
 static struct sent *slot(const struct session *s, int64_t seq)
 {
@@ -103,12 +100,14 @@ void dc_session_dispatch(struct session *s, const char *event, const char *d)
         keep->text = buf_take(&b);
 }
 
-static bool is_mine(const struct session *s, const struct guild *g)
+/* The bot is a member, and the guild belongs to this shard. */
+static bool has_guild(const struct session *s, const struct guild *g)
 {
-        return (int)((g->id >> 22) % (uint64_t)s->shards) == s->shard;
+        return (int)((g->id >> 22) % (uint64_t)s->shards) == s->shard &&
+               dc_guild_member(g, s->bot->user->id);
 }
 
-static bool concerns(const struct session *s, const struct gateway_event *t)
+static bool gets_event(const struct session *s, const struct gateway_event *t)
 {
         const struct guild *g = t->channel ? t->channel->guild : t->guild;
         uint64_t intent = g ? t->guild_intent : t->dm_intent;
@@ -119,12 +118,12 @@ static bool concerns(const struct session *s, const struct gateway_event *t)
                 return false;
         if (!g && s->shard != 0)
                 return false;
-        if (g && (!is_mine(s, g) || !dc_guild_member(g, s->bot->user->id)))
+        if (g && !has_guild(s, g))
                 return false;
         return !t->channel || (dc_channel_permissions(s->bot, t->channel) & MAY_VIEW);
 }
 
-/* Once, not at all or twice, as the faults say. */
+/* Faults may drop or duplicate it. */
 static void dispatch(struct session *s, const char *event, const char *d)
 {
         struct faults *f = &s->gateway->world->faults;
@@ -142,7 +141,7 @@ unsigned dc_session_publish(struct world *w, const struct gateway_event *t, cons
         unsigned count = 0;
 
         LIST_FOREACH(s, &w->gateway->sessions, next) {
-                if (concerns(s, t)) {
+                if (gets_event(s, t)) {
                         dispatch(s, t->event, d);
                         count++;
                 }
@@ -150,7 +149,7 @@ unsigned dc_session_publish(struct world *w, const struct gateway_event *t, cons
         return count;
 }
 
-/* Without the intent a bot reads only what is meant for it. */
+/* Without the intent a bot gets only the text of messages addressed to it. */
 static bool may_read(const struct session *s, const struct message *m)
 {
         return (s->intents & INTENT_CONTENT) || !m->channel->guild || m->author == s->bot->user ||
@@ -171,7 +170,7 @@ unsigned dc_session_publish_message(struct world *w, const char *event, const st
         LIST_FOREACH(s, &w->gateway->sessions, next) {
                 unsigned how = RENDER_EVENT | RENDER_NONCE | (may_read(s, m) ? 0 : RENDER_SECRET);
 
-                if (!concerns(s, &t))
+                if (!gets_event(s, &t))
                         continue;
                 buf_clear(&b);
                 dc_render_message(&b, NULL, w, m, s->bot, how);
@@ -182,7 +181,7 @@ unsigned dc_session_publish_message(struct world *w, const char *event, const st
         return count;
 }
 
-/* ---- the beginning and taking up again ---- */
+/* ---- identify and resume ---- */
 
 static void write_ready(const struct session *s, struct buf *b)
 {
@@ -205,7 +204,7 @@ static void write_ready(const struct session *s, struct buf *b)
         jsonw_close(b, '}');
         jsonw_open_member(b, "guilds", '[');
         for (const struct guild *g = gateway->world->first_guild; g; g = g->next) {
-                if (!is_mine(s, g) || !dc_guild_member(g, s->bot->user->id))
+                if (!has_guild(s, g))
                         continue;
                 jsonw_open(b, '{');
                 dc_render_id(b, "id", g->id);
@@ -234,7 +233,7 @@ void dc_session_ready(struct session *s)
         for (const struct guild *g = s->gateway->world->first_guild; g; g = g->next) {
                 struct gateway_event t = { .guild = g, .guild_intent = INTENT_GUILDS };
 
-                if (!concerns(s, &t) || g->unavailable)
+                if (!gets_event(s, &t) || g->unavailable)
                         continue;
                 buf_clear(&b);
                 dc_render_guild(&b, g, s->bot, true);

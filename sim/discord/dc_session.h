@@ -1,12 +1,11 @@
 /*
- * session: for gateway*.c only.
+ * session: what the files of the gateway share.
  */
 #ifndef SIM_DISCORD_DC_SESSION_H
 #define SIM_DISCORD_DC_SESSION_H
 
 #include <sys/queue.h>
 
-#include "sim/discord/dc_compress.h"
 #include "sim/discord/dc_gateway.h"
 
 enum op {
@@ -50,12 +49,12 @@ struct link {
         struct ws *ws;
         struct session *session;       /* NULL: not identified yet */
         struct compressor *compressor; /* NULL: plain text */
-        bool compress;                 /* each message by itself */
-        bool closing;                  /* by us: the code the other side sends is an echo */
+        bool compress;                 /* each message on its own */
+        bool closing;                  /* we closed: the peer's code is an echo */
         char path[64];
         int version;
-        struct timer *silence; /* no heartbeat came */
-        int frames;            /* in the minute that began at ... */
+        struct timer *silence; /* closes without heartbeats */
+        int frames;            /* since minute_ms */
         int64_t minute_ms;
         LIST_ENTRY(link) next;
 };
@@ -74,26 +73,35 @@ struct gateway {
         int64_t started_ms[MAX_BUCKETS]; /* the last identify of each bucket of shards */
 };
 
-/* ---- gateway_session.c ---- */
+/* ---- dc_session.c ---- */
 struct session *dc_session_new(struct gateway *g, struct bot *b, uint64_t intents, int shard,
                                int shards);
-/* Of the application, as READY and /applications/@me tell them. */
+/* The application flags in READY and /applications/@me. */
 int64_t dc_session_application_flags(const struct bot *b);
 void dc_session_free(struct session *s);
 struct session *dc_session_find(struct gateway *g, const char *id);
-/* Now it waits to be resumed. */
+/* Starts the time to resume. */
 void dc_session_lost(struct session *s);
-/* Numbers, keeps and sends an event. */
+/* Numbers, stores and sends an event. */
 void dc_session_dispatch(struct session *s, const char *event, const char *d);
-/* READY and the guilds. */
+/* Sends READY and the guilds. */
 void dc_session_ready(struct session *s);
-/* Sends again what came after seq, then RESUMED. -1 when that is not kept any more. */
+/* Resends the events after seq, then RESUMED. -1: some are no longer stored. */
 int dc_session_replay(struct session *s, int64_t seq);
 
-/* ---- gateway.c ---- */
+/* ---- dc_gateway.c ---- */
 void dc_gateway_send(struct link *l, const char *text, size_t n);
 /* A frame without a number; d is JSON text. */
 void dc_gateway_send_op(struct link *l, enum op op, const char *d);
 void dc_gateway_close(struct link *l, int code);
+
+/* ---- dc_compress.c: one stream, flushed after each message ---- */
+/* "zlib-stream" or "zstd-stream"; NULL: unknown name. */
+struct compressor *dc_compress_new(const char *name);
+void dc_compress_free(struct compressor *s);
+/* Appends the next message to out. */
+void dc_compress_add(struct compressor *s, const char *bytes, size_t n, struct buf *out);
+/* One message on its own in zlib's format, for "compress" in IDENTIFY. */
+void dc_compress_alone(const char *bytes, size_t n, struct buf *out);
 
 #endif

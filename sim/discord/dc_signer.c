@@ -22,7 +22,7 @@ struct signer *dc_signer_new(void)
 
         s->key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
         if (!s->key || EVP_PKEY_get_raw_public_key(s->key, public, &n) != 1)
-                abort(); /* OpenSSL without Ed25519 is no OpenSSL we know */
+                abort(); /* OpenSSL always has Ed25519 */
         crypto_hex(public, n, s->public_hex);
         return s;
 }

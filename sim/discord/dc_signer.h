@@ -14,7 +14,7 @@ struct signer;
 /* A fresh key. */
 struct signer *dc_signer_new(void);
 void dc_signer_free(struct signer *s);
-/* As the portal shows it; borrowed. */
+/* The public key in hex; borrowed. */
 const char *dc_signer_public(const struct signer *s);
 /* Signs the timestamp followed by the body. */
 void dc_signer_sign(const struct signer *s, const char *timestamp, const char *body, size_t n,

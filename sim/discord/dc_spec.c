@@ -15,15 +15,14 @@
 
 #define MAX_DEPTH 40
 
-/* One attempt to make a request fit. */
-struct fitting {
+struct spec_check {
         bool lenient;
-        char *problem; /* the first one in words */
+        char *problem; /* the first, in words */
         char path[120];
         unsigned depth;
 };
 
-static json_t *check(struct fitting *f, size_t node, const json_t *value);
+static json_t *check(struct spec_check *f, size_t node, const json_t *value);
 
 /* ---- operations ---- */
 
@@ -58,10 +57,10 @@ json_t *dc_spec_error(const char *code, const char *message)
         return json_pack("{s:[{s:s,s:s}]}", "_errors", "code", code, "message", message);
 }
 
-static json_t *wrong(struct fitting *f, const char *code, const char *fmt, ...)
+static json_t *wrong(struct spec_check *f, const char *code, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 
-static json_t *wrong(struct fitting *f, const char *code, const char *fmt, ...)
+static json_t *wrong(struct spec_check *f, const char *code, const char *fmt, ...)
 {
         char message[160];
         va_list ap;
@@ -77,33 +76,31 @@ static json_t *wrong(struct fitting *f, const char *code, const char *fmt, ...)
 
 /* ---- values ---- */
 
-static json_t *check_bounds(struct fitting *f, const struct dc_spec_node *n, int64_t value)
+static json_t *check_integer(struct spec_check *f, const struct dc_spec_node *n,
+                             const json_t *value)
 {
-        if (value < n->min)
+        long long number = json_integer_value(value);
+
+        if (!json_is_integer(value))
+                return wrong(f, "NUMBER_TYPE_COERCE", "Value is not int.");
+        for (size_t i = n->first; i < (size_t)n->first + n->count; i++) {
+                if (dc_spec_numbers[i] == number)
+                        return NULL;
+        }
+        if (n->count > 0)
+                return wrong(f, "BASE_TYPE_CHOICES", "Value %lld is not one of those allowed.",
+                             number);
+        if (number < n->min)
                 return wrong(f, "NUMBER_TYPE_MIN",
                              "int value should be greater than or equal to %lld.",
                              (long long)n->min);
-        if (value > n->max)
+        if (number > n->max)
                 return wrong(f, "NUMBER_TYPE_MAX",
                              "int value should be less than or equal to %lld.", (long long)n->max);
         return NULL;
 }
 
-static json_t *check_integer(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
-{
-        if (!json_is_integer(value))
-                return wrong(f, "NUMBER_TYPE_COERCE", "Value is not int.");
-        for (size_t i = n->first; i < (size_t)n->first + n->count; i++) {
-                if (dc_spec_numbers[i] == json_integer_value(value))
-                        return NULL;
-        }
-        if (n->count > 0)
-                return wrong(f, "BASE_TYPE_CHOICES", "Value %lld is not one of those allowed.",
-                             (long long)json_integer_value(value));
-        return check_bounds(f, n, json_integer_value(value));
-}
-
-static json_t *check_length(struct fitting *f, const struct dc_spec_node *n, int64_t length)
+static json_t *check_length(struct spec_check *f, const struct dc_spec_node *n, int64_t length)
 {
         if (length > n->max)
                 return wrong(f, "BASE_TYPE_MAX_LENGTH", "Must be %lld or fewer in length.",
@@ -114,7 +111,7 @@ static json_t *check_length(struct fitting *f, const struct dc_spec_node *n, int
         return NULL;
 }
 
-static json_t *check_string(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
+static json_t *check_string(struct spec_check *f, const struct dc_spec_node *n, const json_t *value)
 {
         const char *text = json_string_value(value);
 
@@ -131,22 +128,11 @@ static json_t *check_string(struct fitting *f, const struct dc_spec_node *n, con
                 f, n, (int64_t)utf8_length(text, json_string_length(value), UTF8_CODE_POINTS));
 }
 
-static json_t *check_snowflake(struct fitting *f, const json_t *value)
-{
-        const char *text = json_string_value(value);
-
-        if (json_is_integer(value) && json_integer_value(value) >= 0)
-                return NULL;
-        if (text && *text && strlen(text) <= 20 && strspn(text, "0123456789") == strlen(text))
-                return NULL;
-        return wrong(f, "NUMBER_TYPE_COERCE", "Value \"%.40s\" is not snowflake.",
-                     text ? text : "");
-}
-
-/* ---- what holds others ---- */
+/* ---- containers ---- */
 
 /* Checks a value one level down; name is a member or an index. */
-static json_t *check_inside(struct fitting *f, const char *name, size_t node, const json_t *value)
+static json_t *check_inside(struct spec_check *f, const char *name, size_t node,
+                            const json_t *value)
 {
         size_t n = strlen(f->path);
         json_t *errors;
@@ -167,7 +153,7 @@ static void collect(json_t **all, const char *name, json_t *errors)
         json_object_set_new(*all, name, errors);
 }
 
-static json_t *check_array(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
+static json_t *check_array(struct spec_check *f, const struct dc_spec_node *n, const json_t *value)
 {
         json_t *all = NULL;
         const json_t *item;
@@ -194,14 +180,14 @@ static const struct dc_spec_field *find_field(size_t first, size_t count, const 
         return NULL;
 }
 
-static json_t *unknown(struct fitting *f, const char *name)
+static json_t *unknown(struct spec_check *f, const char *name)
 {
         if (f->lenient)
                 return NULL;
         return wrong(f, "UNKNOWN_FIELD", "\"%.60s\" is not in the description.", name);
 }
 
-static json_t *check_object(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
+static json_t *check_object(struct spec_check *f, const struct dc_spec_node *n, const json_t *value)
 {
         const struct dc_spec_field *field;
         json_t *all = NULL, *member;
@@ -225,7 +211,7 @@ static json_t *check_object(struct fitting *f, const struct dc_spec_node *n, con
         return all;
 }
 
-static json_t *check_map(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
+static json_t *check_map(struct spec_check *f, const struct dc_spec_node *n, const json_t *value)
 {
         json_t *all = NULL, *member;
         const char *name;
@@ -237,7 +223,7 @@ static json_t *check_map(struct fitting *f, const struct dc_spec_node *n, const 
         return all;
 }
 
-/* How far off an attempt was: the one that is told about is the one that was most likely meant. */
+/* How far the value is from this choice; the nearest was most likely meant. */
 static unsigned distance(const json_t *errors, unsigned depth)
 {
         unsigned sum = 0;
@@ -245,15 +231,15 @@ static unsigned distance(const json_t *errors, unsigned depth)
         json_t *below;
 
         if (json_object_get(errors, "_errors"))
-                return depth == 0 ? 1000 : 1; /* it is not even of that kind */
+                return depth == 0 ? 1000 : 1; /* not even of that kind */
         json_object_foreach((json_t *)errors, name, below)
                 sum += distance(below, depth + 1) + (strcmp(name, "type") == 0 ? 100 : 0);
         return sum;
 }
 
-static json_t *check_choice(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
+static json_t *check_choice(struct spec_check *f, const struct dc_spec_node *n, const json_t *value)
 {
-        char best_problem[DC_SPEC_PROBLEM_SIZE] = "", *told = f->problem;
+        char best_problem[DC_SPEC_PROBLEM_SIZE] = "", *kept = f->problem;
         json_t *best = NULL;
 
         for (size_t i = n->first; i < (size_t)n->first + n->count; i++) {
@@ -262,7 +248,7 @@ static json_t *check_choice(struct fitting *f, const struct dc_spec_node *n, con
 
                 f->problem = problem;
                 errors = check(f, dc_spec_links[i], value);
-                f->problem = told;
+                f->problem = kept;
                 if (!errors) {
                         json_decref(best);
                         return NULL;
@@ -275,13 +261,15 @@ static json_t *check_choice(struct fitting *f, const struct dc_spec_node *n, con
                         json_decref(errors);
                 }
         }
-        if (!told[0])
-                memcpy(told, best_problem, sizeof(best_problem));
+        if (!kept[0])
+                memcpy(kept, best_problem, sizeof(best_problem));
         return best;
 }
 
-static json_t *check_kind(struct fitting *f, const struct dc_spec_node *n, const json_t *value)
+static json_t *check_kind(struct spec_check *f, const struct dc_spec_node *n, const json_t *value)
 {
+        const char *text = json_string_value(value);
+
         switch ((enum dc_spec_kind)n->kind) {
         case DC_SPEC_BOOLEAN:
                 return json_is_boolean(value)
@@ -296,7 +284,12 @@ static json_t *check_kind(struct fitting *f, const struct dc_spec_node *n, const
         case DC_SPEC_STRING:
                 return check_string(f, n, value);
         case DC_SPEC_SNOWFLAKE:
-                return check_snowflake(f, value);
+                if ((json_is_integer(value) && json_integer_value(value) >= 0) ||
+                    (text && *text && strlen(text) <= 20 &&
+                     strspn(text, "0123456789") == strlen(text)))
+                        return NULL;
+                return wrong(f, "NUMBER_TYPE_COERCE", "Value \"%.40s\" is not snowflake.",
+                             text ? text : "");
         case DC_SPEC_ARRAY:
                 return check_array(f, n, value);
         case DC_SPEC_OBJECT:
@@ -311,7 +304,7 @@ static json_t *check_kind(struct fitting *f, const struct dc_spec_node *n, const
         return NULL;
 }
 
-static json_t *check(struct fitting *f, size_t node, const json_t *value)
+static json_t *check(struct spec_check *f, size_t node, const json_t *value)
 {
         const struct dc_spec_node *n = &dc_spec_nodes[node];
         json_t *errors;
@@ -336,7 +329,7 @@ static json_t *check(struct fitting *f, size_t node, const json_t *value)
 json_t *dc_spec_check_body(const struct dc_spec_op *op, const json_t *body, bool lenient,
                            char problem[DC_SPEC_PROBLEM_SIZE])
 {
-        struct fitting f = { .lenient = lenient, .problem = problem };
+        struct spec_check f = { .lenient = lenient, .problem = problem };
 
         problem[0] = '\0';
         if (!body) {
@@ -351,8 +344,8 @@ json_t *dc_spec_check_body(const struct dc_spec_op *op, const json_t *body, bool
         return check(&f, (size_t)op->body, body);
 }
 
-/* Queries are texts: a number must look like one. */
-static json_t *typed(const json_t *value, const struct dc_spec_node *n)
+/* Turns a text of the query into the type of the node, if it looks like one. */
+static json_t *convert(const json_t *value, const struct dc_spec_node *n)
 {
         static const struct {
                 const char *text;
@@ -376,23 +369,22 @@ static json_t *typed(const json_t *value, const struct dc_spec_node *n)
 json_t *dc_spec_check_query(const struct dc_spec_op *op, const json_t *query, bool lenient,
                             char problem[DC_SPEC_PROBLEM_SIZE])
 {
-        struct fitting f = { .lenient = lenient, .problem = problem };
+        struct spec_check f = { .lenient = lenient, .problem = problem };
         json_t *all = NULL, *value;
         const char *name;
 
         problem[0] = '\0';
         json_object_foreach((json_t *)query, name, value) {
                 const struct dc_spec_field *field = find_field(op->query, op->query_count, name);
-                json_t *as_told = field ? typed(value, &dc_spec_nodes[field->node]) : NULL;
+                json_t *typed;
 
-                /* a list is written as one text with commas, or as one value */
-                if (field && dc_spec_nodes[field->node].kind == DC_SPEC_ARRAY) {
-                        json_decref(as_told);
+                /* a list is one text with commas, or one value */
+                if (field && dc_spec_nodes[field->node].kind == DC_SPEC_ARRAY)
                         continue;
-                }
+                typed = field ? convert(value, &dc_spec_nodes[field->node]) : NULL;
                 collect(&all, name,
-                        field ? check_inside(&f, name, field->node, as_told) : unknown(&f, name));
-                json_decref(as_told);
+                        field ? check_inside(&f, name, field->node, typed) : unknown(&f, name));
+                json_decref(typed);
         }
         return all;
 }

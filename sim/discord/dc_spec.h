@@ -1,8 +1,8 @@
 /*
- * form: what Discord's own description says about requests.
+ * spec: checks requests against Discord's own description.
  *
- * The tables are made from the description by gen/forms. A request that does not fit gets the
- * errors the real server writes: a tree that follows the request, with "_errors" at its leaves.
+ * gen/spec makes the tables from the description. Errors are those of the real server: a tree that
+ * follows the request, with "_errors" at its leaves.
  */
 #ifndef SIM_DISCORD_DC_SPEC_H
 #define SIM_DISCORD_DC_SPEC_H
@@ -54,14 +54,14 @@ size_t dc_spec_op_count(void);
 const struct dc_spec_op *dc_spec_op_at(size_t i);
 /* NULL when there is none of that name. */
 const struct dc_spec_op *dc_spec_op(const char *name);
-/* Its place in the table. */
+/* Its index in the table. */
 size_t dc_spec_op_number(const struct dc_spec_op *op);
 
 #define DC_SPEC_PROBLEM_SIZE 200
 
 /*
- * Both return NULL when all is well, else a tree of errors, yours, and the first problem in words.
- * Lenient: unknown members are overlooked. The query is an object of texts.
+ * Both return NULL, or a tree of errors, yours, and the first problem in words. Lenient: ignores
+ * unknown members. The query is an object of texts.
  */
 json_t *dc_spec_check_body(const struct dc_spec_op *op, const json_t *body, bool lenient,
                            char problem[DC_SPEC_PROBLEM_SIZE]);

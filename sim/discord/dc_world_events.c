@@ -9,13 +9,13 @@
 #include "base/mem.h"
 #include "sim/discord/dc_gateway.h"
 
-/* Tells, and forgets the text. */
-static unsigned tell(struct world *w, const struct gateway_event *t, struct buf *b)
+/* Closes the object, sends it and releases b. */
+static unsigned publish(struct world *w, const struct gateway_event *e, struct buf *b)
 {
         unsigned count;
 
         jsonw_close(b, '}');
-        count = dc_session_publish(w, t, b->data);
+        count = dc_session_publish(w, e, b->data);
         buf_release(b);
         return count;
 }
@@ -62,23 +62,18 @@ unsigned dc_world_event_delete(struct world *w, struct message *m)
 
         dc_render_id(&b, "id", m->id);
         dc_message_remove(m);
-        return tell(w, &t, &b);
+        return publish(w, &t, &b);
 }
 
 /* ---- reactions ---- */
 
-static struct gateway_event about_reaction(const char *event, const struct message *m)
+static unsigned publish_reaction(struct world *w, const char *event, const struct message *m,
+                                 const struct emoji *e, const struct user *u, bool added)
 {
-        return (struct gateway_event){ .event = event,
-                                       .channel = m->channel,
-                                       .guild_intent = INTENT_REACTIONS,
-                                       .dm_intent = INTENT_DM_REACTIONS };
-}
-
-static unsigned tell_reaction(struct world *w, const char *event, const struct message *m,
-                              const struct emoji *e, const struct user *u, bool added)
-{
-        struct gateway_event t = about_reaction(event, m);
+        struct gateway_event t = { .event = event,
+                                   .channel = m->channel,
+                                   .guild_intent = INTENT_REACTIONS,
+                                   .dm_intent = INTENT_DM_REACTIONS };
         const struct guild *g = m->channel->guild;
         const struct member *member = g && u ? dc_guild_member(g, u->id) : NULL;
         struct buf b = begin(m->channel);
@@ -96,14 +91,14 @@ static unsigned tell_reaction(struct world *w, const char *event, const struct m
                 if (member)
                         dc_render_member(&b, "member", member, true);
         }
-        return tell(w, &t, &b);
+        return publish(w, &t, &b);
 }
 
 unsigned dc_world_event_react(struct world *w, struct message *m, const struct emoji *e,
                               struct user *u)
 {
         return dc_message_add_reaction(m, e, u)
-                       ? tell_reaction(w, "MESSAGE_REACTION_ADD", m, e, u, true)
+                       ? publish_reaction(w, "MESSAGE_REACTION_ADD", m, e, u, true)
                        : 0;
 }
 
@@ -111,7 +106,7 @@ unsigned dc_world_event_unreact(struct world *w, struct message *m, const struct
                                 struct user *u)
 {
         return dc_message_remove_reaction(m, e, u)
-                       ? tell_reaction(w, "MESSAGE_REACTION_REMOVE", m, e, u, false)
+                       ? publish_reaction(w, "MESSAGE_REACTION_REMOVE", m, e, u, false)
                        : 0;
 }
 
@@ -128,8 +123,9 @@ unsigned dc_world_event_clear(struct world *w, struct message *m, const struct e
                 for (size_t left = r->count; left > 0; left--)
                         dc_message_remove_reaction(m, &emoji, r->users[left - 1]);
         }
-        return tell_reaction(w, e ? "MESSAGE_REACTION_REMOVE_EMOJI" : "MESSAGE_REACTION_REMOVE_ALL",
-                             m, e, NULL, false);
+        return publish_reaction(w,
+                                e ? "MESSAGE_REACTION_REMOVE_EMOJI" : "MESSAGE_REACTION_REMOVE_ALL",
+                                m, e, NULL, false);
 }
 
 unsigned dc_world_event_typing(struct world *w, const struct channel *c, const struct user *u)
@@ -145,7 +141,7 @@ unsigned dc_world_event_typing(struct world *w, const struct channel *c, const s
         jsonw_int(&b, "timestamp", clock_wall_ms() / 1000);
         if (member)
                 dc_render_member(&b, "member", member, true);
-        return tell(w, &t, &b);
+        return publish(w, &t, &b);
 }
 
 /* ---- channels and guilds ---- */
@@ -214,7 +210,7 @@ unsigned dc_world_event_member(struct world *w, const struct guild *g, const str
                 dc_render_user(&b, "user", u);
         }
         dc_render_id(&b, "guild_id", g->id);
-        return tell(w, &t, &b);
+        return publish(w, &t, &b);
 }
 
 /* ---- threads ---- */

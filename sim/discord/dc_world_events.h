@@ -1,7 +1,7 @@
 /*
- * happen: what happens in the world, whoever caused it, and that the bots concerned are told.
+ * world_events: change the world and send the gateway events.
  *
- * Each returns how many sessions learned of it.
+ * Each returns the number of sessions that got the event.
  */
 #ifndef SIM_DISCORD_DC_WORLD_EVENTS_H
 #define SIM_DISCORD_DC_WORLD_EVENTS_H
@@ -12,7 +12,7 @@
 unsigned dc_world_event_message(struct world *w, struct message *m);
 /* m has changed already. */
 unsigned dc_world_event_edit(struct world *w, struct message *m);
-/* m is gone afterwards. */
+/* Frees m. */
 unsigned dc_world_event_delete(struct world *w, struct message *m);
 unsigned dc_world_event_react(struct world *w, struct message *m, const struct emoji *e,
                               struct user *u);
@@ -26,10 +26,10 @@ unsigned dc_world_event_channel(struct world *w, const struct channel *c, const 
 unsigned dc_world_event_guild(struct world *w, const struct guild *g, const char *event);
 unsigned dc_world_event_member(struct world *w, const struct guild *g, const struct user *u,
                                const char *event);
-/* A thread on a message (it gets its number), or without one when `on` is NULL. */
+/* A thread on a message, with its id; `on` NULL: without one. */
 struct channel *dc_world_event_thread(struct world *w, struct channel *parent, struct message *on,
                                       enum channel_type type, const char *name, struct user *owner);
-/* The thread has a new name; everybody sees a message about it. */
+/* Renames and posts a message about it. */
 unsigned dc_world_event_rename(struct world *w, struct channel *c, const char *name,
                                struct user *by);
 
