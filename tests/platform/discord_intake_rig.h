@@ -162,17 +162,17 @@ static inline int set_up(void **state)
                                        .road = FAKE_ROAD,
                                        .dir = g->dir };
         g->o = (struct dc_intake_options){ .adapter = &g->adapter,
-                                           .token = g->token,
-                                           .gateway_url = fake_ws_url(g->fake.ws, ""),
-                                           .intents = DC_INTENTS,
+                                           .gateway = { .token = g->token,
+                                                        .url = fake_ws_url(g->fake.ws, ""),
+                                                        .intents = DC_INTENTS,
+                                                        .times = { .backoff_ms = 2,
+                                                                   .backoff_max_ms = 10,
+                                                                   .identify_ms = 1,
+                                                                   .invalid_ms = 5,
+                                                                   .save_ms = 1 } },
                                            .media_max_bytes = 1000,
                                            .catchup_seconds = 3600,
-                                           .catchup_messages = 120,
-                                           .times = { .backoff_ms = 2,
-                                                      .backoff_max_ms = 10,
-                                                      .identify_ms = 1,
-                                                      .invalid_ms = 5,
-                                                      .save_ms = 1 } };
+                                           .catchup_messages = 120 };
         *state = g;
         return 0;
 }
@@ -200,7 +200,7 @@ static inline int tear_down(void **state)
         http_client_free(g->http);
         secret_free(g->token);
         loop_free(g->loop);
-        free((char *)(uintptr_t)g->o.gateway_url);
+        free((char *)(uintptr_t)g->o.gateway.url);
         scratch_free(g->dir);
         free(g);
         return 0;

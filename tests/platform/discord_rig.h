@@ -35,7 +35,7 @@ static struct {
 struct dc_intake *dc_intake_new(const struct dc_intake_options *options,
                                 const struct dc_intake_hooks *hooks)
 {
-        fake_intake.intents = options->intents;
+        fake_intake.intents = options->gateway.intents;
         fake_intake.hooks = *hooks;
         fake_intake.opened++;
         hooks->state(hooks->ctx, DC_GATEWAY_UP, NULL);

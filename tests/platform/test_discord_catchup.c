@@ -240,7 +240,7 @@ static void only_guilds_of_the_shard_with_a_gap_are_listed(void **state)
         struct rig *g = *state;
         bool first;
 
-        g->o.shards = 2;
+        g->o.gateway.shards = 2;
         resumed_with_a_gap(g);
         answer(g, 0, 200, "[{\"id\":\"4194304\"},{\"id\":\"8388608\"}]");
         first = strcmp(g->gets[1].path, "/guilds/4194304/channels") == 0;
@@ -280,7 +280,7 @@ static void no_shard_holds_all_channels_for_ever(void **state)
         struct rig *g = *state;
         char *session;
 
-        g->o.shards = 2;
+        g->o.gateway.shards = 2;
         connected(g);
         close_it(g);
         session = leave_gap(g, 1);

@@ -45,13 +45,7 @@ struct guild_scan {
 };
 
 struct dc_catchup {
-        struct adapter *adapter;
-        struct dc_intake_hooks hooks;
-        struct dc_catchup_times times;
-        struct intake *window; /* of the intake */
-        dc_caught_up_fn *caught_up;
-        void *caught_up_arg;
-        int64_t seconds, messages;
+        struct dc_intake *in;
         struct gap *gaps; /* by shard */
         unsigned gap_count, shards;
         struct dc_readback *readback;
@@ -73,14 +67,14 @@ static struct gap *find_gap(const struct dc_catchup *c, unsigned shard)
 void dc_catchup_hold(struct dc_catchup *c)
 {
         if (!c->holds_all)
-                intake_hold(c->window, INTAKE_EVERYWHERE);
+                intake_hold(&c->in->window, INTAKE_EVERYWHERE);
         c->holds_all = true;
 }
 
 static void release_all(struct dc_catchup *c)
 {
         if (c->holds_all)
-                intake_release(c->window, INTAKE_EVERYWHERE);
+                intake_release(&c->in->window, INTAKE_EVERYWHERE);
         c->holds_all = false;
 }
 
@@ -123,8 +117,8 @@ static void on_recent(void *arg, const struct error *err)
         struct dc_catchup *c = p->c;
 
         if (c && err)
-                log_warn("cannot read recent conversations", LOG_S("adapter", c->adapter->name),
-                         LOG_S("why", err->text));
+                log_warn("cannot read recent conversations",
+                         LOG_S("adapter", c->in->o.adapter->name), LOG_S("why", err->text));
         if (c) {
                 c->recent = NULL;
                 c->recent_before = err ? 0 : p->last;
@@ -147,15 +141,15 @@ static void read_recent_page(struct dc_catchup *c)
                 return;
         p = c->recent = mem_zalloc(sizeof(*p));
         p->c = c;
-        p->adapter = mem_strdup(c->adapter->name);
+        p->adapter = mem_strdup(c->in->o.adapter->name);
         p->before = c->recent_before;
         p->from_ms = clock_wall_ms() - (int64_t)RECENT_DAYS * 86400000;
-        store_read(c->adapter->all->store, read_recent, on_recent, p);
+        store_read(c->in->o.adapter->all->store, read_recent, on_recent, p);
 }
 
 static void begin_recent(struct dc_catchup *c, int64_t since_ms)
 {
-        if (!c->adapter->all || !c->adapter->all->store) {
+        if (!c->in->o.adapter->all || !c->in->o.adapter->all->store) {
                 release_all(c);
                 return;
         }
@@ -196,10 +190,10 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
 {
         struct gap *gap = find_gap(c, shard);
 
-        if (!gap || loop_now_ms(c->adapter->loop) > gap->until_ms)
+        if (!gap || loop_now_ms(c->in->o.adapter->loop) > gap->until_ms)
                 return;
         if (gap->open)
-                timer_start(c->timer, c->times.done_ms);
+                timer_start(c->timer, c->in->o.catchup_times.done_ms);
         if (gap->open && dc_readback_load(c->readback) == DC_READBACK_FULL) {
                 gap->source = GUILDS_TO_LIST; /* when there is room again */
                 begin_scan(c);
@@ -236,7 +230,7 @@ static void send_scan_query(void *catchup)
                                                     : "/guilds/{guild_id}/threads/active";
                 q.args[0] = s->guilds[s->next];
         }
-        c->hooks.get(c->hooks.ctx, &q, on_listed, c);
+        c->in->hooks.get(c->in->hooks.ctx, &q, on_listed, c);
 }
 
 static void enter_scan(struct dc_catchup *c, enum scan_state state)
@@ -291,7 +285,7 @@ static void on_listed(void *arg, const struct dc_answer *a)
         struct dc_catchup *c = arg;
         struct guild_scan *s = &c->scan;
         bool unavailable = dc_rest_is_unavailable(a);
-        int64_t wait = unavailable ? dc_readback_wait_ms(&c->times, s->tries++) : -1;
+        int64_t wait = unavailable ? dc_readback_wait_ms(c->in, s->tries++) : -1;
         const json_t *body = a->status == 200 ? a->result : NULL;
         const char *guild = s->state == SCAN_GUILDS ? "all" : s->guilds[s->next];
         const struct gap *gap = s->state == SCAN_GUILDS ? NULL : find_scanned_gap(c, guild);
@@ -302,8 +296,9 @@ static void on_listed(void *arg, const struct dc_answer *a)
         }
         if (!body) {
                 c->failed = c->failed || unavailable;
-                log_info("cannot list channels for catch-up", LOG_S("adapter", c->adapter->name),
-                         LOG_S("guild", guild), LOG_S("why", a->why));
+                log_info("cannot list channels for catch-up",
+                         LOG_S("adapter", c->in->o.adapter->name), LOG_S("guild", guild),
+                         LOG_S("why", a->why));
         }
         if (s->state == SCAN_GUILDS) {
                 s->count = s->next = 0;
@@ -329,10 +324,8 @@ static void on_listed(void *arg, const struct dc_answer *a)
         }
 }
 
-static void on_room(void *arg)
+void dc_catchup_continue(struct dc_catchup *c)
 {
-        struct dc_catchup *c = arg;
-
         read_recent_page(c);
         if (c->scan.state == SCAN_WAITING)
                 scan_next_guild(c);
@@ -342,25 +335,26 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64
 {
         int64_t now = clock_wall_ms(), from = since_ms - MARGIN_MS;
 
-        if (since_ms <= 0 || c->seconds == 0 || c->messages == 0) {
+        if (since_ms <= 0 || c->in->o.catchup_seconds == 0 || c->in->o.catchup_messages == 0) {
                 release_all(c);
                 return;
         }
-        if (from < now - c->seconds * 1000)
-                from = now - c->seconds * 1000;
+        if (from < now - c->in->o.catchup_seconds * 1000)
+                from = now - c->in->o.catchup_seconds * 1000;
         c->shards = shards;
         if (shard >= c->gap_count) {
                 c->gaps = mem_realloc(c->gaps, (shard + 1) * sizeof(*c->gaps));
                 memset(c->gaps + c->gap_count, 0, (shard + 1 - c->gap_count) * sizeof(*c->gaps));
                 c->gap_count = shard + 1;
         }
-        c->gaps[shard] = (struct gap){ .open = true,
-                                       .since_ms = from,
-                                       .until_ms = loop_now_ms(c->adapter->loop) + INTRODUCE_MS };
-        timer_start(c->timer, c->times.done_ms);
+        c->gaps[shard] =
+                (struct gap){ .open = true,
+                              .since_ms = from,
+                              .until_ms = loop_now_ms(c->in->o.adapter->loop) + INTRODUCE_MS };
+        timer_start(c->timer, c->in->o.catchup_times.done_ms);
         dc_readback_restart(c->readback);
         log_info("discord session lost; reading back missed messages",
-                 LOG_S("adapter", c->adapter->name), LOG_I("shard", shard),
+                 LOG_S("adapter", c->in->o.adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));
         if (shard == 0) /* the shard with the DMs */
                 begin_recent(c, from);
@@ -401,46 +395,38 @@ static void on_timer(void *arg)
         }
         if (dc_readback_load(c->readback) != DC_READBACK_IDLE || c->recent_before != 0 ||
             c->recent || c->scan.state != SCAN_IDLE) {
-                timer_start(c->timer, c->times.done_ms);
+                timer_start(c->timer, c->in->o.catchup_times.done_ms);
                 return;
         }
         failed = dc_readback_take_failed(c->readback) || c->failed;
         c->failed = false;
         if (failed) {
-                log_info("catch-up incomplete; retrying", LOG_S("adapter", c->adapter->name),
-                         LOG_I("inMs", c->times.again_ms));
+                log_info("catch-up incomplete; retrying", LOG_S("adapter", c->in->o.adapter->name),
+                         LOG_I("inMs", c->in->o.catchup_times.again_ms));
                 c->again = true;
-                timer_start(c->timer, c->times.again_ms);
+                timer_start(c->timer, c->in->o.catchup_times.again_ms);
                 return;
         }
         for (unsigned i = 0; i < c->gap_count; i++) {
                 if (c->gaps[i].open)
-                        c->caught_up(c->caught_up_arg, i);
+                        dc_gateway_caught_up(c->in->gateway, i);
                 c->gaps[i].open = false;
         }
 }
 
-struct dc_catchup *dc_catchup_new(const struct dc_intake_options *o,
-                                  const struct dc_intake_hooks *hooks, struct dc_intake *intake,
-                                  dc_caught_up_fn *caught_up, void *arg)
+struct dc_catchup *dc_catchup_new(struct dc_intake *in)
 {
         struct dc_catchup *c = mem_zalloc(sizeof(*c));
+        struct dc_catchup_times *times = &in->o.catchup_times;
 
-        c->adapter = o->adapter;
-        c->window = dc_intake_window(intake);
-        c->caught_up = caught_up;
-        c->caught_up_arg = arg;
-        c->seconds = o->catchup_seconds;
-        c->messages = o->catchup_messages;
-        c->readback = dc_readback_new(o, hooks, intake, on_room, c);
-        c->hooks = *hooks;
-        c->times = o->catchup_times;
-        if (c->times.done_ms <= 0)
-                c->times.done_ms = DONE_MS;
-        if (c->times.again_ms <= 0)
-                c->times.again_ms = AGAIN_MS;
-        c->scan.retry = timer_new(o->adapter->loop, send_scan_query, c);
-        c->timer = timer_new(o->adapter->loop, on_timer, c);
+        if (times->done_ms <= 0)
+                times->done_ms = DONE_MS;
+        if (times->again_ms <= 0)
+                times->again_ms = AGAIN_MS;
+        c->in = in;
+        c->readback = dc_readback_new(in);
+        c->scan.retry = timer_new(in->o.adapter->loop, send_scan_query, c);
+        c->timer = timer_new(in->o.adapter->loop, on_timer, c);
         return c;
 }
 

@@ -21,10 +21,7 @@
 
 struct dc_catchup;
 
-typedef void dc_caught_up_fn(void *arg, unsigned shard);
-struct dc_catchup *dc_catchup_new(const struct dc_intake_options *options,
-                                  const struct dc_intake_hooks *hooks, struct dc_intake *intake,
-                                  dc_caught_up_fn *caught_up, void *arg);
+struct dc_catchup *dc_catchup_new(struct dc_intake *in);
 /* Before the intake. */
 void dc_catchup_free(struct dc_catchup *c);
 /* A session began on this shard, and something may be missing since then by Discord's clock. */
@@ -33,6 +30,8 @@ void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64
 void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
 /* A gap will follow: holds all events until its channels are known. */
 void dc_catchup_hold(struct dc_catchup *c);
+/* There is room for channels again. */
+void dc_catchup_continue(struct dc_catchup *c);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
 
@@ -45,10 +44,7 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
 
 struct dc_readback;
 
-/* `room`: there is room for channels again. */
-struct dc_readback *dc_readback_new(const struct dc_intake_options *options,
-                                    const struct dc_intake_hooks *hooks, struct dc_intake *intake,
-                                    void (*room)(void *arg), void *arg);
+struct dc_readback *dc_readback_new(struct dc_intake *in);
 /* Before the intake. */
 void dc_readback_free(struct dc_readback *r);
 /* A new gap: channels may have to be read again. */
@@ -65,6 +61,6 @@ enum dc_readback_load dc_readback_load(const struct dc_readback *r);
 /* Was a channel given up since the last call? */
 bool dc_readback_take_failed(struct dc_readback *r);
 /* How long to wait after so many failures; -1: give up. */
-int64_t dc_readback_wait_ms(const struct dc_catchup_times *times, unsigned failures);
+int64_t dc_readback_wait_ms(const struct dc_intake *in, unsigned failures);
 
 #endif

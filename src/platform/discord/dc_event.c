@@ -21,15 +21,10 @@ enum { COMMAND_USER = 2, COMMAND_MESSAGE = 3 };
 
 /* ---- parts of an event ---- */
 
-static void set_metadata(struct dc_event_reader *r, const char *key, json_t *value)
-{
-        json_object_set_new(r->content->metadata, key, value);
-}
-
 static void set_text(struct dc_event_reader *r, const char *key, const char *text)
 {
         if (text)
-                set_metadata(r, key, json_string(text));
+                json_object_set_new(r->content->metadata, key, json_string(text));
 }
 
 static void ignore(struct dc_event_reader *r, const char *why)
@@ -80,7 +75,7 @@ static struct incoming *add_events(struct dc_event_reader *r, const char *channe
                 set_text(r, "threadName", info.name);
         set_text(r, "guildName", dc_cache_guild_name(r->context->cache, guild));
         if (info.type >= 0)
-                set_metadata(r, "channelType", json_integer(info.type));
+                json_object_set_new(r->content->metadata, "channelType", json_integer(info.type));
         return content->events;
 }
 
@@ -98,7 +93,7 @@ static void set_sender(struct dc_event_reader *r, const json_t *user, const json
         if (json_is_array(roles))
                 json_object_set(r->content->metadata, "roles", roles);
         else if (in->guild && json_is_null(member))
-                set_metadata(r, "rolesUnknown", json_true());
+                json_object_set_new(r->content->metadata, "rolesUnknown", json_true());
 }
 
 /* ---- attachments ---- */
@@ -189,10 +184,11 @@ static void read_reply(struct dc_event_reader *r, const json_t *message, struct 
         in->reply_to = id_of(reference, "message_id");
         in->is_reply = is_self(r, json_str(author, "id", NULL));
         if (json_is_object(to)) /* else it is deleted */
-                set_metadata(r, "replyTo",
-                             json_pack("{s:s, s:s}", "text", json_str(to, "content", ""), "from",
-                                       json_str(author, "global_name",
-                                                json_str(author, "username", ""))));
+                json_object_set_new(r->content->metadata, "replyTo",
+                                    json_pack("{s:s, s:s}", "text", json_str(to, "content", ""),
+                                              "from",
+                                              json_str(author, "global_name",
+                                                       json_str(author, "username", ""))));
 }
 
 static void read_metadata(struct dc_event_reader *r, const json_t *message)
@@ -208,9 +204,9 @@ static void read_metadata(struct dc_event_reader *r, const json_t *message)
         json_decref(list);
         set_text(r, "webhookId", json_str(message, "webhook_id", NULL));
         if (json_flag(message, "mention_everyone", false))
-                set_metadata(r, "mentionsEveryone", json_true());
+                json_object_set_new(r->content->metadata, "mentionsEveryone", json_true());
         if (json_array_size(json_object_get(message, "message_snapshots")) > 0)
-                set_metadata(r, "forwarded", json_true());
+                json_object_set_new(r->content->metadata, "forwarded", json_true());
 }
 
 /* Not a notice of Discord. */
@@ -446,7 +442,7 @@ static void set_interaction_metadata(struct dc_event_reader *r, const json_t *d,
                 if (value)
                         json_object_set(o, members[i].to, value);
         }
-        set_metadata(r, "interaction", o);
+        json_object_set_new(r->content->metadata, "interaction", o);
 }
 
 /* A button or menu with DC_SAY is a message; other data is an event for rules and other software.
@@ -495,7 +491,8 @@ static void read_interaction(struct dc_event_reader *r, json_t *d)
                 read_component(d, data, in);
         } else if (kind == KIND_COMMAND) {
                 in->text = command_text(arena, data);
-                set_metadata(r, "command", json_string(json_str(data, "name", "")));
+                json_object_set_new(r->content->metadata, "command",
+                                    json_string(json_str(data, "name", "")));
         } else {
                 in->text = form_text(arena, data);
         }

@@ -25,19 +25,6 @@ struct dc_update {
         char *asked_guild, *asked_user; /* being looked up */
 };
 
-struct dc_intake {
-        struct intake window;
-        struct adapter *adapter;
-        struct dc_intake_hooks hooks;
-        struct dc_cache *cache;
-        struct dc_lookup *lookup;
-        struct dc_catchup *catchup;
-        struct dc_gateway *gateway;
-        char *self;
-        bool role_mentions;
-        size_t posts;
-};
-
 static bool is_interaction(const struct dc_update *u)
 {
         return strcmp(u->e.type, "INTERACTION_CREATE") == 0;
@@ -50,7 +37,7 @@ static void read_event(struct dc_update *u, json_t *member)
         struct dc_intake *in = u->in;
         const struct dc_event_context context = { .self = in->self,
                                                   .cache = in->cache,
-                                                  .role_mentions = in->role_mentions };
+                                                  .role_mentions = in->o.role_mentions };
         const struct incoming *event;
 
         if (member) { /* in a copy: the original is not ours */
@@ -62,7 +49,7 @@ static void read_event(struct dc_update *u, json_t *member)
         }
         dc_event_read(&u->base.content, &context, &u->e);
         if (u->base.content.event_count == 0) {
-                log_debug("discord event ignored", LOG_S("adapter", in->adapter->name),
+                log_debug("discord event ignored", LOG_S("adapter", in->o.adapter->name),
                           LOG_S("type", u->e.type), LOG_S("why", u->base.content.ignored));
                 intake_skip(&u->base);
                 return;
@@ -99,9 +86,9 @@ static void find_member(struct dc_update *u)
         u->asked_user = mem_strdup(user);
 }
 
-static void on_member(void *arg, const char *guild, const char *user, json_t *member)
+void dc_intake_member_found(struct dc_intake *in, const char *guild, const char *user,
+                            json_t *member)
 {
-        struct dc_intake *in = arg;
         struct intake_update *base, *after;
 
         for (base = TAILQ_FIRST(&in->window.window); base; base = after) {
@@ -118,9 +105,8 @@ static void on_member(void *arg, const char *guild, const char *user, json_t *me
         }
 }
 
-static void on_channel(void *arg, const char *channel, bool known)
+void dc_intake_channel_found(struct dc_intake *in, const char *channel, bool known)
 {
-        struct dc_intake *in = arg;
         struct intake_update *base, *after;
 
         for (base = TAILQ_FIRST(&in->window.window); base; base = after) {
@@ -232,7 +218,7 @@ void dc_intake_post(struct dc_intake *in, const json_t *interaction,
         const char *channel = dc_event_channel(e.type, interaction);
         struct dc_update *u;
 
-        if (!channel || in->posts >= POSTS_MAX || !in->adapter->road) {
+        if (!channel || in->posts >= POSTS_MAX || !in->o.adapter->road) {
                 stored(arg, false);
                 return;
         }
@@ -280,7 +266,6 @@ static void on_ready(void *arg, const struct dc_gateway_ready *ready)
         if (ready->user_id) {
                 free(in->self);
                 in->self = mem_strdup(ready->user_id);
-                dc_lookup_set_self(in->lookup, ready->user_id);
         }
         in->hooks.ready(in->hooks.ctx, ready);
 }
@@ -303,11 +288,6 @@ static void on_behind(void *arg, unsigned shard)
         dc_catchup_hold(((struct dc_intake *)arg)->catchup);
 }
 
-static void on_caught_up(void *arg, unsigned shard)
-{
-        dc_gateway_caught_up(((struct dc_intake *)arg)->gateway, shard);
-}
-
 static void on_state(void *arg, enum dc_gateway_state state, const char *why)
 {
         struct dc_intake *in = arg;
@@ -325,30 +305,21 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
                                                                      .gap = on_gap,
                                                                      .behind = on_behind,
                                                                      .state = on_state };
-        static const struct dc_lookup_handlers lookup_handlers = { .channel = on_channel,
-                                                                   .member = on_member };
+        struct dc_gateway_options gateway = o->gateway;
         struct dc_intake *in = mem_zalloc(sizeof(*in));
 
-        in->adapter = o->adapter;
+        in->o = *o;
         in->hooks = *hooks;
-        in->role_mentions = o->role_mentions;
         in->cache = dc_cache_new();
         intake_open(&in->window, o->adapter, &handlers,
                     &(struct attachment_source){ .max_bytes = o->media_max_bytes });
-        in->lookup = dc_lookup_new(o, hooks, in->cache, &lookup_handlers, in);
-        in->catchup = dc_catchup_new(o, hooks, in, on_caught_up, in);
-        in->gateway = dc_gateway_new(&(struct dc_gateway_options){ .loop = o->adapter->loop,
-                                                                   .http = o->adapter->http,
-                                                                   .name = o->adapter->name,
-                                                                   .token = o->token,
-                                                                   .dir = o->adapter->dir,
-                                                                   .url = o->gateway_url,
-                                                                   .intents = o->intents,
-                                                                   .flags = o->flags,
-                                                                   .shards = o->shards,
-                                                                   .compress = o->compress,
-                                                                   .times = o->times },
-                                     &gateway_handlers, in);
+        in->lookup = dc_lookup_new(in);
+        in->catchup = dc_catchup_new(in);
+        gateway.loop = o->adapter->loop;
+        gateway.http = o->adapter->http;
+        gateway.name = o->adapter->name;
+        gateway.dir = o->adapter->dir;
+        in->gateway = dc_gateway_new(&gateway, &gateway_handlers, in);
         return in;
 }
 
@@ -367,11 +338,6 @@ void dc_intake_free(struct dc_intake *in)
         dc_cache_free(in->cache);
         free(in->self);
         free(in);
-}
-
-struct intake *dc_intake_window(struct dc_intake *in)
-{
-        return &in->window;
 }
 
 bool dc_intake_channel(const struct dc_intake *in, const char *channel, struct dc_channel_info *out)

@@ -32,17 +32,11 @@ struct dc_catchup_times {
 
 struct dc_intake_options {
         struct adapter *adapter;
-        const struct secret *token; /* must outlive the intake */
-        const char *gateway_url;    /* NULL: ask Discord */
-        unsigned intents;
-        int64_t flags;        /* of the application; 0: unknown */
-        int64_t shards;       /* 0: as Discord recommends */
-        const char *compress; /* "zlib-stream", "zstd-stream", "none" */
-        bool role_mentions;
-        int64_t media_max_bytes;  /* 0: nothing is downloaded */
-        int64_t catchup_seconds;  /* 0: no catch-up */
-        int64_t catchup_messages; /* of each channel */
-        struct dc_gateway_times times;
+        struct dc_gateway_options gateway; /* without loop, http, name and dir */
+        bool role_mentions;                /* of one of the bot's roles are mentions */
+        int64_t media_max_bytes;           /* 0: nothing is downloaded */
+        int64_t catchup_seconds;           /* 0: no catch-up */
+        int64_t catchup_messages;          /* of each channel */
         struct dc_catchup_times catchup_times;
 };
 
@@ -78,11 +72,26 @@ bool dc_intake_channel(const struct dc_intake *in, const char *channel,
 const char *dc_intake_user_named(const struct dc_intake *in, const char *username);
 void dc_intake_stats(const struct dc_intake *in, struct dc_gateway_stats *out);
 
-/* ---- for catch-up ---- */
+/* ---- for dc_lookup.c, dc_catchup.c and dc_readback.c ---- */
 
-/* To hold and release channels. */
-struct intake *dc_intake_window(struct dc_intake *in);
+struct dc_intake {
+        struct dc_intake_options o; /* strings of the gateway are the caller's */
+        struct dc_intake_hooks hooks;
+        struct intake window;
+        struct dc_cache *cache;
+        struct dc_lookup *lookup;
+        struct dc_catchup *catchup;
+        struct dc_gateway *gateway; /* NULL: the intake closes */
+        char *self;                 /* the bot's user id; NULL: unknown */
+        size_t posts;
+};
+
 /* A missed message, oldest first: goes before held events of its channel. */
 void dc_intake_missed(struct dc_intake *in, const char *channel, json_t *message);
+/* A lookup has ended. known: it is cached, or passes for a plain channel. */
+void dc_intake_channel_found(struct dc_intake *in, const char *channel, bool known);
+/* The same; JSON null: the member is unknown. */
+void dc_intake_member_found(struct dc_intake *in, const char *guild, const char *user,
+                            json_t *member);
 
 #endif

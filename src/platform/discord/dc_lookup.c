@@ -41,14 +41,7 @@ struct member_entry {
 };
 
 struct dc_lookup {
-        struct adapter *adapter;
-        struct dc_intake_hooks hooks;
-        struct dc_cache *cache;
-        struct dc_catchup_times times;
-        bool role_mentions;
-        char *self;
-        const struct dc_lookup_handlers *handlers;
-        void *arg;
+        struct dc_intake *in;
         LIST_HEAD(, channel_query) channels;
         struct map members;               /* by "guild/user" */
         TAILQ_HEAD(, member_entry) queue; /* members to be asked for */
@@ -69,14 +62,14 @@ static void channel_free(struct channel_query *q)
 
 static bool needs_roles(const struct dc_lookup *l, const char *guild)
 {
-        return l->role_mentions && l->self && dc_id_valid(guild) &&
-               !dc_cache_knows_roles(l->cache, guild);
+        return l->in->o.role_mentions && l->in->self && dc_id_valid(guild) &&
+               !dc_cache_knows_roles(l->in->cache, guild);
 }
 
 static void finish_channel(struct channel_query *q, bool known)
 {
         LIST_REMOVE(q, next);
-        q->lookup->handlers->channel(q->lookup->arg, q->channel, known);
+        dc_intake_channel_found(q->lookup->in, q->channel, known);
         channel_free(q);
 }
 
@@ -88,7 +81,7 @@ static bool retry_channel(struct channel_query *q, const struct dc_answer *a)
         if (!dc_rest_is_unavailable(a) || (q->guild && q->tries >= TRIES))
                 return false;
         if (!q->retry)
-                q->retry = timer_new(q->lookup->adapter->loop, ask_channel, q);
+                q->retry = timer_new(q->lookup->in->o.adapter->loop, ask_channel, q);
         timer_start(q->retry, ms);
         return true;
 }
@@ -102,10 +95,10 @@ static void on_roles(void *arg, const struct dc_answer *a)
                 return;
         if (a->status != 200)
                 log_info("cannot look up the bot's roles; assuming none",
-                         LOG_S("adapter", l->adapter->name), LOG_S("guild", q->guild),
+                         LOG_S("adapter", l->in->o.adapter->name), LOG_S("guild", q->guild),
                          LOG_S("why", a->why));
         if (!dc_rest_is_unavailable(a))
-                dc_cache_set_roles(l->cache, q->guild,
+                dc_cache_set_roles(l->in->cache, q->guild,
                                    a->status == 200 ? json_object_get(a->result, "roles") : NULL);
         finish_channel(q, true);
 }
@@ -118,17 +111,17 @@ static void on_channel(void *arg, const struct dc_answer *a)
         if (retry_channel(q, a))
                 return;
         if (a->status == 200) {
-                dc_cache_add(l->cache, q->guild, a->result);
+                dc_cache_add(l->in->cache, q->guild, a->result);
                 if (!q->guild)
                         q->guild = mem_strdup(json_str(a->result, "guild_id", NULL));
         } else if (q->guild) {
                 json_t *plain = json_pack("{s:s, s:i}", "id", q->channel, "type", DC_TYPE_TEXT);
 
                 log_info("cannot look up channel; treating it as a plain one",
-                         LOG_S("adapter", l->adapter->name), LOG_S("channel", q->channel),
+                         LOG_S("adapter", l->in->o.adapter->name), LOG_S("channel", q->channel),
                          LOG_S("why", a->why));
                 if (!dc_rest_is_unavailable(a)) /* else ask again next time */
-                        dc_cache_add(l->cache, q->guild, plain);
+                        dc_cache_add(l->in->cache, q->guild, plain);
                 json_decref(plain);
         }
         if (!needs_roles(l, q->guild)) {
@@ -143,23 +136,24 @@ static void on_channel(void *arg, const struct dc_answer *a)
 static void ask_channel(void *query)
 {
         struct channel_query *q = query;
-        const struct dc_intake_hooks *hooks = &q->lookup->hooks;
+        struct dc_intake *in = q->lookup->in;
 
         if (q->wants_roles)
-                hooks->get(hooks->ctx,
-                           &(struct dc_get){ "/guilds/{guild_id}/members/{user_id}",
-                                             { q->guild, q->lookup->self } },
-                           on_roles, q);
+                in->hooks.get(in->hooks.ctx,
+                              &(struct dc_get){ "/guilds/{guild_id}/members/{user_id}",
+                                                { q->guild, in->self } },
+                              on_roles, q);
         else
-                hooks->get(hooks->ctx, &(struct dc_get){ "/channels/{channel_id}", { q->channel } },
-                           on_channel, q);
+                in->hooks.get(in->hooks.ctx,
+                              &(struct dc_get){ "/channels/{channel_id}", { q->channel } },
+                              on_channel, q);
 }
 
 bool dc_lookup_has_channel(const struct dc_lookup *l, const char *channel, const char *guild)
 {
         struct dc_channel_info known;
 
-        return dc_cache_channel(l->cache, channel, &known) && !needs_roles(l, guild);
+        return dc_cache_channel(l->in->cache, channel, &known) && !needs_roles(l, guild);
 }
 
 void dc_lookup_channel(struct dc_lookup *l, const char *channel, const char *guild)
@@ -202,11 +196,11 @@ static void ask_members(struct dc_lookup *l)
         while (l->asking < AT_ONCE && (e = TAILQ_FIRST(&l->queue))) {
                 TAILQ_REMOVE(&l->queue, e, next);
                 l->asking++;
-                l->hooks.get(l->hooks.ctx,
-                             &(struct dc_get){ "/guilds/{guild_id}/members/{user_id}",
-                                               { e->guild, e->user },
-                                               .idle = e->idle },
-                             on_member, e);
+                l->in->hooks.get(l->in->hooks.ctx,
+                                 &(struct dc_get){ "/guilds/{guild_id}/members/{user_id}",
+                                                   { e->guild, e->user },
+                                                   .idle = e->idle },
+                                 on_member, e);
         }
 }
 
@@ -236,8 +230,8 @@ static void on_member(void *arg, const struct dc_answer *a)
         l->asking--;
         if (dc_rest_is_unavailable(a) && e->tries < TRIES) {
                 if (!e->retry)
-                        e->retry = timer_new(l->adapter->loop, enqueue_member, e);
-                timer_start(e->retry, dc_readback_wait_ms(&l->times, e->tries++));
+                        e->retry = timer_new(l->in->o.adapter->loop, enqueue_member, e);
+                timer_start(e->retry, dc_readback_wait_ms(l->in, e->tries++));
                 ask_members(l);
                 return;
         }
@@ -247,7 +241,7 @@ static void on_member(void *arg, const struct dc_answer *a)
                 e->member = json_pack("{s:[]}", "roles");
         } else {
                 log_warn("member roles unavailable; applying role blocks conservatively",
-                         LOG_S("adapter", l->adapter->name), LOG_S("member", e->key),
+                         LOG_S("adapter", l->in->o.adapter->name), LOG_S("member", e->key),
                          LOG_S("why", a->why));
                 e->member = json_null();
         }
@@ -256,7 +250,7 @@ static void on_member(void *arg, const struct dc_answer *a)
         member = json_incref(e->member);
         guild = mem_strdup(e->guild);
         user = mem_strdup(e->user);
-        l->handlers->member(l->arg, guild, user, member);
+        dc_intake_member_found(l->in, guild, user, member);
         json_decref(member);
         free(guild);
         free(user);
@@ -296,25 +290,11 @@ json_t *dc_lookup_member(struct dc_lookup *l, const char *guild, const char *use
         return NULL;
 }
 
-void dc_lookup_set_self(struct dc_lookup *l, const char *user_id)
-{
-        free(l->self);
-        l->self = mem_strdup(user_id);
-}
-
-struct dc_lookup *dc_lookup_new(const struct dc_intake_options *o,
-                                const struct dc_intake_hooks *hooks, struct dc_cache *cache,
-                                const struct dc_lookup_handlers *handlers, void *arg)
+struct dc_lookup *dc_lookup_new(struct dc_intake *in)
 {
         struct dc_lookup *l = mem_zalloc(sizeof(*l));
 
-        l->adapter = o->adapter;
-        l->hooks = *hooks;
-        l->cache = cache;
-        l->times = o->catchup_times;
-        l->role_mentions = o->role_mentions;
-        l->handlers = handlers;
-        l->arg = arg;
+        l->in = in;
         LIST_INIT(&l->channels);
         map_init(&l->members);
         TAILQ_INIT(&l->queue);
@@ -335,6 +315,5 @@ void dc_lookup_free(struct dc_lookup *l)
         for (size_t i = 0; map_each(&l->members, &i, NULL, &value);)
                 entry_free(value);
         map_release(&l->members);
-        free(l->self);
         free(l);
 }

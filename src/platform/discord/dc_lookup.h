@@ -11,29 +11,19 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "platform/discord/dc_cache.h"
 #include "platform/discord/dc_intake.h"
 
 struct dc_lookup;
 
-struct dc_lookup_handlers {
-        /* known: it is cached, or passes for a plain channel. */
-        void (*channel)(void *arg, const char *channel, bool known);
-        /* JSON null: the member is unknown. */
-        void (*member)(void *arg, const char *guild, const char *user, json_t *member);
-};
-
-struct dc_lookup *dc_lookup_new(const struct dc_intake_options *options,
-                                const struct dc_intake_hooks *hooks, struct dc_cache *cache,
-                                const struct dc_lookup_handlers *handlers, void *arg);
+struct dc_lookup *dc_lookup_new(struct dc_intake *in);
+/* No answer follows. */
 void dc_lookup_free(struct dc_lookup *l);
-void dc_lookup_set_self(struct dc_lookup *l, const char *user_id);
 
 /* guild NULL: the bot's roles do not matter. */
 bool dc_lookup_has_channel(const struct dc_lookup *l, const char *channel, const char *guild);
-/* handlers->channel follows, once. guild NULL: unknown. */
+/* dc_intake_channel_found follows, once. guild NULL: unknown. */
 void dc_lookup_channel(struct dc_lookup *l, const char *channel, const char *guild);
-/* Borrowed; NULL: handlers->member follows, once. idle: it may be late. */
+/* Borrowed; NULL: dc_intake_member_found follows, once. idle: it may be late. */
 json_t *dc_lookup_member(struct dc_lookup *l, const char *guild, const char *user, bool idle);
 
 #endif

@@ -175,8 +175,10 @@ static bool take_placeholder(struct dc_send *s, const char *command, const char 
         return true;
 }
 
-static int make_message(struct dc_send *s, bool in_turn, bool needs_text, struct error *err)
+/* A text or the caption of a file. d NULL: instead of a lost placeholder. */
+static int make_message(struct dc_send *s, const struct delivery *d, struct error *err)
 {
+        bool in_turn = !d || d->turn > 0, needs_text = d && d->kind == DELIVER_SEND;
         char text[160], digest[SHA256_HEX_SIZE];
         bool replies = false;
 
@@ -203,12 +205,7 @@ int dc_payload_for_channel(struct dc_send *s, struct error *err)
         free(s->interaction);
         free(s->reply_to);
         s->interaction = s->reply_to = NULL;
-        return make_message(s, true, false, err);
-}
-
-static int make_send(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        return make_message(s, d->turn > 0, true, err);
+        return make_message(s, NULL, err);
 }
 
 /* {"path": in the workspace, "name", "mime", "text": the caption} */
@@ -223,23 +220,18 @@ static int make_upload(struct dc_send *s, const struct delivery *d, struct error
         s->file_mime = mem_strdup(json_str(s->payload, "mime", "application/octet-stream"));
         json_object_set_new(s->body, "attachments",
                             json_pack("[{s:s, s:s}]", "id", "0", "filename", s->file_name));
-        return make_message(s, d->turn > 0, false, err);
+        return make_message(s, d, err);
 }
 
 static int make_edit(struct dc_send *s, const struct delivery *d, struct error *err)
 {
-        if (take_message_id(s, d, err) < 0 || add_text(s, true, false, err) < 0)
-                return -1;
-        set_message_call(s, "PATCH", "/channels/{channel_id}/messages/{message_id}", NULL);
-        return add_buttons(s, err);
-}
+        bool deletes = d->kind == DELIVER_DELETE;
 
-static int make_delete(struct dc_send *s, const struct delivery *d, struct error *err)
-{
-        if (take_message_id(s, d, err) < 0)
+        if (take_message_id(s, d, err) < 0 || (!deletes && add_text(s, true, false, err) < 0))
                 return -1;
-        set_message_call(s, "DELETE", "/channels/{channel_id}/messages/{message_id}", NULL);
-        return 0;
+        set_message_call(s, deletes ? "DELETE" : "PATCH",
+                         "/channels/{channel_id}/messages/{message_id}", NULL);
+        return deletes ? 0 : add_buttons(s, err);
 }
 
 /* Without its token Discord drops the placeholder after 15 minutes. */
@@ -295,11 +287,11 @@ static int make_thread(struct dc_send *s, const struct delivery *d, struct error
 }
 
 /* clang-format off */
-static const struct dc_send_kind kinds[] = {
+const struct dc_send_kind dc_payload_kinds[] = {
         /*                            creates priority   wait_ms         make                 */
-        [DELIVER_SEND]            = { true,   DC_NORMAL, 0,              make_send            },
+        [DELIVER_SEND]            = { true,   DC_NORMAL, 0,              make_message         },
         [DELIVER_EDIT]            = { false,  DC_NORMAL, 0,              make_edit            },
-        [DELIVER_DELETE]          = { false,  DC_NORMAL, 0,              make_delete          },
+        [DELIVER_DELETE]          = { false,  DC_NORMAL, 0,              make_edit            },
         [DELIVER_REACT]           = { false,  DC_IDLE,   0,              make_reaction        },
         [DELIVER_UNREACT]         = { false,  DC_IDLE,   0,              make_reaction        },
         [DELIVER_THREAD]          = { false,  DC_NORMAL, 0,              make_thread          },
@@ -308,8 +300,3 @@ static const struct dc_send_kind kinds[] = {
         [DELIVER_CANCEL_DEFERRED] = { false,  DC_NORMAL, 0,              make_cancel_deferred },
 };
 /* clang-format on */
-
-const struct dc_send_kind *dc_payload_kind(enum delivery_kind kind)
-{
-        return &kinds[kind];
-}

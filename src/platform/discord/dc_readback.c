@@ -42,18 +42,11 @@ struct readback_job {
 };
 
 struct dc_readback {
-        struct adapter *adapter;
-        struct dc_intake_hooks hooks;
-        struct dc_intake *intake;
-        struct intake *window; /* of the intake */
-        void (*room)(void *arg);
-        void *room_arg;
-        int64_t messages;
-        struct dc_catchup_times times;
+        struct dc_intake *in;
         TAILQ_HEAD(, readback_job) jobs; /* running ones, then waiting ones */
         size_t count, running;
         struct map known;      /* of the current gap: their job, or r when read */
-        bool crowded;          /* `room` has to be called */
+        bool crowded;          /* catch-up waits for room */
         bool failed;           /* a channel was given up */
         struct timer *holding; /* ends it */
 };
@@ -74,7 +67,7 @@ static void read_page(void *job);
 static void read_later(struct readback_job *j, int64_t ms)
 {
         if (!j->timer)
-                j->timer = timer_new(j->r->adapter->loop, read_page, j);
+                j->timer = timer_new(j->r->in->o.adapter->loop, read_page, j);
         timer_start(j->timer, ms);
 }
 
@@ -85,7 +78,7 @@ static void end_job(struct readback_job *j)
 
         if (j->again) {
                 j->again = j->failed = false;
-                j->left = r->messages;
+                j->left = r->in->o.catchup_messages;
                 j->tries = 0;
                 read_page(j);
                 return;
@@ -94,7 +87,7 @@ static void end_job(struct readback_job *j)
         r->count--;
         r->running--;
         if (j->held)
-                intake_release(r->window, j->channel);
+                intake_release(&r->in->window, j->channel);
         if (j->of_old_gap || j->failed)
                 map_remove(&r->known, j->channel);
         else
@@ -109,7 +102,7 @@ static void take_page(struct readback_job *j, const json_t *page)
         size_t n = json_array_size(page);
 
         for (size_t i = n; i-- > 0;)
-                dc_intake_missed(j->r->intake, j->channel, json_array_get(page, i));
+                dc_intake_missed(j->r->in, j->channel, json_array_get(page, i));
         j->tries = 0;
         j->left -= (int64_t)n;
         if (n > 0)
@@ -121,8 +114,8 @@ static void take_page(struct readback_job *j, const json_t *page)
                 read_page(j);
         } else {
                 log_warn("catch-up limit of a channel reached; further messages may be missing",
-                         LOG_S("adapter", j->r->adapter->name), LOG_S("channel", j->channel),
-                         LOG_I("messages", j->r->messages));
+                         LOG_S("adapter", j->r->in->o.adapter->name), LOG_S("channel", j->channel),
+                         LOG_I("messages", j->r->in->o.catchup_messages));
                 end_job(j);
         }
 }
@@ -131,7 +124,7 @@ static void on_page(void *arg, const struct dc_answer *a)
 {
         struct readback_job *j = arg;
         bool unavailable = dc_rest_is_unavailable(a);
-        int64_t wait = unavailable ? dc_readback_wait_ms(&j->r->times, j->tries++) : -1;
+        int64_t wait = unavailable ? dc_readback_wait_ms(j->r->in, j->tries++) : -1;
 
         if (a->status == 200 && json_is_array(a->result)) {
                 take_page(j, a->result);
@@ -141,7 +134,7 @@ static void on_page(void *arg, const struct dc_answer *a)
                 j->failed = unavailable;
                 j->r->failed = j->r->failed || j->failed;
                 log_debug("cannot read missed messages of a channel",
-                          LOG_S("adapter", j->r->adapter->name), LOG_S("channel", j->channel),
+                          LOG_S("adapter", j->r->in->o.adapter->name), LOG_S("channel", j->channel),
                           LOG_S("why", a->why));
                 end_job(j);
         }
@@ -153,25 +146,27 @@ static void read_page(void *job)
         struct dc_readback *r = j->r;
         char query[60];
 
-        if (r->window->backfilling >= UNSTORED_MAX) {
+        if (r->in->window.backfilling >= UNSTORED_MAX) {
                 read_later(j, STORING_MS);
                 return;
         }
         j->asked = j->left < PAGE ? j->left : PAGE;
         snprintf(query, sizeof(query), "after=%s&limit=%" PRId64, j->after, j->asked);
-        r->hooks.get(r->hooks.ctx,
-                     &(struct dc_get){ "/channels/{channel_id}/messages",
-                                       { j->channel },
-                                       .query = query,
-                                       .idle = true },
-                     on_page, j);
+        r->in->hooks.get(r->in->hooks.ctx,
+                         &(struct dc_get){ "/channels/{channel_id}/messages",
+                                           { j->channel },
+                                           .query = query,
+                                           .idle = true },
+                         on_page, j);
 }
 
-int64_t dc_readback_wait_ms(const struct dc_catchup_times *times, unsigned failures)
+int64_t dc_readback_wait_ms(const struct dc_intake *in, unsigned failures)
 {
+        int64_t first = in->o.catchup_times.wait_ms;
+
         if (failures >= TRIES)
                 return -1;
-        return backoff_ms(failures, times->wait_ms > 0 ? times->wait_ms : WAIT_MS, WAIT_MAX_MS);
+        return backoff_ms(failures, first > 0 ? first : WAIT_MS, WAIT_MAX_MS);
 }
 
 /* ---- all channels ---- */
@@ -191,7 +186,7 @@ static void pump(struct dc_readback *r)
         }
         if (r->crowded && r->count <= JOBS_LOW / 2) {
                 r->crowded = false;
-                r->room(r->room_arg);
+                dc_catchup_continue(r->in->catchup);
         }
 }
 
@@ -202,7 +197,7 @@ static void stop_holding(void *arg)
 
         TAILQ_FOREACH(j, &r->jobs, next) {
                 if (j->held)
-                        intake_release(r->window, j->channel);
+                        intake_release(&r->in->window, j->channel);
                 j->held = false;
         }
 }
@@ -243,10 +238,10 @@ void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_
         map_put(&r->known, channel, j);
         j->r = r;
         j->channel = mem_strdup(channel);
-        j->left = r->messages;
+        j->left = r->in->o.catchup_messages;
         dc_id_at(since_ms, j->after);
         j->held = true;
-        intake_hold(r->window, channel);
+        intake_hold(&r->in->window, channel);
         if (!timer_active(r->holding))
                 timer_start(r->holding, HOLD_MS);
         TAILQ_INSERT_TAIL(&r->jobs, j, next);
@@ -261,7 +256,8 @@ enum dc_readback_load dc_readback_load(const struct dc_readback *r)
                 return DC_READBACK_FULL;
         if (r->crowded)
                 return DC_READBACK_CROWDED;
-        return r->count == 0 && r->window->backfilling == 0 ? DC_READBACK_IDLE : DC_READBACK_BUSY;
+        return r->count == 0 && r->in->window.backfilling == 0 ? DC_READBACK_IDLE
+                                                               : DC_READBACK_BUSY;
 }
 
 bool dc_readback_take_failed(struct dc_readback *r)
@@ -272,23 +268,14 @@ bool dc_readback_take_failed(struct dc_readback *r)
         return failed;
 }
 
-struct dc_readback *dc_readback_new(const struct dc_intake_options *o,
-                                    const struct dc_intake_hooks *hooks, struct dc_intake *intake,
-                                    void (*room)(void *arg), void *arg)
+struct dc_readback *dc_readback_new(struct dc_intake *in)
 {
         struct dc_readback *r = mem_zalloc(sizeof(*r));
 
-        r->adapter = o->adapter;
-        r->hooks = *hooks;
-        r->intake = intake;
-        r->window = dc_intake_window(intake);
-        r->room = room;
-        r->room_arg = arg;
-        r->messages = o->catchup_messages;
-        r->times = o->catchup_times;
+        r->in = in;
         TAILQ_INIT(&r->jobs);
         map_init(&r->known);
-        r->holding = timer_new(o->adapter->loop, stop_holding, r);
+        r->holding = timer_new(in->o.adapter->loop, stop_holding, r);
         return r;
 }
 

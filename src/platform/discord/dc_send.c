@@ -348,7 +348,7 @@ void dc_send_delivery(struct adapter *a, const struct delivery *d)
         s->created_ms = d->created_ms;
         s->attempt = d->attempt;
         s->delivery_kind = d->kind;
-        s->kind = dc_payload_kind(d->kind);
+        s->kind = &dc_payload_kinds[d->kind];
         s->channel = mem_strdup(d->channel);
         s->thread = d->thread && *d->thread ? mem_strdup(d->thread) : NULL;
         s->payload = json_read(d->payload, strlen(d->payload), NULL);

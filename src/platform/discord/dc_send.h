@@ -45,7 +45,7 @@ void dc_send_add_nonce(struct discord *dc, const char *nonce);
 
 /* ---- dc_payload.c ---- */
 
-const struct dc_send_kind *dc_payload_kind(enum delivery_kind kind);
+extern const struct dc_send_kind dc_payload_kinds[]; /* by enum delivery_kind */
 /* After its placeholder was lost. */
 int dc_payload_for_channel(struct dc_send *s, struct error *err);
 /* "<:name:id>", "name:id" or the emoji itself as routes want it; yours to free. */

@@ -221,12 +221,12 @@ static void link_up(struct discord *dc)
         const struct discord_conf *conf = dc->conf;
         struct dc_intake_options options = {
                 .adapter = dc->adapter,
-                .token = dc->token,
-                .gateway_url = conf->gateway_url,
-                .intents = DC_INTENTS,
-                .flags = dc->self.flags,
-                .shards = conf->shards,
-                .compress = conf->compress,
+                .gateway = { .token = dc->token,
+                             .url = conf->gateway_url,
+                             .intents = DC_INTENTS,
+                             .flags = dc->self.flags,
+                             .shards = conf->shards,
+                             .compress = conf->compress },
                 .role_mentions = conf->role_mentions,
                 .media_max_bytes = conf->media_max_bytes,
                 .catchup_seconds = conf->catch_up_seconds,
@@ -241,9 +241,9 @@ static void link_up(struct discord *dc)
                                                .stored = dc_deferred_stored };
 
         if (!conf->message_content)
-                options.intents &= ~DC_INTENT_MESSAGE_CONTENT;
+                options.gateway.intents &= ~DC_INTENT_MESSAGE_CONTENT;
         for (size_t i = 0; i < conf->intents.count; i++)
-                options.intents |= dc_gateway_intent(conf->intents.items[i]);
+                options.gateway.intents |= dc_gateway_intent(conf->intents.items[i]);
         enter(dc, DISCORD_LINKED);
         dc->failures = 0;
         if (dc->self.application)
@@ -255,6 +255,7 @@ static void link_up(struct discord *dc)
 
 static void ask(struct discord *dc, const char *route, dc_answer_fn *done)
 {
+        enter(dc, DISCORD_GREETING);
         dc->call = dc_rest_call(dc->rest,
                                 &(struct dc_request){ .method = "GET",
                                                       .route = route,
@@ -312,18 +313,12 @@ static void on_greeted(void *arg, const struct dc_answer *a)
         ask(dc, "/applications/@me", on_application);
 }
 
-static void greet(struct discord *dc)
-{
-        enter(dc, DISCORD_GREETING);
-        ask(dc, "/users/@me", on_greeted);
-}
-
 static void on_timer(void *arg)
 {
         struct discord *dc = arg;
 
         if (dc->state != DISCORD_STOPPED) {
-                greet(dc);
+                ask(dc, "/users/@me", on_greeted);
                 return;
         }
         dc_intake_free(dc->intake);
@@ -405,7 +400,7 @@ static int discord_open(struct adapter *a, struct error *err)
         dc_deferred_open(dc);
         dc->commands_timer = timer_new(a->loop, dc_commands_publish, dc);
         timer_unref(dc->commands_timer);
-        greet(dc);
+        ask(dc, "/users/@me", on_greeted);
         return 0;
 }
 
