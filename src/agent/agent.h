@@ -76,14 +76,9 @@ void agent_hold(struct agent *a);
 void agent_unhold(struct agent *a);
 
 /*
- * Names the session of this turn for agents with a memory of their own, by the setting `session`.
- * /new changes the name. Yours to free.
- *
- *     conversation     the decision's session; without one a name that is unique to the database
- *                      and to the conversation since its last /new
- *     perUser, perChat, perUserPerChat
- *                      readable: "telegram:tg:7:-100". When several people spoke in one turn, it is
- *                      no person's own: "telegram:tg:*:-100"
+ * The session's name, for agents with a memory of their own, by the setting `session`: the
+ * decision's session or a name unique to the database and the conversation, or a readable one,
+ * "telegram:tg:7:-100" (of several people "telegram:tg:*:-100"). /new changes it. Yours to free.
  */
 char *agent_session(const struct agent *a, const struct turn_run *run);
 /* A URL that accepts answers to this turn for so long; yours to free. NULL: not known yet. */

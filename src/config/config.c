@@ -1,6 +1,5 @@
 /*
- * Reads the file: the members of the root by one table; adapters, agents and rules by those of
- * their rooms. Then adds defaults and checks references.
+ * Reads the file by tables, then adds defaults and checks references.
  */
 #include "config/config.h"
 

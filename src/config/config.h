@@ -1,7 +1,7 @@
 /*
  * config: the whole configuration file.
  *
- * Combines the tables that each room owns for its section, and adds the defaults that make an empty
+ * Combines the tables that each module owns for its section, and adds defaults that make an empty
  * directory work: a terminal and an API adapter, and the demo agent or the model whose key is in
  * the environment. The daemon never writes the file.
  */
@@ -44,7 +44,7 @@ struct config {
 };
 
 /*
- * Reads DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line, or
+ * DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line, or
  * ERR_IO.
  */
 int config_load(const char *dir, struct config **out, struct error *err);
@@ -52,15 +52,15 @@ int config_load(const char *dir, struct config **out, struct error *err);
 int config_load_file(const char *dir, const char *path, struct config **out, struct error *err);
 void config_free(struct config *c);
 /*
- * Only the `store` setting of DIR/config.json, yours to free: the default when the file is missing
- * or malformed. Resolves no secrets.
+ * The `store` setting alone, yours to free; the default when the file is missing or malformed.
+ * Resolves no secrets.
  */
 char *config_store_url(const char *dir);
-/* Hands adapters and rules to dispatch, which takes over the rules. */
+/* Dispatch takes over the rules. */
 void config_dispatch_apply(struct config *c, struct dispatch *d);
 /* One warning per line; "" when none. */
 const char *config_warnings(const struct config *c);
-/* JSON Schema of the whole file; yours to decref. */
+/* Yours to decref. */
 json_t *config_doc_schema(void);
 /* Writes docs/CONFIGURATION.md. */
 void config_doc_markdown(struct buf *out);

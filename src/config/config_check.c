@@ -1,5 +1,5 @@
 /*
- * Errors that tables cannot express, and warnings about settings that are probably not meant.
+ * Errors that tables cannot express, and warnings of settings that are probably not meant.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -106,7 +106,7 @@ static int check_http(const struct settings_source *src, const struct http_conf 
 
 /* ---- store and bus ---- */
 
-/* Does not repeat the value: the URL may carry a password. */
+/* Keep the value out of messages: the URL may carry a password. */
 static int check_driver(const struct settings_source *src, const char *key, const char *value,
                         const char *accepted, const char *later_prefix, const char *later_name,
                         struct error *err)
@@ -198,7 +198,7 @@ int config_check_references(const struct config *c, const struct settings_source
 
 /* ---- bots ---- */
 
-/* NULL: the platform has no token, or it is not set. */
+/* NULL: none. */
 static const struct secret *bot_token(const struct adapter_conf *a)
 {
         const struct setting *s = a->ops->settings;

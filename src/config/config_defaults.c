@@ -1,6 +1,5 @@
 /*
- * Defaults that make an empty directory work: a terminal, the API, bots whose tokens are in the
- * environment, and an agent.
+ * Defaults that make an empty directory work.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ static int add_adapter(struct config *c, const char *name, const char *type, str
 
 /* ---- bots ---- */
 
-/* A token in the environment makes a bot, unless the file has one of its kind. */
+/* Unless the file has a bot of its kind. */
 static const struct bot_variables {
         const char *type, *token, *admins, *channels, *base;
 } bots[] = {
@@ -185,8 +184,8 @@ static struct agent_conf *chat_agent(int64_t limit, struct error *err)
 }
 
 /*
- * Ambient mode in DISCORD_CHANNEL_IDS. Because rules replace the default, a second rule answers
- * messages addressed to a bot elsewhere.
+ * Ambient mode in DISCORD_CHANNEL_IDS. Rules replace the default, so a second one answers messages
+ * addressed to a bot elsewhere.
  */
 static int add_ambient_rules(struct config *c, int64_t limit, struct error *err)
 {
@@ -242,7 +241,7 @@ int config_default_agent(struct config *c, struct error *err)
         const struct model_service *s = NULL;
         struct agent_conf *a;
 
-        /* both are needed: other programs use API_BASE_URL as well */
+        /* other programs use API_BASE_URL as well */
         if (variable("API_BASE_URL") && variable("DISCORD_API_KEY"))
                 return add_chat_service(c, err);
         for (size_t i = 0; i < COUNT(services) && !s; i++) {

@@ -1,6 +1,6 @@
 /*
- * Documents the file from the tables that read it: JSON Schema for editors, docs/CONFIGURATION.md
- * for people.
+ * JSON Schema of the file for editors, docs/CONFIGURATION.md for people, from the tables that read
+ * it.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static json_t *object_schema(json_t *properties, json_t *required)
         return s;
 }
 
-/* One kind of adapter or agent: an object with this "type". `common` may be NULL. */
+/* An object with this "type". `common` may be NULL. */
 static json_t *kind_schema(const char *type, const char *help, const struct setting *common,
                            const struct setting *own)
 {
@@ -34,7 +34,7 @@ static json_t *kind_schema(const char *type, const char *help, const struct sett
         return object_schema(properties, required);
 }
 
-/* An object whose members are of one of the kinds. Takes over `kinds`. */
+/* Takes over `kinds`. */
 static json_t *named_schema(json_t *kinds, const char *help)
 {
         return json_pack("{s:s, s:s, s:{s:s, s:i}, s:{s:o}}", "type", "object", "description", help,
@@ -206,7 +206,7 @@ static void add_kind(struct buf *out, const char *type, const char *help,
         buf_addch(out, '\n');
 }
 
-/* Members of the root: single values first, then a chapter per group. */
+/* Single values first, then a chapter per group. */
 static void add_root(struct buf *out)
 {
         struct setting plain[16] = { SETTING_END };

@@ -1,15 +1,15 @@
 /*
- * config_private: shared by the files of this room.
+ * config_private: shared by the files of this folder.
  */
 #ifndef CONFIG_CONFIG_PRIVATE_H
 #define CONFIG_CONFIG_PRIVATE_H
 
 #include "config/config.h"
 
-/* Names of adapters and agents; config_check_name checks the same. */
+/* config_check_name checks the same. */
 #define CONFIG_NAME_PATTERN "^[a-z0-9][a-z0-9._-]*$"
 
-/* The members of the file except adapters, agents and rules, which their rooms read. */
+/* The members of the file except adapters, agents and rules. */
 struct config_root {
         struct http_conf http;
         char *store, *bus, *default_agent;
@@ -24,12 +24,12 @@ int config_check_name(const struct settings_source *src, const char *section, co
                       struct error *err);
 int config_check_root(const struct settings_source *src, const struct config_root *root,
                       struct error *err);
-/* Adapters, rules, failover lists and defaultAgent name agents that exist. */
+/* Agents that adapters, rules, failover lists and defaultAgent name exist. */
 int config_check_references(const struct config *c, const struct settings_source *src,
                             struct error *err);
 /* No two enabled adapters are the same bot. */
 int config_check_bots(const struct config *c, const struct settings_source *src, struct error *err);
-/* Warns of settings that are permitted but probably not meant. */
+/* Settings that are permitted but probably not meant. */
 void config_check_warnings(const struct config *c, struct settings_source *src);
 
 /* ---- config_dispatch.c ---- */
@@ -40,18 +40,17 @@ int config_dispatch_check(const struct config *c, const struct settings_source *
 
 /* ---- config_defaults.c: defaults that make an empty directory work ---- */
 
-/* Adds bots whose tokens are in the environment, a terminal and an API, unless the file has them.
- */
+/* Bots whose tokens are in the environment, a terminal and an API, unless the file has them. */
 int config_default_adapters(struct config *c, struct error *err);
 /*
- * Adds the agent whose address or key is in the environment, else the demo. An agent-chat service
- * gets ambient rules for DISCORD_CHANNEL_IDS when the file has no rules.
+ * The agent whose address or key is in the environment, else the demo. An agent-chat service gets
+ * ambient rules for DISCORD_CHANNEL_IDS when the file has no rules.
  */
 int config_default_agent(struct config *c, struct error *err);
 
 void config_add_adapter(struct config *c, struct adapter_conf *a);
 void config_add_agent(struct config *c, struct agent_conf *a);
-/* Reads `rules` of a source; there must be no rules yet. */
+/* There must be no rules yet. */
 int config_read_rules(struct config *c, struct settings_source *src, struct error *err);
 
 #endif

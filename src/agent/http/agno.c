@@ -3,9 +3,8 @@
  *
  * A run is a form posted to /agents/ID/runs (or /teams, /workflows) and answered by server-sent
  * events: increments, then one terminal event of the run's own family with the whole text. Events
- * of a team's members are interleaved under the agent family's names; they are not the team's
- * answer. A stream without a terminal event is a failure. AgentOS remembers the session, so we do
- * not send the conversation so far. https://docs.agno.com/agent-os
+ * of a team's members have the agent family's names and are not its answer. AgentOS remembers the
+ * session, so no history is sent. https://docs.agno.com/agent-os
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,9 @@
 /*
  * llm: one call to a language model per turn.
  *
- *  - llm.c makes the request: headers, deadlines, retries, failures, cancel, health;
- *  - llm_reader.c reads an answer, streamed or whole. It needs no network, so it is tested and
- *    fuzzed alone;
- *  - llm_prompt.c writes the conversation.
- * A wire holds what differs between services: paths, headers, the request's body, the shape of
- * answers. openai.c, anthropic.c and http/agno.c have wires; builtin.c chooses one by the model's
- * name.
+ * llm.c makes the request, llm_reader.c reads an answer without network (to be tested and fuzzed
+ * alone), llm_prompt.c writes the conversation. A wire holds what differs between services:
+ * openai.c, anthropic.c, http/agno.c; builtin.c chooses one by the model's name.
  */
 #ifndef AGENT_LLM_LLM_H
 #define AGENT_LLM_LLM_H
