@@ -1,11 +1,10 @@
 /*
  * Turns at the registry: which agent gets one, when, and what happens when it cannot.
  *
- *     agents_start ──► place ──► WAITING ──► WORKING ──► agent_finish ──► turn_finish
- *                        │          ▲           │
- *                        │          └───────────┘  failover: the next agent of the list, with the
- *                        │                         same turn key
- *                        └──► REFUSED ──► turn_finish, by the timer
+ *     agent_runs_start ──► WAITING ──► WORKING ──► agent_finish ──► turn_finish
+ *               │             ▲           │
+ *               │             └───────────┘  failover: the next agent of the list, same turn key
+ *               └──► REFUSED ──► turn_finish, by the timer
  *
  * Another agent is asked only when the first certainly did nothing: its circuit is open, its queue
  * is full, or its call failed without effect. No turn is worked on twice by accident.
@@ -178,7 +177,7 @@ static void pump(struct agent_slot *s)
         }
 }
 
-void agents_start(struct agents *as, struct turn_run *run)
+void agent_runs_start(struct agents *as, struct turn_run *run)
 {
         struct agent_run *r = mem_zalloc(sizeof(*r));
         struct agent_slot *s = map_get(&as->live, run->agent);
@@ -334,7 +333,7 @@ static void stop_work(struct agent_run *r)
         breaker_forget(&r->slot->breaker, r->pass);
 }
 
-void agents_cancel(struct agents *as, struct turn_run *run)
+void agent_runs_cancel(struct agents *as, struct turn_run *run)
 {
         struct agent_run *r = find_run(as, run);
 
@@ -345,7 +344,7 @@ void agents_cancel(struct agents *as, struct turn_run *run)
         run_free(as, r);
 }
 
-bool agents_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply)
+bool agent_runs_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply)
 {
         struct agent_run *r = find_run(as, run);
 

@@ -73,9 +73,9 @@ void agents_set_persons(struct agents *as, agents_person_fn *fn, void *ctx);
 
 /* Slots of struct road_agents. */
 unsigned agents_abilities(struct agents *as, const char *agent);
-void agents_start(struct agents *as, struct turn_run *run);
-void agents_cancel(struct agents *as, struct turn_run *run);
-bool agents_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
+void agent_runs_start(struct agents *as, struct turn_run *run);
+void agent_runs_cancel(struct agents *as, struct turn_run *run);
+bool agent_runs_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
 bool agents_late_replies(struct agents *as, const char *agent, struct late_reply_policy *out);
 
 /* -1: ERR_REFUSED, or ERR_TIMEOUT when it has expired. */

@@ -69,13 +69,13 @@ static inline void fake_turn_release(struct fake_turn *t)
 static inline void fake_turn_start(struct fake_turn *t, struct agents *as)
 {
         t->starting = true;
-        agents_start(as, &t->run);
+        agent_runs_start(as, &t->run);
         t->starting = false;
 }
 
 static inline void fake_turn_cancel(struct fake_turn *t, struct agents *as)
 {
-        agents_cancel(as, &t->run);
+        agent_runs_cancel(as, &t->run);
         t->open = false;
 }
 

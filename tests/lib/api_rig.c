@@ -78,7 +78,7 @@ static void start(struct agents *ctx, struct turn_run *run)
 
         r->turns++;
         if (r->agent)
-                agents_start(r->agents, run);
+                agent_runs_start(r->agents, run);
         else if (run->inputs[0]->text && strncmp(run->inputs[0]->text, "hang", 4) == 0)
                 r->hanging[r->hanging_count++ % API_RIG_HANGING] = run;
         else
@@ -90,7 +90,7 @@ static void cancel(struct agents *ctx, struct turn_run *run)
         struct api_rig *r = (struct api_rig *)ctx;
 
         if (r->agent)
-                agents_cancel(r->agents, run);
+                agent_runs_cancel(r->agents, run);
         for (unsigned i = 0; i < API_RIG_HANGING; i++)
                 if (r->hanging[i] == run)
                         r->hanging[i] = NULL;
@@ -101,7 +101,7 @@ static bool answer_from_outside(struct agents *ctx, struct turn_run *run,
 {
         struct api_rig *r = (struct api_rig *)ctx;
 
-        return r->agent && agents_answer(r->agents, run, reply);
+        return r->agent && agent_runs_answer(r->agents, run, reply);
 }
 
 static bool late_replies(struct agents *ctx, const char *agent, struct late_reply_policy *out)
