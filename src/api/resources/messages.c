@@ -215,24 +215,13 @@ static int check(struct body *b, const struct inbound_ask *ask)
         return 0;
 }
 
-static struct attachment *attachments_of(struct body *b, const struct field_list *files)
-{
-        const struct inbound_file *f = files->items;
-        struct attachment *list = arena_alloc(&b->arena, files->count * sizeof(*list));
-
-        for (size_t i = 0; i < files->count; i++)
-                list[i] = (struct attachment){ .kind = f[i].kind,
-                                               .name = f[i].name,
-                                               .mime = f[i].mime,
-                                               .url = f[i].url,
-                                               .size = f[i].size };
-        return list;
-}
-
 static void submit(struct http_exchange *x, struct adapter *adapter, struct body *b,
                    const struct inbound_ask *ask, const char *metadata, int64_t wait_ms)
 {
         struct inbound_job *j = mem_zalloc(sizeof(*j));
+        const struct inbound_file *f = ask->files.items;
+        struct attachment *files =
+                f ? arena_alloc(&b->arena, ask->files.count * sizeof(*files)) : NULL;
         char key[ID_TRACE_SIZE];
         struct incoming in = {
                 .key = ask->external_id ? ask->external_id : id_trace(key),
@@ -249,12 +238,17 @@ static void submit(struct http_exchange *x, struct adapter *adapter, struct body
                 .time_ms = ask->time_ms,
                 .trace = ask->trace,
                 .metadata = metadata,
+                .attachments = files,
                 .attachment_count = ask->files.count,
         };
 
         in.id = in.key;
-        if (ask->files.count > 0)
-                in.attachments = attachments_of(b, &ask->files);
+        for (size_t i = 0; i < ask->files.count; i++)
+                files[i] = (struct attachment){ .kind = f[i].kind,
+                                                .name = f[i].name,
+                                                .mime = f[i].mime,
+                                                .url = f[i].url,
+                                                .size = f[i].size };
         api_job_begin(&j->job, x);
         j->wait_ms = wait_ms;
         if (ask->external_id)

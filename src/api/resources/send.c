@@ -181,17 +181,6 @@ static char *buttons_json(const struct field_list *list)
         return buf_take(&json);
 }
 
-/* During a handover every message is an answer that the agent should know. */
-static const char *author_of(const struct http_exchange *x, const struct send_ask *ask)
-{
-        struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
-        struct chat_key chat = { ask->adapter, ask->to, ask->thread };
-
-        if (ask->author)
-                return ask->author;
-        return policy && handover_find(policy->handovers, &chat) ? "the operator" : NULL;
-}
-
 static void on_put(void *arg, const struct outbox_receipt *r)
 {
         struct api_job *j = arg;
@@ -217,6 +206,8 @@ static void put(struct http_exchange *x, const struct send_job *s)
         const struct send_ask *ask = &s->ask;
         struct api_job *j = mem_alloc(sizeof(*j));
         char *buttons = buttons_json(&ask->buttons);
+        struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
+        struct chat_key chat = { ask->adapter, ask->to, ask->thread };
         struct outgoing out = { .adapter = ask->adapter,
                                 .channel = ask->to,
                                 .thread = ask->thread,
@@ -227,28 +218,21 @@ static void put(struct http_exchange *x, const struct send_job *s)
                                 .emoji = ask->emoji,
                                 .buttons = buttons,
                                 .file = { ask->path, ask->name, ask->mime, ask->as },
-                                .author = s->kind == DELIVER_SEND ? author_of(x, ask) : NULL,
+                                .author = s->kind == DELIVER_SEND ? ask->author : NULL,
                                 .request_key = s->key,
                                 .request_hash = s->hash,
                                 .class = PACE_FINAL };
-        struct api *a = api_of(x);
 
+        /* during a handover every message is an answer that the agent should know */
+        if (s->kind == DELIVER_SEND && !out.author && policy &&
+            handover_find(policy->handovers, &chat))
+                out.author = "the operator";
         api_job_begin(j, x);
-        outbox_submit(a->env.road, &out, on_put, j);
+        outbox_submit(api_of(x)->env.road, &out, on_put, j);
         free(buttons);
 }
 
 /* ---- checks ---- */
-
-/* The ability an adapter needs for this kind of delivery. */
-static unsigned needed(enum delivery_kind kind)
-{
-        if (kind == DELIVER_EDIT || kind == DELIVER_DELETE)
-                return ADAPTER_EDITS;
-        if (kind == DELIVER_REACT)
-                return ADAPTER_REACTIONS;
-        return kind == DELIVER_UPLOAD ? ADAPTER_FILES : 0;
-}
 
 /* "channels/tg/42/report.pdf" is a file of adapter tg; a restricted key sends only such files. */
 static bool reaches_file(const struct key *k, const char *path)
@@ -273,12 +257,16 @@ static bool check(struct http_exchange *x, const struct send_ask *ask, enum deli
 {
         struct adapters *adapters = api_of(x)->env.adapters;
         const struct send_button *b = ask->buttons.items;
+        unsigned needed = kind == DELIVER_EDIT || kind == DELIVER_DELETE ? ADAPTER_EDITS
+                          : kind == DELIVER_REACT                        ? ADAPTER_REACTIONS
+                          : kind == DELIVER_UPLOAD                       ? ADAPTER_FILES
+                                                                         : 0;
 
         if (!adapters_find(adapters, ask->adapter)) {
                 reply_missing(x, "instance", ask->adapter);
                 return false;
         }
-        if (needed(kind) & ~adapters_abilities(adapters, ask->adapter)) {
+        if (needed & ~adapters_abilities(adapters, ask->adapter)) {
                 reply_error(x, 409, "CAPABILITY_NOT_SUPPORTED", NULL,
                             "adapter '%s' cannot do this (%s)", ask->adapter,
                             delivery_kind_name(kind));
@@ -342,19 +330,11 @@ static void on_chat(void *arg, const struct error *err)
         send_job_free(j);
 }
 
-/* "per-3" → 3, or the person it was merged into; -1: no person. */
-static int64_t person_of(const struct http_exchange *x, const char *to)
-{
-        struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
-        int64_t id = strncmp(to, "per-", 4) == 0 ? field_id("per-", to) : -1;
-
-        return policy && id > 0 ? persons_current(policy->persons, id) : -1;
-}
-
 /* ---- handlers ---- */
 
 static void send_as(struct http_exchange *x, enum delivery_kind kind)
 {
+        struct runtime_policy *policy = dispatch_policy(api_of(x)->env.dispatch);
         struct send_job *j = mem_zalloc(sizeof(*j));
         const char *key;
 
@@ -365,7 +345,8 @@ static void send_as(struct http_exchange *x, enum delivery_kind kind)
         j->kind = kind;
         set_key(j, x, key);
         if (check(x, &j->ask, kind)) {
-                j->person = person_of(x, j->ask.to);
+                if (policy && strncmp(j->ask.to, "per-", 4) == 0) /* as merged */
+                        j->person = persons_current(policy->persons, field_id("per-", j->ask.to));
                 if (j->person > 0) {
                         api_job_begin(&j->job, x);
                         store_read(api_of(x)->env.store, find_chat, on_chat, j);
