@@ -164,7 +164,8 @@ struct platform_ops {
         const struct platform_tool *tools;
 };
 
-/* The table of platforms, NULL-terminated. */
+extern const struct platform_ops api_platform, cli_platform, discord_platform, telegram_platform;
+/* All of them, NULL-terminated. */
 extern const struct platform_ops *const platform_kinds[];
 /* The platform with this name, or NULL. */
 const struct platform_ops *platform_find(const char *name);

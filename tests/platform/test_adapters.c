@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "bus/bus.h"
 #include "fake_road.h"
-#include "platform/kinds.h"
 #include "platform/platform.h"
 #include "rows/schema.h"
 #include "store/store.h"

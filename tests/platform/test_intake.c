@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "fake_road.h"
 #include "platform/intake.h"
-#include "platform/kinds.h"
+#include "platform/platform.h"
 
 struct update {
         struct intake_update base;

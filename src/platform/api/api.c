@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "platform/kinds.h"
+#include "platform/platform.h"
 #include "platform/send_outcome.h"
 
 #define ANSWER_MAX      (64 * 1024)

@@ -3,7 +3,7 @@
  * answers from the journal, so an answer is delivered when it is committed. They render Markdown
  * themselves.
  */
-#include "platform/kinds.h"
+#include "platform/platform.h"
 
 static int cli_open(struct adapter *a, struct error *err)
 {

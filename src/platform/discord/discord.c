@@ -22,7 +22,7 @@
 #include "net/backoff.h"
 #include "platform/adapter_file.h"
 #include "platform/discord/dc_gateway.h"
-#include "platform/kinds.h"
+#include "platform/platform.h"
 
 #define BACKOFF_MS     1000
 #define BACKOFF_MAX_MS 60000

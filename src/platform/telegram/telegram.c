@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "platform/adapter_file.h"
-#include "platform/kinds.h"
+#include "platform/platform.h"
 
 #define AT(field) offsetof(struct telegram_conf, field)
 #define WORD      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"

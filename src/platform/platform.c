@@ -1,4 +1,4 @@
-#include "platform/kinds.h"
+#include "platform/platform.h"
 
 #include <string.h>
 
