@@ -199,3 +199,25 @@ void adapter_sent(struct adapter *a, int64_t delivery, int64_t fence,
         if (a->road)
                 delivery_result(a->road, delivery, fence, result);
 }
+
+/* ---- outcomes ---- */
+
+enum send_outcome adapter_http_outcome(int status, enum http_reach reach, bool repeatable)
+{
+        if (status == 0 && reach == HTTP_NOT_SENT)
+                return SEND_RETRY;
+        if (status == 401 || status == 408 || status == 429)
+                return SEND_RETRY;
+        if (status >= 300 && status < 500)
+                return SEND_REJECTED;
+        return repeatable ? SEND_RETRY : SEND_UNSURE;
+}
+
+enum error_kind adapter_http_kind(int status, enum error_kind transport)
+{
+        if (status == 0)
+                return transport;
+        if (status == 429)
+                return ERR_LIMIT;
+        return status == 408 || status >= 500 ? ERR_NET : ERR_REFUSED;
+}

@@ -1,9 +1,4 @@
-/*
- * adapter_file: an adapter's small state file, and the lock on its token.
- *
- * The file holds what must survive a restart and is not in the store: which commands were
- * published, which chats moved, how an operator is reached. It is written rarely.
- */
+/* adapter_file: an adapter's state outside the store, written rarely, and the lock on its token. */
 #ifndef PLATFORM_ADAPTER_FILE_H
 #define PLATFORM_ADAPTER_FILE_H
 
@@ -13,16 +8,12 @@
 #include "base/secret.h"
 #include "platform/platform.h"
 
-/*
- * A descriptor that holds the lock. -1 with an error: another adapter or process of this data
- * directory has the token.
- */
+/* A descriptor; -1: another adapter or process of this data directory has the token. */
 int adapter_file_lock(const struct adapter *a, const struct secret *token, struct error *err);
-/* -1 is fine. */
-void adapter_file_unlock(int lock);
-/* The object in state/<platform>-<adapter>.json; an empty one when there is none. Yours. */
+void adapter_file_unlock(int lock); /* -1 is fine */
+/* The object in state/<platform>-<adapter>.json, or an empty one. Yours. */
 json_t *adapter_file_read(const struct adapter *a);
-/* Replaces the file atomically. A failure is logged, and the change is lost with the process. */
+/* Replaces the file; a failure is only logged. */
 void adapter_file_write(const struct adapter *a, const json_t *state);
 
 #endif

@@ -93,13 +93,6 @@ static void entry_close(struct adapter_entry *e)
         e->http = NULL;
 }
 
-static void entry_free(struct adapter_entry *e)
-{
-        entry_close(e);
-        adapter_conf_free(e->conf);
-        free(e);
-}
-
 void adapters_free(struct adapters *as)
 {
         struct refused_delivery *f;
@@ -108,8 +101,11 @@ void adapters_free(struct adapters *as)
                 return;
         adapters_set_journal(as, NULL, NULL);
         adapters_set_road(as, NULL);
-        for (size_t i = 0; i < as->count; i++)
-                entry_free(as->entries[i]);
+        for (size_t i = 0; i < as->count; i++) {
+                entry_close(as->entries[i]);
+                adapter_conf_free(as->entries[i]->conf);
+                free(as->entries[i]);
+        }
         while ((f = STAILQ_FIRST(&as->refused))) {
                 STAILQ_REMOVE_HEAD(&as->refused, next);
                 free(f);
@@ -187,7 +183,8 @@ static void drop_unwanted(struct adapters *as, const struct map *wanted)
                 map_remove(&as->by_name, e->conf->name);
                 entry_close(e);
                 adapter_stopped(&e->adapter, "removed from the configuration");
-                entry_free(e);
+                adapter_conf_free(e->conf);
+                free(e);
         }
         as->count = kept;
 }
@@ -425,12 +422,15 @@ void adapters_channel_history(struct adapters *as, const char *adapter, const ch
         loop_defer(as->loop, on_failed_history, f);
 }
 
-static int fail_lookup(const struct adapter *a, const char *name, const char *what,
+static int fail_lookup(const struct adapter *a, const char *name, bool can, const char *what,
                        struct error *err)
 {
         if (!a)
                 return error_set(err, ERR_MISSING, "there is no adapter '%s'", name);
-        return error_set(err, ERR_MISSING, "platform '%s' cannot look up %s", a->ops->name, what);
+        if (!can)
+                return error_set(err, ERR_MISSING, "platform '%s' cannot look up %s", a->ops->name,
+                                 what);
+        return error_set(err, ERR_NET, "adapter '%s' is not connected", name);
 }
 
 int adapters_channel_info(struct adapters *as, const char *adapter, const char *channel,
@@ -438,10 +438,8 @@ int adapters_channel_info(struct adapters *as, const char *adapter, const char *
 {
         struct adapter *a = adapters_find(as, adapter);
 
-        if (!a || !a->ops->channel_info)
-                return fail_lookup(a, adapter, "channels", err);
-        if (a->state != ADAPTER_UP)
-                return error_set(err, ERR_NET, "adapter '%s' is not connected", adapter);
+        if (!a || !a->ops->channel_info || a->state != ADAPTER_UP)
+                return fail_lookup(a, adapter, a && a->ops->channel_info, "channels", err);
         return a->ops->channel_info(a, channel, done, arg, err);
 }
 
@@ -450,9 +448,7 @@ int adapters_user_info(struct adapters *as, const char *adapter, const char *use
 {
         struct adapter *a = adapters_find(as, adapter);
 
-        if (!a || !a->ops->user_info)
-                return fail_lookup(a, adapter, "users", err);
-        if (a->state != ADAPTER_UP)
-                return error_set(err, ERR_NET, "adapter '%s' is not connected", adapter);
+        if (!a || !a->ops->user_info || a->state != ADAPTER_UP)
+                return fail_lookup(a, adapter, a && a->ops->user_info, "users", err);
         return a->ops->user_info(a, user, done, arg, err);
 }

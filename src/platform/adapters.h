@@ -1,6 +1,4 @@
-/*
- * adapters: the inside of the registry, for the files of this room that implement it.
- */
+/* adapters: the inside of the registry, for the files that implement it. */
 #ifndef PLATFORM_ADAPTERS_H
 #define PLATFORM_ADAPTERS_H
 
@@ -33,7 +31,6 @@ struct adapters {
         struct timer *refuse;
 };
 
-/* A configured adapter. */
 struct adapter_entry {
         struct adapter adapter; /* first: platforms know only this part */
         struct adapter_conf *conf;
@@ -41,7 +38,7 @@ struct adapter_entry {
         bool open;                /* ops->open worked, ops->close is due */
 };
 
-/* Events still being written are not published afterwards: the bus may go. */
+/* Events still being written are not published: the bus may go. */
 void adapter_events_forget(struct adapters *as);
 /* The only way to another state: logs and journals it. why may be NULL. */
 void adapter_enter(struct adapter *a, enum adapter_state state, const char *why);

@@ -159,17 +159,14 @@ static void on_saved(void *arg)
 
 /* ---- downloading ---- */
 
-static void locate(struct attachment_fetch *f)
+static void locate(void *arg)
 {
+        struct attachment_fetch *f = arg;
+
         if (f->queue->source.locate)
                 f->lookup = f->queue->source.locate(f->queue->adapter, f, f->key);
         else
                 attachment_fetch_from(f, f->key);
-}
-
-static void on_retry(void *arg)
-{
-        locate(arg);
 }
 
 void attachment_fetch_retry(struct attachment_fetch *f, const char *why)
@@ -182,7 +179,7 @@ void attachment_fetch_retry(struct attachment_fetch *f, const char *why)
                 return;
         }
         if (!f->retry)
-                f->retry = timer_new(l, on_retry, f);
+                f->retry = timer_new(l, locate, f);
         timer_start(f->retry, backoff_ms(f->attempts - 1, RETRY_MS, PATIENCE_MS));
 }
 

@@ -3,9 +3,7 @@
  *
  *     waiting ──► locating (where is it?) ──► downloading ──► saved on a worker thread ──► done
  *
- * Each adapter has one queue, bounded in number, size and time. Transient failures are retried a
- * few times. intake.c fetches files before it stores their event; platforms only say where files
- * are.
+ * Each adapter has one queue, bounded in number, size and time.
  */
 #ifndef PLATFORM_ATTACHMENT_FETCH_H
 #define PLATFORM_ATTACHMENT_FETCH_H
@@ -17,15 +15,11 @@
 
 struct attachment_fetch;
 
-/* Where the files of a platform come from. */
 struct attachment_source {
         int64_t max_bytes; /* of one file; 0: nothing is downloaded */
-        /*
-         * Looks up where `key` is, and answers later with attachment_fetch_from, _fail or _retry.
-         * Returns the lookup, which `cancel` ends without an answer. NULL: keys are URLs.
-         */
+        /* Looks up where `key` is; answers with _from, _fail or _retry. NULL: keys are URLs. */
         void *(*locate)(struct adapter *a, struct attachment_fetch *f, const char *key);
-        void (*cancel)(void *lookup);
+        void (*cancel)(void *lookup); /* ends what locate returned, without an answer */
 };
 
 struct attachment_queue {
@@ -34,7 +28,7 @@ struct attachment_queue {
         TAILQ_HEAD(, attachment_fetch) list;
         unsigned running;
 };
-/* The source is copied. Drop all fetches before the queue goes. */
+/* Drop all fetches before the queue goes. */
 void attachment_fetch_init(struct attachment_queue *q, struct adapter *a,
                            const struct attachment_source *source);
 
@@ -54,12 +48,9 @@ struct attachment_fetch *attachment_fetch_start(struct attachment_queue *q,
 /* No call follows. NULL is fine. */
 void attachment_fetch_drop(struct attachment_fetch *f);
 
-/* ---- answers of locate ---- */
-
-/* The URL may hold a secret: it is not kept. */
+/* Answers of locate; _retry locates again, a few times. */
 void attachment_fetch_from(struct attachment_fetch *f, const char *url);
 void attachment_fetch_fail(struct attachment_fetch *f, const char *why);
-/* A transient failure: locates again, a few times. */
 void attachment_fetch_retry(struct attachment_fetch *f, const char *why);
 struct adapter *attachment_fetch_adapter(const struct attachment_fetch *f);
 

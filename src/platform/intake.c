@@ -95,12 +95,7 @@ static void leave(struct intake_update *u)
 
 /* ---- storing ---- */
 
-static void flush(struct intake *in);
-
-static void on_retry(void *arg)
-{
-        flush(arg);
-}
+static void flush(void *arg);
 
 /* The inbox did not take all of it; handing the rest over again is safe, it knows duplicates. */
 static void refused(struct intake_update *u, const char *why)
@@ -119,7 +114,7 @@ static void refused(struct intake_update *u, const char *why)
         u->state = INTAKE_READY;
         in->ready++;
         if (!in->retry)
-                in->retry = timer_new(in->adapter->loop, on_retry, in);
+                in->retry = timer_new(in->adapter->loop, flush, in);
         if (!timer_active(in->retry))
                 timer_start(in->retry, backoff_ms(before, RETRY_MS, RETRY_MAX_MS));
 }
@@ -222,8 +217,9 @@ static bool must_wait(const struct intake_update *u)
 }
 
 /* Stores every update whose turn has come. */
-static void flush(struct intake *in)
+static void flush(void *arg)
 {
+        struct intake *in = arg;
         size_t unseen = in->ready;
         struct intake_update *u;
 
@@ -240,22 +236,18 @@ static void flush(struct intake *in)
 
 /* ---- preparing ---- */
 
-static bool is_held(const struct intake_update *u)
-{
-        const struct map *held = &u->intake->held;
-
-        return u->order == INTAKE_IN_ORDER &&
-               ((u->chat && map_get(held, u->chat)) || map_get(held, INTAKE_EVERYWHERE));
-}
-
 /* Makes an update ready, with its parts, once nothing is missing. */
 static void check_ready(struct intake_update *any)
 {
         struct intake_update *u = any->lead ? any->lead : any;
+        const struct map *held = &u->intake->held;
         const struct intake_update *part;
 
         if (u->state != INTAKE_PREPARING || !u->prepared || u->fetching > 0 ||
-            (u->wait && timer_active(u->wait)) || is_held(u))
+            (u->wait && timer_active(u->wait)))
+                return;
+        if (u->order == INTAKE_IN_ORDER &&
+            ((u->chat && map_get(held, u->chat)) || map_get(held, INTAKE_EVERYWHERE)))
                 return;
         TAILQ_FOREACH(part, &u->parts, next_part)
                 if (!part->prepared || part->fetching > 0)

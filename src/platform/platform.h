@@ -1,11 +1,9 @@
 /*
  * platform: a kind of chat service; an adapter is one configured connection to it.
  *
- * Three contracts are kept apart: platform_ops is what the road may ask of a platform; the
- * adapter_* functions are what a platform may report; the registry (adapters_*) is what the rest of
- * the program sees. An adapter translates; it does not decide. What platforms share is in this
- * room: intake.h (updates on their way to the inbox), attachment_fetch.h, send_outcome.h,
- * adapter_file.h, markdown/.
+ * platform_ops is what the road may ask of a platform, adapter_* what a platform may report,
+ * adapters_* the registry that the rest of the program sees. Adapters translate and do not decide;
+ * what they share is in this room.
  */
 #ifndef PLATFORM_PLATFORM_H
 #define PLATFORM_PLATFORM_H
@@ -25,68 +23,49 @@
 
 struct adapter;
 
-/* Settings every adapter has besides its own. */
+/* Settings every adapter has besides its own; adapter_conf.c explains them. */
 struct adapter_common {
-        bool enabled;
-        char *agent;         /* answers where no rule names another; NULL: the only agent */
-        int64_t debounce_ms; /* -1: the platform's default */
-        int64_t debounce_max_ms;
-        int64_t max_age_seconds; /* older backlog is stored and marked expired; 0: no limit */
-        /* access; dispatch knows what the entries mean */
+        bool enabled, commands;
+        char *agent, *ca_file; /* may be NULL */
+        int64_t debounce_ms, debounce_max_ms, max_age_seconds, max_hops, part_delay_ms;
         struct setting_list admins, dm, allow, block, channels;
         struct {
                 int64_t turns, seconds; /* turns -1: 5, or no limit on a trusted platform */
         } rate;
-        int64_t max_hops; /* bots a message may have passed through */
-        /* -1: the platform's default, see platform_manners */
+        /* -1: as in platform_manners */
         int64_t conversation_seconds, dm_conversation_seconds, thread_chars, slow_ms;
-        int64_t part_delay_ms; /* between the messages of one answer */
         struct {
-                double usd_per_day; /* 0: no limit */
+                double usd_per_day;
         } budget;
-        bool commands; /* /new, /stop ... are for us; default: unless ops->for_programs */
-        char *ca_file; /* certificates its connections trust; NULL: the system's */
         struct {
-                /* -1: the platform's default */
                 double per_second, per_chat_per_second, per_group_per_minute;
         } pace;
 };
 extern const struct setting adapter_common_settings[];
 
-/* Defaults of how a bot behaves in chats. 0: never. */
+/* A platform's defaults for settings of the same name. */
 struct platform_manners {
-        /* in a group: the same person needs no mention for so long after an exchange */
-        int64_t conversation_seconds;
-        /* in a DM: a session ends so long after the last exchange */
-        int64_t dm_conversation_seconds;
-        int64_t thread_chars; /* in a group: longer answers begin a thread */
-        int64_t slow_ms;      /* in a group: a message is marked when its answer takes longer */
+        int64_t conversation_seconds, dm_conversation_seconds, thread_chars, slow_ms;
 };
 
 /* ---- what may be asked of a platform ---- */
 
+/* All but id may be NULL. */
 struct channel_info {
-        const char *id;
+        const char *id, *name, *topic;
+        const char *parent; /* the channel of a thread, the category of a channel */
         enum chat_kind kind;
-        const char *name;   /* NULL: it has none */
-        const char *topic;  /* NULL: none */
-        const char *parent; /* the channel of a thread, the category of a channel; NULL: none */
-        int64_t members;    /* -1: not known */
+        int64_t members; /* -1: not known */
 };
 struct user_info {
-        const char *id;
-        const char *username; /* NULL: none */
-        const char *name;     /* as people see it; NULL: none */
+        const char *id, *username, *name;
         bool is_bot;
 };
-/* info is borrowed; NULL with an error, of kind ERR_MISSING when there is none. */
+/* info is borrowed; NULL with an error, ERR_MISSING when there is none. */
 typedef void channel_info_fn(void *arg, const struct channel_info *info, const struct error *err);
 typedef void user_info_fn(void *arg, const struct user_info *info, const struct error *err);
 
-/*
- * A function of a platform that answers at once instead of through the outbox: reading, listing,
- * looking up. Calls done once, later: result is JSON text, or err says why there is none.
- */
+/* A function that answers at once instead of through the outbox. result is JSON, or NULL. */
 typedef void platform_tool_fn(void *arg, const char *result, const struct error *err);
 struct platform_tool {
         const char *name;       /* "discord_read" */
@@ -95,7 +74,6 @@ struct platform_tool {
         void (*call)(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg);
 };
 
-/* A slot that says so may be NULL. */
 struct platform_ops {
         const char *name;  /* "telegram": in the configuration, the API and the journal */
         const char *title; /* "Telegram": for people */
@@ -111,20 +89,17 @@ struct platform_ops {
         int64_t debounce_ms;
         struct platform_manners manners;
         struct pace_limits pace;
-        /* the platform's own settings, into a struct of conf_size bytes; NULL: none */
-        const struct setting *settings;
-        size_t conf_size;
+        const struct setting *settings; /* its own; NULL: none */
+        size_t conf_size;               /* of the struct they fill in */
         /* Checks what a table of settings cannot. May be NULL. */
         int (*check)(struct settings_source *src, const char *path, const void *conf,
                      struct error *err);
 
         /* Starts to connect; adapter_ready or adapter_lost follow. -1: it cannot even try. */
         int (*open)(struct adapter *a, struct error *err);
-        /* May be NULL. */
-        void (*close)(struct adapter *a);
+        void (*close)(struct adapter *a); /* may be NULL */
 
-        /* Carries out a delivery; adapter_sent follows, never before this has returned. NULL with
-         * ADAPTER_JOURNALED. */
+        /* adapter_sent follows, never before this has returned. NULL with ADAPTER_JOURNALED. */
         void (*send)(struct adapter *a, const struct delivery *d);
         /* With ADAPTER_READBACK: finds out whether a delivery arrived; adapter_sent follows. */
         void (*reconcile)(struct adapter *a, const struct delivery *d);
@@ -138,24 +113,20 @@ struct platform_ops {
         const char *(*thread_at)(const struct adapter *a, const struct incoming *in);
 
         /*
-         * A post to /api/v2/channels/<platform>/<adapter>/webhook. No API key was asked for: the
-         * platform checks the post's own proof and answers the exchange, now or later. NULL: 404.
+         * A post to /api/v2/channels/<platform>/<adapter>/webhook, without an API key: checks the
+         * post's own proof and answers, now or later. NULL: 404.
          */
         void (*webhook)(struct adapter *a, struct http_exchange *x);
         /*
-         * Checks the head of such a post, before its body is read and again before `webhook`, so
-         * that strangers cannot fill our memory. Answers and returns false when it is refused.
-         * NULL: only the body can prove it.
+         * Checks the head of the post before its body is read, so that strangers cannot fill our
+         * memory. False: refused, and answered. NULL: only the body can prove it.
          */
         bool (*webhook_admits)(struct adapter *a, struct http_exchange *x);
 
-        /* The latest messages of a channel. Calls done once, later. NULL: it cannot. */
+        /* The latest messages of a channel; calls done once, later. NULL: it cannot. */
         void (*channel_history)(struct adapter *a, const char *channel, const char *thread,
                                 unsigned limit, channel_history_fn *done, void *arg);
-        /*
-         * Look up a channel or a user. 0: done is called once, later, also when the adapter closes
-         * meanwhile. -1: the id makes no sense, and done is not called. NULL: it cannot.
-         */
+        /* 0: done is called once, later, also when the adapter closes. -1: a malformed id. */
         int (*channel_info)(struct adapter *a, const char *channel, channel_info_fn *done,
                             void *arg, struct error *err);
         int (*user_info)(struct adapter *a, const char *user, user_info_fn *done, void *arg,
@@ -167,8 +138,7 @@ struct platform_ops {
 extern const struct platform_ops api_platform, cli_platform, discord_platform, telegram_platform;
 /* All of them, NULL-terminated. */
 extern const struct platform_ops *const platform_kinds[];
-/* The platform with this name, or NULL. */
-const struct platform_ops *platform_find(const char *name);
+const struct platform_ops *platform_find(const char *name); /* or NULL */
 
 /* ---- an adapter ---- */
 
@@ -187,30 +157,25 @@ struct adapter {
         const char *dir;
         const char *public_url; /* the API's address from outside; NULL: none */
         enum adapter_state state;
-        char why[200];                 /* of LOST and STOPPED, for a person */
+        char why[200];                 /* of LOST and STOPPED */
         int64_t since_ms;              /* wall clock of the last change of state */
-        unsigned failures;             /* attempts to connect in a row */
-        char bot_name[64], bot_id[64]; /* on the platform; "": not known yet */
+        unsigned failures;             /* to connect, in a row */
+        char bot_name[64], bot_id[64]; /* "": not known yet */
         void *self;                    /* the platform's own */
 };
 
 /* ---- what a platform may report ---- */
 
-/* The bot's name and id, shown to people so that they know which bot they have connected. */
 void adapter_set_profile(struct adapter *a, const char *name, const char *id);
 void adapter_ready(struct adapter *a);
 /* The connection is gone; the platform tries again by itself. */
 void adapter_lost(struct adapter *a, const char *why);
-/*
- * The same after a failed attempt to connect: returns how long to wait before the next one, with
- * backoff and jitter, at least retry_after_ms.
- */
+/* The same; returns how long to wait before the next attempt, at least retry_after_ms. */
 int64_t adapter_retry(struct adapter *a, const char *why, int64_t retry_after_ms);
 /* Trying again makes no sense: the operator has to act. */
 void adapter_stopped(struct adapter *a, const char *why);
-/* The same for a token that the platform does not accept. */
 void adapter_bad_token(struct adapter *a);
-/* Hands over an event; adapter and platform are filled in. */
+/* Hands over an event; fills in adapter and platform. */
 void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg);
 /* The outcome of a delivery that `send` began. */
 void adapter_sent(struct adapter *a, int64_t delivery, int64_t fence,
@@ -218,6 +183,15 @@ void adapter_sent(struct adapter *a, int64_t delivery, int64_t fence,
 /* `send` cannot begin this delivery: the outcome is reported later, from the loop. */
 void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outcome outcome,
                     enum error_kind kind, const char *why);
+
+/*
+ * What an HTTP answer that does not confirm a delivery means for it, where the platform has no
+ * rule of its own. status 0: no answer came. repeatable: doing it twice does no harm.
+ */
+enum send_outcome adapter_http_outcome(int status, enum http_reach reach, bool repeatable);
+enum error_kind adapter_http_kind(int status, enum error_kind transport);
+/* retry_after_ms of a delivery that fails for a bad token: the adapter is about to stop. */
+#define ADAPTER_BAD_TOKEN_MS 60000
 
 /* ---- configuration ---- */
 
@@ -239,25 +213,18 @@ void adapter_conf_free(struct adapter_conf *c);
 /* ---- the registry: implements the road's contract with platforms ---- */
 
 struct adapters *adapters_new(struct loop *l, struct http_client *http, const char *dir);
-/*
- * Before adapters_apply: the road needs the registry to be opened. NULL when the road is about to
- * close.
- */
+/* Before adapters_apply; NULL when the road is about to close. */
 void adapters_set_road(struct adapters *as, struct road *r);
 /* http.publicUrl, copied; NULL: none. */
 void adapters_set_public_url(struct adapters *as, const char *url);
-/*
- * Where changes of state are journaled (adapter.connected, adapter.lost, adapter.stopped). NULL:
- * they are only logged.
- */
+/* Where changes of state are journaled; NULL: they are only logged. */
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b);
 /* Closes the connections. Sends in flight are not reported: the next road_open resumes them. */
 void adapters_free(struct adapters *as);
 /*
- * Reconciles: starts what is new, stops what is gone, restarts what changed, leaves the rest
- * connected. Takes the confs over: each element is NULL afterwards. An adapter that cannot be
- * opened is STOPPED and says why; the others are not affected. -1, with nothing changed: two confs
- * have the same name.
+ * Starts what is new, stops what is gone, restarts what changed. Takes the confs over: each is NULL
+ * afterwards. An adapter that cannot be opened is STOPPED. -1, with nothing changed: two confs have
+ * the same name.
  */
 int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count,
                    struct error *err);
@@ -280,7 +247,7 @@ void adapters_channel_history(struct adapters *as, const char *adapter, const ch
                               void *arg);
 const char *adapters_thread_at(struct adapters *as, const struct incoming *in);
 
-/* As the platform's functions. -1 also: no such adapter, not connected, or it cannot. */
+/* As in platform_ops. -1 also: no such adapter, not connected, or it cannot. */
 int adapters_channel_info(struct adapters *as, const char *adapter, const char *channel,
                           channel_info_fn *done, void *arg, struct error *err);
 int adapters_user_info(struct adapters *as, const char *adapter, const char *user,

@@ -30,18 +30,21 @@ struct state_write {
 };
 
 /* Runs on any thread. The text may hold secrets. */
-static void replace(struct state_file *f, char *text, uint64_t version)
+static void replace(void *arg)
 {
+        struct state_write *w = arg;
+        struct state_file *f = w->file;
+
         pthread_mutex_lock(&f->lock);
-        if (version > f->written) {
-                if (file_replace(f->path, text) < 0)
+        if (w->version > f->written) {
+                if (file_replace(f->path, w->text) < 0)
                         log_warn("cannot write state file", LOG_S("file", f->path),
                                  LOG_S("why", strerror(errno)));
-                f->written = version;
+                f->written = w->version;
         }
         pthread_mutex_unlock(&f->lock);
-        explicit_bzero(text, strlen(text));
-        free(text);
+        explicit_bzero(w->text, strlen(w->text));
+        free(w->text);
 }
 
 static void unref(struct state_file *f)
@@ -51,13 +54,6 @@ static void unref(struct state_file *f)
         pthread_mutex_destroy(&f->lock);
         free(f->path);
         free(f);
-}
-
-static void write_on_pool(void *arg)
-{
-        struct state_write *w = arg;
-
-        replace(w->file, w->text, w->version);
 }
 
 static void on_written(void *arg)
@@ -78,7 +74,7 @@ static void on_timer(void *arg)
         w->version = ++f->version;
         f->dirty = false;
         f->refs++;
-        loop_work(f->loop, write_on_pool, on_written, w);
+        loop_work(f->loop, replace, on_written, w);
 }
 
 void state_file_changed(struct state_file *f, bool now)
@@ -108,11 +104,16 @@ struct state_file *state_file_new(struct loop *l, const char *path, int64_t dela
 
 void state_file_close(struct state_file *f)
 {
+        struct state_write last = { .file = f };
+
         if (!f)
                 return;
         timer_free(f->timer);
         /* a write on the pool may finish after the next reader has come: write here as well */
-        if (f->dirty || f->refs > 1)
-                replace(f, f->text(f->arg), ++f->version);
+        if (f->dirty || f->refs > 1) {
+                last.text = f->text(f->arg);
+                last.version = ++f->version;
+                replace(&last);
+        }
         unref(f);
 }

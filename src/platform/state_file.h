@@ -1,9 +1,7 @@
 /*
- * state_file: a small file that mirrors something in memory, so that a crash loses only the last
- * moment of it.
+ * state_file: a file that mirrors something in memory, so that a crash loses only the last moment.
  *
- * A pool thread replaces the file atomically; an older text never overwrites a newer one. A failed
- * write is logged, and the next change writes again.
+ * A pool thread replaces it atomically; an older text never overwrites a newer one.
  */
 #ifndef PLATFORM_STATE_FILE_H
 #define PLATFORM_STATE_FILE_H
@@ -17,7 +15,7 @@
 
 struct state_file;
 
-/* Returns the text the file should have now; state_file frees it. */
+/* The text the file should have now, handed over. */
 typedef char *state_file_text_fn(void *arg);
 
 /* Copies the path. delay_ms: how long a change may wait to be written. */

@@ -16,7 +16,6 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/platform.h"
-#include "platform/send_outcome.h"
 
 #define ANSWER_MAX      (64 * 1024)
 #define PLATFORM_ID_MAX 200
@@ -117,7 +116,7 @@ static void on_done(void *arg, const struct http_result *r)
                         snprintf(why, sizeof(why), "the callback answered %d", r->status);
                 else
                         snprintf(why, sizeof(why), "the callback could not be made: %s", r->why);
-                result.kind = send_outcome_kind(r->status, r->kind);
+                result.kind = adapter_http_kind(r->status, r->kind);
                 result.why = why;
         }
         finish(p, &result);

@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "platform/discord/discord.h"
-#include "platform/send_outcome.h"
 
 #define DELETE          (1u << DELIVER_DELETE)
 #define UNREACT         (1u << DELIVER_UNREACT)
@@ -89,7 +88,7 @@ void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *a, struct 
         const struct code_row *row = find_code(a->code);
         bool creates = kind == DELIVER_SEND || kind == DELIVER_UPLOAD;
 
-        *out = (struct send_result){ .outcome = send_outcome_of(a->status, a->reach, !creates),
+        *out = (struct send_result){ .outcome = adapter_http_outcome(a->status, a->reach, !creates),
                                      .retry_after_ms = -1 };
         if (a->ok || (row && (row->done_for & (1u << kind)))) {
                 out->outcome = SEND_DONE;
@@ -100,8 +99,8 @@ void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *a, struct 
                 out->outcome = SEND_REJECTED;
         else if (row && row->again)
                 out->outcome = SEND_RETRY;
-        out->kind = row ? row->kind : send_outcome_kind(a->status, a->kind);
-        out->retry_after_ms = a->status == 401 ? SEND_OUTCOME_BAD_TOKEN_MS : a->retry_after_ms;
+        out->kind = row ? row->kind : adapter_http_kind(a->status, a->kind);
+        out->retry_after_ms = a->status == 401 ? ADAPTER_BAD_TOKEN_MS : a->retry_after_ms;
         out->freeze_adapter = a->global;
         snprintf(text, size, "%s%s%s", a->why, row && row->advice ? ": " : "",
                  row && row->advice ? row->advice : "");

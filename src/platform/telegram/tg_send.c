@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/send_outcome.h"
 #include "platform/telegram/telegram.h"
 #include "platform/workspace.h"
 
@@ -294,10 +293,10 @@ void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *a, struct 
         *out = (struct send_result){ .outcome = SEND_DONE, .retry_after_ms = -1 };
         if (a->ok || is_already_so(kind, a))
                 return;
-        out->outcome =
-                send_outcome_of(a->status, a->reach, is_supported(kind) && kinds[kind].repeatable);
-        out->kind = is_gone(kind, a) ? ERR_MISSING : send_outcome_kind(a->status, a->kind);
-        out->retry_after_ms = a->status == 401 ? SEND_OUTCOME_BAD_TOKEN_MS : a->retry_after_ms;
+        out->outcome = adapter_http_outcome(a->status, a->reach,
+                                            is_supported(kind) && kinds[kind].repeatable);
+        out->kind = is_gone(kind, a) ? ERR_MISSING : adapter_http_kind(a->status, a->kind);
+        out->retry_after_ms = a->status == 401 ? ADAPTER_BAD_TOKEN_MS : a->retry_after_ms;
         if (a->status > 0 && a->status != 429 && !a->genuine) {
                 out->kind = ERR_NET;
                 /* a proxy may let it pass next time, unless it is too large for it */
