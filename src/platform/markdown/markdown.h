@@ -2,7 +2,7 @@
  * markdown: renders an agent's Markdown for a platform, in messages the platform accepts.
  *
  * The input is CommonMark with tables, strikethrough, task lists and autolinks, as models write it.
- * It is parsed into blocks (md_blocks.c), written as atoms in the platform's dialect (md_write.c,
+ * It is parsed into blocks (md_doc.c), written as atoms in the platform's dialect (md_write.c,
  * md_dialect.c) and split into parts (md_atoms.c). For the parts always holds:
  *
  *  - each is valid UTF-8, shows something, and is at most `max` long in the platform's unit, markup

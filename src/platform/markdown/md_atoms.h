@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "platform/markdown/markdown.h"
-#include "platform/markdown/md_blocks.h"
+#include "platform/markdown/md_doc.h"
 
 /* How good a place just before an atom is for a cut; better is greater. */
 enum md_cut {

@@ -1,5 +1,5 @@
 /* A table as aligned text, for platforms that have none. */
-#include "platform/markdown/md_blocks.h"
+#include "platform/markdown/md_doc.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "platform/markdown/md_blocks.h"
+#include "platform/markdown/md_doc.h"
 
 #include <ctype.h>
 #include <md4c.h>

@@ -1,11 +1,11 @@
 /*
- * md_blocks: Markdown as a flat list of blocks, each with styled runs of text.
+ * md_doc: Markdown as a flat list of blocks, each with styled runs of text.
  *
  * md4c reports nested callbacks; a writer wants lines, each with its quote, list depth and marker.
  * Entities are decoded; soft and hard breaks are '\n' in the text.
  */
-#ifndef PLATFORM_MARKDOWN_MD_BLOCKS_H
-#define PLATFORM_MARKDOWN_MD_BLOCKS_H
+#ifndef PLATFORM_MARKDOWN_MD_DOC_H
+#define PLATFORM_MARKDOWN_MD_DOC_H
 
 #include <stdbool.h>
 #include <stddef.h>
