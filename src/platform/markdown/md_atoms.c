@@ -281,28 +281,24 @@ static void end_part(struct splitter *s)
         begin_part(s);
 }
 
-static const struct cut_point *best_cut(const struct splitter *s)
-{
-        const struct cut_point *latest = NULL;
-
-        for (int rank = MD_CUT_BLOCK; rank > MD_CUT_LINK; rank--) {
-                const struct cut_point *c = &s->cuts[rank];
-
-                if (c->atom == NO_ATOM)
-                        continue;
-                if (c->units >= s->max / 2 || (s->caption > 0 && c->shown >= s->caption / 2))
-                        return c;
-                if (!latest || c->atom > latest->atom)
-                        latest = c;
-        }
-        return latest ? latest : &s->cuts[MD_CUT_LINK];
-}
-
 /* Ends the part at its best cut; returns the atom the next one starts with. */
 static size_t cut(struct splitter *s)
 {
-        struct cut_point c = *best_cut(s);
+        struct cut_point c = s->cuts[MD_CUT_LINK];
+        bool found = false;
 
+        for (int rank = MD_CUT_BLOCK; rank > MD_CUT_LINK; rank--) {
+                const struct cut_point *p = &s->cuts[rank];
+                bool full =
+                        p->units >= s->max / 2 || (s->caption > 0 && p->shown >= s->caption / 2);
+
+                if (p->atom == NO_ATOM || (!full && found && p->atom <= c.atom))
+                        continue;
+                c = *p;
+                found = true;
+                if (full)
+                        break;
+        }
         if (c.atom == NO_ATOM) {
                 assert(s->caption > 0);
                 c = (struct cut_point){ 0 }; /* all of it follows the empty caption */

@@ -1,12 +1,9 @@
 /*
  * md_atoms: a rendered text, and how it is split into messages.
  *
- * An atom is never cut: a visible character with its escape, a mention, a space, a line break.
- * Markup is not an atom but a span, and each atom knows the innermost span it is in. The markup
- * between two atoms follows from their spans: close up to the common ancestor, write the white
- * space, open down to the new one. So a cut closes and reopens everything by itself, empty spans
- * are never written, and white space never stands at the inner edge of a span, where most dialects
- * would not see the markup.
+ * An atom is never cut: a visible character with its escape, a mention, a space, a line break. The
+ * markup between two atoms follows from their spans: close up to the common ancestor, write the
+ * white space, open down to the new one. So a cut closes and reopens everything by itself.
  */
 #ifndef PLATFORM_MARKDOWN_MD_ATOMS_H
 #define PLATFORM_MARKDOWN_MD_ATOMS_H
@@ -79,10 +76,7 @@ struct md_atoms {
 
 void md_atoms_init(struct md_atoms *a, enum utf8_unit unit, enum md_joint joint);
 void md_atoms_release(struct md_atoms *a);
-/*
- * The text is copied; it is at most UINT16_MAX long. When it contains escapes, set `shown` of the
- * new atom.
- */
+/* The text is at most UINT16_MAX long. When it contains escapes, set `shown` of the atom. */
 struct md_atom *md_atoms_add(struct md_atoms *a, enum md_atom_kind kind, const char *text, size_t n,
                              uint32_t span, enum md_cut cut);
 struct md_piece md_atoms_piece(struct md_atoms *a, const char *text, size_t n);
@@ -91,15 +85,13 @@ uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const cha
                        const char *close, struct md_piece line);
 
 /*
- * Splits into messages; fills *out. `max` is in the atoms' unit, 0 for no limit. The writer
- * promises that everything between two allowed cuts fits into a part of its own, markup included.
- * `caption` is a further limit of the first part (see markdown.h) without that promise: when
- * nothing fits, it stays empty.
+ * `max` is in the atoms' unit, 0 for no limit. The writer promises that what is between two allowed
+ * cuts fits into a part. `caption` limits the first part without that promise: it may be empty.
  */
 void md_atoms_split(const struct md_atoms *atoms, size_t max, size_t caption,
                     struct markdown_parts *out);
 
-/* md_write.c: blocks become atoms in a platform's dialect. Fills *atoms; release them. */
+/* md_write.c: blocks become atoms in a platform's dialect; release them. */
 void md_write(const struct md_doc *doc, const struct markdown_limits *limits,
               struct md_atoms *atoms);
 

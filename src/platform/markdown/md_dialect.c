@@ -99,10 +99,7 @@ static bool discord_link(struct buf *open, struct buf *close, struct slice url)
         return true;
 }
 
-/*
- * ---- Slack: marks have no escape; a zero-width space after one that could open a span disables it
- * ----
- */
+/* ---- Slack: marks have no escape; a zero-width space after one disables it ---- */
 
 static void slack_text(struct buf *out, char c, char before, char after)
 {

@@ -1,8 +1,4 @@
-/*
- * md_dialect: how each platform writes markup, and what it would take for markup.
- *
- * A new platform is a row in md_dialect.c, with escape functions if its syntax is new.
- */
+/* md_dialect: how each platform writes markup, and what it would take for markup. */
 #ifndef PLATFORM_MARKDOWN_MD_DIALECT_H
 #define PLATFORM_MARKDOWN_MD_DIALECT_H
 

@@ -392,18 +392,11 @@ static int add_cell(struct parser *p, const MD_BLOCK_TD_DETAIL *detail)
         return 0;
 }
 
-static struct list list_begin(MD_BLOCKTYPE type, const void *detail)
-{
-        const MD_BLOCK_OL_DETAIL *ol = detail;
-
-        if (type == MD_BLOCK_UL)
-                return (struct list){ .tight = ((const MD_BLOCK_UL_DETAIL *)detail)->is_tight };
-        return (struct list){ .ordered = true, .tight = ol->is_tight, .next = ol->start };
-}
-
 static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
         struct parser *p = arg;
+        struct md_block *table;
+        struct list *list;
 
         switch (type) {
         case MD_BLOCK_QUOTE:
@@ -413,7 +406,14 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
         case MD_BLOCK_UL:
         case MD_BLOCK_OL:
                 p->lists = grow(p->lists, p->list_depth, &p->list_cap, sizeof(*p->lists));
-                p->lists[p->list_depth++] = list_begin(type, detail);
+                list = &p->lists[p->list_depth++];
+                *list = (struct list){ .ordered = type == MD_BLOCK_OL };
+                if (list->ordered) {
+                        list->tight = ((const MD_BLOCK_OL_DETAIL *)detail)->is_tight;
+                        list->next = ((const MD_BLOCK_OL_DETAIL *)detail)->start;
+                } else {
+                        list->tight = ((const MD_BLOCK_UL_DETAIL *)detail)->is_tight;
+                }
                 p->open = false;
                 return 0;
         case MD_BLOCK_LI:
@@ -432,11 +432,10 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
                 begin_block(p, MD_PARAGRAPH);
                 return 0;
         case MD_BLOCK_TABLE:
-                begin_block(p, MD_TABLE);
+                table = begin_block(p, MD_TABLE);
+                table->columns = ((MD_BLOCK_TABLE_DETAIL *)detail)->col_count;
+                table->first = p->doc->cell_count;
                 p->in_table = true;
-                p->doc->blocks[p->doc->block_count - 1].columns =
-                        ((MD_BLOCK_TABLE_DETAIL *)detail)->col_count;
-                p->doc->blocks[p->doc->block_count - 1].first = p->doc->cell_count;
                 return 0;
         case MD_BLOCK_TH:
         case MD_BLOCK_TD:
@@ -446,26 +445,20 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
         }
 }
 
-static void end_cell(struct parser *p)
-{
-        struct md_cell *cell = &p->doc->cells[p->doc->cell_count - 1];
-
-        cell->len = p->doc->text.len - cell->off;
-        for (char *c = p->doc->text.data + cell->off; cell->len > 0 && *c; c++) {
-                if (*c == '\n')
-                        *c = ' ';
-        }
-}
-
 static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
         struct parser *p = arg;
+        struct md_cell *cell;
 
         (void)detail;
         switch (type) {
         case MD_BLOCK_TH:
         case MD_BLOCK_TD:
-                end_cell(p);
+                cell = &p->doc->cells[p->doc->cell_count - 1];
+                cell->len = p->doc->text.len - cell->off;
+                for (char *c = p->doc->text.data + cell->off; cell->len > 0 && *c; c++)
+                        if (*c == '\n')
+                                *c = ' ';
                 return 0;
         case MD_BLOCK_THEAD:
         case MD_BLOCK_TBODY:
@@ -567,25 +560,11 @@ int md_doc_parse(struct md_doc *doc, const char *text, size_t n)
         return rc == 0;
 }
 
-/* The length of the paragraph at p: up to the next empty line. */
-static size_t paragraph_length(const char *p, size_t n)
-{
-        for (size_t i = 0; i + 1 < n; i++) {
-                const char *nl = memchr(p + i, '\n', n - i - 1);
-
-                if (!nl)
-                        return n;
-                i = (size_t)(nl - p);
-                if (nl[1] == '\n')
-                        return i;
-        }
-        return n;
-}
-
 void md_doc_plain(struct md_doc *doc, const char *text, size_t n)
 {
         while (n > 0) {
-                size_t len = paragraph_length(text, n);
+                const char *end = memmem(text, n, "\n\n", 2);
+                size_t len = end ? (size_t)(end - text) : n;
 
                 if (len > 0) {
                         add_block(doc, MD_PARAGRAPH);

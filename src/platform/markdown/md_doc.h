@@ -61,17 +61,12 @@ struct md_doc {
 
 void md_doc_init(struct md_doc *doc);
 void md_doc_release(struct md_doc *doc);
-/*
- * Parses valid UTF-8 without NUL into *doc (fresh from md_doc_init). Returns 1, or 0 when the text
- * is too long or expands too much; *doc can then only be released.
- */
+/* Valid UTF-8 without NUL. 0: too long, or expands too much; release *doc. */
 int md_doc_parse(struct md_doc *doc, const char *text, size_t n);
 /* The text without markup: a paragraph for each piece between empty lines. */
 void md_doc_plain(struct md_doc *doc, const char *text, size_t n);
 
-/*
- * md_table.c: one line per row and a rule below the head, aligned for a fixed-width font.
- */
+/* md_table.c: one line per row and a rule below the head, aligned for a fixed-width font. */
 void md_table_add(struct buf *out, const struct md_doc *doc, const struct md_block *table);
 
 #endif

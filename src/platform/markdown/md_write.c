@@ -1,6 +1,4 @@
-/*
- * Blocks become atoms in a platform's dialect.
- */
+/* Blocks become atoms in a platform's dialect. */
 #include <assert.h>
 #include <ctype.h>
 #include <stdint.h>
@@ -104,12 +102,6 @@ static void add_space(struct md_writer *w, char c)
         if (w->next > MD_CUT_NEVER && w->next < MD_CUT_LINE)
                 w->next = ends_sentence(w->last) ? MD_CUT_SENTENCE : MD_CUT_WORD;
         w->before = ' ';
-}
-
-static void add_spaces(struct md_writer *w, size_t n)
-{
-        while (n-- > 0)
-                add_space(w, ' ');
 }
 
 static void add_break(struct md_writer *w, uint32_t span)
@@ -464,19 +456,6 @@ static size_t write_mention(struct md_writer *w, const struct md_run *run, const
         return len;
 }
 
-static void write_line_end(struct md_writer *w)
-{
-        if (w->one_line || w->link) {
-                add_space(w, ' ');
-                return;
-        }
-        add_break(w, w->container);
-        add_spaces(w, w->indent);
-        w->before = '\n';
-        if (w->dialect->line_marks)
-                w->level_count = 0;
-}
-
 static void write_run(struct md_writer *w, const struct md_run *run)
 {
         const char *text = w->doc->text.data + run->off;
@@ -496,10 +475,17 @@ static void write_run(struct md_writer *w, const struct md_run *run)
                 uint32_t span = enter_style(w, style, mono);
                 size_t len = 1;
 
-                if (text[i] == '\n') {
-                        write_line_end(w);
-                } else if (text[i] == ' ' || text[i] == '\t') {
+                if (text[i] == ' ' || text[i] == '\t') {
                         add_space(w, text[i]);
+                } else if (text[i] == '\n' && (w->one_line || w->link)) {
+                        add_space(w, ' ');
+                } else if (text[i] == '\n') {
+                        add_break(w, w->container);
+                        for (size_t k = 0; k < w->indent; k++)
+                                add_space(w, ' ');
+                        w->before = '\n';
+                        if (w->dialect->line_marks)
+                                w->level_count = 0;
                 } else {
                         len = text[i] == '@' ? write_mention(w, run, text + i, run->len - i, span)
                                              : 0;
@@ -583,28 +569,22 @@ static uint32_t quote_span(struct md_writer *w, const struct md_block *b)
                              d->quote.close ? d->quote.close : "", line);
 }
 
-/* The span whose line prefix an empty line between two blocks has: the quote both are in. */
-static uint32_t shared_container(const struct md_writer *w, uint32_t next, const struct md_block *b)
-{
-        if (next == w->container)
-                return next;
-        if (w->previous->quote != b->quote || !b->quote)
-                return 0;
-        return w->a->spans[next].line.len < w->a->spans[w->container].line.len ? next
-                                                                               : w->container;
-}
-
 /* Writes the line breaks after the previous block, and the marker of a list item. */
 static void begin_block(struct md_writer *w, const struct md_block *b)
 {
-        uint32_t container = quote_span(w, b);
+        uint32_t before = w->container, container = quote_span(w, b), shared = container;
         unsigned depth = b->list_depth < DEPTH_MAX ? b->list_depth : DEPTH_MAX;
         bool code = b->kind == MD_CODE || b->kind == MD_TABLE;
 
         if (w->previous) {
+                /* an empty line has the prefix of the quote that both blocks are in */
+                if (container != before && (w->previous->quote != b->quote || !b->quote))
+                        shared = 0;
+                else if (w->a->spans[before].line.len <= w->a->spans[container].line.len)
+                        shared = before;
                 w->next = MD_CUT_LINE;
                 if (b->blank)
-                        add_break(w, shared_container(w, container, b));
+                        add_break(w, shared);
                 add_break(w, container);
                 w->next = b->blank && w->previous->kind != MD_HEADING ? MD_CUT_BLOCK : MD_CUT_LINE;
         }
@@ -614,8 +594,8 @@ static void begin_block(struct md_writer *w, const struct md_block *b)
         w->before = '\n';
         if (depth > 0 && !b->item)
                 w->indent += 2;
-        if (b->item || !code)
-                add_spaces(w, w->indent);
+        for (size_t i = 0; (b->item || !code) && i < w->indent; i++)
+                add_space(w, ' ');
         w->before = '\n';
         if (!b->item)
                 return;
@@ -678,19 +658,6 @@ static void write_block(struct md_writer *w, const struct md_block *b)
 
 /* ---- pings ---- */
 
-static bool spells_broadcast(const struct md_atoms *a, size_t i)
-{
-        char name[10];
-        size_t n = 0;
-
-        while (n < sizeof(name) && i + n < a->count && a->items[i + n].kind == MD_GLYPH &&
-               a->items[i + n].len == 1) {
-                name[n] = a->bytes.data[a->items[i + n].off];
-                n++;
-        }
-        return broadcast_length(name, n) > 0;
-}
-
 /*
  * Breaks every "@everyone" and "<@number" that the text spells. Runs after writing, because the
  * letters may come from several runs whose markup the dialect left out.
@@ -701,12 +668,19 @@ static void defuse_pings(struct md_atoms *a)
                 struct md_atom *atom = &a->items[i];
                 struct md_piece piece;
                 bool by_number;
+                char name[10];
+                size_t n = 0;
 
                 if (atom->len != 1 || a->bytes.data[atom->off] != '@')
                         continue;
                 by_number = i > 0 && atom[-1].kind == MD_GLYPH &&
                             a->bytes.data[atom[-1].off + atom[-1].len - 1] == '<';
-                if (!by_number && !spells_broadcast(a, i + 1))
+                for (; n < sizeof(name) && i + 1 + n < a->count; n++) {
+                        if (atom[n + 1].kind != MD_GLYPH || atom[n + 1].len != 1)
+                                break;
+                        name[n] = a->bytes.data[atom[n + 1].off];
+                }
+                if (!by_number && broadcast_length(name, n) == 0)
                         continue;
                 piece = md_atoms_piece(a, "@" MD_ZERO_WIDTH, strlen("@" MD_ZERO_WIDTH));
                 atom->off = piece.off;
