@@ -16,7 +16,7 @@
 
 #include "../lib/markdown_check.h"
 #include "base/mem.h"
-#include "platform/telegram/tg_text.h"
+#include "platform/telegram/tg_update.h"
 
 #define Z "\xe2\x80\x8b" /* zero-width space */
 

@@ -5,8 +5,7 @@
  *     tg_link.c     the connection: getMe, polling or webhook, waiting after failures
  *     tg_call.c     one call of the Bot API
  *     tg_intake.c   updates from arrival (polled or posted) to acknowledgement
- *     tg_update.c   reads an update: tg_text.c its text, tg_describe.c what is neither text nor a
- *                   file
+ *     tg_update.c   reads an update: tg_text.c its text, tg_describe.c other content
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
  *     tg_chat.c     chats that changed their id; lookups of chats and users
  *     tg_commands.c the bot's command menu
@@ -88,10 +87,9 @@ struct telegram {
 
 /* ---- tg_link.c ---- */
 
-/* Connects; adapter_ready or adapter_lost follow. */
 void tg_link_open(struct telegram *tg);
 void tg_link_close(struct telegram *tg);
-/* Telegram does not accept the token (any longer): the adapter stops. */
+/* Telegram does not accept the token: the adapter stops. */
 void tg_link_bad_token(struct telegram *tg);
 bool tg_link_polls(const struct telegram *tg);
 /* Polls when nothing is pending, or when there is room for more. */
@@ -106,9 +104,9 @@ void tg_intake_close(struct telegram *tg);
 void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x);
 /* The first update that is not committed; `otherwise` when there is none. */
 int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise);
-/* Updates wait for files or for the rest of an album, and there is room to poll for more. */
+/* Updates wait for files or an album's rest, and there is room to poll for more. */
 bool tg_intake_has_room(const struct telegram *tg);
-/* platform_ops.webhook_admits and .webhook: posted updates. */
+/* platform_ops.webhook_admits and .webhook. */
 bool tg_intake_admits_post(struct adapter *a, struct http_exchange *x);
 void tg_intake_post(struct adapter *a, struct http_exchange *x);
 
@@ -121,9 +119,7 @@ void tg_sends_close(struct telegram *tg);
 void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *answer,
                      struct send_result *out, char *text, size_t size);
 
-/* ---- tg_reaction.c ---- */
-
-/* The nearest emoji a bot may react with, or NULL. */
+/* tg_reaction.c: the nearest emoji a bot may react with, or NULL. */
 const char *tg_reaction(const char *emoji);
 
 /* ---- tg_chat.c ---- */
@@ -137,7 +133,6 @@ int tg_chat_channel_info(struct adapter *a, const char *channel, channel_info_fn
                          struct error *err);
 int tg_chat_user_info(struct adapter *a, const char *user, user_info_fn *done, void *arg,
                       struct error *err);
-/* Lookups under way end as cancelled. */
 void tg_chat_close(struct telegram *tg);
 
 /* ---- tg_commands.c ---- */

@@ -1,8 +1,4 @@
-/*
- * tg_call: one call of the Bot API.
- *
- * The answer holds what Telegram said and, when it said nothing, how far the request got.
- */
+/* tg_call: one call of the Bot API. */
 #ifndef PLATFORM_TELEGRAM_TG_CALL_H
 #define PLATFORM_TELEGRAM_TG_CALL_H
 
@@ -32,7 +28,6 @@ struct tg_answer {
 };
 typedef void tg_answer_fn(void *arg, const struct tg_answer *answer);
 
-/* A file in the request. */
 struct tg_upload {
         const char *field, *path, *name, *mime;
 };
@@ -54,10 +49,7 @@ void tg_calls_abort(struct telegram *tg);
 /* Reads an HTTP result. *body owns the strings: decref it afterwards. Exported for tests. */
 void tg_call_read(const struct http_result *r, json_t **body, struct tg_answer *out, char *text,
                   size_t size);
-/*
- * "/bot<token>/method" or "/file/bot<token>/path" after the API's base. It holds the token: free
- * it with tg_call_url_free, which wipes it.
- */
+/* "<base><before>/bot<token>/<after>"; tg_call_url_free wipes it. */
 char *tg_call_url(const struct telegram *tg, const char *before, const char *after);
 void tg_call_url_free(char *url);
 /* chat_id and the like: a number where it is one, else a string. */

@@ -13,7 +13,6 @@
 #include "base/mem.h"
 #include "platform/adapter_file.h"
 #include "platform/telegram/telegram.h"
-#include "platform/telegram/tg_describe.h"
 
 #define LOOKUP_MS 10000
 

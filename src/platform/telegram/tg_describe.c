@@ -1,4 +1,4 @@
-#include "platform/telegram/tg_describe.h"
+#include "platform/telegram/tg_update.h"
 
 #include <inttypes.h>
 #include <string.h>

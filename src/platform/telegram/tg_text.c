@@ -1,4 +1,4 @@
-#include "platform/telegram/tg_text.h"
+#include "platform/telegram/tg_update.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "platform/telegram/tg_describe.h"
 
 #define ID_MAX 4503599627370496 /* ids have at most 52 significant bits */
 

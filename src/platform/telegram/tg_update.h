@@ -1,21 +1,28 @@
 /*
  * tg_update: one update of the Bot API, from its arrival to its acknowledgement.
  *
- * Reading it is pure: no network, no clock, no disk. An update gives no event (service messages),
- * one, or several (a reaction that replaces another). The dedup keys are derived from what
- * happened, so an event that Telegram repeats under another update id is still recognised.
+ * Reading it is pure: no network, no clock, no disk. It gives no event (service messages), one, or
+ * several. Dedup keys are derived from what happened, so an event that Telegram repeats under
+ * another update id is still recognised.
  */
 #ifndef PLATFORM_TELEGRAM_TG_UPDATE_H
 #define PLATFORM_TELEGRAM_TG_UPDATE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "platform/intake.h"
-#include "platform/telegram/tg_text.h"
 
 /* Button data with this prefix is a message of the person who presses: "say:yes" says "yes". */
 #define TG_SAY "say:"
+
+/* The bot, from getMe. */
+struct tg_self {
+        int64_t id;
+        const char *username; /* without @; NULL: none */
+};
 
 struct tg_update {
         struct intake_update base; /* first */
@@ -34,5 +41,37 @@ void tg_update_read(struct tg_update *u, const struct tg_self *self, json_t *jso
 void tg_update_release(struct tg_update *u);
 /* The id of the first update in a text that is not valid JSON; -1: there is none. */
 int64_t tg_update_first_id(const char *text, size_t n);
+
+/* ---- tg_text.c: mentions and commands, which Telegram marks by entities ---- */
+
+struct tg_text {
+        const char *text;    /* without the mentions of the bot; from the arena, or the original */
+        const char *raw;     /* the original, when it differs; NULL: the same */
+        const char *command; /* "start" of a leading "/start" or "/start@ourbot"; NULL: none */
+        bool mention;        /* the bot is addressed by name */
+};
+
+/* text may be NULL; entities may be anything. */
+void tg_text_read(struct arena *arena, const struct tg_self *self, const char *text,
+                  const json_t *entities, struct tg_text *out);
+/* The byte offset of the n-th UTF-16 unit; the length of a text that is shorter. */
+size_t tg_text_offset(const char *text, int64_t units);
+/* Our own HTML as plain text, for when Telegram refuses the markup. Yours to free. */
+char *tg_text_plain(const char *html);
+
+/* ---- tg_describe.c: content that is neither text nor a file, in words ---- */
+
+struct tg_description {
+        const char *text;  /* from the arena */
+        const char *field; /* of the message that was described */
+        const char *kind;  /* of an attachment without a file; NULL: none */
+        bool mention;      /* the bot is addressed by name */
+};
+
+/* False: the message has no such content. */
+bool tg_describe(struct arena *arena, const struct tg_self *self, const json_t *message,
+                 struct tg_description *out);
+/* The display name of a user, chat or contact; NULL: none. From the arena, or borrowed. */
+const char *tg_describe_name(struct arena *arena, const json_t *who);
 
 #endif
