@@ -11,7 +11,8 @@
 /* clang-format off */
 static const struct setting pace_settings[] = {
         { "perSecond", SETTING_NUMBER, "-1", -1, 10000, .at = AT(pace.per_second) - AT(pace),
-          .help = "Calls per second of the whole adapter; 0: no limit, -1: the platform's default." },
+          .help = "Calls per second of the whole adapter; 0: no limit, -1: the platform's "
+                  "default." },
         { "perChatPerSecond", SETTING_NUMBER, "-1", -1, 10000,
           .at = AT(pace.per_chat_per_second) - AT(pace),
           .help = "Calls per second in one chat; 0: no limit, -1: the platform's default." },
@@ -40,19 +41,20 @@ const struct setting adapter_common_settings[] = {
         { "enabled", SETTING_BOOL, "true", .at = AT(enabled),
           .help = "If false, the adapter is listed but not connected." },
         { "agent", SETTING_STRING, "null", 1, 100, .at = AT(agent),
-          .help = "The agent that answers where no rule names another; by default `defaultAgent`, or "
-                  "the only agent." },
+          .help = "The agent that answers where no rule names another; by default `defaultAgent`, "
+                  "or the only agent." },
         { "admins", SETTING_STRINGS, "[]", .at = AT(admins),
           .help = "Ids of people who are answered everywhere, unless `block` names them." },
         { "dm", SETTING_STRINGS, "\"none\"", .at = AT(dm),
           .help = "Whose direct messages are answered: `everyone`, `none`, or a list of ids, "
-                  "`person:ID` and `role:ID`; `pairing` gives others a code with which the operator "
-                  "can admit them." },
+                  "`person:ID` and `role:ID`; `pairing` gives others a code with which the "
+                  "operator can admit them." },
         { "channels", SETTING_STRINGS, "[]", .at = AT(channels),
-          .help = "Ids of channels and groups, or `guild:ID`, where everyone is answered; `*` is all." },
+          .help = "Ids of channels and groups, or `guild:ID`, where everyone is answered; `*` is "
+                  "all." },
         { "allow", SETTING_STRINGS, "[]", .at = AT(allow),
-          .help = "Who else is answered: `user:ID`, `person:ID`, `role:ID`, `channel:ID`, `guild:ID`, "
-                  "a plain id (user or channel), or `*`." },
+          .help = "Who else is answered: `user:ID`, `person:ID`, `role:ID`, `channel:ID`, "
+                  "`guild:ID`, a plain id (user or channel), or `*`." },
         { "block", SETTING_STRINGS, "[]", .at = AT(block),
           .help = "Who is never answered, whatever the other lists say; entries as in `allow`." },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),
@@ -65,27 +67,28 @@ const struct setting adapter_common_settings[] = {
           .help = "`/new`, `/stop`, `/status`, `/why`, `/pause`, `/resume` and `/help` are handled "
                   "here and not passed to the agent; on `api` only if set." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
-          .help = "How long to wait for further messages of the same person before answering; -1: the "
-                  "platform's default." },
+          .help = "How long to wait for further messages of the same person before answering; -1: "
+                  "the platform's default." },
         { "debounceMaxMs", SETTING_INT, "15000", 0, 3600000, .at = AT(debounce_max_ms),
           .help = "The longest an answer is delayed by further messages." },
         { "conversationSeconds", SETTING_INT, "-1", -1, 86400, .at = AT(conversation_seconds),
-          .help = "In groups: how long after an exchange the same person needs no mention; 0: always "
-                  "needed, -1: the platform's default." },
+          .help = "In groups: how long after an exchange the same person needs no mention; 0: "
+                  "always needed, -1: the platform's default." },
         { "dmConversationSeconds", SETTING_INT, "-1", -1, 604800, .at = AT(dm_conversation_seconds),
-          .help = "In direct messages: how long after an exchange the session continues; 0: for ever, "
-                  "-1: the platform's default." },
+          .help = "In direct messages: how long after an exchange the session continues; 0: for "
+                  "ever, -1: the platform's default." },
         { "autoThreadChars", SETTING_INT, "-1", -1, 1000000, .at = AT(thread_chars),
           .help = "Longer answers in a group begin a thread, where the platform has threads; 0: "
                   "never, -1: the platform's default." },
         { "partDelayMs", SETTING_INT, "0", 0, 60000, .at = AT(part_delay_ms),
-          .help = "Pause between the messages of one answer, so that people can read along; 0: none." },
+          .help = "Pause between the messages of one answer, so that people can read along; 0: "
+                  "none." },
         { "slowReactionMs", SETTING_INT, "-1", -1, 600000, .at = AT(slow_ms),
           .help = "In groups: a message whose answer takes longer is marked with 👀, then with ✅ or "
                   "❌; 0: never, -1: the platform's default." },
         { "maxAgeSeconds", SETTING_INT, "0", 0, 31536000, .at = AT(max_age_seconds),
-          .help = "Messages older than this on arrival are stored and marked expired, not answered; "
-                  "0: no limit." },
+          .help = "Messages older than this on arrival are stored and marked expired, not "
+                  "answered; 0: no limit." },
         { "caFile", SETTING_STRING, "null", 1, 4096, .at = AT(ca_file),
           .help = "A PEM file with the certificates to trust instead of the system's: for a "
                   "self-hosted server or a simulator with its own certificate." },

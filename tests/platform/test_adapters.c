@@ -104,8 +104,8 @@ static void a_reload_keeps_unchanged_adapters(void **state)
 
 static void a_rotated_secret_restarts_the_adapter(void **state)
 {
-        static const char text[] =
-                "{\"callbackUrl\": \"http://localhost/x\", \"callbackSecret\": \"env:DRAGOMAN_TEST_SECRET\"}";
+        static const char text[] = "{\"callbackUrl\": \"http://localhost/x\", \"callbackSecret\": "
+                                   "\"env:DRAGOMAN_TEST_SECRET\"}";
         struct fixture *f = *state;
 
         setenv("DRAGOMAN_TEST_SECRET", "first-secret", 1);
@@ -307,17 +307,21 @@ static void configuration_errors_name_their_line(void **state)
         static const struct {
                 const char *text, *error;
         } rows[] = {
-                { "{\n\"a\": 7}", "config.json:2: adapters.a: expected an object such as { \"type\": \"api\" }" },
+                { "{\n\"a\": 7}", "config.json:2: adapters.a: expected an object such as { "
+                  "\"type\": \"api\" }" },
                 { "{\"a\":\n{}}", "config.json:1: adapters.a: missing key 'type'" },
                 { "{\"a\": {\n\"type\": 3}}", "config.json:2: adapters.a.type: expected a string" },
                 { "{\"a\": {\n\"type\": \"matrix\"}}",
-                  "config.json:2: adapters.a.type: unknown type 'matrix' (one of api, cli, discord, telegram)" },
+                  "config.json:2: adapters.a.type: unknown type 'matrix' (one of api, cli, discord,"
+                  " telegram)" },
                 { "{\"a\": {\n\"type\": \"clii\"}}",
                   "config.json:2: adapters.a.type: unknown type 'clii' (did you mean 'cli'?)" },
                 { "{\"a\": {\"type\": \"api\",\n\"callbackURL\": \"\"}}",
-                  "config.json:2: adapters.a: unknown key 'callbackURL' (did you mean 'callbackUrl'?)" },
+                  "config.json:2: adapters.a: unknown key 'callbackURL' (did you mean "
+                  "'callbackUrl'?)" },
                 { "{\"a\": {\"type\": \"api\",\n\"debounceMS\": 1}}",
-                  "config.json:2: adapters.a: unknown key 'debounceMS' (did you mean 'debounceMs'?)" },
+                  "config.json:2: adapters.a: unknown key 'debounceMS' (did you mean "
+                  "'debounceMs'?)" },
                 { "{\"a\": {\"type\": \"cli\",\n\"debounceMs\": 700000}}",
                   "config.json:2: adapters.a.debounceMs: 700000 is too large (-1 to 600000)" },
                 { "{\"a\": {\"type\": \"api\",\n\n\"timeoutMs\": 1}}",

@@ -178,15 +178,21 @@ static void each_status_has_its_outcome(void **state)
                 enum error_kind kind;
                 int64_t retry_after_ms;
         } rows[] = {
-                { "HTTP/1.1 202 Accepted\r\nContent-Length: 4\r\n\r\nnope", "", SEND_DONE, ERR_NONE, -1 },
-                { "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\ncut", "", SEND_DONE, ERR_NONE, -1 },
-                { "HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", "", SEND_RETRY, ERR_LIMIT, 7000 },
+                { "HTTP/1.1 202 Accepted\r\nContent-Length: 4\r\n\r\nnope", "", SEND_DONE,
+                  ERR_NONE, -1 },
+                { "HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\ncut", "", SEND_DONE, ERR_NONE,
+                  -1 },
+                { "HTTP/1.1 429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", "",
+                  SEND_RETRY, ERR_LIMIT, 7000 },
                 { "HTTP/1.1 503 Down\r\nContent-Length: 0\r\n\r\n", "", SEND_RETRY, ERR_NET, -1 },
                 { "HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n", "", SEND_RETRY, ERR_NET, -1 },
-                { "HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n", ", \"callbackIdempotent\": false",
+                { "HTTP/1.1 502 Bad\r\nContent-Length: 0\r\n\r\n", ", \"callbackIdempotent\": "
+                  "false",
                   SEND_UNSURE, ERR_NET, -1 },
-                { "HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n", "", SEND_REJECTED, ERR_REFUSED, -1 },
-                { "HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", "",
+                { "HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n", "", SEND_REJECTED, ERR_REFUSED,
+                  -1 },
+                { "HTTP/1.1 302 Go\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
+                  "",
                   SEND_REJECTED, ERR_REFUSED, -1 },
         };
         /* clang-format on */

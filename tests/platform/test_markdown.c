@@ -493,7 +493,8 @@ static void hostile_input_is_rendered_safely(void **state)
                 { "", "\xcc\x81", 30000, "" },
                 { "x", "\xe2\x80\x8d", 20000, "" },
                 { "", "<br>", 15000, "x" },
-                { "[a]: http://x.y/zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\n\n",
+                { "[a]: http://x.y/zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\n"
+                  "\n",
                   "[a] ", 15000, "" },
                 { "|a|\n|-|\n", "|x\n", 20000, "" },
                 { "```", "a", 5000, "\nx\n```" },

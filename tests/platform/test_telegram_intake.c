@@ -142,7 +142,8 @@ static void a_partly_known_album_is_stored_by_parts(void **state)
         struct rig *g = *state;
         const char *both = GOT(PHOTO("100", "7", "1", ",\"media_group_id\":\"g\"") "," PHOTO(
                 "101", "7", "2",
-                ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\",\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]"));
+                ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\","
+                "\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]"));
 
         says(g, 200, both);
         for (int i = 0; i < 10; i++)
@@ -176,9 +177,9 @@ static void a_late_part_is_addressed_like_its_album(void **state)
         struct rig *g = *state;
 
         says(g, 200,
-             GOT(PHOTO(
-                     "100", "7", "1",
-                     ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\",\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]")));
+             GOT(PHOTO("100", "7", "1",
+                       ",\"media_group_id\":\"g\",\"caption\":\"@TestBot\","
+                       "\"caption_entities\":[{\"type\":\"mention\",\"offset\":0,\"length\":8}]")));
         for (int i = 0; i < 3; i++)
                 says(g, 200, NONE);
         says(g, 200, GOT(PHOTO("101", "7", "2", ",\"media_group_id\":\"g\"")));
@@ -320,8 +321,8 @@ static void a_pressed_button_is_confirmed_after_the_commit(void **state)
         struct rig *g = *state;
 
         says(g, 200,
-             GOT("{\"update_id\":100,\"callback_query\":{\"id\":\"c1\",\"from\":{\"id\":7},\"data\":\"say:"
-                 "yes\","
+             GOT("{\"update_id\":100,\"callback_query\":{\"id\":\"c1\",\"from\":{\"id\":7},"
+                 "\"data\":\"say:yes\","
                  "\"message\":{\"message_id\":1," CHAT("7") "}}}"));
         says(g, 200, TRUE);
         says(g, 200, NULL);
@@ -340,7 +341,8 @@ static void a_migrated_group_is_remembered(void **state)
         const struct telegram *tg;
 
         says(g, 200,
-             GOT("{\"update_id\":100,\"message\":{\"message_id\":1,\"chat\":{\"id\":-5,\"type\":\"group\"},\"date\":9,\"migrate_to_chat_id\":-1005}}"));
+             GOT("{\"update_id\":100,\"message\":{\"message_id\":1,\"chat\":{\"id\":-5,"
+                 "\"type\":\"group\"},\"date\":9,\"migrate_to_chat_id\":-1005}}"));
         says(g, 200, NULL);
         rig_open(g, "");
         rig_requests(g, 4);

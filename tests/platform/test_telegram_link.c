@@ -106,7 +106,8 @@ static void a_lasting_second_poller_is_reported(void **state)
         rig_until_state(g, ADAPTER_LOST);
         assert_string_equal(
                 rig_adapter(g)->why,
-                "another process polls with this bot token: stop it, or give this adapter a bot of its own");
+                "another process polls with this bot token: stop it, or give this adapter a bot of "
+                "its own");
         rig_until_state(g, ADAPTER_UP);
 }
 
@@ -231,7 +232,10 @@ static void a_webhook_is_set_from_the_public_url(void **state)
         assert_string_equal(rig_method(g, 1), "setWebhook");
         assert_string_equal(
                 rig_params(g, 1),
-                "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/webhook\",\"secret_token\":\"S3cret_of-mine\",\"allowed_updates\":[\"message\",\"edited_message\",\"channel_post\",\"edited_channel_post\",\"message_reaction\",\"callback_query\",\"my_chat_member\"],\"drop_pending_updates\":false}");
+                "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/webhook\","
+                "\"secret_token\":\"S3cret_of-mine\",\"allowed_updates\":[\"message\","
+                "\"edited_message\",\"channel_post\",\"edited_channel_post\",\"message_reaction\","
+                "\"callback_query\",\"my_chat_member\"],\"drop_pending_updates\":false}");
 }
 
 /* Checks the webhook now instead of in two minutes. */
@@ -254,7 +258,8 @@ static void a_redirected_webhook_is_reported_until_restored(void **state)
         says(g, 200, TRUE);
         says(g, 200, "{\"ok\":true,\"result\":{\"url\":\"https://other.example/hook\"}}");
         says(g, 200,
-             "{\"ok\":true,\"result\":{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/webhook\"}}");
+             "{\"ok\":true,\"result\":{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/we"
+             "bhook\"}}");
         says(g, 200, NO_HOOK);
         says(g, 200, TRUE);
         rig_open(g, ",\"mode\":\"webhook\"");
@@ -284,13 +289,16 @@ static void settings_errors_are_explained(void **state)
         } rows[] = {
                 { "{}", "tg:1: missing key 'botToken'" },
                 { "{\"botToken\":\"my token\"}",
-                  "tg:1: botToken: this does not look like a token of @BotFather (such as 123456:ABC-DEF)" },
+                  "tg:1: botToken: this does not look like a token of @BotFather (such as "
+                  "123456:ABC-DEF)" },
                 { "{\"botToken\":\"1:a\",\"webhookSecret\":\"a b\"}",
-                  "tg:1: webhookSecret: a webhook secret has 1 to 256 characters of A-Z, a-z, 0-9, _ and -" },
+                  "tg:1: webhookSecret: a webhook secret has 1 to 256 characters of A-Z, a-z, 0-9, "
+                  "_ and -" },
                 { "{\"botToken\":\"1:a\",\"commands\":[\"help\"]}",
                   "tg:1: commands: a command is written as `name - what it does`" },
                 { "{\"botToken\":\"1:a\",\"commands\":[\"Help - x\"]}",
-                  "tg:1: commands: the name of a command has 1 to 32 characters of a-z, 0-9 and _" },
+                  "tg:1: commands: the name of a command has 1 to 32 characters of a-z, 0-9 and "
+                  "_" },
         };
 
         (void)state;

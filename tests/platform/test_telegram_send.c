@@ -9,8 +9,9 @@
 #include "platform/telegram/telegram.h"
 #include "telegram_rig.h"
 
-#define SENT \
-        "{\"ok\":true,\"result\":{\"message_id\":501,\"date\":1,\"chat\":{\"id\":7,\"type\":\"private\"}}}"
+#define SENT                                                                         \
+        "{\"ok\":true,\"result\":{\"message_id\":501,\"date\":1,\"chat\":{\"id\":7," \
+        "\"type\":\"private\"}}}"
 
 static void deliver(struct rig *g, struct delivery d)
 {
@@ -45,30 +46,44 @@ static const struct {
           "sendMessage", "{\"chat_id\":7,\"text\":\"<b>hi</b>\",\"parse_mode\":\"HTML\"}", "501" },
         /* outside a turn the reply was asked for */
         { DELIVER_SEND, "7", NULL, "{\"text\":\"hi\",\"replyTo\":\"5\"}", 0, "sendMessage",
-          "{\"chat_id\":7,\"reply_parameters\":{\"message_id\":5,\"allow_sending_without_reply\":true},\"text\":\"hi\",\"parse_mode\":\"HTML\"}",
+          "{\"chat_id\":7,\"reply_parameters\":{\"message_id\":5,"
+          "\"allow_sending_without_reply\":true},\"text\":\"hi\",\"parse_mode\":\"HTML\"}",
           "501" },
         { DELIVER_SEND, "-100200", "11", "{\"text\":\"hi\",\"replyTo\":\"5\"}", 9, "sendMessage",
-          "{\"chat_id\":-100200,\"message_thread_id\":11,\"reply_parameters\":{\"message_id\":5,\"allow_sending_without_reply\":true},"
+          "{\"chat_id\":-100200,\"message_thread_id\":11,\"reply_parameters\":{\"message_id\":5,"
+          "\"allow_sending_without_reply\":true},"
           "\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
         { DELIVER_SEND, "-100200", "1", "{\"text\":\"hi\"}", 9, "sendMessage",
           "{\"chat_id\":-100200,\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
         { DELIVER_SEND, "@news", NULL, "{\"text\":\"hi\"}", 0, "sendMessage",
           "{\"chat_id\":\"@news\",\"text\":\"hi\",\"parse_mode\":\"HTML\"}", "501" },
-        { DELIVER_SEND, "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
-          "sendMessage", "{\"chat_id\":7,\"text\":\"?\",\"parse_mode\":\"HTML\",\"reply_markup\":{\"inline_keyboard\":"
-          "[[{\"text\":\"Yes\",\"callback_data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}}", "501" },
+        { DELIVER_SEND, "7", NULL, "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\","
+          "\"data\":\"say:yes\"},{\"text\":\"See\",\"url\":\"https://x.org\"}]]}", 0,
+          "sendMessage", "{\"chat_id\":7,\"text\":\"?\",\"parse_mode\":\"HTML\","
+          "\"reply_markup\":{\"inline_keyboard\":"
+          "[[{\"text\":\"Yes\",\"callback_data\":\"say:yes\"},{\"text\":\"See\","
+          "\"url\":\"https://x.org\"}]]}}", "501" },
         { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "editMessageText",
           "{\"chat_id\":7,\"message_id\":5,\"text\":\"more\",\"parse_mode\":\"HTML\"}", "501" },
-        { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"}]]}", 0, "editMessageText",
+        { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"?\","
+          "\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"}]]}", 0, "editMessageText",
           "{\"chat_id\":7,\"message_id\":5,\"text\":\"?\",\"parse_mode\":\"HTML\","
-          "\"reply_markup\":{\"inline_keyboard\":[[{\"text\":\"Yes\",\"callback_data\":\"y\"}]]}}", "501" },
-        { DELIVER_DELETE, "7", NULL, "{\"messageId\":\"5\"}", 0, "deleteMessage", "{\"chat_id\":7,\"message_id\":5}", "5" },
-        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"✅\"}", 0, "setMessageReaction",
-          "{\"chat_id\":7,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"👌\"}],\"message_id\":5}", "5" },
-        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"❤️\"}", 0, "setMessageReaction",
-          "{\"chat_id\":7,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"❤\"}],\"message_id\":5}", "5" },
-        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"5368324170671202286\"}", 0, "setMessageReaction",
-          "{\"chat_id\":7,\"reaction\":[{\"type\":\"custom_emoji\",\"custom_emoji_id\":\"5368324170671202286\"}],\"message_id\":5}", "5" },
+          "\"reply_markup\":{\"inline_keyboard\":[[{\"text\":\"Yes\",\"callback_data\":\"y\"}]]}}",
+          "501" },
+        { DELIVER_DELETE, "7", NULL, "{\"messageId\":\"5\"}", 0, "deleteMessage",
+          "{\"chat_id\":7,\"message_id\":5}", "5" },
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"✅\"}", 0,
+          "setMessageReaction",
+          "{\"chat_id\":7,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"👌\"}],\"message_id\":5}",
+          "5" },
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"❤️\"}", 0,
+          "setMessageReaction",
+          "{\"chat_id\":7,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"❤\"}],\"message_id\":5}",
+          "5" },
+        { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"5368324170671202286\"}", 0,
+          "setMessageReaction",
+          "{\"chat_id\":7,\"reaction\":[{\"type\":\"custom_emoji\","
+          "\"custom_emoji_id\":\"5368324170671202286\"}],\"message_id\":5}", "5" },
         { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\"}", 0, "setMessageReaction",
           "{\"chat_id\":7,\"reaction\":[],\"message_id\":5}", "5" },
         { DELIVER_TYPE, "-100200", "11", "{}", 9, "sendChatAction",
@@ -164,7 +179,8 @@ static void a_refused_photo_is_sent_as_a_document(void **state)
         struct rig *g = *state;
 
         says(g, 400,
-             "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: PHOTO_INVALID_DIMENSIONS\"}");
+             "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: "
+             "PHOTO_INVALID_DIMENSIONS\"}");
         says(g, 200, SENT);
         upload_picture(g);
         assert_int_equal(await(g)->result.outcome, SEND_DONE);
@@ -211,16 +227,22 @@ static void each_answer_has_its_outcome(void **state)
                 int64_t retry_after_ms;
         } rows[] = {
                 { DELIVER_SEND, 200, SENT, SEND_DONE, ERR_NONE, -1 },
-                { DELIVER_SEND, 200, "<html>Log in</html>", SEND_UNSURE, ERR_NET, -1 }, /* not from Telegram */
+                /* not from Telegram */
+                { DELIVER_SEND, 200, "<html>Log in</html>", SEND_UNSURE, ERR_NET, -1 },
                 { DELIVER_EDIT, 200, "", SEND_RETRY, ERR_NET, -1 },
-                { DELIVER_SEND, 403, "<html>Forbidden</html>", SEND_RETRY, ERR_NET, -1 }, /* from a proxy */
+                /* from a proxy */
+                { DELIVER_SEND, 403, "<html>Forbidden</html>", SEND_RETRY, ERR_NET, -1 },
                 { DELIVER_SEND, 302, "", SEND_RETRY, ERR_NET, -1 },
-                { DELIVER_UPLOAD, 413, "<html>too large</html>", SEND_REJECTED, ERR_NET, -1 }, /* it will not get smaller */
+                /* it will not get smaller */
+                { DELIVER_UPLOAD, 413, "<html>too large</html>", SEND_REJECTED, ERR_NET, -1 },
                 { DELIVER_SEND, 401, "", SEND_RETRY, ERR_NET, 60000 },
-                { DELIVER_SEND, 429, "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many Requests: retry after 7\",\"parameters\":{\"retry_after\":7}}",
+                { DELIVER_SEND, 429, "{\"ok\":false,\"error_code\":429,\"description\":\"Too Many "
+                  "Requests: retry after 7\",\"parameters\":{\"retry_after\":7}}",
                   SEND_RETRY, ERR_LIMIT, 7000 },
-                { DELIVER_SEND, 403, NO("403", "Forbidden: bot was blocked by the user"), SEND_REJECTED, ERR_REFUSED, -1 },
-                { DELIVER_SEND, 400, NO("400", "Bad Request: chat not found"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { DELIVER_SEND, 403, NO("403", "Forbidden: bot was blocked by the user"),
+                  SEND_REJECTED, ERR_REFUSED, -1 },
+                { DELIVER_SEND, 400, NO("400", "Bad Request: chat not found"), SEND_REJECTED,
+                  ERR_REFUSED, -1 },
                 { DELIVER_SEND, 401, NO("401", "Unauthorized"), SEND_RETRY, ERR_REFUSED, 60000 },
                 { DELIVER_SEND, 500, NO("500", "Internal Server Error"), SEND_UNSURE, ERR_NET, -1 },
                 { DELIVER_UPLOAD, 502, "<html>Bad Gateway</html>", SEND_UNSURE, ERR_NET, -1 },
@@ -228,14 +250,21 @@ static void each_answer_has_its_outcome(void **state)
                 { DELIVER_DELETE, 502, "", SEND_RETRY, ERR_NET, -1 },
                 { DELIVER_REACT, 504, "", SEND_RETRY, ERR_NET, -1 },
                 { DELIVER_TYPE, 500, "", SEND_RETRY, ERR_NET, -1 },
-                { DELIVER_EDIT, 400, NO("400", "Bad Request: message is not modified: specified new message content ..."), SEND_DONE, ERR_NONE, -1 },
-                { DELIVER_SEND, 400, NO("400", "Bad Request: message is not modified"), SEND_REJECTED, ERR_REFUSED, -1 },
-                { DELIVER_DELETE, 400, NO("400", "Bad Request: message to delete not found"), SEND_DONE, ERR_NONE, -1 },
+                { DELIVER_EDIT, 400, NO("400", "Bad Request: message is not modified: specified "
+                  "new message content ..."), SEND_DONE, ERR_NONE, -1 },
+                { DELIVER_SEND, 400, NO("400", "Bad Request: message is not modified"),
+                  SEND_REJECTED, ERR_REFUSED, -1 },
+                { DELIVER_DELETE, 400, NO("400", "Bad Request: message to delete not found"),
+                  SEND_DONE, ERR_NONE, -1 },
                 /* the road sends a new message */
-                { DELIVER_EDIT, 400, NO("400", "Bad Request: message to edit not found"), SEND_REJECTED, ERR_MISSING, -1 },
-                { DELIVER_EDIT, 400, NO("400", "Bad Request: message can't be edited"), SEND_REJECTED, ERR_MISSING, -1 },
-                { DELIVER_EDIT, 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED, ERR_MISSING, -1 },
-                { DELIVER_REACT, 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED, ERR_REFUSED, -1 },
+                { DELIVER_EDIT, 400, NO("400", "Bad Request: message to edit not found"),
+                  SEND_REJECTED, ERR_MISSING, -1 },
+                { DELIVER_EDIT, 400, NO("400", "Bad Request: message can't be edited"),
+                  SEND_REJECTED, ERR_MISSING, -1 },
+                { DELIVER_EDIT, 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED,
+                  ERR_MISSING, -1 },
+                { DELIVER_REACT, 400, NO("400", "Bad Request: MESSAGE_ID_INVALID"), SEND_REJECTED,
+                  ERR_REFUSED, -1 },
         };
         /* clang-format on */
 
@@ -335,7 +364,8 @@ static void refused_markup_is_resent_as_plain_text(void **state)
 
         says(g, 400,
              NO("400",
-                "Bad Request: can't parse entities: Unsupported start tag \\\"x\\\" at byte offset 0"));
+                "Bad Request: can't parse entities: Unsupported start tag \\\"x\\\" at byte offset "
+                "0"));
         says(g, 200, SENT);
         rig_connect(g);
         deliver(g, (struct delivery){ .kind = DELIVER_SEND,

@@ -32,14 +32,14 @@ struct api_conf {
 /* clang-format off */
 static const struct setting api_settings[] = {
         { "callbackUrl", SETTING_URL, "null", .at = AT(callback_url),
-          .help = "Each answer is posted here as JSON; if not set, answers are read from the events of "
-                  "the HTTP API." },
+          .help = "Each answer is posted here as JSON; if not set, answers are read from the "
+                  "events of the HTTP API." },
         { "callbackSecret", SETTING_SECRET, "null", .at = AT(callback_secret),
           .help = "Signs each post: `X-Dragoman-Signature: t=UNIX,v1=HEX`, the HMAC-SHA256 of "
                   "`UNIX.BODY`." },
         { "callbackIdempotent", SETTING_BOOL, "true", .at = AT(callback_idempotent),
-          .help = "The receiver ignores a repeated `Idempotency-Key`, so a post with an unknown outcome "
-                  "is repeated." },
+          .help = "The receiver ignores a repeated `Idempotency-Key`, so a post with an unknown "
+                  "outcome is repeated." },
         { "timeoutMs", SETTING_INT, "30000", 100, 600000, .at = AT(timeout_ms),
           .help = "The longest one post may take." },
         SETTING_END,

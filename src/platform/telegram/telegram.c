@@ -19,7 +19,8 @@ static const struct setting telegram_settings[] = {
         { "botToken", SETTING_SECRET, NULL, .at = AT(token),
           .help = "The token that @BotFather gave, as a handle such as `env:TELEGRAM_BOT_TOKEN`." },
         { "apiBase", SETTING_URL, "\"https://api.telegram.org\"", .at = AT(api_base),
-          .help = "Base URL of the Bot API: Telegram's own server, a self-hosted one, or a simulator." },
+          .help = "Base URL of the Bot API: Telegram's own server, a self-hosted one, or a "
+                  "simulator." },
         { "mode", SETTING_CHOICE, "\"polling\"", .choices = modes, .at = AT(mode),
           .help = "`polling` asks Telegram for updates; `webhook` lets Telegram post them to "
                   "`http.publicUrl`." },
@@ -29,13 +30,13 @@ static const struct setting telegram_settings[] = {
         { "pollSeconds", SETTING_INT, "30", 1, 50, .at = AT(poll_seconds),
           .help = "How long Telegram may hold a poll when there are no updates." },
         { "mediaMaxBytes", SETTING_INT, "20971520", 0, 209715200, .at = AT(media_max_bytes),
-          .help = "Larger attachments are not downloaded; 0: none are. Telegram's own server serves "
-                  "20 MB at most." },
+          .help = "Larger attachments are not downloaded; 0: none are. Telegram's own server "
+                  "serves 20 MB at most." },
         { "streaming", SETTING_BOOL, "true", .at = AT(streaming),
           .help = "A long answer appears while it is being written, by editing one message." },
         { "commands", SETTING_STRINGS, "[]", .at = AT(commands),
-          .help = "The bot's command menu, each as `name - what it does`; published when it changed. "
-                  "If not set, the menu is left as it is." },
+          .help = "The bot's command menu, each as `name - what it does`; published when it "
+                  "changed. If not set, the menu is left as it is." },
         SETTING_END,
 };
 /* clang-format on */

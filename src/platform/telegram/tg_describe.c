@@ -164,7 +164,8 @@ static const struct {
         const char *field, *kind, *prefix, *member;
         void (*add)(struct description_writer *w, const json_t *body);
 } kinds[] = {
-        { "venue",        "location", "Venue: ",        NULL,                add_venue        }, /* has a location too */
+        /* a venue has a location too */
+        { "venue",        "location", "Venue: ",        NULL,                add_venue        },
         { "location",     "location", "Location: ",     NULL,                add_location     },
         { "contact",      "contact",  "Contact: ",      NULL,                add_contact      },
         { "poll",         NULL,       "Poll: ",         "question",          NULL             },
