@@ -4,11 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_word(char c)
-{
-        return isalnum((unsigned char)c) || (c & 0x80);
-}
-
 static bool starts_with(struct slice url, const char *prefix)
 {
         size_t n = strlen(prefix);
@@ -35,16 +30,11 @@ void md_dialect_add_url(struct buf *out, struct slice url)
 
 /* ---- plain: shown as written ---- */
 
-static void plain_text(struct buf *out, char c, char before, char after)
+static void plain_escape(struct buf *out, char c, char before, char after, bool code)
 {
         (void)before;
         (void)after;
-        buf_addch(out, c);
-}
-
-static void plain_code(struct buf *out, char c, char before)
-{
-        (void)before;
+        (void)code;
         buf_addch(out, c);
 }
 
@@ -71,20 +61,14 @@ static void add_entity(struct buf *out, char c)
 
 /* ---- Discord: a backslash escapes any punctuation, but not in code ---- */
 
-static void discord_text(struct buf *out, char c, char before, char after)
+static void discord_escape(struct buf *out, char c, char before, char after, bool code)
 {
-        (void)before;
-        if (strchr("\\*_~`|<>#[]", c) ||
-            (c == '-' && (after == ' ' || after == '#' || after == '\n')))
-                buf_addch(out, '\\');
-        buf_addch(out, c);
-}
-
-/* A code block ends at any three backticks, inline code at as many as it began with. */
-static void discord_code(struct buf *out, char c, char before)
-{
-        if (c == '`' && before == '`')
+        /* a code block ends at any three backticks, inline code at as many as it began with */
+        if (code && c == '`' && before == '`')
                 buf_addstr(out, MD_ZERO_WIDTH);
+        if (!code && (strchr("\\*_~`|<>#[]", c) ||
+                      (c == '-' && (after == ' ' || after == '#' || after == '\n'))))
+                buf_addch(out, '\\');
         buf_addch(out, c);
 }
 
@@ -101,20 +85,16 @@ static bool discord_link(struct buf *open, struct buf *close, struct slice url)
 
 /* ---- Slack: marks have no escape; a zero-width space after one disables it ---- */
 
-static void slack_text(struct buf *out, char c, char before, char after)
+static void slack_escape(struct buf *out, char c, char before, char after, bool code)
 {
-        if (c == '>' && before == '\n')
-                buf_addstr(out, MD_ZERO_WIDTH);
-        add_entity(out, c);
-        if (c == '`' || (strchr("*_~", c) && !is_word(before) && after != ' ' && after != '\n'))
-                buf_addstr(out, MD_ZERO_WIDTH);
-}
+        bool opens = strchr("*_~", c) && !isalnum((unsigned char)before) && !(before & 0x80) &&
+                     after != ' ' && after != '\n';
 
-static void slack_code(struct buf *out, char c, char before)
-{
-        if (c == '`' && before == '`')
+        if (code ? c == '`' && before == '`' : c == '>' && before == '\n')
                 buf_addstr(out, MD_ZERO_WIDTH);
         add_entity(out, c);
+        if (!code && (c == '`' || opens))
+                buf_addstr(out, MD_ZERO_WIDTH);
 }
 
 /* An address such as mailto:bob@here.com might ping, so it stays text. */
@@ -150,16 +130,11 @@ static bool slack_link(struct buf *open, struct buf *close, struct slice url)
 
 /* ---- Telegram: a few tags. https://core.telegram.org/bots/api#html-style ---- */
 
-static void telegram_text(struct buf *out, char c, char before, char after)
+static void telegram_escape(struct buf *out, char c, char before, char after, bool code)
 {
         (void)before;
         (void)after;
-        add_entity(out, c);
-}
-
-static void telegram_code(struct buf *out, char c, char before)
-{
-        (void)before;
+        (void)code;
         add_entity(out, c);
 }
 
@@ -183,7 +158,7 @@ static bool telegram_link(struct buf *open, struct buf *close, struct slice url)
         return true;
 }
 
-static const struct md_dialect dialects[] = {
+const struct md_dialect md_dialects[] = {
         [MARKDOWN_PLAIN] = {
                 .quote_line = "> ",
                 .quote_depth = 4,
@@ -192,8 +167,7 @@ static const struct md_dialect dialects[] = {
                 .todo = "- [ ]",
                 .done = "- [x]",
                 .rule = "----------",
-                .text = plain_text,
-                .code = plain_code,
+                .escape = plain_escape,
                 .link = plain_link,
         },
         [MARKDOWN_DISCORD] = {
@@ -215,8 +189,7 @@ static const struct md_dialect dialects[] = {
                 .todo = "- ☐",
                 .done = "- ☑",
                 .rule = "──────────",
-                .text = discord_text,
-                .code = discord_code,
+                .escape = discord_escape,
                 .link = discord_link,
                 .bare_links = true,
         },
@@ -235,8 +208,7 @@ static const struct md_dialect dialects[] = {
                 .todo = "☐",
                 .done = "☑",
                 .rule = "──────────",
-                .text = slack_text,
-                .code = slack_code,
+                .escape = slack_escape,
                 .link = slack_link,
         },
         [MARKDOWN_TELEGRAM_HTML] = {
@@ -255,13 +227,7 @@ static const struct md_dialect dialects[] = {
                 .todo = "☐",
                 .done = "☑",
                 .rule = "──────────",
-                .text = telegram_text,
-                .code = telegram_code,
+                .escape = telegram_escape,
                 .link = telegram_link,
         },
 };
-
-const struct md_dialect *md_dialect_get(enum markdown_dialect dialect)
-{
-        return &dialects[dialect];
-}

@@ -30,17 +30,15 @@ struct md_dialect {
         enum md_joint joint;
         const char *bullet, *todo, *done, *rule;
 
-        /* Adds one ASCII character of text, escaped; its neighbours are '\n' at a line's edge. */
-        void (*text)(struct buf *out, char c, char before, char after);
-        /* The same in code. */
-        void (*code)(struct buf *out, char c, char before);
+        /* Adds one ASCII character, escaped; its neighbours are '\n' at a line's edge. */
+        void (*escape)(struct buf *out, char c, char before, char after, bool code);
         /* Adds the markup around a link's label; false: the platform cannot link there. */
         bool (*link)(struct buf *open, struct buf *close, struct slice url);
         /* The platform makes links of bare addresses itself, and rejects them as labels. */
         bool bare_links;
 };
 
-const struct md_dialect *md_dialect_get(enum markdown_dialect dialect);
+extern const struct md_dialect md_dialects[]; /* by enum markdown_dialect */
 /* Adds an address; white space and what could be markup is percent-encoded. */
 void md_dialect_add_url(struct buf *out, struct slice url);
 

@@ -115,23 +115,19 @@ static struct md_block *begin_block(struct parser *p, enum md_kind kind)
         return b;
 }
 
-static unsigned style(const struct parser *p)
-{
-        return (p->bold ? MD_BOLD : 0u) | (p->italic ? MD_ITALIC : 0u) |
-               (p->strike ? MD_STRIKE : 0u) | (p->mono ? MD_MONO : 0u);
-}
-
 /* Gives the text after `off` the current style; equal neighbours are one run. */
 static void end_text(struct parser *p, size_t off)
 {
         struct md_doc *doc = p->doc;
         struct md_block *b = &doc->blocks[doc->block_count - 1];
         struct md_run *last = b->count ? &doc->runs[doc->run_count - 1] : NULL;
+        unsigned style = (p->bold ? MD_BOLD : 0u) | (p->italic ? MD_ITALIC : 0u) |
+                         (p->strike ? MD_STRIKE : 0u) | (p->mono ? MD_MONO : 0u);
 
         if (doc->text.len == off)
                 return;
-        if (!last || last->style != style(p) || last->link != p->link) {
-                add_run(doc, off, style(p), p->link);
+        if (!last || last->style != style || last->link != p->link) {
+                add_run(doc, off, style, p->link);
                 last = &doc->runs[doc->run_count - 1];
         }
         last->len = doc->text.len - last->off;

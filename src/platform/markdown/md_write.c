@@ -61,34 +61,26 @@ struct md_writer {
         uint32_t last;    /* last code point */
 };
 
-/* East Asian text has no spaces: a line may be broken between most characters. */
-static bool is_wide(uint32_t cp)
-{
-        return (cp >= 0x3040 && cp <= 0x9fff) || (cp >= 0xac00 && cp <= 0xd7a3) ||
-               (cp >= 0x20000 && cp <= 0x3fffd);
-}
-
 static bool ends_sentence(uint32_t cp)
 {
         return cp == '.' || cp == '!' || cp == '?' || cp == 0x2026 || cp == 0x3002 ||
                cp == 0xff01 || cp == 0xff1f;
 }
 
-static enum md_cut cut_before(const struct md_writer *w, uint32_t cp)
-{
-        if (w->in_address)
-                return w->next == MD_CUT_NEVER ? MD_CUT_NEVER : MD_CUT_LINK;
-        if (w->next != MD_CUT_CLUSTER || !is_wide(cp))
-                return w->next;
-        return w->last >= 0x3001 && ends_sentence(w->last) ? MD_CUT_SENTENCE : MD_CUT_WORD;
-}
-
 /* Adds what is in the scratch buffer as one glyph; `cp` is the character it shows. */
 static struct md_atom *add_glyph(struct md_writer *w, uint32_t span, uint32_t cp)
 {
-        struct md_atom *atom = md_atoms_add(w->a, MD_GLYPH, w->scratch.data, w->scratch.len, span,
-                                            cut_before(w, cp));
+        bool wide = (cp >= 0x3040 && cp <= 0x9fff) || (cp >= 0xac00 && cp <= 0xd7a3) ||
+                    (cp >= 0x20000 && cp <= 0x3fffd);
+        enum md_cut before = w->next;
+        struct md_atom *atom;
 
+        if (w->in_address)
+                before = w->next == MD_CUT_NEVER ? MD_CUT_NEVER : MD_CUT_LINK;
+        else if (w->next == MD_CUT_CLUSTER && wide) /* East Asian text has no spaces */
+                before =
+                        w->last >= 0x3001 && ends_sentence(w->last) ? MD_CUT_SENTENCE : MD_CUT_WORD;
+        atom = md_atoms_add(w->a, MD_GLYPH, w->scratch.data, w->scratch.len, span, before);
         w->next = MD_CUT_CLUSTER;
         w->last = cp;
         w->in_address = w->form != LINK_NONE;
@@ -136,11 +128,6 @@ static size_t cluster_length(const char *p, size_t n)
         return len;
 }
 
-static bool is_control(uint32_t cp)
-{
-        return cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
-}
-
 enum glyph_kind { GLYPH_TEXT, GLYPH_CODE, GLYPH_ADDRESS };
 
 /* Writes the character at p and returns its length. */
@@ -150,23 +137,23 @@ static size_t write_glyph(struct md_writer *w, const char *p, size_t n, uint32_t
         size_t len = cluster_length(p, n);
         char after = len < n ? p[len] : '\n';
         struct md_atom *atom;
+        bool control;
         size_t head;
         uint32_t cp;
 
         assert(len > 0);
         buf_clear(&w->scratch);
         head = utf8_decode(p, len, &cp);
-        if (is_control(cp))
+        control = cp < 0x20 || (cp >= 0x7f && cp < 0xa0);
+        if (control)
                 buf_addstr(&w->scratch, "\xef\xbf\xbd");
         else if (head > 1 || kind == GLYPH_ADDRESS)
                 buf_add(&w->scratch, p, head);
-        else if (kind == GLYPH_CODE)
-                w->dialect->code(&w->scratch, *p, w->before);
         else
-                w->dialect->text(&w->scratch, *p, w->before, after);
+                w->dialect->escape(&w->scratch, *p, w->before, after, kind == GLYPH_CODE);
         buf_add(&w->scratch, p + head, len - head);
         atom = add_glyph(w, span, cp);
-        if (head == 1 && !is_control(cp)) /* perhaps with an escape */
+        if (head == 1 && !control) /* perhaps with an escape */
                 atom->shown = (uint16_t)utf8_length(p, len, w->a->unit);
         w->before = p[len - 1];
         return len;
@@ -253,33 +240,6 @@ static void write_code(struct md_writer *w, struct slice code, const char *lang)
 
 /* ---- inline markup ---- */
 
-static struct md_pair style_pair(const struct md_writer *w, unsigned style)
-{
-        switch (style) {
-        case MD_BOLD:
-                return w->dialect->bold;
-        case MD_ITALIC:
-                return w->dialect->italic;
-        case MD_STRIKE:
-                return w->dialect->strike;
-        default:
-                return w->dialect->mono;
-        }
-}
-
-static uint32_t innermost(const struct md_writer *w)
-{
-        return w->level_count ? w->levels[w->level_count - 1].span : w->container;
-}
-
-static void push_level(struct md_writer *w, unsigned style, struct md_pair pair)
-{
-        struct md_piece line = w->a->spans[w->container].line;
-        uint32_t span = md_atoms_span(w->a, innermost(w), style != 0, pair.open, pair.close, line);
-
-        w->levels[w->level_count++] = (struct level){ .style = style, .span = span };
-}
-
 /* Closes the first level that is not wanted, and all inside it. */
 static void keep_levels(struct md_writer *w, unsigned style, bool in_link)
 {
@@ -291,30 +251,40 @@ static void keep_levels(struct md_writer *w, unsigned style, bool in_link)
         }
 }
 
-static bool has_level(const struct md_writer *w, unsigned style)
-{
-        for (size_t i = 0; i < w->level_count; i++) {
-                if (w->levels[i].style == style)
-                        return true;
-        }
-        return false;
-}
-
 /* The innermost span for a run of this style; reuses open levels. w->open/close hold the link. */
 static uint32_t enter_style(struct md_writer *w, unsigned style, struct md_pair mono)
 {
+        const struct {
+                unsigned style;
+                struct md_pair pair;
+        } wanted[] = {
+                { 0, { w->open.data, w->close.data } },
+                { MD_BOLD, w->dialect->bold },
+                { MD_ITALIC, w->dialect->italic },
+                { MD_STRIKE, w->dialect->strike },
+                { MD_MONO, mono },
+        };
+        struct md_piece line = w->a->spans[w->container].line;
         bool in_link = w->form == LINK_SPAN;
+        uint32_t span;
 
         keep_levels(w, style, in_link);
-        if (in_link && !has_level(w, 0))
-                push_level(w, 0, (struct md_pair){ w->open.data, w->close.data });
-        for (unsigned bit = MD_BOLD; bit <= MD_MONO; bit <<= 1) {
-                struct md_pair pair = bit == MD_MONO ? mono : style_pair(w, bit);
+        for (size_t k = 0; k < COUNT(wanted); k++) {
+                unsigned bit = wanted[k].style;
+                struct md_pair pair = wanted[k].pair;
+                size_t i = 0;
 
-                if ((style & bit) && pair.open && !has_level(w, bit))
-                        push_level(w, bit, pair);
+                if (bit ? !(style & bit) || !pair.open : !in_link)
+                        continue;
+                while (i < w->level_count && w->levels[i].style != bit)
+                        i++;
+                if (i < w->level_count)
+                        continue;
+                span = i > 0 ? w->levels[i - 1].span : w->container;
+                span = md_atoms_span(w->a, span, bit != 0, pair.open, pair.close, line);
+                w->levels[w->level_count++] = (struct level){ .style = bit, .span = span };
         }
-        return innermost(w);
+        return w->level_count ? w->levels[w->level_count - 1].span : w->container;
 }
 
 static struct slice link_url(const struct md_writer *w, size_t link)
@@ -695,7 +665,7 @@ void md_write(const struct md_doc *doc, const struct markdown_limits *limits,
         struct md_writer w = {
                 .doc = doc,
                 .limits = limits,
-                .dialect = md_dialect_get(limits->dialect),
+                .dialect = &md_dialects[limits->dialect],
                 .a = atoms,
                 .next = MD_CUT_BLOCK,
                 .before = '\n',
