@@ -85,7 +85,7 @@ static void journal(const struct adapter *a, const char *type)
         struct adapter_event *e;
         struct buf payload;
 
-        if (!a->all->store)
+        if (!a->store)
                 return;
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
@@ -100,7 +100,7 @@ static void journal(const struct adapter *a, const char *type)
         e->type = type;
         e->time_ms = a->since_ms;
         LIST_INSERT_HEAD(&a->all->events, e, next);
-        store_write(a->all->store, write_event, on_written, e);
+        store_write(a->store, write_event, on_written, e);
 }
 
 /* ---- states ---- */

@@ -81,6 +81,8 @@ void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b)
         adapter_events_forget(as);
         as->store = s;
         as->bus = b;
+        for (size_t i = 0; i < as->count; i++)
+                as->entries[i]->adapter.store = s;
 }
 
 static void entry_close(struct adapter_entry *e)
@@ -135,6 +137,7 @@ static void entry_open(struct adapter_entry *e, struct adapters *as, struct adap
         a->loop = as->loop;
         a->http = as->http;
         a->road = as->road;
+        a->store = as->store;
         a->dir = as->dir;
         a->public_url = as->public_url;
         a->failures = 0;

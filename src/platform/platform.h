@@ -154,6 +154,7 @@ struct adapter {
         struct loop *loop;
         struct http_client *http;
         struct road *road;
+        struct store *store; /* NULL: none */
         const char *dir;
         const char *public_url; /* the API's address from outside; NULL: none */
         enum adapter_state state;

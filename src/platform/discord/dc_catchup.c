@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "platform/adapters.h"
 #include "platform/discord/dc_id.h"
 #include "rows/conversation_row.h"
 
@@ -144,12 +143,12 @@ static void read_recent_page(struct dc_catchup *c)
         p->adapter = mem_strdup(c->in->o.adapter->name);
         p->before = c->recent_before;
         p->from_ms = clock_wall_ms() - (int64_t)RECENT_DAYS * 86400000;
-        store_read(c->in->o.adapter->all->store, read_recent, on_recent, p);
+        store_read(c->in->o.adapter->store, read_recent, on_recent, p);
 }
 
 static void begin_recent(struct dc_catchup *c, int64_t since_ms)
 {
-        if (!c->in->o.adapter->all || !c->in->o.adapter->all->store) {
+        if (!c->in->o.adapter->store) {
                 release_all(c);
                 return;
         }

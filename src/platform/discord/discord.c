@@ -19,17 +19,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/backoff.h"
 #include "platform/adapter_file.h"
 #include "platform/discord/dc_gateway.h"
 #include "platform/platform.h"
 
-#define BACKOFF_MS     1000
-#define BACKOFF_MAX_MS 60000
 #define TOKEN_VARIABLE "DISCORD_BOT_TOKEN"
-#define TOKEN_ADVICE                                                                   \
-        "Discord does not know this bot token: put the one from the developer portal " \
-        "(Bot, Reset Token) into adapters.%.60s.botToken or " TOKEN_VARIABLE
 
 /* ---- settings ---- */
 
@@ -162,23 +156,22 @@ static void enter(struct discord *dc, enum discord_state state)
         dc->state = state;
 }
 
-/* Gives up: the operator has to act. */
+/* Gives up: the operator has to act. why NULL: Discord does not accept the token. */
 static void stop(struct discord *dc, const char *why)
 {
         enter(dc, DISCORD_STOPPED);
         timer_start(dc->timer, 0); /* the caller may be the gateway: it is closed from the loop */
         dc_rest_abort(dc->call);
         dc->call = NULL;
-        adapter_stopped(dc->adapter, why);
+        if (why)
+                adapter_stopped(dc->adapter, why);
+        else
+                adapter_bad_token(dc->adapter);
 }
 
 static void on_unauthorized(void *arg)
 {
-        struct discord *dc = arg;
-        char why[200];
-
-        snprintf(why, sizeof(why), TOKEN_ADVICE, dc->adapter->name);
-        stop(dc, why);
+        stop(arg, NULL);
 }
 
 /* ---- hooks of the intake ---- */
@@ -211,7 +204,7 @@ static void on_state(void *ctx, enum dc_gateway_state state, const char *why)
         else if (state == DC_GATEWAY_BAD_TOKEN)
                 on_unauthorized(dc);
         else if (state == DC_GATEWAY_STOPPED)
-                stop(dc, why);
+                stop(dc, why ? why : "");
         else if (dc->state != DISCORD_STOPPED)
                 adapter_lost(dc->adapter, why);
 }
@@ -245,7 +238,6 @@ static void link_up(struct discord *dc)
         for (size_t i = 0; i < conf->intents.count; i++)
                 options.gateway.intents |= dc_gateway_intent(conf->intents.items[i]);
         enter(dc, DISCORD_LINKED);
-        dc->failures = 0;
         if (dc->self.application)
                 dc_commands_publish(dc);
         dc->intake = dc_intake_new(&options, &hooks);
@@ -266,13 +258,10 @@ static void ask(struct discord *dc, const char *route, dc_answer_fn *done)
 
 static void greeting_failed(struct discord *dc, const struct dc_answer *a)
 {
-        int64_t wait = backoff_half_jitter_ms(dc->failures++, BACKOFF_MS, BACKOFF_MAX_MS);
-
         if (dc->state == DISCORD_STOPPED || a->status == 401)
                 return; /* on_unauthorized follows */
         enter(dc, DISCORD_WAITING);
-        adapter_lost(dc->adapter, a->why);
-        timer_start(dc->timer, a->retry_after_ms > wait ? a->retry_after_ms : wait);
+        timer_start(dc->timer, adapter_retry(dc->adapter, a->why, a->retry_after_ms));
 }
 
 /* Other refusals are fine: READY names the application, too. */
@@ -466,6 +455,8 @@ const struct platform_ops discord_platform = {
         .name = "discord",
         .title = "Discord",
         .help = "A Discord bot: the gateway and the REST API.",
+        .token_hint = "the one from the developer portal (Bot, Reset Token)",
+        .token_variable = TOKEN_VARIABLE,
         .can = ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY,
         .text = { .dialect = MARKDOWN_DISCORD, .unit = UTF8_CODE_POINTS, .max = 2000 },

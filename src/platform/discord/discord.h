@@ -97,7 +97,6 @@ struct discord {
         struct dc_intake *intake; /* NULL before DISCORD_LINKED */
         struct dc_call *call;     /* of the greeting */
         struct timer *timer;
-        unsigned failures;
         TAILQ_HEAD(, dc_send) sends;
         struct {
                 TAILQ_HEAD(, dc_deferred) list; /* oldest first */
