@@ -273,6 +273,13 @@ static void watch_signal(struct daemon *d, uv_signal_t *s, int number)
 
 /* ---- idle memory ---- */
 
+static void on_store_trimmed(void *arg, const struct error *err)
+{
+        (void)arg;
+        (void)err;
+        heap_trim_idle();
+}
+
 /* Trims memory once after the start, and then after work once a whole minute was idle. */
 static void on_trim(void *arg)
 {
@@ -283,7 +290,7 @@ static void on_trim(void *arg)
         road_stats(d->road, &s);
         work = 1 + s.received + s.turns_done + s.turns_failed + s.sent + s.retried;
         if (d->work_trimmed == 0 || (work == d->work_seen && work != d->work_trimmed)) {
-                heap_trim_idle();
+                store_trim(d->store, on_store_trimmed, d);
                 d->work_trimmed = work;
         }
         d->work_seen = work;

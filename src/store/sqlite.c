@@ -363,6 +363,11 @@ static void sqlite_rollback(struct store_conn *conn)
                 sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
+static void sqlite_trim(struct store_conn *conn)
+{
+        sqlite3_db_release_memory(conn_of(conn)->db);
+}
+
 /* --- statements --- */
 
 static struct store_stmt *sqlite_prepare(struct store_conn *conn, const char *sql,
@@ -480,6 +485,7 @@ const struct store_driver store_sqlite = {
         .close = sqlite_close,
         .check = sqlite_check,
         .script = sqlite_script,
+        .trim = sqlite_trim,
         .begin = sqlite_begin,
         .commit = sqlite_commit,
         .rollback = sqlite_rollback,

@@ -101,6 +101,27 @@ int store_check(struct store *s, struct error *err)
         return store_read_now(s, check_whole, NULL, err);
 }
 
+static int trim(struct store_tx *tx, void *arg, struct error *err)
+{
+        (void)arg;
+        (void)err;
+        store_tx_forget(tx);
+        tx->driver->trim(tx->conn);
+        return 0;
+}
+
+static void on_reader_trimmed(void *arg, const struct error *err)
+{
+        (void)arg;
+        (void)err;
+}
+
+void store_trim(struct store *s, store_done_fn *done, void *arg)
+{
+        store_read(s, trim, on_reader_trimmed, NULL);
+        store_write(s, trim, done, arg);
+}
+
 /* --- opening and closing --- */
 
 static const struct store_driver *find_driver(const char *url, struct error *err)

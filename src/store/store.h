@@ -88,6 +88,8 @@ void store_read(struct store *s, store_fn *fn, store_done_fn *done, void *arg);
 /* The same, blocking: for start-up and command-line tools, never in the loop's callbacks. */
 int store_read_now(struct store *s, store_fn *fn, void *arg, struct error *err);
 int store_write_now(struct store *s, store_fn *fn, void *arg, struct error *err);
+/* Frees what an idle store does not need: prepared statements and cached pages. */
+void store_trim(struct store *s, store_done_fn *done, void *arg);
 
 /* Deprecated, see legacy.c: use sql.h in src/rows. */
 struct store_stmt *store_prepare(struct store_tx *tx, const char *sql);

@@ -52,6 +52,8 @@ struct store_driver {
         int (*check)(struct store_conn *c, int64_t max_bytes, struct error *err);
         /* Runs several statements without parameters. */
         int (*script)(struct store_conn *c, const char *sql, struct error *err);
+        /* Frees caches. */
+        void (*trim)(struct store_conn *c);
 
         int (*begin)(struct store_conn *c, struct error *err);
         int (*commit)(struct store_conn *c, struct error *err);

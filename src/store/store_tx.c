@@ -91,14 +91,21 @@ void store_tx_init(struct store_tx *tx, struct store_conn *conn)
         tx->broken.tx = tx;
 }
 
-void store_tx_release(struct store_tx *tx)
+void store_tx_forget(struct store_tx *tx)
 {
-        if (!tx->conn)
-                return;
         for (size_t i = 0; i < tx->cap; i++)
                 if (tx->slots[i])
                         tx->driver->finalize(tx->slots[i]);
         free(tx->slots);
+        tx->slots = NULL;
+        tx->cap = tx->count = 0;
+}
+
+void store_tx_release(struct store_tx *tx)
+{
+        if (!tx->conn)
+                return;
+        store_tx_forget(tx);
         tx->driver->close(tx->conn);
         tx->conn = NULL;
 }

@@ -28,6 +28,8 @@ struct store_tx {
 void store_tx_init(struct store_tx *tx, struct store_conn *conn);
 /* Finalizes the statements and closes; fine if conn is NULL. */
 void store_tx_release(struct store_tx *tx);
+/* Finalizes the statements; none may be in use. */
+void store_tx_forget(struct store_tx *tx);
 /* Runs fn inside the open transaction. */
 int store_tx_call(struct store_tx *tx, store_fn *fn, void *arg, struct error *err);
 /* Begins, runs fn, commits; rolls back if one of them fails. */

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +265,30 @@ static int write_on_reader(struct store_tx *tx, void *arg, struct error *err)
         return rig_number_put(tx, arg, err);
 }
 
+static void on_trimmed(void *done, const struct error *err)
+{
+        assert_int_equal(err ? err->kind : ERR_NONE, ERR_NONE);
+        *(bool *)done = true;
+}
+
+static void trimming_frees_memory_and_loses_nothing(void **state)
+{
+        struct store_rig *r = *state;
+        bool trimmed = false;
+        sqlite3_int64 before;
+
+        store_rig_open(r);
+        store_rig_fill(r, 0, 2000);
+        assert_int_equal(store_rig_count(r), 2000);
+        before = sqlite3_memory_used();
+        store_trim(r->store, on_trimmed, &trimmed);
+        store_rig_run(r);
+        assert_true(trimmed);
+        assert_true(sqlite3_memory_used() < before);
+        store_rig_fill(r, 2000, 10);
+        assert_int_equal(store_rig_count(r), 2010);
+}
+
 static void the_reader_cannot_write(void **state)
 {
         struct store_rig *r = *state;
@@ -449,6 +474,7 @@ int main(void)
                 CASE(a_malformed_statement_fails_its_function),
                 CASE(a_full_queue_refuses_by_the_completion),
                 CASE(values_are_read_as_they_were_bound),
+                CASE(trimming_frees_memory_and_loses_nothing),
                 CASE(the_reader_cannot_write),
                 CASE(closing_commits_and_completes_queued_writes),
                 CASE(a_write_submitted_while_closing_is_refused),
@@ -461,5 +487,8 @@ int main(void)
                 CASE(the_database_is_private),
         };
 
+        /* let sqlite3_memory_used count; the store's own configuration comes too late then */
+        sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 1);
+        sqlite3_initialize();
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
