@@ -190,29 +190,12 @@ static const char *first_error(const json_t *errors, struct buf *where)
         return NULL;
 }
 
-static void explain_refusal(const json_t *body, const struct dc_answer *a, char *text, size_t size)
-{
-        const char *message = json_str(body, "message", NULL), *detail;
-        struct buf where;
-
-        buf_init(&where, 200);
-        detail = first_error(json_object_get(body, "errors"), &where);
-        if (message && detail)
-                snprintf(text, size, "Discord says: %s (%d): %s: %s", message, a->code, where.data,
-                         detail);
-        else if (message && a->code)
-                snprintf(text, size, "Discord says: %s (%d)", message, a->code);
-        else if (message)
-                snprintf(text, size, "Discord says: %s (status %d)", message, a->status);
-        else
-                snprintf(text, size, "Discord answered %d", a->status);
-        buf_release(&where);
-}
-
 void dc_call_answer(const struct http_call *h, const struct http_result *result, const json_t *body,
                     struct dc_answer *out, char *text, size_t size)
 {
-        const char *global = http_call_header(h, "X-RateLimit-Global");
+        const char *global = http_call_header(h, "X-RateLimit-Global"),
+                   *message = json_str(body, "message", NULL), *detail;
+        struct buf where;
 
         *out = (struct dc_answer){
                 .ok = result->status >= 200 && result->status < 300,
@@ -228,10 +211,20 @@ void dc_call_answer(const struct http_call *h, const struct http_result *result,
                           json_flag(body, "global", false) || (result->status == 429 && !body),
         };
         text[0] = '\0';
+        buf_init(&where, 200);
+        detail = first_error(json_object_get(body, "errors"), &where);
         if (result->status == 0)
                 snprintf(text, size, "Discord could not be reached: %s",
                          result->why ? result->why : "no reason given");
+        else if (!out->ok && message && detail)
+                snprintf(text, size, "Discord says: %s (%d): %s: %s", message, out->code,
+                         where.data, detail);
+        else if (!out->ok && message && out->code)
+                snprintf(text, size, "Discord says: %s (%d)", message, out->code);
+        else if (!out->ok && message)
+                snprintf(text, size, "Discord says: %s (status %d)", message, out->status);
         else if (!out->ok)
-                explain_refusal(body, out, text, size);
+                snprintf(text, size, "Discord answered %d", out->status);
+        buf_release(&where);
         log_redact(text);
 }

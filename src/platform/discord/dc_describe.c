@@ -51,15 +51,6 @@ static size_t parse_tag(const char *p, struct tag *out)
         return 0;
 }
 
-static bool is_self(const struct dc_event_reader *r, const struct tag *t, const char *guild)
-{
-        if (slice_is(t->kind, "@&"))
-                return r->context->role_mentions &&
-                       dc_cache_has_role(r->context->cache, guild, t->id);
-        return (slice_is(t->kind, "@") || slice_is(t->kind, "@!")) && r->context->self &&
-               strcmp(t->id, r->context->self) == 0;
-}
-
 /* False: leave the tag as it is. */
 static bool add_tag(const struct dc_event_reader *r, const json_t *message, const struct tag *t,
                     struct buf *out)
@@ -98,6 +89,8 @@ static void add_content(const struct dc_event_reader *r, const json_t *message, 
 
         while (*text) {
                 size_t plain = strcspn(text, "<"), n;
+                const struct dc_event_context *context = r->context;
+                bool is_self = false;
                 struct tag t;
 
                 buf_add(out, text, plain);
@@ -105,7 +98,12 @@ static void add_content(const struct dc_event_reader *r, const json_t *message, 
                 if (!*text)
                         break;
                 n = parse_tag(text, &t);
-                if (n > 0 && is_self(r, &t, guild)) {
+                if (n > 0 && slice_is(t.kind, "@&"))
+                        is_self = context->role_mentions &&
+                                  dc_cache_has_role(context->cache, guild, t.id);
+                else if (n > 0 && (slice_is(t.kind, "@") || slice_is(t.kind, "@!")))
+                        is_self = context->self && strcmp(t.id, context->self) == 0;
+                if (is_self) {
                         text += n;
                         if (*text == ' ' &&
                             (out->len == 0 || strchr(" \n", out->data[out->len - 1])))

@@ -375,29 +375,22 @@ static void add_options(struct buf *out, const json_t *options, int depth)
         }
 }
 
-/* The target of a context menu command. */
-static void add_target(struct buf *out, const json_t *data)
+/* /ask is a message to the agent; other commands keep their name. */
+static const char *command_text(struct arena *a, const json_t *data)
 {
         const json_t *resolved = json_object_get(data, "resolved"),
                      *messages = json_object_get(resolved, "messages"),
                      *users = json_object_get(resolved, "users");
-        const char *target = json_str(data, "target_id", "");
-
-        if (json_int(data, "type", 1) == COMMAND_MESSAGE)
-                add_value(out, json_object_get(json_object_get(messages, target), "content"));
-        else if (json_int(data, "type", 1) == COMMAND_USER)
-                add_value(out, json_object_get(json_object_get(users, target), "username"));
-}
-
-/* /ask is a message to the agent; other commands keep their name. */
-static const char *command_text(struct arena *a, const json_t *data)
-{
-        const char *name = json_str(data, "name", ""), *text;
+        const char *name = json_str(data, "name", ""), *text,
+                   *target = json_str(data, "target_id", ""); /* of a context menu command */
         struct buf b;
 
         buf_init(&b, 0);
         add_options(&b, json_object_get(data, "options"), 1);
-        add_target(&b, data);
+        if (json_int(data, "type", 1) == COMMAND_MESSAGE)
+                add_value(&b, json_object_get(json_object_get(messages, target), "content"));
+        else if (json_int(data, "type", 1) == COMMAND_USER)
+                add_value(&b, json_object_get(json_object_get(users, target), "username"));
         if (strcmp(name, "ask") == 0)
                 text = arena_strdup(a, b.data);
         else

@@ -241,19 +241,9 @@ static void grant_slots(struct dc_gateway *g)
 
 /* ---- the answer to /gateway/bot ---- */
 
-static void make_shards(struct dc_gateway *g, int64_t wanted, int64_t at_once)
+static unsigned clamp_shards(int64_t n)
 {
-        g->concurrency = (unsigned)(at_once < 1 ? 1 : at_once > SHARDS_MAX ? SHARDS_MAX : at_once);
-        g->count = (unsigned)(wanted < 1 ? 1 : wanted > SHARDS_MAX ? SHARDS_MAX : wanted);
-        g->shards = mem_array(g->count, sizeof(struct dc_shard *));
-        g->waiting = mem_array(g->count, sizeof(*g->waiting));
-        g->slots = mem_array(g->concurrency, sizeof(*g->slots));
-        for (unsigned i = 0; i < g->count; i++)
-                g->shards[i] = dc_shard_new(g, i, g->count);
-        log_info("discord shards", LOG_S("adapter", g->o.name), LOG_I("count", g->count),
-                 LOG_I("atOnce", g->concurrency));
-        for (unsigned i = 0; i < g->count; i++)
-                dc_shard_start(g->shards[i]);
+        return (unsigned)(n < 1 ? 1 : n > SHARDS_MAX ? SHARDS_MAX : n);
 }
 
 void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const char *why)
@@ -283,10 +273,20 @@ void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const 
         g->reset_at_ms = now + (reset_after < 0 ? 0 : reset_after > DAY_MS ? DAY_MS : reset_after);
         g->asked_ms = now;
         g->failures = 0;
-        if (g->count == 0)
-                make_shards(g, g->o.shards > 0 ? g->o.shards : json_int(body, "shards", 1),
-                            json_int(limit, "max_concurrency", 1));
         want_pump(g);
+        if (g->count > 0)
+                return;
+        g->count = clamp_shards(g->o.shards > 0 ? g->o.shards : json_int(body, "shards", 1));
+        g->concurrency = clamp_shards(json_int(limit, "max_concurrency", 1));
+        g->shards = mem_array(g->count, sizeof(struct dc_shard *));
+        g->waiting = mem_array(g->count, sizeof(*g->waiting));
+        g->slots = mem_array(g->concurrency, sizeof(*g->slots));
+        log_info("discord shards", LOG_S("adapter", g->o.name), LOG_I("count", g->count),
+                 LOG_I("atOnce", g->concurrency));
+        for (unsigned i = 0; i < g->count; i++)
+                g->shards[i] = dc_shard_new(g, i, g->count);
+        for (unsigned i = 0; i < g->count; i++)
+                dc_shard_start(g->shards[i]);
 }
 
 static void pump(void *arg)

@@ -149,20 +149,6 @@ static int add_buttons(struct dc_send *s, struct error *err)
         return 0;
 }
 
-/* Points at the question, except in a DM and after a command. */
-static bool add_reply(struct dc_send *s, bool in_turn)
-{
-        bool begins_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0;
-
-        if (!dc_id_valid(s->reply_to) || begins_thread || dc_deferred_knows(s->dc, s->reply_to) ||
-            (in_turn && dc_destination_is_dm(s->dc, s->channel)))
-                return false;
-        json_object_set_new(
-                s->body, "message_reference",
-                json_pack("{s:s, s:b}", "message_id", s->reply_to, "fail_if_not_exists", false));
-        return true;
-}
-
 /* ---- the kinds ---- */
 
 /* False: the command has no placeholder. */
@@ -179,13 +165,21 @@ static bool take_placeholder(struct dc_send *s, const char *command, const char 
 static int make_message(struct dc_send *s, const struct delivery *d, struct error *err)
 {
         bool in_turn = !d || d->turn > 0, needs_text = d && d->kind == DELIVER_SEND;
+        bool begins_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0,
+             replies = false;
         char text[160], digest[SHA256_HEX_SIZE];
-        bool replies = false;
 
         if (!take_placeholder(s, s->reply_to, "PATCH")) {
                 set_call(s, "POST", "/channels/{channel_id}/messages",
                          dc_destination_channel(s->dc, s->channel, s->thread), NULL, NULL);
-                replies = add_reply(s, in_turn);
+                /* point at the question, except in a DM and after a command */
+                replies = dc_id_valid(s->reply_to) && !begins_thread &&
+                          !dc_deferred_knows(s->dc, s->reply_to) &&
+                          !(in_turn && dc_destination_is_dm(s->dc, s->channel));
+                if (replies)
+                        json_object_set_new(s->body, "message_reference",
+                                            json_pack("{s:s, s:b}", "message_id", s->reply_to,
+                                                      "fail_if_not_exists", false));
                 /* the same for every attempt, unique among databases */
                 snprintf(text, sizeof(text), "%.80s %" PRId64 " %" PRId64, s->adapter->name,
                          s->delivery, s->created_ms);

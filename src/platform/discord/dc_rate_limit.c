@@ -37,23 +37,6 @@ void dc_rate_limits_release(struct dc_rate_limits *l)
         map_release(&l->hashes);
 }
 
-/* Forgets idle buckets: interaction tokens come and go. */
-static void sweep(struct dc_rate_limits *l, int64_t now_ms)
-{
-        void *value;
-
-        for (size_t i = 0; map_each(&l->buckets, &i, NULL, &value);) {
-                struct dc_bucket *b = value;
-
-                if (b->flying > 0 || b->waiting > 0 || b->reset_ms > now_ms ||
-                    b->closed_ms > now_ms || b->denied_ms > now_ms)
-                        continue;
-                map_remove(&l->buckets, b->key);
-                bucket_free(b);
-        }
-        l->sweep_at = l->buckets.count * 2 > SWEEP_MIN ? l->buckets.count * 2 : SWEEP_MIN;
-}
-
 static struct dc_bucket *bucket_at(struct dc_rate_limits *l, const char *key)
 {
         struct dc_bucket *b = map_get(&l->buckets, key);
@@ -74,10 +57,21 @@ struct dc_bucket *dc_rate_limits_bucket(struct dc_rate_limits *l, const char *me
         char *name = mem_printf("%s %s", method, route);
         const char *hash = map_get(&l->hashes, name);
         char *key = mem_printf("%s %s", hash ? hash : name, major);
+        bool full = l->buckets.count >= l->sweep_at;
         struct dc_bucket *b;
+        void *value;
 
-        if (l->buckets.count >= l->sweep_at)
-                sweep(l, now_ms);
+        /* forget idle buckets: interaction tokens come and go */
+        for (size_t i = 0; full && map_each(&l->buckets, &i, NULL, &value);) {
+                b = value;
+                if (b->flying > 0 || b->waiting > 0 || b->reset_ms > now_ms ||
+                    b->closed_ms > now_ms || b->denied_ms > now_ms)
+                        continue;
+                map_remove(&l->buckets, b->key);
+                bucket_free(b);
+        }
+        if (full)
+                l->sweep_at = l->buckets.count * 2 > SWEEP_MIN ? l->buckets.count * 2 : SWEEP_MIN;
         b = bucket_at(l, key);
         free(key);
         free(name);

@@ -96,48 +96,42 @@ static void end_job(struct readback_job *j)
         pump(r);
 }
 
-/* Discord lists the newest message first. */
-static void take_page(struct readback_job *j, const json_t *page)
-{
-        size_t n = json_array_size(page);
-
-        for (size_t i = n; i-- > 0;)
-                dc_intake_missed(j->r->in, j->channel, json_array_get(page, i));
-        j->tries = 0;
-        j->left -= (int64_t)n;
-        if (n > 0)
-                snprintf(j->after, sizeof(j->after), "%s",
-                         json_str(json_array_get(page, 0), "id", j->after));
-        if ((int64_t)n < j->asked) {
-                end_job(j);
-        } else if (j->left > 0) {
-                read_page(j);
-        } else {
-                log_warn("catch-up limit of a channel reached; further messages may be missing",
-                         LOG_S("adapter", j->r->in->o.adapter->name), LOG_S("channel", j->channel),
-                         LOG_I("messages", j->r->in->o.catchup_messages));
-                end_job(j);
-        }
-}
-
 static void on_page(void *arg, const struct dc_answer *a)
 {
         struct readback_job *j = arg;
         bool unavailable = dc_rest_is_unavailable(a);
         int64_t wait = unavailable ? dc_readback_wait_ms(j->r->in, j->tries++) : -1;
+        const char *adapter = j->r->in->o.adapter->name;
+        size_t n = json_array_size(a->result);
 
-        if (a->status == 200 && json_is_array(a->result)) {
-                take_page(j, a->result);
-        } else if (wait >= 0) {
+        if (wait >= 0) {
                 read_later(j, wait);
-        } else {
+                return;
+        }
+        if (a->status != 200 || !json_is_array(a->result)) {
                 j->failed = unavailable;
                 j->r->failed = j->r->failed || j->failed;
-                log_debug("cannot read missed messages of a channel",
-                          LOG_S("adapter", j->r->in->o.adapter->name), LOG_S("channel", j->channel),
-                          LOG_S("why", a->why));
+                log_debug("cannot read missed messages of a channel", LOG_S("adapter", adapter),
+                          LOG_S("channel", j->channel), LOG_S("why", a->why));
                 end_job(j);
+                return;
         }
+        for (size_t i = n; i-- > 0;) /* the newest comes first */
+                dc_intake_missed(j->r->in, j->channel, json_array_get(a->result, i));
+        j->tries = 0;
+        j->left -= (int64_t)n;
+        if (n > 0)
+                snprintf(j->after, sizeof(j->after), "%s",
+                         json_str(json_array_get(a->result, 0), "id", j->after));
+        if ((int64_t)n >= j->asked && j->left > 0) {
+                read_page(j);
+                return;
+        }
+        if ((int64_t)n >= j->asked)
+                log_warn("catch-up limit of a channel reached; further messages may be missing",
+                         LOG_S("adapter", adapter), LOG_S("channel", j->channel),
+                         LOG_I("messages", j->r->in->o.catchup_messages));
+        end_job(j);
 }
 
 static void read_page(void *job)

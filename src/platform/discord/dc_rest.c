@@ -230,36 +230,29 @@ static void on_done(void *arg, const struct http_result *result)
 
 /* ---- which calls go ---- */
 
-/* 0: it goes, and counts globally; > 0: ask again then; -1: after an answer. */
-static int64_t take_turn(struct dc_rest *r, const struct dc_bucket *b, const struct dc_call *c)
-{
-        int64_t now = loop_now_ms(r->loop), ms = dc_rate_limit_wait(b, now);
-
-        if (!dc_rate_limit_admit(&r->guard, now, c->priority == DC_IDLE))
-                return GUARDED_MS;
-        if (ms != 0 || c->bare)
-                return ms;
-        if (r->flying_count >= FLYING_MAX)
-                return -1;
-        if (r->global_ms > now)
-                return r->global_ms - now;
-        return pace_take(r->global, "", false, PACE_FINAL, now);
-}
-
 /* Returns when to look again, or -1. */
 static int64_t pump_bucket(struct dc_rest *r, struct dc_bucket *b)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
+        int64_t now = loop_now_ms(r->loop), wait;
 
         for (;;) {
                 struct dc_call *c = NULL;
-                int64_t wait;
 
                 for (int i = 0; i < DC_PRIORITIES && !c; i++)
                         c = TAILQ_FIRST(&b->queues[i]);
                 if (!c)
                         return -1;
-                wait = take_turn(r, b, c);
+                if (!dc_rate_limit_admit(&r->guard, now, c->priority == DC_IDLE))
+                        return GUARDED_MS;
+                wait = dc_rate_limit_wait(b, now);
+                if (wait == 0 && !c->bare) {
+                        if (r->flying_count >= FLYING_MAX)
+                                return -1;
+                        if (r->global_ms > now)
+                                return r->global_ms - now;
+                        wait = pace_take(r->global, "", false, PACE_FINAL, now);
+                }
                 if (wait != 0)
                         return wait;
                 dequeue(c);
@@ -335,13 +328,22 @@ static void on_timer(void *arg)
         pump(r);
 }
 
-/* True: the call is refused without waiting. */
-static bool refuse_at_once(struct dc_call *c)
+struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done,
+                             void *arg)
 {
-        struct dc_rest *r = c->rest;
-        const struct dc_bucket *b = c->bucket;
+        struct dc_call *c = mem_zalloc(sizeof(*c));
         int64_t now = loop_now_ms(r->loop);
+        struct error err = { 0 };
+        struct dc_bucket *b;
 
+        c->rest = r;
+        c->done = done;
+        c->arg = arg;
+        if (dc_call_init(c, q, now, &err) < 0) {
+                refuse(c, ERR_INVALID, -1, err.text);
+                return c;
+        }
+        c->bucket = b = dc_rate_limits_bucket(&r->limits, c->method, c->route, c->major, now);
         if (r->unauthorized && !c->bare) {
                 refuse(c, ERR_REFUSED, -1, UNAUTHORIZED);
         } else if (!dc_rate_limit_admit(&r->guard, now, c->priority == DC_IDLE)) {
@@ -355,32 +357,11 @@ static bool refuse_at_once(struct dc_call *c)
                 refuse(c, ERR_LIMIT, DC_LIMITED_MS,
                        "too many calls wait for Discord's rate limits");
         } else {
-                return false;
+                enqueue(c, b, false);
+                if (c->priority == DC_URGENT) /* even when all connections are busy */
+                        pump_bucket(r, b);
+                pump(r);
         }
-        return true;
-}
-
-struct dc_call *dc_rest_call(struct dc_rest *r, const struct dc_request *q, dc_answer_fn *done,
-                             void *arg)
-{
-        struct dc_call *c = mem_zalloc(sizeof(*c));
-        int64_t now = loop_now_ms(r->loop);
-        struct error err = { 0 };
-
-        c->rest = r;
-        c->done = done;
-        c->arg = arg;
-        if (dc_call_init(c, q, now, &err) < 0) {
-                refuse(c, ERR_INVALID, -1, err.text);
-                return c;
-        }
-        c->bucket = dc_rate_limits_bucket(&r->limits, c->method, c->route, c->major, now);
-        if (refuse_at_once(c))
-                return c;
-        enqueue(c, c->bucket, false);
-        if (c->priority == DC_URGENT) /* even when all connections are busy */
-                pump_bucket(r, c->bucket);
-        pump(r);
         return c;
 }
 
