@@ -23,8 +23,8 @@ struct cached_channel {
 
 struct dc_cache {
         struct map channels, guilds;
-        size_t evict_at;  /* position in the map of channels */
-        struct map users; /* user name to id */
+        size_t evict_at;
+        struct map users;
 };
 
 struct dc_cache *dc_cache_new(void)

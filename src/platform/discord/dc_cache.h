@@ -9,18 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Discord's channel types that matter here. */
 enum {
         DC_TYPE_TEXT = 0,
         DC_TYPE_DM = 1,
         DC_TYPE_CATEGORY = 4,
-        DC_TYPE_THREAD_FIRST = 10, /* news, public, private */
+        DC_TYPE_THREAD_FIRST = 10,
         DC_TYPE_THREAD_LAST = 12,
         DC_TYPE_FORUM = 15,
         DC_TYPE_MEDIA = 16,
 };
 
-/* A channel or thread. */
 struct dc_channel_info {
         const char *id, *guild, *name;
         const char *parent; /* a thread's channel; NULL: not a thread */

@@ -49,13 +49,13 @@ struct dc_catchup {
         unsigned gap_count, shards;
         struct dc_readback *readback;
         struct guild_scan scan;
-        struct recent_page *recent; /* being read from the store; NULL: none */
+        struct recent_page *recent; /* NULL: none */
         int64_t recent_before;      /* below this id; 0: none */
         int64_t recent_since_ms;
         bool holds_all;
-        bool failed;         /* a source could not be read */
-        bool again;          /* the next look starts all over */
-        struct timer *timer; /* is there anything left to read? */
+        bool failed;
+        bool again; /* start over */
+        struct timer *timer;
 };
 
 static struct gap *find_gap(const struct dc_catchup *c, unsigned shard)
@@ -166,7 +166,6 @@ static void begin_recent(struct dc_catchup *c, int64_t since_ms)
 
 /* ---- guilds that the gateway introduces ---- */
 
-/* Wants the channels with messages since then. */
 static void want_channels(struct dc_catchup *c, const json_t *channels, int64_t since_ms)
 {
         const json_t *channel;
@@ -194,7 +193,7 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
         if (gap->open)
                 timer_start(c->timer, c->in->o.catchup_times.done_ms);
         if (gap->open && dc_readback_load(c->readback) == DC_READBACK_FULL) {
-                gap->source = GUILDS_TO_LIST; /* when there is room again */
+                gap->source = GUILDS_TO_LIST;
                 begin_scan(c);
                 return;
         }

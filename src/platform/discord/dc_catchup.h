@@ -47,7 +47,7 @@ struct dc_readback;
 struct dc_readback *dc_readback_new(struct dc_intake *in);
 /* Before the intake. */
 void dc_readback_free(struct dc_readback *r);
-/* A new gap: channels may have to be read again. */
+/* A new gap. */
 void dc_readback_restart(struct dc_readback *r);
 /* Reads a channel once for each gap, unless it was given up. */
 void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_ms);
@@ -58,7 +58,7 @@ enum dc_readback_load {
         DC_READBACK_FULL,    /* add none */
 };
 enum dc_readback_load dc_readback_load(const struct dc_readback *r);
-/* Was a channel given up since the last call? */
+/* Was one given up since the last call? */
 bool dc_readback_take_failed(struct dc_readback *r);
 /* How long to wait after so many failures; -1: give up. */
 int64_t dc_readback_wait_ms(const struct dc_intake *in, unsigned failures);

@@ -52,9 +52,9 @@ struct dc_connection {
 
         struct timer *beat;
         int64_t interval_ms, beat_ms, ping_ms;
-        bool acked; /* the last heartbeat */
+        bool acked;
 
-        int64_t minute_ms; /* when the counted minute began */
+        int64_t minute_ms;
         unsigned frames_sent;
 };
 

@@ -6,15 +6,14 @@
 #include "base/utf8.h"
 #include "platform/discord/dc_event.h"
 
-#define EMBED_MAX 1500 /* bytes of one described embed */
+#define EMBED_MAX 1500 /* bytes */
 #define TEXT_MAX  ((size_t)64 << 10)
 
 /* ---- tags ---- */
 
-/* One "<...>" in the text. */
 struct tag {
         struct slice kind; /* "@", "@!", "@&", "#", ":", "a:", "/" */
-        struct slice name; /* of emoji and commands */
+        struct slice name;
         char id[24];
 };
 

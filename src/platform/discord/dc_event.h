@@ -29,7 +29,6 @@
 /* A button with data "say:yes" sends the message "yes". */
 #define DC_SAY "say:"
 
-/* What reading depends on. */
 struct dc_event_context {
         const char *self; /* the bot's user id; NULL: unknown, then nothing is a mention */
         const struct dc_cache *cache;

@@ -105,8 +105,6 @@ static void unref(struct dc_gateway *g)
         free(g);
 }
 
-/* ---- reports to the owner ---- */
-
 void dc_gateway_shard_up(struct dc_gateway *g, const struct dc_gateway_ready *ready,
                          int64_t since_ms)
 {

@@ -68,7 +68,6 @@ struct dc_dispatch {
         int64_t seq;
 };
 
-/* The connections as reported to the owner. */
 enum dc_gateway_state {
         DC_GATEWAY_NONE,    /* nothing yet */
         DC_GATEWAY_UP,      /* all shards */
@@ -82,7 +81,7 @@ struct dc_gateway_handlers {
         void (*ask)(void *arg);
         /* Acknowledge each with dc_gateway_committed, in this call or later. */
         void (*event)(void *arg, const struct dc_dispatch *e);
-        void (*ready)(void *arg, const struct dc_gateway_ready *ready); /* a session is up */
+        void (*ready)(void *arg, const struct dc_gateway_ready *ready);
         /*
          * Follows `ready` when events since then (Discord's clock) may be missing; 0: there was no
          * session before. Repeated after a restart until dc_gateway_caught_up.
@@ -90,14 +89,13 @@ struct dc_gateway_handlers {
         void (*gap)(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms);
         /* A session with a gap is about to be resumed: its replay is newer. */
         void (*behind)(void *arg, unsigned shard);
-        /* why: NULL when it is up */
         void (*state)(void *arg, enum dc_gateway_state state, const char *why);
 };
 
 /* Starts; `ask` follows from the loop. */
 struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *options,
                                   const struct dc_gateway_handlers *handlers, void *arg);
-/* Sessions can be resumed afterwards. Allowed inside handlers. */
+/* Allowed inside handlers. */
 void dc_gateway_free(struct dc_gateway *g);
 
 /* The answer to `ask`. */
@@ -106,11 +104,10 @@ void dc_gateway_bot(struct dc_gateway *g, int status, const json_t *body, const 
 void dc_gateway_committed(struct dc_gateway *g, uint64_t ticket);
 void dc_gateway_caught_up(struct dc_gateway *g, unsigned shard);
 
-/* For status pages and tests. */
 struct dc_gateway_stats {
         unsigned shards, ready;
-        uint64_t events;    /* dispatches handed over */
-        size_t uncommitted; /* of them, not acknowledged */
+        uint64_t events;
+        size_t uncommitted;
         uint64_t identifies, resumes, lost, zombies;
         uint64_t our_mistakes;
         int64_t ping_ms; /* of the slowest shard; -1: unknown */

@@ -11,14 +11,14 @@
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_lookup.h"
 
-#define POSTS_MAX    1000 /* that wait to be stored */
-#define AUTOCOMPLETE 4    /* type of an interaction */
+#define POSTS_MAX    1000
+#define AUTOCOMPLETE 4
 
 struct dc_update {
         struct intake_update base; /* first */
         struct dc_intake *in;
-        struct dc_dispatch e;               /* strings and d are owned */
-        bool from_gateway;                  /* its ticket has to be acknowledged */
+        struct dc_dispatch e; /* strings and d are owned */
+        bool from_gateway;
         void (*stored)(void *arg, bool ok); /* of a post */
         void *stored_arg;
         bool channel_known;             /* false: being looked up */
@@ -29,8 +29,6 @@ static bool is_interaction(const struct dc_update *u)
 {
         return strcmp(u->e.type, "INTERACTION_CREATE") == 0;
 }
-
-/* ---- preparing an update ---- */
 
 static void read_event(struct dc_update *u, json_t *member)
 {

@@ -57,7 +57,6 @@ struct dc_intake_hooks {
         void (*complete)(void *ctx, const json_t *interaction);
 };
 
-/* Opens the gateway. */
 struct dc_intake *dc_intake_new(const struct dc_intake_options *options,
                                 const struct dc_intake_hooks *hooks);
 /* Open posts are reported as not stored. */
@@ -66,7 +65,6 @@ void dc_intake_free(struct dc_intake *in);
 void dc_intake_post(struct dc_intake *in, const json_t *interaction,
                     void (*stored)(void *arg, bool ok), void *arg);
 
-/* As in dc_cache.h. */
 bool dc_intake_channel(const struct dc_intake *in, const char *channel,
                        struct dc_channel_info *out);
 const char *dc_intake_user_named(const struct dc_intake *in, const char *username);

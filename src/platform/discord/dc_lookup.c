@@ -16,9 +16,9 @@
 #define TRIES        8 /* about a minute */
 #define RETRY_MS     500
 #define RETRY_MAX_MS 10000
-#define AT_ONCE      4     /* members: more would only age in their queue */
-#define HOLDS_MS     60000 /* how long a member is used */
-#define MEMBERS_MAX  1000  /* beyond it answers are forgotten */
+#define AT_ONCE      4 /* members: more would only age in their queue */
+#define HOLDS_MS     60000
+#define MEMBERS_MAX  1000 /* beyond it answers are forgotten */
 
 struct channel_query {
         struct dc_lookup *lookup;
@@ -43,8 +43,8 @@ struct member_entry {
 struct dc_lookup {
         struct dc_intake *in;
         LIST_HEAD(, channel_query) channels;
-        struct map members;               /* by "guild/user" */
-        TAILQ_HEAD(, member_entry) queue; /* members to be asked for */
+        struct map members; /* by "guild/user" */
+        TAILQ_HEAD(, member_entry) queue;
         unsigned asking;
 };
 

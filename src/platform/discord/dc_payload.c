@@ -149,8 +149,6 @@ static int add_buttons(struct dc_send *s, struct error *err)
         return 0;
 }
 
-/* ---- the kinds ---- */
-
 /* False: the command has no placeholder. */
 static bool take_placeholder(struct dc_send *s, const char *command, const char *method)
 {

@@ -22,9 +22,9 @@ struct dc_bucket {
         bool known;               /* an answer has come */
         int64_t limit, remaining; /* limit 0: the route has none */
         int64_t window;           /* X-RateLimit-Reset in ms; 0: unknown */
-        int64_t reset_ms;         /* when the window ends, our clock */
-        int64_t closed_ms;        /* after a 429: nothing goes before */
-        int64_t denied_ms;        /* idle calls are not tried before */
+        int64_t reset_ms;
+        int64_t closed_ms; /* after a 429: nothing goes before */
+        int64_t denied_ms; /* idle calls are not tried before */
         int denied_code;
         unsigned flying;
         unsigned waiting;
@@ -71,9 +71,9 @@ int64_t dc_rate_limit_ms(const char *seconds);
 
 struct dc_ban_guard {
         unsigned minutes[DC_GUARD_MINUTES], sum, max;
-        int64_t newest; /* minute of the last count */
+        int64_t newest;
         bool closed;
-        const char *name; /* of the adapter, for the log; borrowed */
+        const char *name; /* of the adapter */
 };
 
 /* max 0: the default. */

@@ -25,7 +25,6 @@
 #define JOBS_MAX     5000
 #define KNOWN_MAX    50000 /* channels remembered as read */
 
-/* One channel or thread. */
 struct readback_job {
         struct dc_readback *r;
         char *channel;
@@ -34,7 +33,7 @@ struct readback_job {
         unsigned tries;
         struct timer *timer;
         bool running;
-        bool held;   /* its live events wait */
+        bool held;
         bool failed; /* given up */
         bool of_old_gap;
         bool again; /* wanted for the current gap, too */
@@ -43,11 +42,11 @@ struct readback_job {
 
 struct dc_readback {
         struct dc_intake *in;
-        TAILQ_HEAD(, readback_job) jobs; /* running ones, then waiting ones */
+        TAILQ_HEAD(, readback_job) jobs;
         size_t count, running;
-        struct map known;      /* of the current gap: their job, or r when read */
-        bool crowded;          /* catch-up waits for room */
-        bool failed;           /* a channel was given up */
+        struct map known; /* of the current gap: their job, or r when read */
+        bool crowded;     /* catch-up waits for room */
+        bool failed;
         struct timer *holding; /* ends it */
 };
 

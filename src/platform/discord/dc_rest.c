@@ -69,7 +69,6 @@ static void dequeue(struct dc_call *c)
         c->rest->waiting--;
 }
 
-/* The callback may cancel all other calls. */
 static void finish(struct dc_call *c, const struct dc_answer *a)
 {
         if (c->is_ask)
@@ -129,8 +128,6 @@ static void refuse_waiting(struct dc_rest *r)
                 }
         }
 }
-
-/* ---- answers ---- */
 
 /* Returns the bucket the call belongs to from now on. */
 static struct dc_bucket *learn(struct dc_call *c, const struct dc_answer *a)

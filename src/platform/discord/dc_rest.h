@@ -39,7 +39,7 @@ struct dc_rest_options {
         struct http_client *http;
         const char *base;           /* "https://discord.com/api/v10"; copied */
         const struct secret *token; /* must outlive the dc_rest */
-        const char *name;           /* of the adapter, for the log; copied */
+        const char *name;           /* of the adapter */
         double per_second;          /* the global limit; 0: 50, below 0: none */
         unsigned invalid_max;       /* for the ban guard; 0: 9000 */
         /* The token is unknown: called once, then calls are refused. May be NULL. */
@@ -50,12 +50,12 @@ struct dc_rest_options {
 struct dc_answer {
         bool ok;    /* 2xx */
         int status; /* 0: no answer */
-        int code;   /* Discord's own, such as 50013; 0: none */
+        int code;   /* Discord's; 0: none */
         enum http_reach reach;
         /* ERR_NONE: answered; ERR_LIMIT, ERR_REFUSED, ERR_INVALID: not tried */
         enum error_kind kind;
-        const json_t *result;   /* also of an error; NULL: none */
-        const char *why;        /* for a person, without secrets */
+        const json_t *result; /* also of an error; NULL: none */
+        const char *why;
         int64_t retry_after_ms; /* -1: not given */
         bool global;            /* the limit is the bot's, not the bucket's */
 };
@@ -65,7 +65,6 @@ struct dc_upload {
         const char *path, *name, *mime;
 };
 
-/* Which call of a bucket goes first. */
 enum dc_priority {
         DC_URGENT, /* the acknowledgement of an interaction: three seconds */
         DC_NORMAL, /* answers */
@@ -78,7 +77,7 @@ struct dc_request {
         const char *route; /* as in Discord's OpenAPI file: "/channels/{channel_id}/messages" */
         /* for the braces, in order: digits for {..._id} */
         const char *args[DC_ARGS_MAX];
-        const char *query; /* "limit=50", encoded; NULL: none */
+        const char *query; /* encoded; NULL: none */
         const json_t *body;
         const struct dc_upload *files; /* with files the body becomes payload_json */
         size_t file_count;
@@ -106,11 +105,11 @@ void dc_rest_ask(struct dc_rest *r, const struct dc_request *request, dc_answer_
                  void *arg);
 /* The same for a GET. */
 struct dc_get {
-        const char *route; /* as in struct dc_request */
+        const char *route;
         const char *args[2];
-        const char *query;   /* NULL: none */
-        bool idle;           /* it may be late */
-        bool drop_on_cancel; /* as in struct dc_request */
+        const char *query; /* NULL: none */
+        bool idle;         /* it may be late */
+        bool drop_on_cancel;
 };
 void dc_rest_get(struct dc_rest *r, const struct dc_get *q, dc_answer_fn *done, void *arg);
 /* Answers all calls without a handle with ERR_CANCELLED. */

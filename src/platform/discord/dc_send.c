@@ -68,7 +68,6 @@ static void on_later(void *arg)
         end(s, &s->early);
 }
 
-/* Without a call, results come from the loop. */
 static void end_later(struct dc_send *s, enum send_outcome outcome, enum error_kind kind,
                       int64_t retry_ms, const char *why)
 {
@@ -270,7 +269,6 @@ static void on_opened(void *arg, const struct dc_answer *a)
         }
 }
 
-/* The channel is not an id. */
 static void resolve_channel(struct dc_send *s)
 {
         const char *person = dc_destination_person(s->dc, s->channel);

@@ -6,7 +6,6 @@
 
 struct dc_send;
 
-/* How deliveries of a kind are sent. */
 struct dc_send_kind {
         bool creates; /* a message: repeating it needs care */
         enum dc_priority priority;
@@ -22,9 +21,9 @@ struct dc_send {
         enum delivery_kind delivery_kind;
         int64_t delivery, fence, created_ms;
         int attempt;
-        char *channel, *thread; /* as the delivery names them */
-        char *message;          /* the one it is about */
-        char *interaction;      /* whose placeholder it goes to; NULL: to a channel */
+        char *channel, *thread;
+        char *message;
+        char *interaction; /* whose placeholder it goes to; NULL: to a channel */
         char *reply_to;
         json_t *payload;
         const char *method, *route; /* constants */
@@ -35,8 +34,8 @@ struct dc_send {
         struct timer *later; /* reports `early` */
         struct send_result early;
         char why[300];
-        bool needless; /* there is nothing to do */
-        bool looked;   /* it has not arrived before */
+        bool needless;
+        bool looked;
         unsigned pages;
         TAILQ_ENTRY(dc_send) next;
 };
@@ -50,7 +49,7 @@ extern const struct dc_send_kind dc_payload_kinds[]; /* by enum delivery_kind */
 int dc_payload_for_channel(struct dc_send *s, struct error *err);
 /* "<:name:id>", "name:id" or the emoji itself as routes want it; yours to free. */
 char *dc_payload_emoji(const char *emoji);
-/* Notifies only people who are mentioned in the text. */
+/* Notifies only people mentioned in the text. */
 json_t *dc_payload_mentions(const char *text, bool replied_user);
 
 #endif

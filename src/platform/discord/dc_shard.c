@@ -106,7 +106,6 @@ static void drop_connection(struct dc_shard *s)
         dc_gateway_end_identify(s->g, s->id, false);
 }
 
-/* Long enough to forget earlier failures. */
 static bool is_stable(const struct dc_shard *s)
 {
         return s->up_ms >= 0 && loop_now_ms(s->g->o.loop) - s->up_ms >= s->g->o.times.stable_ms;
@@ -146,7 +145,6 @@ static void lost(struct dc_shard *s)
         dc_gateway_shard_lost(g, s->why);
 }
 
-/* Closes with a plan for afterwards. */
 static void leave(struct dc_shard *s, enum dc_shard_plan plan, int64_t wait_ms, const char *why)
 {
         if (s->state == SHARD_CLOSING || s->state == SHARD_STOPPED || s->state == SHARD_WAITING)
@@ -197,8 +195,6 @@ void dc_shard_committed(struct dc_shard *s, uint64_t number)
         dc_session_committed(&s->session, number, s->state == SHARD_UP ? s->g->o.wall_ms() : 0);
         dc_connection_adjust(s->connection);
 }
-
-/* ---- dispatches ---- */
 
 static void up(struct dc_shard *s, bool resumed, int64_t since_ms)
 {

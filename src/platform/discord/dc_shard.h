@@ -15,10 +15,9 @@
 
 /* ---- dc_session.c: how far a shard has come ---- */
 
-/* A session as its file has it. */
 struct dc_session_record {
         char *id, *resume_url; /* NULL: it cannot be resumed */
-        int64_t seq;           /* everything up to here is committed */
+        int64_t seq;           /* committed, with everything before */
         /*
          * Nothing is missing up to then; 0: there was no session before. From the id of a message
          * if there was one (seen_message), because our clock may jump.
@@ -67,19 +66,18 @@ void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, u
                      unsigned shards);
 /* The file is up to date when this returns. */
 void dc_session_release(struct dc_session *s);
-/* The session cannot be resumed. */
+/* It cannot be resumed. */
 void dc_session_drop(struct dc_session *s);
 /* READY: returns since when something may be missing; 0: the first session. */
 int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const json_t *ready,
                          int64_t seq);
-/* Returns the event's number in the window. */
+/* Returns its number in the window. */
 uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event *e);
 /* In any order. complete_ms: nothing is missing up to then, or 0. */
 void dc_session_committed(struct dc_session *s, uint64_t number, int64_t complete_ms);
-/* Discord has acknowledged a heartbeat. */
 void dc_session_alive(struct dc_session *s, int64_t complete_ms);
 void dc_session_caught_up(struct dc_session *s);
-/* The sequence for a heartbeat; -1: none yet. */
+/* -1: none yet. */
 int64_t dc_session_heartbeat(const struct dc_session *s);
 
 /* ---- dc_connection.c: one connection, used once ---- */
@@ -101,13 +99,13 @@ enum dc_connection_event {
         DC_CONNECTION_OPENED,
         DC_CONNECTION_SILENT,     /* the last heartbeat was not acknowledged */
         DC_CONNECTION_UNREADABLE, /* why: of a message */
-        DC_CONNECTION_WAS_LARGE,  /* a large payload has been handled */
+        DC_CONNECTION_WAS_LARGE,  /* a payload, now handled */
 };
 
 /* Each may free the connection. Payloads come in order, inflated and parsed. */
 struct dc_connection_handlers {
         void (*event)(void *arg, enum dc_connection_event event, const char *why);
-        void (*payload)(void *arg, json_t *payload); /* an object; borrowed */
+        void (*payload)(void *arg, json_t *payload);
         void (*closed)(void *arg, const struct websocket_end *end);
 };
 
@@ -146,7 +144,6 @@ enum dc_shard_state {
         SHARD_STOPPED,
 };
 
-/* What follows the end of a connection. */
 enum dc_shard_plan {
         PLAN_RESUME,
         PLAN_IDENTIFY, /* the session is lost */
@@ -164,10 +161,10 @@ struct dc_shard {
         enum dc_shard_plan plan;
         int64_t wait_ms; /* of the plan; -1: backoff */
         char why[200];
-        bool fresh;        /* this attempt identifies */
+        bool fresh;        /* identifies, rather than resumes */
         bool sent_resume;  /* on this connection */
         unsigned failures; /* in a row */
-        unsigned resumes;  /* in a row, that failed */
+        unsigned resumes;  /* failed, in a row */
         int64_t up_ms;     /* loop time; -1: not up */
 };
 
@@ -177,7 +174,6 @@ void dc_shard_free(struct dc_shard *s);
 void dc_shard_start(struct dc_shard *s);
 /* Connects; after permission to identify. */
 void dc_shard_connect(struct dc_shard *s, const char *url);
-/* Drops the connection for good. */
 void dc_shard_stop(struct dc_shard *s);
 /* Replaces the connection and resumes. */
 void dc_shard_renew(struct dc_shard *s, const char *why);
@@ -188,11 +184,11 @@ void dc_shard_committed(struct dc_shard *s, uint64_t number);
 /* Shards with equal ids modulo max_concurrency identify in turn. */
 struct dc_identify_slot {
         struct dc_shard *holder;
-        int64_t next_ms; /* the next one may go then */
+        int64_t next_ms;
 };
 
 struct dc_gateway {
-        struct dc_gateway_options o; /* times filled in, strings owned */
+        struct dc_gateway_options o; /* strings are owned */
         struct dc_gateway_handlers on;
         void *arg;
         struct dc_shard **shards;
@@ -202,20 +198,20 @@ struct dc_gateway {
         unsigned *waiting; /* shards that want to identify, in order */
         unsigned waiting_count;
 
-        char *url;                             /* as answered, or of the options */
+        char *url;
         int64_t remaining, total, reset_at_ms; /* session_start_limit; loop time */
         int64_t asked_ms;                      /* when that was answered; -1: ask */
         int64_t retry_at_ms;                   /* do not ask before */
-        unsigned failures;                     /* of asking, in a row */
+        unsigned failures;
         bool asking, stopped;
 
-        struct timer *timer;    /* the next IDENTIFY or question */
+        struct timer *timer;
         struct timer *watch;    /* did the machine sleep? */
         struct timer *grace;    /* a loss that is not reported yet */
         struct timer *trimming; /* frees the memory of large payloads */
         int64_t watch_wall_ms, watch_mono_ms;
         enum dc_gateway_state reported;
-        char why[200]; /* of the last loss */
+        char why[200];
         struct dc_gateway_stats counted;
         unsigned refs; /* the owner, handlers on the stack */
         bool freed;

@@ -17,12 +17,11 @@
 #define READ_LIMIT 20
 #define READ_MAX   100 /* Discord's */
 
-/* One call of a tool. */
 struct tool_call {
         struct discord *dc;
         platform_tool_fn *done;
         void *arg;
-        json_t *result; /* gathered so far */
+        json_t *result;
         char *guild;
 };
 
@@ -98,7 +97,6 @@ struct send_tool {
         bool person, message, content, emoji, name;
 };
 
-/* Room for arguments that are not texts. */
 struct send_spaces {
         char target[DC_ID_SIZE], parent[DC_ID_SIZE], message[DC_ID_SIZE], reply_to[DC_ID_SIZE],
                 text[DC_ID_SIZE], person[40];
@@ -184,8 +182,6 @@ static void tool_thread(struct adapter *a, const json_t *arguments, platform_too
         submit(a, &(struct send_tool){ .kind = DELIVER_THREAD, .message = true, .name = true },
                arguments, done, arg);
 }
-
-/* ---- reading ---- */
 
 static json_t *message_json(const json_t *m)
 {
@@ -406,8 +402,6 @@ static void tool_channels(struct adapter *a, const json_t *arguments, platform_t
         else
                 ask(t, "/users/@me/guilds", NULL, "limit=200", on_choice);
 }
-
-/* ---- the table ---- */
 
 #define HELP(text) "\"description\":\"" text "\"}"
 #define ID(text)   "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,20}$\"," HELP(text)

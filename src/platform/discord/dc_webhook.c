@@ -62,7 +62,6 @@ static bool is_signed(const struct discord *dc, const struct http_exchange *x)
         return ok;
 }
 
-/* A post whose interaction is being stored. */
 struct dc_post {
         struct discord *dc;
         struct http_exchange *x;

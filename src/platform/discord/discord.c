@@ -144,8 +144,6 @@ void discord_remember(struct discord *dc, const char *table, const char *key, co
         adapter_file_write(dc->adapter, dc->memory);
 }
 
-/* ---- states ---- */
-
 static void enter(struct discord *dc, enum discord_state state)
 {
         static const char *const names[] = { "greeting", "linked", "waiting", "stopped" };
@@ -173,8 +171,6 @@ static void on_unauthorized(void *arg)
 {
         stop(arg, NULL);
 }
-
-/* ---- hooks of the intake ---- */
 
 static void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg)
 {

@@ -39,19 +39,19 @@
 struct discord_conf {
         struct secret *token; /* NULL: DISCORD_BOT_TOKEN of the environment */
         char *api_base;
-        char *gateway_url;           /* NULL: asked with GET /gateway/bot */
-        int64_t shards;              /* 0: as many as Discord recommends */
-        char *compress;              /* "zlib-stream", "zstd-stream" or "none" */
-        bool message_content;        /* ask for the privileged intent */
-        struct setting_list intents; /* further ones, by Discord's names */
+        char *gateway_url;
+        int64_t shards; /* 0: automatic */
+        char *compress;
+        bool message_content;
+        struct setting_list intents;
         bool streaming;
         bool role_mentions;
-        bool ping_on_reply;                          /* a reply notifies the person who asked */
-        int64_t catch_up_messages, catch_up_seconds; /* per channel, after a lost session */
+        bool ping_on_reply;
+        int64_t catch_up_messages, catch_up_seconds;
         int64_t media_max_bytes;
-        bool slash_commands;                /* register /ask, /status, ... */
-        struct setting_list command_guilds; /* where; none: everywhere (global) */
-        char *public_key;                   /* of the application, hex; NULL: ask Discord */
+        bool slash_commands;
+        struct setting_list command_guilds; /* none: everywhere */
+        char *public_key;                   /* hex; NULL: ask Discord */
 };
 
 /* Only enter() of discord.c writes it. */
@@ -72,7 +72,7 @@ struct dc_duplicate_bot {
                 int64_t wall_ms;
         } sent[DC_NONCES_KEPT]; /* a ring */
         size_t next;
-        unsigned seen;     /* messages of the duplicate */
+        unsigned seen;
         int64_t warned_ms; /* 0: never */
 };
 
@@ -84,7 +84,7 @@ struct discord {
         struct adapter *adapter;
         const struct discord_conf *conf;
         struct secret *token;
-        int lock;          /* on the token */
+        int lock;
         int64_t opened_ms; /* an earlier run may have tried older deliveries */
         enum discord_state state;
         struct { /* from DISCORD_LINKED on */
@@ -95,7 +95,7 @@ struct discord {
         } self;
         struct dc_rest *rest;
         struct dc_intake *intake; /* NULL before DISCORD_LINKED */
-        struct dc_call *call;     /* of the greeting */
+        struct dc_call *call;
         struct timer *timer;
         TAILQ_HEAD(, dc_send) sends;
         struct {
@@ -109,7 +109,7 @@ struct discord {
         struct dc_duplicate_bot duplicate;
         json_t *memory;         /* survives a restart */
         struct map dms;         /* of others than operators: user to channel, owned */
-        struct map dm_channels; /* the same channels */
+        struct map dm_channels; /* the channels of dms */
 };
 
 /* ---- discord.c ---- */
@@ -181,7 +181,6 @@ bool dc_deferred_claim(struct discord *dc, const char *interaction);
 /* The arguments of DC_PLACEHOLDER_ROUTE. */
 void dc_deferred_address(const struct discord *dc, const char *interaction,
                          const char **application, const char **token);
-/* The answer to a call on the placeholder. */
 enum dc_deferred_result dc_deferred_answered(struct discord *dc, const char *interaction,
                                              const struct dc_answer *a, bool is_message);
 
