@@ -91,54 +91,41 @@ static void on_submitted(void *arg, const struct outbox_receipt *r)
                NULL);
 }
 
-/* Which arguments a tool that sends requires. */
-struct send_tool {
-        enum delivery_kind kind;
-        bool person, message, content, emoji, name;
-};
+/* Which arguments a tool that sends requires, besides the channel. */
+enum { PERSON = 1, MESSAGE_ID = 2, TEXT_ARG = 4, EMOJI = 8, NAME = 16 }; /* PERSON: instead */
 
-struct send_spaces {
+static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,
+                   const json_t *arguments, platform_tool_fn *done, void *arg)
+{
+        struct outgoing out = { .adapter = a->name, .kind = kind, .class = PACE_FINAL };
         char target[DC_ID_SIZE], parent[DC_ID_SIZE], message[DC_ID_SIZE], reply_to[DC_ID_SIZE],
                 text[DC_ID_SIZE], person[40];
-};
-
-static int read_send(const struct send_tool *s, const struct discord *dc, const json_t *arguments,
-                     struct outgoing *out, struct send_spaces *spaces, struct error *err)
-{
+        const struct discord *dc = a->self;
         struct dc_channel_info info;
-
-        out->channel =
-                id_of(arguments, s->person ? "user_id" : "channel_id", true, spaces->target, err);
-        if (out->channel && s->person) {
-                snprintf(spaces->person, sizeof(spaces->person), DC_USER "%s", out->channel);
-                out->channel = spaces->person;
-        } else if (out->channel && dc->intake &&
-                   dc_intake_channel(dc->intake, out->channel, &info) && info.parent) {
-                snprintf(spaces->parent, sizeof(spaces->parent), "%s", info.parent);
-                out->thread = out->channel;
-                out->channel = spaces->parent;
-        }
-        if (s->message)
-                out->message_id = id_of(arguments, "message_id", true, spaces->message, err);
-        if (s->content && !s->message)
-                out->reply_to = id_of(arguments, "reply_to", false, spaces->reply_to, err);
-        if (s->content)
-                out->text = tool_text(arguments, "content", true, spaces->text, err);
-        if (s->emoji)
-                out->emoji = tool_text(arguments, "emoji", true, spaces->text, err);
-        if (s->name)
-                out->file.name = tool_text(arguments, "name", true, spaces->text, err);
-        return err->kind == ERR_NONE ? 0 : -1;
-}
-
-static void submit(struct adapter *a, const struct send_tool *s, const json_t *arguments,
-                   platform_tool_fn *done, void *arg)
-{
-        struct outgoing out = { .adapter = a->name, .kind = s->kind, .class = PACE_FINAL };
-        struct send_spaces spaces;
         struct error err = { 0 };
 
-        if (read_send(s, a->self, arguments, &out, &spaces, &err) < 0)
+        out.channel =
+                id_of(arguments, needs & PERSON ? "user_id" : "channel_id", true, target, &err);
+        if (out.channel && needs & PERSON) {
+                snprintf(person, sizeof(person), DC_USER "%s", out.channel);
+                out.channel = person;
+        } else if (out.channel && dc->intake && dc_intake_channel(dc->intake, out.channel, &info) &&
+                   info.parent) {
+                snprintf(parent, sizeof(parent), "%s", info.parent);
+                out.thread = out.channel;
+                out.channel = parent;
+        }
+        if (needs & MESSAGE_ID)
+                out.message_id = id_of(arguments, "message_id", true, message, &err);
+        else
+                out.reply_to = id_of(arguments, "reply_to", false, reply_to, &err);
+        if (needs & TEXT_ARG)
+                out.text = tool_text(arguments, "content", true, text, &err);
+        if (needs & EMOJI)
+                out.emoji = tool_text(arguments, "emoji", true, text, &err);
+        if (needs & NAME)
+                out.file.name = tool_text(arguments, "name", true, text, &err);
+        if (err.kind != ERR_NONE)
                 tool_refuse(a, done, arg, &err);
         else
                 outbox_submit(a->road, &out, on_submitted, call_new(a, done, arg));
@@ -146,41 +133,35 @@ static void submit(struct adapter *a, const struct send_tool *s, const json_t *a
 
 static void tool_send(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        submit(a, &(struct send_tool){ .kind = DELIVER_SEND, .content = true }, arguments, done,
-               arg);
+        submit(a, DELIVER_SEND, TEXT_ARG, arguments, done, arg);
 }
 
 static void tool_dm(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        submit(a, &(struct send_tool){ .kind = DELIVER_SEND, .content = true, .person = true },
-               arguments, done, arg);
+        submit(a, DELIVER_SEND, PERSON | TEXT_ARG, arguments, done, arg);
 }
 
 static void tool_react(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                        void *arg)
 {
-        submit(a, &(struct send_tool){ .kind = DELIVER_REACT, .message = true, .emoji = true },
-               arguments, done, arg);
+        submit(a, DELIVER_REACT, MESSAGE_ID | EMOJI, arguments, done, arg);
 }
 
 static void tool_edit(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
 {
-        submit(a, &(struct send_tool){ .kind = DELIVER_EDIT, .message = true, .content = true },
-               arguments, done, arg);
+        submit(a, DELIVER_EDIT, MESSAGE_ID | TEXT_ARG, arguments, done, arg);
 }
 
 static void tool_delete(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                         void *arg)
 {
-        submit(a, &(struct send_tool){ .kind = DELIVER_DELETE, .message = true }, arguments, done,
-               arg);
+        submit(a, DELIVER_DELETE, MESSAGE_ID, arguments, done, arg);
 }
 
 static void tool_thread(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
                         void *arg)
 {
-        submit(a, &(struct send_tool){ .kind = DELIVER_THREAD, .message = true, .name = true },
-               arguments, done, arg);
+        submit(a, DELIVER_THREAD, MESSAGE_ID | NAME, arguments, done, arg);
 }
 
 static json_t *message_json(const json_t *m)
