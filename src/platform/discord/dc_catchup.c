@@ -329,50 +329,46 @@ void dc_catchup_continue(struct dc_catchup *c)
                 scan_next_guild(c);
 }
 
-void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms)
+void dc_catchup_gap(struct dc_catchup *c, const struct dc_gateway_ready *ready, int64_t since_ms)
 {
+        const struct dc_intake_options *o = &c->in->o;
         int64_t now = clock_wall_ms(), from = since_ms - MARGIN_MS;
+        struct gap *gap = find_gap(c, ready->shard);
+        unsigned shard = ready->shard;
+        struct dc_gateway_stats stats;
 
-        if (since_ms <= 0 || c->in->o.catchup_seconds == 0 || c->in->o.catchup_messages == 0) {
+        if (ready->resumed && gap && gap->open) { /* catch-up is running */
+                if (!c->recent)
+                        release_all(c);
+                return;
+        }
+        if (since_ms <= 0 || o->catchup_seconds == 0 || o->catchup_messages == 0) {
                 release_all(c);
                 return;
         }
-        if (from < now - c->in->o.catchup_seconds * 1000)
-                from = now - c->in->o.catchup_seconds * 1000;
-        c->shards = shards;
+        if (from < now - o->catchup_seconds * 1000)
+                from = now - o->catchup_seconds * 1000;
+        dc_gateway_stats(c->in->gateway, &stats);
+        c->shards = stats.shards;
         if (shard >= c->gap_count) {
                 c->gaps = mem_realloc(c->gaps, (shard + 1) * sizeof(*c->gaps));
                 memset(c->gaps + c->gap_count, 0, (shard + 1 - c->gap_count) * sizeof(*c->gaps));
                 c->gap_count = shard + 1;
         }
-        c->gaps[shard] =
-                (struct gap){ .open = true,
-                              .since_ms = from,
-                              .until_ms = loop_now_ms(c->in->o.adapter->loop) + INTRODUCE_MS };
-        timer_start(c->timer, c->in->o.catchup_times.done_ms);
+        c->gaps[shard] = (struct gap){ .open = true,
+                                       .since_ms = from,
+                                       .until_ms = loop_now_ms(o->adapter->loop) + INTRODUCE_MS };
+        timer_start(c->timer, o->catchup_times.done_ms);
         dc_readback_restart(c->readback);
         log_info("discord session lost; reading back missed messages",
-                 LOG_S("adapter", c->in->o.adapter->name), LOG_I("shard", shard),
+                 LOG_S("adapter", o->adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));
         if (shard == 0) /* the shard with the DMs */
                 begin_recent(c, from);
         else if (!c->recent) /* nothing else would release */
                 release_all(c);
-}
-
-void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms)
-{
-        struct gap *gap = find_gap(c, shard);
-
-        if (gap && gap->open) {
-                if (!c->recent)
-                        release_all(c);
-                return;
-        }
-        dc_catchup_gap(c, shard, shards, since_ms);
-        gap = find_gap(c, shard);
-        if (gap && gap->open) {
-                gap->source = GUILDS_TO_LIST;
+        if (ready->resumed) { /* the gateway introduces no guilds */
+                c->gaps[shard].source = GUILDS_TO_LIST;
                 begin_scan(c);
         }
 }

@@ -24,10 +24,8 @@ struct dc_catchup;
 struct dc_catchup *dc_catchup_new(struct dc_intake *in);
 /* Before the intake. */
 void dc_catchup_free(struct dc_catchup *c);
-/* A session began on this shard, and something may be missing since then by Discord's clock. */
-void dc_catchup_gap(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
-/* The same for a resumed session, where the gateway introduces no guilds. */
-void dc_catchup_resumed(struct dc_catchup *c, unsigned shard, unsigned shards, int64_t since_ms);
+/* A session began or was resumed, and something may be missing since then by Discord's clock. */
+void dc_catchup_gap(struct dc_catchup *c, const struct dc_gateway_ready *ready, int64_t since_ms);
 /* A gap will follow: holds all events until its channels are known. */
 void dc_catchup_hold(struct dc_catchup *c);
 /* There is room for channels again. */

@@ -270,14 +270,7 @@ static void on_ready(void *arg, const struct dc_gateway_ready *ready)
 
 static void on_gap(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms)
 {
-        struct dc_intake *in = arg;
-        struct dc_gateway_stats stats;
-
-        dc_gateway_stats(in->gateway, &stats);
-        if (ready->resumed)
-                dc_catchup_resumed(in->catchup, ready->shard, stats.shards, since_ms);
-        else
-                dc_catchup_gap(in->catchup, ready->shard, stats.shards, since_ms);
+        dc_catchup_gap(((struct dc_intake *)arg)->catchup, ready, since_ms);
 }
 
 static void on_behind(void *arg, unsigned shard)
