@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "agent/agents_private.h"
+#include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -43,6 +44,90 @@ static void run_free(struct agents *as, struct agent_run *r)
                 TAILQ_REMOVE(&as->refused, r, in_queue);
         buf_release(&r->record);
         free(r);
+}
+
+/* ---- journal: circuits that open and close, turns that fail over ---- */
+
+struct event_write {
+        struct agents *all; /* NULL once freed */
+        struct bus_event *event;
+        struct bus_batch batch;
+        LIST_ENTRY(event_write) next;
+};
+
+static int append_event(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct event_write *w = arg;
+
+        bus_batch_reset(&w->batch);
+        return bus_append(tx, &w->batch, w->event, NULL, err) < 0 ? -1 : 0;
+}
+
+static void on_written(void *arg, const struct error *err)
+{
+        struct event_write *w = arg;
+
+        if (err)
+                log_warn("cannot journal an event", LOG_S("type", w->event->type),
+                         LOG_S("why", err->text));
+        else if (w->all)
+                bus_publish(w->all->env.bus, &w->batch);
+        if (w->all)
+                LIST_REMOVE(w, next);
+        free(w->event);
+        bus_batch_release(&w->batch);
+        free(w);
+}
+
+/* Takes over the payload. run may be NULL. */
+static void journal(struct agents *as, const char *type, const struct turn_run *run,
+                    struct buf *payload)
+{
+        struct bus_event e = { .type = type, .payload = payload->data };
+        struct event_write *w;
+
+        if (run) {
+                e.adapter = run->adapter;
+                e.channel = run->channel;
+                e.thread = run->thread;
+                e.trace = run->trace;
+        }
+        if (as->env.store) {
+                w = mem_zalloc(sizeof(*w));
+                w->all = as;
+                w->event = bus_event_dup(&e);
+                LIST_INSERT_HEAD(&as->event_writes, w, next);
+                store_write(as->env.store, append_event, on_written, w);
+        }
+        buf_release(payload);
+}
+
+static void journal_circuit(struct agent_slot *s, const char *type)
+{
+        struct buf payload;
+
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "agent", s->agent.name);
+        jsonw_int(&payload, "failures", s->breaker.failures);
+        jsonw_opt(&payload, "why", s->breaker.state == BREAKER_CLOSED ? NULL : s->last_failure);
+        jsonw_close(&payload, '}');
+        journal(s->all, type, NULL, &payload);
+}
+
+static void journal_failover(struct agents *as, const struct turn_run *run, const char *from,
+                             const char *to, const char *why)
+{
+        struct buf payload;
+
+        buf_init(&payload, 0);
+        jsonw_open(&payload, '{');
+        jsonw_str(&payload, "turnId", run->key);
+        jsonw_str(&payload, "from", from);
+        jsonw_str(&payload, "to", to);
+        jsonw_str(&payload, "why", why);
+        jsonw_close(&payload, '}');
+        journal(as, "turn.failover", run, &payload);
 }
 
 /* ---- the queue of a slot ---- */
@@ -121,7 +206,7 @@ static bool fail_over(struct agents *as, struct agent_run *r, const char *from, 
                 return false;
         log_warn("failing over to another agent", LOG_S("turn", r->run->key), LOG_S("from", from),
                  LOG_S("to", s->agent.name), LOG_S("why", why));
-        agent_event_failover(as, r->run, from, s->agent.name, why);
+        journal_failover(as, r->run, from, s->agent.name, why);
         add_record(r, from, why);
         /* by the timer: this may be a callback of the failed agent */
         enqueue(r, s);
@@ -272,10 +357,10 @@ static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
         if (change == BREAKER_OPENED) {
                 log_warn("agent failed too often; circuit opened", LOG_S("agent", s->agent.name),
                          LOG_I("failures", s->breaker.failures), LOG_S("why", s->last_failure));
-                agent_event_circuit(s, "agent.circuit_opened");
+                journal_circuit(s, "agent.circuit_opened");
         } else if (change == BREAKER_RECOVERED) {
                 log_info("agent works again; circuit closed", LOG_S("agent", s->agent.name));
-                agent_event_circuit(s, "agent.circuit_closed");
+                journal_circuit(s, "agent.circuit_closed");
         }
         leave(r);
         return r;
@@ -357,6 +442,7 @@ bool agent_runs_answer(struct agents *as, struct turn_run *run, const struct tur
 
 void agent_runs_drop(struct agents *as)
 {
+        struct event_write *w;
         struct agent_run *r;
 
         for (size_t i = 0; i < RUN_BUCKETS; i++) {
@@ -367,5 +453,9 @@ void agent_runs_drop(struct agents *as)
                         buf_release(&r->record);
                         free(r);
                 }
+        }
+        while ((w = LIST_FIRST(&as->event_writes))) {
+                LIST_REMOVE(w, next);
+                w->all = NULL;
         }
 }

@@ -172,7 +172,6 @@ void agents_free(struct agents *as)
                 free(c);
         }
         agent_runs_drop(as);
-        agent_events_drop(as);
         while ((s = LIST_FIRST(&as->retired))) {
                 LIST_REMOVE(s, next);
                 slot_free(s);

@@ -91,12 +91,6 @@ void agent_runs_move(struct agent_slot *from, struct agent_slot *to);
 void agent_runs_pump(struct agents *as);
 void agent_runs_drop(struct agents *as);
 
-/* agent_events.c */
-void agent_event_circuit(struct agent_slot *s, const char *type);
-void agent_event_failover(struct agents *as, const struct turn_run *run, const char *from,
-                          const char *to, const char *why);
-void agent_events_drop(struct agents *as);
-
 /*
  * reply_token.c: the key to a turn's reply URL, "EXPIRY.MAC". An HMAC over turn and expiry, so that
  * it survives a restart without being stored.
