@@ -21,16 +21,6 @@ static const char *const chat_names[] = {
         [CHAT_BROADCAST] = "channel",
 };
 
-static void write_sender(const struct incoming *in, struct buf *out)
-{
-        jsonw_open_member(out, "sender", '{');
-        jsonw_opt(out, "id", in->sender_id);
-        jsonw_opt(out, "username", in->sender_username);
-        jsonw_opt(out, "displayName", in->sender_name);
-        jsonw_bool(out, "isBot", in->sender_is_bot);
-        jsonw_close(out, '}');
-}
-
 static void write_attachments(const struct incoming *in, struct buf *out)
 {
         jsonw_open_member(out, "attachments", '[');
@@ -61,7 +51,12 @@ void incoming_payload(const struct incoming *in, struct buf *out)
         jsonw_opt(out, "guildId", in->guild);
         jsonw_opt(out, "platform", in->platform);
         jsonw_int(out, "timestamp", in->time_ms);
-        write_sender(in, out);
+        jsonw_open_member(out, "sender", '{');
+        jsonw_opt(out, "id", in->sender_id);
+        jsonw_opt(out, "username", in->sender_username);
+        jsonw_opt(out, "displayName", in->sender_name);
+        jsonw_bool(out, "isBot", in->sender_is_bot);
+        jsonw_close(out, '}');
         jsonw_opt(out, "text", in->text);
         jsonw_opt(out, "rawText", in->raw_text);
         if (in->is_mention)
@@ -134,17 +129,6 @@ static void parse_attachments(struct box *b, const json_t *list)
         b->in.attachment_count = n;
 }
 
-static void parse_metadata(struct box *b, const json_t *metadata)
-{
-        char *text;
-
-        if (!metadata)
-                return;
-        text = json_text(metadata);
-        b->in.metadata = arena_strdup(&b->arena, text);
-        free(text);
-}
-
 /* A string member as a copy in the box. */
 static const char *keep(struct box *b, const json_t *object, const char *key)
 {
@@ -157,6 +141,7 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         const json_t *sender;
         struct incoming *in;
         struct box *b;
+        char *metadata;
 
         if (!p || !json_is_object(p)) {
                 json_decref(p);
@@ -199,7 +184,10 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         in->more_follows = json_flag(p, "moreFollows", false);
         in->agent = keep(b, p, "agent");
         parse_attachments(b, json_object_get(p, "attachments"));
-        parse_metadata(b, json_object_get(p, "metadata"));
+        metadata =
+                json_object_get(p, "metadata") ? json_text(json_object_get(p, "metadata")) : NULL;
+        in->metadata = arena_strdup(&b->arena, metadata);
+        free(metadata);
         json_decref(p);
         return in;
 }
@@ -236,25 +224,14 @@ static const char *copy(struct box *b, const char *text)
         return kept;
 }
 
-static const struct incoming_part *copy_parts(struct box *b, const struct incoming *from)
-{
-        struct incoming_part *parts = arena_alloc(&b->arena, from->part_count * sizeof(*parts));
-
-        for (size_t i = 0; i < from->part_count; i++) {
-                parts[i].key = copy(b, from->parts[i].key);
-                parts[i].id = copy(b, from->parts[i].id);
-        }
-        return parts;
-}
-
 struct incoming *incoming_dup(const struct incoming *from)
 {
         struct box *b = box_new();
         struct incoming *in = &b->in;
-        struct attachment *items;
+        struct incoming_part *parts = arena_alloc(&b->arena, from->part_count * sizeof(*parts));
+        struct attachment *items = arena_alloc(&b->arena, from->attachment_count * sizeof(*items));
 
         *in = *from;
-        in->parts = from->part_count > 0 ? copy_parts(b, from) : NULL;
         in->type = copy(b, from->type ? from->type : EVENT_MESSAGE_RECEIVED);
         in->adapter = copy(b, from->adapter);
         in->platform = copy(b, from->platform);
@@ -275,9 +252,12 @@ struct incoming *incoming_dup(const struct incoming *from)
         in->trace = copy(b, from->trace);
         in->metadata = copy(b, from->metadata);
         in->agent = copy(b, from->agent);
-        if (from->attachment_count == 0)
-                return in;
-        items = arena_alloc(&b->arena, from->attachment_count * sizeof(*items));
+        in->parts = parts;
+        for (size_t i = 0; i < from->part_count; i++) {
+                parts[i].key = copy(b, from->parts[i].key);
+                parts[i].id = copy(b, from->parts[i].id);
+        }
+        in->attachments = items;
         for (size_t i = 0; i < from->attachment_count; i++) {
                 items[i].kind = copy(b, from->attachments[i].kind);
                 items[i].name = copy(b, from->attachments[i].name);
@@ -286,7 +266,6 @@ struct incoming *incoming_dup(const struct incoming *from)
                 items[i].path = copy(b, from->attachments[i].path);
                 items[i].size = from->attachments[i].size;
         }
-        in->attachments = items;
         return in;
 }
 

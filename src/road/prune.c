@@ -1,6 +1,6 @@
 /*
- * prune: deletes records that ended long enough ago (limits.recordDays, limits.transcriptDays), a
- * block of each table per transaction, and tells the bus which events are still needed.
+ * prune: deletes old records (limits.recordDays, limits.transcriptDays), a block of each table per
+ * transaction, and moves the cursors of events that are still needed.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 #define PRUNE_SOON_MS  50
 #define DAY_MS         86400000LL
 
-struct pruning {
+struct prune_job {
         struct road *road;
         int64_t record_before_ms, transcript_before_ms;
         int64_t future_ms; /* rows created after this come from a wrong clock */
@@ -23,9 +23,9 @@ struct pruning {
         bool more;         /* result */
 };
 
-static int write_pruning(struct store_tx *tx, void *arg, struct error *err)
+static int write_prune(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct pruning *p = arg;
+        struct prune_job *p = arg;
 
         p->more = false;
         for (enum prune_table table = 0; table < PRUNE_TABLES; table++) {
@@ -45,7 +45,7 @@ static int write_pruning(struct store_tx *tx, void *arg, struct error *err)
 
 static void on_pruned(void *arg, const struct error *err)
 {
-        struct pruning *p = arg;
+        struct prune_job *p = arg;
 
         p->road->writes--;
         if (err)
@@ -74,7 +74,7 @@ static int64_t done_up_to(const struct road *r, int64_t decided)
 void prune_run(void *road)
 {
         struct road *r = road;
-        struct pruning *p = mem_zalloc(sizeof(*p));
+        struct prune_job *p = mem_zalloc(sizeof(*p));
         int64_t now_ms = clock_wall_ms();
 
         outbox_sweep(r);
@@ -88,7 +88,7 @@ void prune_run(void *road)
                 p->decided = bus_head(r->bus);
         p->done = done_up_to(r, p->decided);
         r->writes++;
-        store_write(r->store, write_pruning, on_pruned, p);
+        store_write(r->store, write_prune, on_pruned, p);
 }
 
 void prune_begin(struct road *r)

@@ -20,22 +20,11 @@
 /* NULL: it cannot be read. */
 static struct incoming *parse(const struct journal_row *row)
 {
-        struct bus_event e = {
-                .seq = row->seq,
-                .type = row->type,
-                .time_ms = row->time_ms,
-                .adapter = row->adapter,
-                .channel = row->channel,
-                .thread = row->thread,
-                .trace = row->trace,
-                .key = row->key,
-                .payload = row->payload,
-        };
         struct error err;
-        struct incoming *in = incoming_parse(&e, &err);
+        struct incoming *in = incoming_from_row(row, &err);
 
         if (!in)
-                log_error("cannot read a stored event; skipping it", LOG_I("event", e.seq),
+                log_error("cannot read a stored event; skipping it", LOG_I("event", row->seq),
                           LOG_S("why", err.text));
         return in;
 }

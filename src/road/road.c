@@ -12,45 +12,46 @@
 
 const struct setting road_settings[] = {
         { "queuedEvents", SETTING_INT, "20000", 10, 10000000, .at = AT(queued_events),
-          .help = "Stored events that may wait for a decision; beyond it new ones are refused "
-                  "with 503 and `Retry-After`." },
+          .help = "Stored events that may wait for a decision; further ones are refused with "
+                  "503 and `Retry-After`." },
         { "openTurns", SETTING_INT, "50000", 1, 10000000, .at = AT(open_turns),
-          .help = "Turns that may be queued or running; beyond it new events are refused." },
+          .help = "Turns that may be queued or running; further events are refused." },
         { "runningTurns", SETTING_INT, "1024", 1, 100000, .at = AT(running_turns),
-          .help = "Turns that may run side by side." },
+          .help = "Turns that may run at the same time." },
         { "mailbox", SETTING_INT, "1000", 1, 1000000, .at = AT(mailbox),
-          .help = "Messages that may wait in one conversation; further ones are stored and marked skipped." },
+          .help = "Messages that may wait in one conversation; further ones are stored and "
+                  "skipped." },
         { "turnSeconds", SETTING_INT, "900", 1, 86400, .at = AT(turn_seconds),
-          .help = "The longest a turn may run before it is stopped with a notice to the user." },
+          .help = "The longest a turn may run; then it is stopped with a notice." },
         { "turnAttempts", SETTING_INT, "3", 1, 100, .at = AT(turn_attempts),
-          .help = "How often a turn is started again after the process ended in the middle of it." },
+          .help = "How often a turn is started if the process ends while it runs." },
         { "openDeliveries", SETTING_INT, "50000", 1, 10000000, .at = AT(open_deliveries),
-          .help = "Deliveries of one adapter that may be open; beyond it no further turn is started there." },
+          .help = "Deliveries of one adapter that may be open; at the limit no further turn "
+                  "starts there." },
         { "unconfirmedSends", SETTING_INT, "32", 1, 100000, .at = AT(unconfirmed_sends),
           .was = "sendsInDoubt",
-          .help = "Messages that may be under way at once through an adapter whose platform "
-                  "cannot tell later whether one arrived: so many may be unknown after a crash." },
+          .help = "Sends of one adapter that may be under way if its platform cannot report later "
+                  "whether they arrived: at most so many are unknown after a crash." },
         { "deliveryAttempts", SETTING_INT, "8", 1, 1000, .at = AT(delivery_attempts),
-          .help = "How often a delivery is tried before it becomes a dead letter; rate limits do "
-                  "not count." },
+          .help = "Attempts before a delivery becomes a dead letter; rate limits do not count." },
         { "deliverySeconds", SETTING_INT, "60", 1, 3600, .at = AT(delivery_seconds),
-          .help = "The longest one attempt to send may take." },
+          .help = "The longest one attempt may take." },
         { "deliveryExpirySeconds", SETTING_INT, "86400", 0, 31536000,
           .at = AT(delivery_expiry_seconds),
-          .help = "An answer that could not be sent for this long is not sent any more; 0: never expires." },
+          .help = "An answer that could not be sent for this long expires; 0: never." },
         { "retryBaseMs", SETTING_INT, "500", 1, 60000, .at = AT(retry_base_ms),
-          .help = "The first pause before a delivery is tried again; it doubles with every "
-                  "attempt, with jitter." },
+          .help = "The first pause before a delivery is retried; it doubles with every attempt, "
+                  "with jitter." },
         { "retryCapMs", SETTING_INT, "60000", 1, 3600000, .at = AT(retry_cap_ms),
           .help = "The longest such pause." },
         { "historyMessages", SETTING_INT, "40", 0, 1000, .at = AT(history_messages),
-          .help = "How many earlier messages of a conversation an agent is shown." },
+          .help = "How many earlier messages of a conversation an agent gets." },
         { "textBytes", SETTING_INT, "262144", 1, 16777216, .at = AT(text_bytes),
           .help = "The longest text of one inbound message, in bytes." },
         { "recordDays", SETTING_INT, "7", 1, 36500, .at = AT(record_days),
           .help = "How long finished turns, deliveries and the trigger log are kept." },
         { "transcriptDays", SETTING_INT, "90", 1, 36500, .at = AT(transcript_days),
-          .help = "How long what was said in conversations is kept." },
+          .help = "How long transcripts are kept." },
         SETTING_END,
 };
 
@@ -146,7 +147,7 @@ struct road *road_open(const struct road_env *env, const struct road_limits *lim
         r->platforms = env->platforms;
         r->limits = *limits;
         id_random_text(r->owner, sizeof(r->owner) - 1);
-        decide_init(&r->inbox);
+        STAILQ_INIT(&r->inbox.pending);
         r->inbox.dual_emit = dual_emit && strcmp(dual_emit, "true") == 0;
         map_init(&r->turns.lanes);
         map_init(&r->turns.lane_groups);
@@ -156,7 +157,8 @@ struct road *road_open(const struct road_env *env, const struct road_limits *lim
         TAILQ_INIT(&r->turns.ready);
         TAILQ_INIT(&r->turns.ends);
         LIST_INIT(&r->turns.late_replies);
-        outbox_init(&r->outbox);
+        map_init(&r->outbox.adapters);
+        map_init(&r->outbox.jobs);
         bus_cursor_hold(r->bus, ROAD_CURSOR);
         bus_cursor_hold(r->bus, TURNS_CURSOR);
         prune_begin(r);

@@ -57,7 +57,7 @@ struct delivery_row {
         int64_t ended_ms; /* 0: not yet */
         const char *platform_id, *error_kind, *error, *trace;
         const char *request_key;  /* unique; NULL: none */
-        const char *request_hash; /* tells requests with the same key apart */
+        const char *request_hash; /* differs for another request with the same key */
         int64_t edits;            /* the delivery whose message it changes; 0: none */
 };
 

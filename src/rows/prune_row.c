@@ -6,13 +6,13 @@
 
 #include "store/sql.h"
 
-/* `last`: the row behind the oldest ones when none is young. */
+/* `last`: the row after the oldest ones when none is young. */
 #define OLDEST(table, id, created, ended, last)                                                   \
         "(SELECT " id " FROM " table " WHERE " ended " < ?1 AND " id " < coalesce("               \
         "(SELECT " id " FROM " table " WHERE " created " >= ?1 AND " created " < ?2 ORDER BY " id \
         " LIMIT 1), (SELECT " last " FROM " table "))"                                            \
         " ORDER BY " id " LIMIT 1000)"
-/* The newest turn and delivery stay: new numbers are counted from them. */
+/* The newest turn and delivery stay. */
 #define OLDEST_ENDED(table)     OLDEST(table, "id", "created_ms", "ended_ms", "max(id)")
 #define OLDEST_LINES(table, id) OLDEST(table, id, "time_ms", "time_ms", "max(" id ") + 1")
 

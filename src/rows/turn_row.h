@@ -50,7 +50,7 @@ int turn_row_join(struct store_tx *tx, int64_t id, const char *inputs, int64_t d
                   struct error *err);
 /* A message was taken out of an open turn. */
 int turn_row_set_inputs(struct store_tx *tx, int64_t id, const char *inputs, struct error *err);
-/* Asks an open turn to stop, whatever becomes of this process. */
+/* Asks an open turn to stop; survives a restart. */
 int turn_row_cancel(struct store_tx *tx, int64_t id, const char *reason, struct error *err);
 int turn_row_set_draft(struct store_tx *tx, int64_t id, int64_t delivery, struct error *err);
 int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t delivery,

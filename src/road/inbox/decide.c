@@ -1,10 +1,9 @@
 /*
  * decide: what becomes of each event, and its place in a conversation.
  *
- * Events are decided in the order of their commits. Decisions that gather while one write is under
- * way go into the next, so a flood of events costs few transactions. A decision is made once, in
- * memory; its write is repeated until it is stored. Until then the cursor "dispatch" has not moved:
- * after a crash the events are decided again.
+ * Events are decided in commit order, and stored in batches while one write is under way. A
+ * decision is made once, in memory; its write is repeated until it is stored. Until then the cursor
+ * "dispatch" has not moved, so after a crash the events are decided again.
  */
 #include "road/inbox/decide.h"
 
@@ -27,7 +26,7 @@
 
 enum decided_as { SKIPPED, EXPIRED, NEW_TURN, JOINED, CARRIED_OUT };
 
-/* One event's decision, with everything the store's thread needs to write it. */
+/* The decision of one event, with everything the store's thread needs. */
 struct decided {
         enum decided_as as;
         struct incoming *in; /* NEW_TURN, JOINED: the turn's; else ours */
@@ -65,11 +64,6 @@ struct decisions {
         struct bus_batch batch;
 };
 
-void decide_init(struct inbox *i)
-{
-        STAILQ_INIT(&i->pending);
-}
-
 void decide_later(struct road *r, struct incoming *in)
 {
         struct pending_event *p = mem_zalloc(sizeof(*p));
@@ -101,10 +95,9 @@ static bool is_same_sender(const struct turn *t, const struct incoming *in)
 }
 
 /*
- * A queued turn takes another message of its sender while its debounce lasts. An agent that takes
- * several messages gets everything that arrived while the lane was busy, whoever wrote it; but two
- * people who begin in the same moment are two questions. Messages that are answered do not share a
- * turn with messages that are not.
+ * A queued turn takes further messages of its sender while its debounce lasts. An agent that takes
+ * several messages gets everything that arrived while the lane was busy, but two people who begin
+ * at the same moment are two turns. Answered and unanswered messages never share a turn.
  */
 static bool may_join(struct road *r, struct turn *t, const struct incoming *in,
                      const struct decision *d)

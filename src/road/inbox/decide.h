@@ -35,7 +35,6 @@ struct effect {
 
 /* ---- decide.c ---- */
 
-void decide_init(struct inbox *i);
 void decide_later(struct road *r, struct incoming *in); /* takes in over */
 void decide_pending(struct road *r);                    /* unless decisions are being stored */
 void decide_release(struct road *r);

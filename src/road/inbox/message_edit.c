@@ -136,25 +136,14 @@ static bool is_waiting(const struct turn *t)
         return !t->cancel.why && (t->phase == PHASE_QUEUED || t->phase == PHASE_STORING);
 }
 
-static bool is_running(const struct turn *t)
-{
-        return !t->cancel.why && (t->phase == PHASE_STORING_RUNNING || t->phase == PHASE_STARTING ||
-                                  t->phase == PHASE_RUNNING);
-}
-
-/* Only the author may edit; platforms often do not say who deletes, and it may be a moderator. */
-static bool is_author(const struct incoming *said, const struct incoming *edit)
-{
-        return !said->sender_id || !edit->sender_id ||
-               strcmp(said->sender_id, edit->sender_id) == 0;
-}
-
 static struct message_edit *apply_edit(struct turn *t, unsigned at, const struct incoming *in,
                                        char **reason)
 {
+        const char *author = t->inputs[at]->sender_id;
         struct message_edit *m;
 
-        if (!is_waiting(t) || !is_author(t->inputs[at], in))
+        /* only the author may edit, though anyone may delete: a moderator, or an unnamed sender */
+        if (!is_waiting(t) || (author && in->sender_id && strcmp(author, in->sender_id) != 0))
                 return NULL;
         m = edit_new(t, at);
         m->edit = in->event;
@@ -184,28 +173,23 @@ static char *remaining_inputs(const struct turn *t)
         return buf_take(&inputs);
 }
 
-static void remove_input(struct turn *t, unsigned at)
-{
-        message_edit_unindex(t, t->inputs[at]);
-        memmove(&t->inputs[at], &t->inputs[at + 1],
-                (t->run.input_count - at - 1) * sizeof(t->inputs[0]));
-        t->run.input_count--;
-        t->lane->mailbox--;
-}
-
 static struct message_edit *apply_deletion(struct turn *t, unsigned at, char **reason)
 {
         bool waiting = is_waiting(t);
         struct message_edit *m;
 
-        if (!waiting && !is_running(t))
+        if (t->cancel.why || t->phase == PHASE_ENDING)
                 return NULL;
         m = edit_new(t, at);
         m->blocks_start = waiting;
         t->queue.changes += waiting;
         if (waiting && t->run.input_count > 1) {
                 m->replaced = t->inputs[at];
-                remove_input(t, at);
+                message_edit_unindex(t, t->inputs[at]);
+                memmove(&t->inputs[at], &t->inputs[at + 1],
+                        (t->run.input_count - at - 1) * sizeof(t->inputs[0]));
+                t->run.input_count--;
+                t->lane->mailbox--;
                 m->inputs = remaining_inputs(t);
                 *reason = mem_printf("took a waiting message out of %s", t->key);
                 return m;

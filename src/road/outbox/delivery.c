@@ -84,24 +84,12 @@ void delivery_expire_at(struct delivery_job *j, int64_t wall_ms)
         j->expires_boot = clock_boot_ms() + (wall_ms - clock_wall_ms());
 }
 
-void delivery_delay(struct delivery_job *j, const struct road *r, int64_t ms)
-{
-        j->delay_ms = ms;
-        j->due_mono = loop_now_ms(r->loop) + ms;
-}
-
 void delivery_set_payload(struct delivery_job *j, const char *payload)
 {
         char *copy_of = mem_strdup(payload);
 
         free(j->payload);
         j->d.payload = j->payload = copy_of;
-}
-
-void delivery_set_target(struct delivery_job *j, char *target)
-{
-        free(j->target);
-        j->d.target = j->target = target;
 }
 
 void delivery_become_send(struct delivery_job *j)

@@ -93,10 +93,8 @@ void delivery_free(struct delivery_job *j);
 /* The only place that changes the phase. */
 void delivery_enter(struct delivery_job *j, enum delivery_phase phase);
 void delivery_expire_at(struct delivery_job *j, int64_t wall_ms); /* 0: never */
-void delivery_delay(struct delivery_job *j, const struct road *r, int64_t ms);
 void delivery_set_payload(struct delivery_job *j, const char *payload);
-void delivery_set_target(struct delivery_job *j, char *target); /* takes target over */
-void delivery_become_send(struct delivery_job *j);              /* there is no message to edit */
+void delivery_become_send(struct delivery_job *j); /* there is no message to edit */
 bool delivery_is_typing(const struct delivery_job *j);
 /* Doing it twice is like doing it once. */
 bool delivery_is_repeatable(const struct delivery_job *j);
@@ -141,15 +139,15 @@ struct delivery_job *outbox_find(const struct road *r, int64_t delivery);
  */
 struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, int64_t edits,
                                       const char *message_id);
-void outbox_init(struct outbox *o);
 void outbox_release(struct road *r);
 
 /* ---- delivery_result.c ---- */
 
 void delivery_result_apply(struct road *r, struct delivery_job *j,
                            const struct send_result *result);
-void delivery_result_expire(struct road *r, struct delivery_job *j, const char *why);
-void delivery_result_unknown(struct road *r, struct delivery_job *j, const char *why);
+/* Without an attempt: DELIVERY_EXPIRED or DELIVERY_UNKNOWN. */
+void delivery_result_give_up(struct road *r, struct delivery_job *j, enum delivery_state state,
+                             const char *why);
 /* Queues it again as if never claimed. */
 void delivery_result_unclaim(struct road *r, struct delivery_job *j);
 

@@ -1,9 +1,8 @@
 /*
- * delivery_result: what became of an attempt, and what follows from it.
+ * delivery_result: stores the result of an attempt before the queue goes on.
  *
- * The result is stored before the queue goes on. A send that may have arrived is repeated where
- * that does no harm, read back where the platform can be asked, and otherwise reported as unknown:
- * never repeated blindly.
+ * A send that may have arrived is repeated where that does no harm, read back where the platform
+ * can be asked, and otherwise reported as unknown; it is never repeated blindly.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,18 +284,14 @@ void delivery_result_apply(struct road *r, struct delivery_job *j, const struct 
         }
 }
 
-void delivery_result_expire(struct road *r, struct delivery_job *j, const char *why)
+void delivery_result_give_up(struct road *r, struct delivery_job *j, enum delivery_state state,
+                             const char *why)
 {
-        struct send_result result = { .kind = ERR_TIMEOUT, .why = why };
+        struct send_result result = { .kind = state == DELIVERY_EXPIRED ? ERR_TIMEOUT
+                                                                        : ERR_INTERNAL,
+                                      .why = why };
 
-        give_up(r, j, DELIVERY_EXPIRED, &result);
-}
-
-void delivery_result_unknown(struct road *r, struct delivery_job *j, const char *why)
-{
-        struct send_result result = { .kind = ERR_INTERNAL, .why = why };
-
-        give_up(r, j, DELIVERY_UNKNOWN, &result);
+        give_up(r, j, state, &result);
 }
 
 void delivery_result_unclaim(struct road *r, struct delivery_job *j)

@@ -14,14 +14,8 @@
 #include "road/road_state.h"
 #include "road/turn/turn.h"
 
-#define TYPING_SECONDS 5  /* a slow typing sign must not hold up the answer behind it */
+#define TYPING_SECONDS 5  /* a slow typing sign must not delay the answer */
 #define EDIT_LOOK_BACK 32 /* how far from the end of a queue an edit is looked for */
-
-void outbox_init(struct outbox *o)
-{
-        map_init(&o->adapters);
-        map_init(&o->jobs);
-}
 
 /* ---- adapters and queues ---- */
 
@@ -383,11 +377,12 @@ static void send_claimed(struct road *r, struct delivery_job *j)
 
         delivery_enter(j, JOB_SENDING);
         if (r->draining) {
-                delivery_result_unclaim(r, j); /* nobody would be there for the answer */
+                delivery_result_unclaim(r, j); /* its result could not be stored */
                 return;
         }
         if (j->edits > 0 && !j->d.target) {
-                delivery_result_expire(r, j, "the message it changes was never sent");
+                delivery_result_give_up(r, j, DELIVERY_EXPIRED,
+                                        "the message it changes was never sent");
                 return;
         }
         if (delivery_is_typing(j) && seconds > TYPING_SECONDS)
@@ -421,7 +416,8 @@ static void on_claimed(void *arg)
         fault_point("outbox.claimed");
         if (c->becomes_send)
                 delivery_become_send(j);
-        delivery_set_target(j, c->target);
+        free(j->target);
+        j->d.target = j->target = c->target;
         if (c->answer_lost)
                 delivery_set_payload(j, c->failed_payload);
         free(c->failed_payload);
@@ -476,15 +472,16 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
         if (!j || j->phase != JOB_QUEUED || r->draining || !r->resumed)
                 return;
         if (!j->unconfirmed && j->expires_ms > 0 && clock_boot_ms() > j->expires_boot) {
-                delivery_result_expire(
-                        r, j, "it waited longer than it was worth (limits.deliveryExpirySeconds)");
+                delivery_result_give_up(
+                        r, j, DELIVERY_EXPIRED,
+                        "it waited longer than it was worth (limits.deliveryExpirySeconds)");
                 return;
         }
         if (!r->platforms.ready(r->platforms.adapters, q->adapter->name))
                 return;
         if (j->unconfirmed && is_undecidable(r, j)) {
-                delivery_result_unknown(
-                        r, j,
+                delivery_result_give_up(
+                        r, j, DELIVERY_UNKNOWN,
                         "the process ended while this was being sent; it may have arrived, and "
                         "the platform offers no way to find out");
                 return;
@@ -499,7 +496,7 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
         if (wait <= 0)
                 claim(r, j);
         else if (delivery_is_typing(j))
-                delivery_result_expire(r, j, "no room in the budget for it now");
+                delivery_result_give_up(r, j, DELIVERY_EXPIRED, "no room in the budget for it now");
         else
                 timer_start(q->timer, wait);
 }

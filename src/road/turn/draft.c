@@ -31,19 +31,16 @@ struct draft {
         bool muted;   /* it may still become "no reply": show nothing */
 };
 
-void draft_free(struct draft *d)
+void draft_end(struct turn *t)
 {
+        struct draft *d = t->display.draft;
+
         if (!d)
                 return;
         timer_free(d->typing);
         timer_free(d->show);
         buf_release(&d->text);
         free(d);
-}
-
-void draft_end(struct turn *t)
-{
-        draft_free(t->display.draft);
         t->display.draft = NULL;
 }
 

@@ -50,7 +50,7 @@ void turn_free(struct turn *t)
         timer_free(t->display.slow);
         channel_history_forget(t);
         turn_end_discard(t);
-        draft_free(t->display.draft);
+        draft_end(t);
         arena_release(&t->arena);
         free(t->cancel.why);
         free(t);

@@ -221,7 +221,6 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
 void turn_deliveries_add(struct answer *a, struct delivery_job *j);
 /* Frees a queued delivery; its row is marked at the turn's end. */
 void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery_job *j);
-void turn_deliveries_release(struct answer *a); /* not the deliveries */
 
 /* ---- no_reply.c ---- */
 
@@ -234,7 +233,6 @@ void draft_begin(struct turn *t);
 void draft_add(struct turn *t, const char *text, size_t n);
 void draft_end(struct turn *t);
 void draft_supersede(struct turn *t, struct answer *a);
-void draft_free(struct draft *d);
 
 /* ---- progress_reaction.c ---- */
 

@@ -179,7 +179,9 @@ static void end_free(struct turn_end *e)
         free((char *)e->reply.text);
         free((char *)e->reply.error);
         free((char *)e->reply.request_key);
-        turn_deliveries_release(&e->answer);
+        free(e->answer.jobs); /* each belongs to the outbox or is freed */
+        free(e->answer.thread);
+        free(e->answer.silent_reason);
         bus_batch_release(&e->batch);
         free(e);
 }

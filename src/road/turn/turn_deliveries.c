@@ -1,9 +1,8 @@
 /*
  * turn_deliveries: the deliveries that a turn's end makes.
  *
- * The text is cut into messages for the chat the question came from, or for a thread that begins at
- * the question. An agent that reads along may have nothing to say; then nothing is posted, and the
- * trigger log says why.
+ * The text is split into messages for the chat, or for a thread that begins at the question. If
+ * the agent chose silence nothing is posted, and the trigger log says why.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +28,6 @@ void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery
                 return;
         a->superseded[a->superseded_count++] = j->d.id;
         outbox_remove(t->road, j);
-}
-
-void turn_deliveries_release(struct answer *a)
-{
-        free(a->jobs);
-        free(a->thread);
-        free(a->silent_reason);
 }
 
 static struct delivery_job *make_job(struct turn *t, enum delivery_kind kind, enum pace_class class,
@@ -74,8 +66,10 @@ static void add_part(struct turn *t, struct answer *a, const char *text, const c
         buf_release(&payload);
         if (edits)
                 j->edits = t->display.draft_delivery;
-        if (t->policy.part_delay_ms > 0 && !first)
-                delivery_delay(j, t->road, (int64_t)a->messages * t->policy.part_delay_ms);
+        if (t->policy.part_delay_ms > 0 && !first) {
+                j->delay_ms = (int64_t)a->messages * t->policy.part_delay_ms;
+                j->due_mono = loop_now_ms(t->road->loop) + j->delay_ms;
+        }
         if (first)
                 a->first = a->count;
         turn_deliveries_add(a, j);
@@ -160,7 +154,7 @@ static char *silent_reason(const struct turn *t, const struct turn_reply *reply)
                                   t->run.agent);
         if (t->policy.mode != MODE_AMBIENT)
                 return NULL;
-        if (reply->kind != ERR_NONE) /* nobody asked, so failures are not posted */
+        if (reply->kind != ERR_NONE) /* the question was not for the bot */
                 return mem_printf("agent '%s' only reads along here", t->run.agent);
         return no_reply_matches(&t->policy, reply->text)
                        ? mem_printf("agent '%s' had nothing to say", t->run.agent)
@@ -185,7 +179,7 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
         struct road *r = t->road;
         struct delivery_job *j;
 
-        /* who joins in refers to no message, unless a placeholder waits for the answer */
+        /* an ambient answer refers to no message, unless a placeholder waits for it */
         a->refers = t->policy.mode != MODE_AMBIENT || turn_last_input(t)->is_awaited;
         a->journaled = (r->platforms.abilities(r->platforms.adapters, t->run.adapter) &
                         ADAPTER_JOURNALED) != 0;
