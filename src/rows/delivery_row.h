@@ -32,10 +32,8 @@ enum delivery_state {
         DELIVERY_SUPERSEDED, /* a newer delivery made it pointless before it was sent */
 };
 
-/* As stored, and as shown in JSON. */
 const char *delivery_kind_name(enum delivery_kind kind);
 const char *delivery_state_name(enum delivery_state state);
-/* False: no kind or state has this name. */
 bool delivery_kind_parse(const char *name, enum delivery_kind *out);
 bool delivery_state_parse(const char *name, enum delivery_state *out);
 
@@ -62,16 +60,10 @@ struct delivery_row {
 };
 
 int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, struct error *err);
-/*
- * The next attempt begins: writes attempt, fence, owner, lease_ms, kind and edits of the row. 1; 0:
- * the fence moved on; -1.
- */
+/* Writes attempt, fence, owner, lease_ms, kind and edits. 1; 0: the fence moved on; -1. */
 int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
                        struct error *err);
-/*
- * An attempt ended: writes state, attempt, times, platform_id, error, kind and edits of the row. 1;
- * 0: the fence moved on; -1.
- */
+/* Writes state, attempt, times, platform_id, error, kind, edits. 1; 0: the fence moved on; -1. */
 int delivery_row_settle(struct store_tx *tx, const struct delivery_row *row, struct error *err);
 int delivery_row_set_payload(struct store_tx *tx, int64_t id, const char *payload,
                              struct error *err);
@@ -91,20 +83,16 @@ int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, str
 /* late: the late replies to a turn; own: does it have an answer of its own? */
 int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late, bool *own,
                                struct error *err);
-/*
- * Queues a failed or expired delivery again; an unknown one only with force. 1: *out is a copy in
- * one block, free() it; 0: it is in another state; -1.
- */
+/* Queues a failed or expired one again, an unknown one with force. As _get; 0: other states. */
 int delivery_row_revive(struct store_tx *tx, int64_t id, bool force, int64_t now_ms,
                         struct delivery_row **out, struct error *err);
 
-/* 1: *out is a copy in one block, free() it; 0: no such delivery, *out is NULL; -1. */
 int delivery_row_get(struct store_tx *tx, int64_t id, struct delivery_row **out, struct error *err);
 int delivery_row_get_request(struct store_tx *tx, const char *request_key,
                              struct delivery_row **out, struct error *err);
 /* *out: the platform's id of its message, yours to free; NULL: it was not sent. */
 int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct error *err);
-/* How many messages of a turn's answer did not arrive, or may not have. class: of the answer */
+/* How many messages of this class of a turn are failed, unknown or expired. */
 int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_t *out,
                             struct error *err);
 /* The first with this trace, the last with this platform id, among the newest. 1, 0 or -1. */
@@ -131,9 +119,7 @@ struct delivery_filter {
 };
 /* Newest first. */
 struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_filter *f);
-/* 1: *row, borrowed until the next step; 0: the end; -1. */
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err);
-/* Leaves a list before its end. */
 void delivery_row_end(struct store_stmt *s);
 
 struct attempt_row {
@@ -144,7 +130,6 @@ struct attempt_row {
 };
 int delivery_row_put_attempt(struct store_tx *tx, const struct attempt_row *row, struct error *err);
 struct store_stmt *delivery_row_list_attempts(struct store_tx *tx, int64_t delivery);
-/* 1: *row, borrowed until the next step; 0: the end; -1. */
 int delivery_row_next_attempt(struct store_stmt *s, struct attempt_row *row, struct error *err);
 
 #endif

@@ -31,12 +31,10 @@ int journal_row_insert(struct store_tx *tx, const struct journal_row *row, int64
 /* 1: *seq set; 0: no such key; -1. */
 int journal_row_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
                      struct error *err);
-/* The event with this key of whatever adapter; the first of a trace among the `newest`. As above.
- */
+/* By key alone; the first of a trace among the `newest`. As above. */
 int journal_row_find_key(struct store_tx *tx, const char *key, int64_t *seq, struct error *err);
 int journal_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *seq,
                            struct error *err);
-/* 1: *out is a copy in one block, free() it; 0: no such event, *out is NULL; -1. */
 int journal_row_get(struct store_tx *tx, int64_t seq, struct journal_row **out, struct error *err);
 /* The first and last sequence number; both 0 when the journal is empty. */
 int journal_row_bounds(struct store_tx *tx, int64_t *first, int64_t *last, struct error *err);
@@ -52,7 +50,6 @@ struct store_stmt *journal_row_scan(struct store_tx *tx, const struct journal_ra
 int journal_row_next(struct store_stmt *s, struct journal_row *row, struct error *err);
 /* Reads the payload as well: for rows that pass a filter, payloads may be large. */
 void journal_row_read_payload(struct store_stmt *s, struct journal_row *row);
-/* Leaves a scan before its end. */
 void journal_row_end(struct store_stmt *s);
 
 /* The last message (stream 0) of a chat; *seq is 0 when there is none. */

@@ -1,9 +1,6 @@
 /*
- * reset_row: the turn from which a memory counts again, after /new.
- *
- * Some agents remember a person across all their chats, or a chat with everybody in it (the
- * `session` setting of an agent). Such a memory spans conversations, so /new is recorded for the
- * person, for the chat, and for the person in the chat.
+ * reset_row: the turn of the last /new, for memory that spans conversations (the setting `session`
+ * of an agent): of the person, of the chat, and of the person in the chat.
  */
 #ifndef ROWS_RESET_ROW_H
 #define ROWS_RESET_ROW_H

@@ -47,7 +47,6 @@ struct store_stmt *transcript_row_list_before(struct store_tx *tx, int64_t conve
 struct store_stmt *transcript_row_list_answer(struct store_tx *tx, int64_t turn);
 /* 1: *row has role, name, text and time_ms, borrowed until the next step; 0: the end; -1. */
 int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct error *err);
-/* Leaves a list before its end. */
 void transcript_row_end(struct store_stmt *s);
 
 #endif

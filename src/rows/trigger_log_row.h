@@ -21,9 +21,7 @@ enum trigger_status {
         TRIGGER_CANCELLED, /* its turn was cancelled, or its message deleted */
 };
 
-/* As stored, and as shown in JSON. */
 const char *trigger_status_name(enum trigger_status status);
-/* False: no status has this name. */
 bool trigger_status_parse(const char *name, enum trigger_status *out);
 
 struct trigger_log_row {
@@ -60,7 +58,6 @@ int trigger_log_row_set_edited_by(struct store_tx *tx, int64_t event, int64_t ed
 /* *edit: the event whose text replaced this one's; 0: none. */
 int trigger_log_row_edited_by(struct store_tx *tx, int64_t event, int64_t *edit, struct error *err);
 
-/* 1: *out is a copy in one block, free() it; 0: not there, *out is NULL; -1. */
 int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_row **out,
                         struct error *err);
 /* The first event of a trace. 1, 0 or -1. */
@@ -83,13 +80,7 @@ struct trigger_log_filter {
 };
 /* Newest first. */
 struct store_stmt *trigger_log_row_list(struct store_tx *tx, const struct trigger_log_filter *f);
-/* 1: *row, borrowed until the next step; 0: the end; -1. */
 int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, struct error *err);
-
-/*
- * Lists below are read with their _next function: 1: *out is borrowed until the next call, 0: no
- * more, -1.
- */
 
 /* An event that began a turn or joined one. */
 struct trigger_turn {
@@ -121,7 +112,6 @@ struct trigger_decision {
 struct store_stmt *trigger_log_row_list_decisions(struct store_tx *tx, int64_t since_ms);
 int trigger_log_row_next_decision(struct store_stmt *s, struct trigger_decision *out,
                                   struct error *err);
-/* Leaves a list before its end. */
 void trigger_log_row_end(struct store_stmt *s);
 
 /* When the first event from this one on was decided; *time_ms stays when there is none. */

@@ -19,9 +19,7 @@ enum turn_state {
         TURN_EXPIRED,
 };
 
-/* As stored, and as shown in JSON. */
 const char *turn_state_name(enum turn_state state);
-/* False: no state has this name. */
 bool turn_state_parse(const char *name, enum turn_state *out);
 
 struct turn_row {
@@ -55,10 +53,7 @@ int turn_row_cancel(struct store_tx *tx, int64_t id, const char *reason, struct 
 int turn_row_set_draft(struct store_tx *tx, int64_t id, int64_t delivery, struct error *err);
 int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t delivery,
                                    struct error *err);
-/*
- * The next attempt begins: writes attempt, fence, owner and started_ms of the row. 1; 0: the fence
- * moved on; -1.
- */
+/* Writes attempt, fence, owner and started_ms. 1; 0: the fence moved on; -1. */
 int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_fence,
                    int64_t lease_ms, struct error *err);
 /* Writes state, ended_ms, error, tokens and cost of the row. 1; 0: the fence moved on; -1. */
@@ -69,7 +64,6 @@ int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error 
 int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct error *err);
 
 struct turn_row *turn_row_dup(const struct turn_row *row); /* one block: free() it */
-/* 1: *out is a copy in one block, free() it; 0: no such turn, *out is NULL; -1. */
 int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct error *err);
 /* Queued and running turns whose conversation is there, by id. */
 struct store_stmt *turn_row_list_open(struct store_tx *tx);
@@ -84,18 +78,11 @@ struct turn_filter {
 };
 /* Newest first. */
 struct store_stmt *turn_row_list(struct store_tx *tx, const struct turn_filter *f);
-/* 1: *row, borrowed until the next step; 0: the end; -1. */
 int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err);
-/* Leaves a list before its end. */
 void turn_row_end(struct store_stmt *s);
 
 /* Takes the first number off a list of inputs; false: it is empty. */
 bool turn_row_next_input(const char **inputs, int64_t *event);
-
-/*
- * Lists below are read with their _next function: 1: *out is borrowed until the next call, 0: no
- * more, -1.
- */
 
 /* What a turn cost, when it cost something. */
 struct turn_cost {
