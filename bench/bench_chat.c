@@ -1,17 +1,16 @@
 /*
- * bench_chat: people who write to a bot on dragoman-sim, and wait for its answers.
+ * bench_chat: people who write to a bot on dragoman-sim and wait for its answers.
  *
  *     bench_chat URL [--ca FILE] [--mark TEXT] --chats N [--seconds S | --messages M] [--rate R]
  *     [--window W]
  *
- * Each chat is a closed loop: its next message is written when the last one has been answered. The
- * messages that are due are sent as one list, the next list when the simulator has taken the last.
- * --rate R limits all chats together to R messages a second, --window W the messages that are
- * unanswered at a time. --mark TEXT is what stands before the number of the person in the
- * simulator's account of an answer.
+ * Each chat is a closed loop: it writes its next message when the last one is answered. Messages
+ * that are due are sent as one list, the next list when the simulator has taken the last. --rate R
+ * limits all chats together to R messages a second, --window W the unanswered messages. --mark TEXT
+ * precedes the number of the person in the simulator's record of an answer.
  *
- * The latency is the time from handing a message to the simulator until its answer is seen there:
- * what Dragoman and the agent take, and the simulator's own work besides.
+ * Latency is the time from handing a message to the simulator until its answer is seen there:
+ * Dragoman, the agent and the simulator together.
  *
  * Prints: RESULT answered lost unexpected seconds p50 p99 max (microseconds)
  */
@@ -181,8 +180,8 @@ static void on_answer(struct run *r, int64_t chat, uint64_t now)
 
 /*
  * {"items":[{"seq":1,"kind":"message","bot":1,"chat":1000,...},...],"last":1,"missed":false}.
- * Quotes inside of texts are escaped, so what is searched for is found only where it is meant; a
- * parser would take more time than all the rest here.
+ * Quotes inside texts are escaped, so a plain search finds members only; a parser would take more
+ * time than the rest of this program.
  */
 static void read_answers(struct run *r, const char *body)
 {
@@ -252,7 +251,7 @@ static void begin(struct run *r)
         write_some(r);
 }
 
-/* Answers from before this run are none of ours. */
+/* Skips answers from before this run. */
 static void on_found(void *arg, const struct http_result *result)
 {
         struct run *r = arg;

@@ -1,12 +1,11 @@
 /*
- * bench_open: posts distinct messages and says how long each took to be on disk.
+ * bench_open: posts distinct messages and measures how long each takes to be on disk.
  *
  *     bench_open ADDRESS KEY RUN TOTAL RATE CONNECTIONS
  *
- * RATE > 0 is an open loop: message i is due at i / RATE seconds, whether or not earlier ones have
- * been answered, and its latency counts from that moment. A server that stalls is therefore charged
- * for everything that queued up meanwhile (wrk, a closed loop, would just send less). RATE 0 is a
- * closed loop over all connections.
+ * RATE > 0 is an open loop: message i is due at i / RATE seconds, answered or not, and its latency
+ * counts from then. So a stalled server is charged for everything that queued up (wrk, a closed
+ * loop, just sends less). RATE 0 is a closed loop over all connections.
  *
  * Prints: RESULT answered errors seconds p50 p99 p99.9 max (microseconds)
  */
@@ -106,9 +105,7 @@ static void post(struct conn *c, uint64_t now_ns)
         uv_write(&c->write, (uv_stream_t *)&c->tcp, &buf, 1, on_written);
 }
 
-/*
- * Everything that is due, as far as there are free connections; the rest waits and its clock runs.
- */
+/* Sends what is due while connections are free; the latency of the rest grows. */
 static void post_due(struct run *r)
 {
         uint64_t now = clock_mono_ns();
@@ -217,10 +214,7 @@ static void parse_address(const char *address, struct sockaddr_in *out)
                 fail(address, UV_EINVAL);
 }
 
-/*
- * ---- time: a descriptor that wakes every millisecond, because the loop's own timers are late by
- * up to one ----
- */
+/* ---- clock: a timerfd every millisecond, because timers of the loop are late by up to one ---- */
 
 static void on_tick(uv_poll_t *poll, int status, int events)
 {

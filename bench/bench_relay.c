@@ -1,12 +1,12 @@
 /*
- * bench_relay: what Dragoman is compared with: the same calls and nothing else.
+ * bench_relay: the baseline for Dragoman: the same network calls and nothing else.
  *
  *     bench_relay BOT_URL MODEL_URL [--ca FILE]
  *
  * A Telegram bot that asks the model about every message and sends the answer: long polling, one
- * streamed completion, one sendMessage. It stores nothing, remembers nothing and repeats nothing.
- * BOT_URL is the API's address with "/bot" and the token. Says its address in the first line, as
- * the other programs do, and runs until it is told to stop.
+ * streamed completion, one sendMessage. It stores, remembers and retries nothing. BOT_URL is the
+ * address of the API with "/bot" and the token. Prints its address as the first line, like the
+ * other programs, and runs until it is stopped.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct relay {
         int64_t offset;
 };
 
-/* One message on its way. */
+/* One message. */
 struct message {
         struct relay *relay;
         int64_t chat;

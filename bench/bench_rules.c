@@ -1,8 +1,8 @@
 /*
- * bench_rules: how fast a decision is with 1,000 rules.
+ * bench_rules: decisions per second with 1,000 rules.
  *
- * Each line is a kind of configuration: how many rules concern the adapter of the event, and what
- * it takes to rule them out. "rules/s" counts the rules tried; the last one matches.
+ * Each line is a kind of rule, by the condition that rules out all but the last. "rules/s" counts
+ * the rules tried.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  *     bench_sse ADDRESS KEY CLIENTS
  *
  * Opens the clients, a few at a time, prints "OPEN n seconds" when all have their head, and then
- * obeys standard input:
+ * reads commands from standard input:
  *     post     posts one message; prints "FANOUT clients first p50 last" in microseconds since the
  *              message was sent (durable commit and fan-out together), and "ACK n" for its own
  *              answer
@@ -111,7 +111,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
                 on_event(c);
 }
 
-/* One buffer for all: what is read is looked at before anybody else reads. */
+/* One buffer for all: data is used before the next read. */
 static void on_room(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
 {
         (void)h;

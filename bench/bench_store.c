@@ -4,7 +4,7 @@
  *     bench_store [folder]      (default: the current one, because /tmp may be memory)
  *
  * Each write appends one event of about 500 bytes with a unique key, as the inbox does. "writer" is
- * the time the writer's thread was on a processor: the figure that does not depend on the disk.
+ * processor time of the writer's thread, which does not depend on the disk.
  */
 #include <inttypes.h>
 #include <stdio.h>
