@@ -1,6 +1,6 @@
 /*
- * gate: a store whose writer is held up. What is written while the gate is closed waits, and
- * becomes one transaction when it opens.
+ * gate: blocks the writer of a store. Writes wait while the gate is closed, and become one
+ * transaction when it opens.
  *
  *     struct gate gate = { 0 };
  *
@@ -8,7 +8,7 @@
  *     ... writes ...
  *     gate_open(&gate);
  *
- * It must be opened before the store is closed, and outlive that.
+ * Open it before the store is closed; it must live longer than the store.
  */
 #ifndef TESTS_LIB_GATE_H
 #define TESTS_LIB_GATE_H
@@ -21,7 +21,7 @@ struct gate {
         atomic_bool entered, open;
 };
 
-/* Returns when the writer stands at it: everything written before is stored. */
+/* Returns when the writer is blocked: everything written before is stored. */
 void gate_close(struct gate *g, struct store *s);
 void gate_open(struct gate *g);
 

@@ -1,7 +1,4 @@
-/*
- * How long a test waits for what must happen. It costs nothing while all is well, and a machine
- * that is slow or busy, or whose disk takes its time, fails no test by being so.
- */
+/* How long a test waits for what must happen, so that a slow or busy machine fails no test. */
 #ifndef TESTS_PATIENCE_H
 #define TESTS_PATIENCE_H
 

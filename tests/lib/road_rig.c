@@ -632,25 +632,24 @@ void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum er
 
 /* ---- rows ---- */
 
-struct change {
+struct update {
         const char *sql;
         int64_t a, b;
 };
 
-static int run_change(struct store_tx *tx, void *arg, struct error *err)
+static int run_update(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct change *c = arg;
+        const struct update *u = arg;
 
-        if (strstr(c->sql, "?2"))
-                return sql_exec(tx, err, c->sql, SQL_INT(c->a), SQL_INT(c->b));
-        return sql_exec(tx, err, c->sql, SQL_INT(c->a));
+        return sql_exec(tx, err, u->sql, SQL_INT(u->a), SQL_INT(u->b));
 }
 
-void rig_change(struct rig *g, const char *sql, int64_t a, int64_t b)
+void rig_sql_update(struct rig *g, const char *sql, int64_t a, int64_t b)
 {
+        struct update u = { sql, a, b };
         struct error err;
 
-        if (store_write_now(g->store, run_change, &(struct change){ sql, a, b }, &err) < 0)
+        if (store_write_now(g->store, run_update, &u, &err) < 0)
                 fail_msg("%s: %s", sql, err.text);
 }
 

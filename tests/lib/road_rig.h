@@ -138,9 +138,10 @@ void rig_run_for(struct rig *g, int64_t ms);
 #define rig_list(g, select) rig_sql_list(g, "SELECT " select, NULL)
 /* A member of the JSON objects in all rows, with ", " between. */
 #define rig_members(g, select, member) rig_sql_list(g, "SELECT " select, member)
-/* Changes rows; ?1 is a, and ?2, if it is there, b. */
-void rig_change(struct rig *g, const char *sql, int64_t a, int64_t b);
+/* ?1 is a, ?2 is b. */
+#define rig_update(g, set, a, b) rig_sql_update(g, "UPDATE " set, a, b)
 
+void rig_sql_update(struct rig *g, const char *sql, int64_t a, int64_t b);
 int64_t rig_sql_number(struct rig *g, const char *sql);
 void rig_sql_until(struct rig *g, const char *sql, int64_t n);
 const char *rig_sql_text(struct rig *g, const char *sql);

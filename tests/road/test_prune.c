@@ -31,16 +31,14 @@ static struct rig *rig_with_records(void)
 /* Dates the rows of turns up to `last` back; negative days are in the future. */
 static void age(struct rig *g, int64_t last, int64_t days)
 {
-        static const char *const updates[] = {
-                "UPDATE turns SET created_ms = ?1 WHERE id <= ?2",
-                "UPDATE turns SET ended_ms = ?1 WHERE id <= ?2 AND ended_ms IS NOT NULL",
-                "UPDATE deliveries SET created_ms = ?1, ended_ms = ?1 WHERE turn <= ?2",
-                "UPDATE trigger_log SET time_ms = ?1 WHERE turn <= ?2",
-                "UPDATE transcript SET time_ms = ?1 WHERE turn <= ?2",
-        };
+        int64_t then = clock_wall_ms() - days * DAY_MS;
 
-        for (size_t i = 0; i < COUNT(updates); i++)
-                rig_change(g, updates[i], clock_wall_ms() - days * DAY_MS, last);
+        rig_update(g, "turns SET created_ms = ?1 WHERE id <= ?2", then, last);
+        rig_update(g, "turns SET ended_ms = ?1 WHERE id <= ?2 AND ended_ms IS NOT NULL", then,
+                   last);
+        rig_update(g, "deliveries SET created_ms = ?1, ended_ms = ?1 WHERE turn <= ?2", then, last);
+        rig_update(g, "trigger_log SET time_ms = ?1 WHERE turn <= ?2", then, last);
+        rig_update(g, "transcript SET time_ms = ?1 WHERE turn <= ?2", then, last);
 }
 
 static void prune(struct rig *g)
