@@ -55,8 +55,8 @@ static struct rule *read_rules(const struct kind *k)
         buf_addstr(&json, ",{\"name\": \"rest\", \"agent\": \"a\"}]");
         src = settings_source_new("rules", NULL, json.data, json.len, &err);
         for (size_t i = 0; src && i < RULES; i++) {
-                if (rule_read(src, i, json_array_get(settings_source_root(src), i), &rules[i],
-                              &err) < 0)
+                if (rule_conf_read(src, i, json_array_get(settings_source_root(src), i), &rules[i],
+                                   &err) < 0)
                         break;
         }
         if (err.kind != ERR_NONE) {

@@ -28,7 +28,7 @@ static int read_rule(const char *text, size_t n, struct rule *out)
 {
         struct error err = { 0 };
         struct settings_source *src = settings_source_new("config.json", NULL, text, n, &err);
-        int rc = src ? rule_read(src, 0, settings_source_root(src), out, &err) : -1;
+        int rc = src ? rule_conf_read(src, 0, settings_source_root(src), out, &err) : -1;
 
         settings_source_free(src);
         return rc;

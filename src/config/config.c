@@ -201,8 +201,8 @@ int config_read_rules(struct config *c, struct settings_source *src, struct erro
         free(c->rules);
         c->rules = mem_array(n, sizeof(*c->rules));
         for (; c->rule_count < n; c->rule_count++) {
-                if (rule_read(src, c->rule_count, json_array_get(list, c->rule_count),
-                              &c->rules[c->rule_count], err) < 0)
+                if (rule_conf_read(src, c->rule_count, json_array_get(list, c->rule_count),
+                                   &c->rules[c->rule_count], err) < 0)
                         return -1;
         }
         return 0;
@@ -292,7 +292,7 @@ void config_free(struct config *c)
         for (size_t i = 0; i < c->agent_count; i++)
                 agent_conf_free(c->agents[i]);
         for (size_t i = 0; i < c->rule_count; i++)
-                rule_release(&c->rules[i]);
+                rule_conf_release(&c->rules[i]);
         free(c->adapters);
         free(c->agents);
         free(c->rules);

@@ -6,6 +6,7 @@
 #include "base/settings.h"
 #include "dispatch/dispatch_private.h"
 
+#define SPACE             " \t\r\n\v\f"
 #define WORD_MAX          20
 #define COMMANDS_MAX      20 /* of one sender in one channel */
 #define COMMANDS_SECONDS  60
@@ -23,32 +24,27 @@ static const struct chat_command commands[] = {
 
 /* ---- parsing ---- */
 
-static const char *skip_space(const char *p)
-{
-        while (isspace((unsigned char)*p))
-                p++;
-        return p;
-}
-
 /*
  * Reads the word after the slash, in lower case, behind any mentions ("@mybot /stop",
  * "<@42> /stop"). Returns what follows it; NULL when there is no such word.
  */
 static const char *read_word(const char *text, char word[WORD_MAX])
 {
-        const char *p = skip_space(text ? text : "");
+        const char *p = text ? text + strspn(text, SPACE) : "";
         size_t n = 0;
 
-        while (*p == '@' || strncmp(p, "<@", 2) == 0)
-                p = skip_space(p + strcspn(p, " \t\r\n"));
+        while (*p == '@' || strncmp(p, "<@", 2) == 0) {
+                p += strcspn(p, SPACE);
+                p += strspn(p, SPACE);
+        }
         if (*p++ != '/')
                 return NULL;
         for (; isalpha((unsigned char)*p) && n + 1 < WORD_MAX; p++)
                 word[n++] = (char)tolower((unsigned char)*p);
         word[n] = '\0';
         if (*p == '@')
-                p += strcspn(p, " \t\r\n");
-        return n > 0 && (*p == '\0' || isspace((unsigned char)*p)) ? skip_space(p) : NULL;
+                p += strcspn(p, SPACE);
+        return n > 0 && (*p == '\0' || strchr(SPACE, *p)) ? p + strspn(p, SPACE) : NULL;
 }
 
 static const struct chat_command *find(const char *word)
@@ -169,7 +165,7 @@ static void pause_agent(struct evaluation *e)
                                                           : in->sender_id,
                               .since_ms = e->now_ms };
 
-        reason += strspn(reason, " \t\r\n");
+        reason += strspn(reason, SPACE);
         if (minutes > 0 && minutes <= PAUSE_MINUTES_MAX)
                 h.until_ms = e->now_ms + minutes * 60000;
         h.reason = *reason ? reason : NULL;

@@ -41,7 +41,7 @@ static void release_configuration(struct dispatch *d)
                 free(d->adapters[i].rules);
         }
         for (size_t i = 0; i < d->file_rule_count; i++)
-                rule_release(&d->file_rules[i]);
+                rule_conf_release(&d->file_rules[i]);
         free(d->adapters);
         free(d->file_rules);
         free(d->rules);

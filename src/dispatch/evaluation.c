@@ -144,7 +144,7 @@ void evaluation_run(struct evaluation *e)
                 if (e->command)
                         command_run(e);
         }
-        if (out->trigger || out->reason) /* the road's */
+        if (out->trigger || out->reason) /* the road has set it */
                 return;
         /* the platform shows that an answer is coming */
         if (e->in->is_awaited && !e->dry && !e->command && d->notice.len == 0)

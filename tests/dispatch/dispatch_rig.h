@@ -45,8 +45,8 @@ static inline void rig_set(struct dispatch *d, const char *rules_json, struct di
         struct rule *rules = mem_array(count, sizeof(*rules));
 
         for (size_t i = 0; i < count; i++) {
-                if (rule_read(src, i, json_array_get(settings_source_root(src), i), &rules[i],
-                              &err) < 0)
+                if (rule_conf_read(src, i, json_array_get(settings_source_root(src), i), &rules[i],
+                                   &err) < 0)
                         fail_msg("%s", err.text);
         }
         settings_source_free(src);

@@ -42,8 +42,9 @@ static struct dispatch *dispatch_with(const char *rules_json, const char *only_a
         count = json_array_size(settings_source_root(src));
         rules = mem_array(count, sizeof(*rules));
         for (size_t i = 0; i < count; i++)
-                assert_int_equal(rule_read(src, i, json_array_get(settings_source_root(src), i),
-                                           &rules[i], &err),
+                assert_int_equal(rule_conf_read(src, i,
+                                                json_array_get(settings_source_root(src), i),
+                                                &rules[i], &err),
                                  0);
         settings_source_free(src);
         adapters[0] = (struct dispatch_adapter){ .name = mem_strdup("discord-mybot"),
@@ -422,8 +423,8 @@ static void a_mistake_in_a_rule_has_its_line(void **state)
         struct rule r;
 
         (void)state;
-        assert_int_equal(rule_read(src, 1, json_array_get(settings_source_root(src), 1), &r, &err),
-                         -1);
+        assert_int_equal(
+                rule_conf_read(src, 1, json_array_get(settings_source_root(src), 1), &r, &err), -1);
         assert_int_equal(err.kind, ERR_INVALID);
         assert_non_null(strstr(err.text, "unknown key 'chanel' (did you mean 'channel'?)"));
         settings_source_free(src);
@@ -749,9 +750,10 @@ static void expect_mistake(const char *rule, const char *sentence)
 
         assert_non_null(src);
         assert_int_equal(
-                rule_read(src, 0,
-                          json_array_get(json_object_get(settings_source_root(src), "rules"), 0),
-                          &r, &err),
+                rule_conf_read(
+                        src, 0,
+                        json_array_get(json_object_get(settings_source_root(src), "rules"), 0), &r,
+                        &err),
                 -1);
         assert_int_equal(err.kind, ERR_INVALID);
         if (!strstr(err.text, sentence))

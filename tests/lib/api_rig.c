@@ -309,7 +309,7 @@ static struct rule *read_rules(const char *text, size_t *count)
         *count = json_array_size(list);
         rules = mem_array(*count, sizeof(*rules));
         for (size_t i = 0; i < *count; i++)
-                must(rule_read(src, i, json_array_get(list, i), &rules[i], &err) == 0, &err);
+                must(rule_conf_read(src, i, json_array_get(list, i), &rules[i], &err) == 0, &err);
         settings_source_free(src);
         free(whole);
         return rules;

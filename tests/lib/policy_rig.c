@@ -40,7 +40,7 @@ static size_t read_rules(const char *text, struct rule **out)
         assert_non_null(src);
         *out = mem_array(n + 1, sizeof(**out));
         for (size_t i = 0; i < n; i++) {
-                if (rule_read(src, i, json_array_get(list, i), &(*out)[i], &err) < 0)
+                if (rule_conf_read(src, i, json_array_get(list, i), &(*out)[i], &err) < 0)
                         fail_msg("%s", err.text);
         }
         settings_source_free(src);

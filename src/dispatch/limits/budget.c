@@ -126,11 +126,6 @@ static void begin_day(struct budget *b, int64_t now_ms)
                 expect(b, t);
 }
 
-static char *key_of(const struct budget_turn *turn)
-{
-        return mem_printf("%s\n%s", turn->trace, turn->adapter);
-}
-
 void budget_begin(struct budget *b, const struct budget_turn *turn, int64_t now_ms)
 {
         const int64_t *mean = turn->agent ? map_get(&b->agents, turn->agent) : NULL;
@@ -140,7 +135,7 @@ void budget_begin(struct budget *b, const struct budget_turn *turn, int64_t now_
                 return;
         begin_day(b, now_ms);
         t = mem_zalloc(sizeof(*t));
-        t->key = key_of(turn);
+        t->key = mem_printf("%s\n%s", turn->trace, turn->adapter);
         t->adapter = mem_strdup(turn->adapter);
         t->rule = mem_strdup(turn->rule);
         t->expected = *mean;
@@ -148,23 +143,6 @@ void budget_begin(struct budget *b, const struct budget_turn *turn, int64_t now_
         t->same = map_put(&b->by_key, t->key, t);
         TAILQ_INSERT_TAIL(&b->open, t, next);
         expect(b, t);
-}
-
-static void close_turn(struct budget *b, const struct budget_turn *turn)
-{
-        char *key = key_of(turn);
-        struct open_turn *t = map_get(&b->by_key, key);
-        struct budget_sum *sums[] = { t ? map_get(&b->adapters, t->adapter) : NULL,
-                                      t && t->rule ? map_get(&b->rules, t->rule) : NULL };
-
-        free(key);
-        if (!t)
-                return;
-        for (size_t i = 0; i < COUNT(sums) && sums[i]; i++) {
-                sums[i]->expected -= t->expected;
-                sums[i]->open--;
-        }
-        open_turn_free(b, t);
 }
 
 static void update_mean(struct budget *b, const char *agent, int64_t microusd)
@@ -179,9 +157,25 @@ static void update_mean(struct budget *b, const char *agent, int64_t microusd)
 
 void budget_end(struct budget *b, const struct budget_turn *turn, int64_t microusd, int64_t now_ms)
 {
+        struct open_turn *t = NULL;
+        char *key;
+
         begin_day(b, now_ms);
-        if (turn->trace)
-                close_turn(b, turn);
+        if (turn->trace) {
+                key = mem_printf("%s\n%s", turn->trace, turn->adapter);
+                t = map_get(&b->by_key, key);
+                free(key);
+        }
+        if (t) {
+                struct budget_sum *sums[] = { map_get(&b->adapters, t->adapter),
+                                              t->rule ? map_get(&b->rules, t->rule) : NULL };
+
+                for (size_t i = 0; i < COUNT(sums) && sums[i]; i++) {
+                        sums[i]->expected -= t->expected;
+                        sums[i]->open--;
+                }
+                open_turn_free(b, t);
+        }
         if (microusd <= 0)
                 return;
         sum_at(&b->adapters, turn->adapter)->spent += microusd;

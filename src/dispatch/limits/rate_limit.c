@@ -193,31 +193,25 @@ bool rate_limit_guard(struct evaluation *e)
 
 /* ---- after a restart ---- */
 
-static int64_t longest_window(const struct dispatch *d)
-{
-        int64_t seconds = 0;
-
-        for (size_t i = 0; i < d->adapter_count; i++) {
-                if (d->adapters[i].rate.seconds > seconds)
-                        seconds = d->adapters[i].rate.seconds;
-        }
-        for (size_t i = 0; i < d->rule_count; i++) {
-                if (d->rules[i].rate.seconds > seconds)
-                        seconds = d->rules[i].rate.seconds;
-        }
-        return seconds;
-}
-
 /* Rows come newest first; a turn counts by its first message, which comes last. */
 int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *err)
 {
-        int64_t since_ms = dispatch_now(d) - longest_window(d) * 1000;
+        int64_t longest = 0, since_ms;
         struct store_stmt *s = trigger_log_row_list_turns(tx, (int64_t)d->rates->max);
         struct trigger_turn row, *turns = NULL;
         struct map seen;
         size_t count = 0;
         int rc;
 
+        for (size_t i = 0; i < d->adapter_count; i++) {
+                if (d->adapters[i].rate.seconds > longest)
+                        longest = d->adapters[i].rate.seconds;
+        }
+        for (size_t i = 0; i < d->rule_count; i++) {
+                if (d->rules[i].rate.seconds > longest)
+                        longest = d->rules[i].rate.seconds;
+        }
+        since_ms = dispatch_now(d) - longest * 1000;
         while ((rc = trigger_log_row_next_turn(s, since_ms, &row, err)) == 1) {
                 turns = mem_realloc(turns, (count + 1) * sizeof(*turns));
                 turns[count++] = (struct trigger_turn){ mem_strdup(row.adapter),

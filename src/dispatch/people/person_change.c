@@ -165,16 +165,6 @@ static int merge(struct store_tx *tx, int64_t source, int64_t target, int64_t no
         return person_row_set_alias(tx, source, target, now_ms, err);
 }
 
-static int link_identities(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
-                           struct person_effects *e, struct error *err)
-{
-        struct identity_row a = { 0 }, b = { 0 };
-
-        if (need_identity(tx, &c->a, &a, err) < 0 || need_identity(tx, &c->b, &b, err) < 0)
-                return -1;
-        return merge(tx, b.person, a.person, now_ms, e, err);
-}
-
 /*
  * The identity returns to its home with all others of that home; persons merged into the home
  * before stay where they are. One that is at home gets a new person, and the others keep theirs.
@@ -208,6 +198,7 @@ static int unlink_identity(struct store_tx *tx, const struct identity *identity,
 int person_change_write(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
                         struct person_effects *out, struct error *err)
 {
+        struct identity_row a = { 0 }, b = { 0 };
         int rc = -1;
 
         reset_effects(out);
@@ -216,7 +207,9 @@ int person_change_write(struct store_tx *tx, const struct person_change *c, int6
                 rc = merge(tx, c->source, c->target, now_ms, out, err);
                 break;
         case PERSON_LINK:
-                rc = link_identities(tx, c, now_ms, out, err);
+                if (need_identity(tx, &c->a, &a, err) == 0 &&
+                    need_identity(tx, &c->b, &b, err) == 0)
+                        rc = merge(tx, b.person, a.person, now_ms, out, err);
                 break;
         case PERSON_UNLINK:
                 rc = unlink_identity(tx, &c->a, now_ms, out, err);

@@ -215,8 +215,8 @@ static int compile_hours(const struct rule_source *s, struct rule *r, struct err
         return 0;
 }
 
-int rule_read_at(struct settings_source *src, const char *path, const json_t *object,
-                 struct rule *out, struct error *err)
+int rule_conf_read_at(struct settings_source *src, const char *path, const json_t *object,
+                      struct rule *out, struct error *err)
 {
         struct rule_source s = { src, path };
         int rc;
@@ -228,17 +228,17 @@ int rule_read_at(struct settings_source *src, const char *path, const json_t *ob
             compile_patterns(&s, "mentionPattern", &out->mention_pattern, &out->compiled.mention,
                              err) < 0 ||
             compile_hours(&s, out, err) < 0) {
-                rule_release(out);
+                rule_conf_release(out);
                 return -1;
         }
         return 0;
 }
 
-int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
-              struct error *err)
+int rule_conf_read(struct settings_source *src, size_t index, const json_t *object,
+                   struct rule *out, struct error *err)
 {
         char *path = mem_printf("rules[%zu]", index);
-        int rc = rule_read_at(src, path, object, out, err);
+        int rc = rule_conf_read_at(src, path, object, out, err);
 
         if (rc == 0 && !out->name)
                 out->name = mem_printf("rule %zu", index + 1);
@@ -246,7 +246,7 @@ int rule_read(struct settings_source *src, size_t index, const json_t *object, s
         return rc;
 }
 
-void rule_rename_aliases(json_t *rule)
+void rule_conf_rename_aliases(json_t *rule)
 {
         static const char *const names[][2] = { { "triggerEvents", "event" },
                                                 { "triggerReactions", "reaction" },
@@ -271,7 +271,7 @@ static void free_patterns(struct pattern **patterns, size_t count)
         free(patterns);
 }
 
-void rule_release(struct rule *r)
+void rule_conf_release(struct rule *r)
 {
         free_patterns(r->compiled.text, r->text.count);
         free_patterns(r->compiled.mention, r->mention_pattern.count);

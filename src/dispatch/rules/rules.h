@@ -54,14 +54,14 @@ struct rule {
 };
 
 /* An element of the file's list; without a name it is called by its number. */
-int rule_read(struct settings_source *src, size_t index, const json_t *object, struct rule *out,
-              struct error *err);
-/* As rule_read, for an object at any path; the name may stay NULL. */
-int rule_read_at(struct settings_source *src, const char *path, const json_t *object,
-                 struct rule *out, struct error *err);
-void rule_release(struct rule *r);
+int rule_conf_read(struct settings_source *src, size_t index, const json_t *object,
+                   struct rule *out, struct error *err);
+/* As rule_conf_read, for an object at any path; the name may stay NULL. */
+int rule_conf_read_at(struct settings_source *src, const char *path, const json_t *object,
+                      struct rule *out, struct error *err);
+void rule_conf_release(struct rule *r);
 /* Renames conditions as other gateways call them (triggerEvents, ...), for rules over the API. */
-void rule_rename_aliases(json_t *rule);
+void rule_conf_rename_aliases(json_t *rule);
 /* for schema and documentation */
 extern const struct setting rule_settings[], rule_when_settings[];
 

@@ -36,7 +36,7 @@ static int parse_rule(const char *name, const json_t *object, struct rule *out, 
         char *text;
         int rc = -1;
 
-        rule_rename_aliases(copy);
+        rule_conf_rename_aliases(copy);
         text = json_text(root);
         src = settings_source_new(NULL, NULL, text, strlen(text), err);
 
@@ -49,8 +49,8 @@ static int parse_rule(const char *name, const json_t *object, struct rule *out, 
                           "rule.name: '%.60s' differs from the name it is stored under, '%.60s'",
                           own, name);
         else if (src)
-                rc = rule_read_at(src, "rule", json_object_get(settings_source_root(src), "rule"),
-                                  out, err);
+                rc = rule_conf_read_at(
+                        src, "rule", json_object_get(settings_source_root(src), "rule"), out, err);
         if (rc == 0 && !out->name)
                 out->name = mem_strdup(name);
         settings_source_free(src);
@@ -66,7 +66,7 @@ int stored_rules_check(const char *name, const json_t *object, struct error *err
 
         if (parse_rule(name, object, &r, err) < 0)
                 return -1;
-        rule_release(&r);
+        rule_conf_release(&r);
         return 0;
 }
 
@@ -91,7 +91,7 @@ static void entry_free(struct stored_entry *e)
         if (!e)
                 return;
         if (e->shown.rule)
-                rule_release(&e->rule);
+                rule_conf_release(&e->rule);
         free((char *)e->shown.row.name);
         free((char *)e->shown.row.json);
         free(e);
