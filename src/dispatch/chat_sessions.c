@@ -106,11 +106,10 @@ const char *chat_session_find(const struct chat_sessions *cs, const char *key, i
         return c && is_live(c->session, seconds * 1000, now_ms) ? c->session->name : NULL;
 }
 
-/* Finds or adds the session, moves it to the end of the list, and gives it the key (or NULL). */
-static struct chat_session *touch(struct chat_sessions *cs, const char *key, const char *name,
-                                  int64_t now_ms)
+void chat_session_touch(struct chat_sessions *cs, const char *key, const char *session, int turns,
+                        int64_t now_ms)
 {
-        struct chat_session *s = map_get(&cs->by_name, name), *first;
+        struct chat_session *s = map_get(&cs->by_name, session), *first;
         struct session_chat *c;
 
         if (s) {
@@ -120,16 +119,20 @@ static struct chat_session *touch(struct chat_sessions *cs, const char *key, con
                        (!is_live(first, cs->longest_ms, now_ms) || cs->by_name.count >= cs->max))
                         evict(cs, first);
                 s = mem_zalloc(sizeof(*s));
-                s->name = mem_strdup(name);
+                s->name = mem_strdup(session);
                 TAILQ_INIT(&s->chats);
-                map_put(&cs->by_name, name, s);
+                map_put(&cs->by_name, session, s);
         }
         TAILQ_INSERT_TAIL(&cs->list, s, next);
         if (s->active_ms < now_ms)
                 s->active_ms = now_ms;
+        if (turns > 0)
+                s->open++;
+        else if (turns < 0 && s->open > 0)
+                s->open--;
         c = key ? map_get(&cs->by_key, key) : NULL;
         if (!key || (c && c->session == s))
-                return s;
+                return;
         if (c)
                 drop_chat(cs, c);
         if (s->chat_count >= KEYS_MAX)
@@ -140,13 +143,6 @@ static struct chat_session *touch(struct chat_sessions *cs, const char *key, con
         TAILQ_INSERT_TAIL(&s->chats, c, next);
         s->chat_count++;
         map_put(&cs->by_key, key, c);
-        return s;
-}
-
-void chat_session_touch(struct chat_sessions *cs, const char *key, const char *session,
-                        bool new_turn, int64_t now_ms)
-{
-        touch(cs, key, session, now_ms)->open += new_turn;
 }
 
 int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t now_ms,
@@ -159,13 +155,13 @@ int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t 
         int rc;
 
         while ((rc = chat_session_row_next(s, &row, err)) == 1)
-                chat_session_touch(cs, row.chat, row.session, false, row.active_ms);
+                chat_session_touch(cs, row.chat, row.session, 0, row.active_ms);
         if (rc < 0)
                 return -1;
         s = turn_row_list_pending(tx);
         while ((rc = turn_row_next_pending(s, &turn, err)) == 1) {
                 if (turn.session)
-                        chat_session_touch(cs, NULL, turn.session, true, turn.created_ms);
+                        chat_session_touch(cs, NULL, turn.session, 1, turn.created_ms);
         }
         return rc;
 }
@@ -300,7 +296,7 @@ void chat_session_open(struct evaluation *e)
 
         if (!session)
                 return;
-        chat_session_touch(e->d->sessions, chat, session, !e->joins_turn, e->now_ms);
+        chat_session_touch(e->d->sessions, chat, session, e->joins_turn ? 0 : 1, e->now_ms);
         if (chat)
                 evaluation_add_write(e->out, extra_new(write_touch, chat, session, e->now_ms));
 }
@@ -313,7 +309,7 @@ void chat_session_restart(struct evaluation *e)
                 return;
         buf_clear(&d->session);
         add_new_name(e->adapter->platform, e->in, &d->session);
-        chat_session_touch(d->sessions, d->chat.data, d->session.data, false, e->now_ms);
+        chat_session_touch(d->sessions, d->chat.data, d->session.data, 0, e->now_ms);
         evaluation_add_write(e->out,
                              extra_new(write_touch, d->chat.data, d->session.data, e->now_ms));
 }
@@ -342,10 +338,7 @@ struct tx_extra chat_session_ending(struct dispatch *d, const struct turn_run *r
 void chat_session_ended(struct dispatch *d, const struct turn_run *run,
                         const struct turn_outcome *outcome)
 {
-        struct chat_session *s;
-
-        if (!run->session)
-                return;
-        s = touch(d->sessions, next_chat(d, run, outcome), run->session, dispatch_now(d));
-        s->open -= s->open > 0;
+        if (run->session)
+                chat_session_touch(d->sessions, next_chat(d, run, outcome), run->session, -1,
+                                   dispatch_now(d));
 }

@@ -125,9 +125,12 @@ size_t chat_sessions_count(const struct chat_sessions *cs);
 /* The live session of a chat key, borrowed until the next change; NULL: none. */
 const char *chat_session_find(const struct chat_sessions *cs, const char *key, int64_t seconds,
                               int64_t now_ms);
-/* A message, and its chat key unless NULL, belong to the session. A new turn keeps it live. */
-void chat_session_touch(struct chat_sessions *cs, const char *key, const char *session,
-                        bool new_turn, int64_t now_ms);
+/*
+ * The session is active, and has the chat key unless NULL. turns 1: one begins, which keeps the
+ * session live until it ends, -1.
+ */
+void chat_session_touch(struct chat_sessions *cs, const char *key, const char *session, int turns,
+                        int64_t now_ms);
 int chat_session_restore(struct chat_sessions *cs, struct store_tx *tx, int64_t now_ms,
                          struct error *err);
 

@@ -411,41 +411,41 @@ static void a_turn_open_at_a_restart_keeps_its_session_live(void **state)
 
 static void the_quietest_session_is_evicted(void **state)
 {
-        struct chat_sessions *w = chat_sessions_new(3);
+        struct chat_sessions *cs = chat_sessions_new(3);
 
         (void)state;
-        chat_sessions_set_longest(w, 900);
-        chat_session_touch(w, "p1", "s1", false, NOON);
-        chat_session_touch(w, "p2", "s2", false, NOON + 1);
-        chat_session_touch(w, "p3", "s3", false, NOON + 2);
-        chat_session_touch(w, "p1", "s1", false, NOON + 3);
-        chat_session_touch(w, "p4", "s4", false, NOON + 4);
-        assert_int_equal(chat_sessions_count(w), 3);
-        assert_null(chat_session_find(w, "p2", 900, NOON + 5));
-        assert_string_equal(chat_session_find(w, "p1", 900, NOON + 5), "s1");
+        chat_sessions_set_longest(cs, 900);
+        chat_session_touch(cs, "p1", "s1", 0, NOON);
+        chat_session_touch(cs, "p2", "s2", 0, NOON + 1);
+        chat_session_touch(cs, "p3", "s3", 0, NOON + 2);
+        chat_session_touch(cs, "p1", "s1", 0, NOON + 3);
+        chat_session_touch(cs, "p4", "s4", 0, NOON + 4);
+        assert_int_equal(chat_sessions_count(cs), 3);
+        assert_null(chat_session_find(cs, "p2", 900, NOON + 5));
+        assert_string_equal(chat_session_find(cs, "p1", 900, NOON + 5), "s1");
         /* expired ones are evicted first */
-        chat_session_touch(w, "p5", "s5", false, NOON + 1000 * SECONDS);
-        assert_int_equal(chat_sessions_count(w), 1);
-        chat_sessions_free(w);
+        chat_session_touch(cs, "p5", "s5", 0, NOON + 1000 * SECONDS);
+        assert_int_equal(chat_sessions_count(cs), 1);
+        chat_sessions_free(cs);
 }
 
 static void a_session_has_few_chats_and_a_chat_one_session(void **state)
 {
-        struct chat_sessions *w = chat_sessions_new(10);
-        char place[16];
+        struct chat_sessions *cs = chat_sessions_new(10);
+        char key[16];
 
         (void)state;
-        chat_sessions_set_longest(w, 900);
+        chat_sessions_set_longest(cs, 900);
         for (int i = 0; i < 40; i++) {
-                snprintf(place, sizeof(place), "t%d", i);
-                chat_session_touch(w, place, "s", false, NOON);
+                snprintf(key, sizeof(key), "t%d", i);
+                chat_session_touch(cs, key, "s", 0, NOON);
         }
-        assert_null(chat_session_find(w, "t0", 900, NOON));
-        assert_non_null(chat_session_find(w, "t39", 900, NOON));
-        chat_session_touch(w, "t39", "other", false, NOON);
-        assert_string_equal(chat_session_find(w, "t39", 900, NOON), "other");
-        assert_non_null(chat_session_find(w, "t38", 900, NOON));
-        chat_sessions_free(w);
+        assert_null(chat_session_find(cs, "t0", 900, NOON));
+        assert_non_null(chat_session_find(cs, "t39", 900, NOON));
+        chat_session_touch(cs, "t39", "other", 0, NOON);
+        assert_string_equal(chat_session_find(cs, "t39", 900, NOON), "other");
+        assert_non_null(chat_session_find(cs, "t38", 900, NOON));
+        chat_sessions_free(cs);
 }
 
 static void a_question_does_not_join_an_ambient_turn(void **state)
