@@ -1,8 +1,7 @@
-#include "net/curl_watch.h"
-
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "net/http_client_private.h"
 
 struct curl_watch {
         uv_poll_t poll;
@@ -42,24 +41,6 @@ static void watch_free(struct curl_watch *w)
         uv_close((uv_handle_t *)&w->poll, on_closed);
 }
 
-static struct curl_watch *watch_new(struct curl_watches *all, curl_socket_t fd)
-{
-        struct curl_watch *w = mem_zalloc(sizeof(*w));
-
-        w->all = all;
-        w->gone = all->gone;
-        w->arg = all->arg;
-        w->fd = fd;
-        if (uv_poll_init_socket(all->uv, &w->poll, fd)) {
-                free(w);
-                return NULL;
-        }
-        w->poll.data = w;
-        all->hold(all->arg);
-        LIST_INSERT_HEAD(&all->list, w, next);
-        return w;
-}
-
 /*
  * Never fails: curl would give up all transfers at once. A call whose socket cannot be watched ends
  * by its deadline.
@@ -78,15 +59,25 @@ static int on_want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
                 return 0;
         }
         if (!w) {
-                w = watch_new(all, fd);
+                w = mem_zalloc(sizeof(*w));
+                w->all = all;
+                w->gone = all->gone;
+                w->arg = all->arg;
+                w->fd = fd;
+                if (uv_poll_init_socket(all->uv, &w->poll, fd)) {
+                        free(w);
+                        return 0;
+                }
+                w->poll.data = w;
+                all->hold(all->arg);
+                LIST_INSERT_HEAD(&all->list, w, next);
                 curl_multi_assign(all->multi, fd, w);
         }
         if (what & CURL_POLL_IN)
                 events |= UV_READABLE;
         if (what & CURL_POLL_OUT)
                 events |= UV_WRITABLE;
-        if (w)
-                uv_poll_start(&w->poll, events, on_poll);
+        uv_poll_start(&w->poll, events, on_poll);
         return 0;
 }
 

@@ -31,19 +31,6 @@ static void on_settled(void *arg)
         free(name);
 }
 
-static void add_name(struct filewatch *w, const char *name)
-{
-        if (w->several || (w->changed && name && strcmp(w->changed, name) == 0))
-                return;
-        if (!w->pending && name) {
-                w->changed = mem_strdup(name);
-                return;
-        }
-        w->several = true;
-        free(w->changed);
-        w->changed = NULL;
-}
-
 static void on_event(uv_fs_event_t *uv, const char *name, int events, int status)
 {
         struct filewatch *w = uv->data;
@@ -54,7 +41,13 @@ static void on_event(uv_fs_event_t *uv, const char *name, int events, int status
                 name = NULL; /* an event was lost: report any change */
         if (w->file && name && strcmp(name, w->file) != 0)
                 return;
-        add_name(w, name);
+        if (!w->pending && name) {
+                w->changed = mem_strdup(name);
+        } else if (!w->several && !(w->changed && name && strcmp(w->changed, name) == 0)) {
+                w->several = true;
+                free(w->changed);
+                w->changed = NULL;
+        }
         if (!w->pending)
                 w->first_ms = now;
         w->pending = true;

@@ -1,6 +1,4 @@
 /*
- * One call of the HTTP client, from http_call_start to its result.
- *
  * curl resends a request on its own, even a POST, when a kept-alive connection ends without an
  * answer. It calls `on_ready` before each sending, which stops what is not repeatable.
  */
@@ -87,11 +85,21 @@ static enum error_kind kind_of(CURLcode code)
         }
 }
 
-/* Uses the same handle for the next hop. */
-static void redirect(struct http_call *call)
+void http_call_end(struct http_call *call, CURLcode code)
 {
-        const char *location = http_call_header(call, "Location");
+        const char *why = call->curl_error[0] ? call->curl_error : curl_easy_strerror(code);
+        const char *location;
 
+        if (call->error.kind == ERR_NONE && code != CURLE_OK)
+                error_set(&call->error, kind_of(code),
+                          call->sent ? "connection to '%s' failed: %s" : "cannot reach '%s': %s",
+                          call->setup.host, why);
+        if (!call->redirecting || call->error.kind != ERR_NONE) {
+                http_call_finish(call);
+                return;
+        }
+        location = http_call_header(call, "Location");
+        /* the same handle serves the next hop */
         curl_multi_remove_handle(call->client->multi, call->setup.easy);
         if (http_setup_redirect(&call->setup, location, &call->error)) {
                 http_call_finish(call);
@@ -104,20 +112,6 @@ static void redirect(struct http_call *call)
         call->body_bytes = call->head_bytes = 0;
         call->hop_started_ms = loop_now_ms(call->client->loop);
         http_client_enqueue(call);
-}
-
-void http_call_end(struct http_call *call, CURLcode code)
-{
-        const char *why = call->curl_error[0] ? call->curl_error : curl_easy_strerror(code);
-
-        if (call->error.kind == ERR_NONE && code != CURLE_OK)
-                error_set(&call->error, kind_of(code),
-                          call->sent ? "connection to '%s' failed: %s" : "cannot reach '%s': %s",
-                          call->setup.host, why);
-        if (call->redirecting && call->error.kind == ERR_NONE)
-                redirect(call);
-        else
-                http_call_finish(call);
 }
 
 /* --- deadlines --- */
@@ -174,7 +168,7 @@ static void on_deadline(void *arg)
         }
         error_set(&call->error, ERR_TIMEOUT, "%s from '%s' within %" PRId64 " ms", d.what,
                   call->setup.host ? call->setup.host : "", d.ms);
-        http_client_enter(c);
+        c->depth++;
         http_call_finish(call);
         http_client_leave(c);
 }

@@ -11,22 +11,21 @@
 #include "net/http_client_private.h"
 
 /*
- * libcurl's multi handle names the sockets and the one timer it needs; libuv watches them. Three
- * rules keep the two apart:
- *
- * - Handles must not be added or removed inside curl's callbacks, where on_head and on_data run. So
- *   http_call_start and http_call_abort only change lists; `pump`, a deferred call, does the rest.
- * - The client is reference-counted, because the last callback of a watched socket and a deferred
- *   pump may come after http_client_free.
- * - The multi handle is created with the first call, so a client without calls costs nothing.
+ * libcurl's multi handle names the sockets and the one timer it needs; libuv watches them. Handles
+ * must not be added or removed inside curl's callbacks, where on_head and on_data run: so
+ * http_call_start and http_call_abort only change lists, and `pump`, a deferred call, does the
+ * rest. The client is reference-counted, because a socket's last callback and a deferred pump may
+ * come after http_client_free.
  */
 
 #define MAX_CONNECTIONS  256L
 #define MAX_IDLE         32L /* connections kept for later */
 #define CA_HASH_NAME_LEN 10  /* "5ad8a5d6.0" */
 
-static void unref(struct http_client *c)
+static void unref(void *arg)
 {
+        struct http_client *c = arg;
+
         if (--c->refs > 0)
                 return;
         free(c->proxy);
@@ -43,20 +42,6 @@ void http_client_move(struct http_call *call, struct http_calls *list)
         call->in = list;
         if (list)
                 TAILQ_INSERT_TAIL(list, call, next);
-}
-
-static void destroy(struct http_client *c);
-
-void http_client_enter(struct http_client *c)
-{
-        c->depth++;
-}
-
-/* c may be gone afterwards. */
-void http_client_leave(struct http_client *c)
-{
-        if (--c->depth == 0 && c->freed)
-                destroy(c);
 }
 
 static void pump(void *arg);
@@ -80,11 +65,14 @@ void http_client_enqueue(struct http_call *call)
         http_client_want_pump(c);
 }
 
-static void reap(struct http_client *c)
+/* A handler may free the client. */
+static void drive(struct http_client *c, curl_socket_t fd, int events)
 {
         CURLMsg *message;
-        int left;
+        int running, left;
 
+        c->depth++;
+        curl_multi_socket_action(c->multi, fd, events, &running);
         while (!c->freed && (message = curl_multi_info_read(c->multi, &left))) {
                 CURLcode code = message->data.result;
                 struct http_call *call = NULL;
@@ -95,23 +83,12 @@ static void reap(struct http_client *c)
                 if (call->state == CALL_RUNNING) /* else pump frees it */
                         http_call_end(call, code);
         }
-}
-
-static void drive(struct http_client *c, curl_socket_t fd, int events)
-{
-        int running;
-
-        curl_multi_socket_action(c->multi, fd, events, &running);
-        reap(c);
+        http_client_leave(c);
 }
 
 static void on_curl_timer(void *arg)
 {
-        struct http_client *c = arg;
-
-        http_client_enter(c);
-        drive(c, CURL_SOCKET_TIMEOUT, 0);
-        http_client_leave(c);
+        drive(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int on_want_timer(CURLM *multi, long ms, void *arg)
@@ -132,11 +109,7 @@ static int on_want_timer(CURLM *multi, long ms, void *arg)
 
 static void on_ready_socket(void *arg, curl_socket_t fd, int what)
 {
-        struct http_client *c = arg;
-
-        http_client_enter(c);
-        drive(c, fd, what);
-        http_client_leave(c);
+        drive(arg, fd, what);
 }
 
 static void on_watch_made(void *arg)
@@ -144,11 +117,6 @@ static void on_watch_made(void *arg)
         struct http_client *c = arg;
 
         c->refs++;
-}
-
-static void on_watch_gone(void *arg)
-{
-        unref(arg);
 }
 
 void http_client_start(struct http_client *c)
@@ -164,7 +132,7 @@ void http_client_start(struct http_client *c)
                                             .multi = c->multi,
                                             .ready = on_ready_socket,
                                             .hold = on_watch_made,
-                                            .gone = on_watch_gone,
+                                            .gone = unref,
                                             .arg = c };
         curl_watches_start(&c->watches);
         curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
@@ -192,13 +160,13 @@ static void launch(struct http_call *call)
         http_call_finish(call);
 }
 
-static void free_all(struct http_calls *calls)
+static void for_all(struct http_calls *calls, void (*fn)(struct http_call *call))
 {
         struct http_call *call, *next;
 
         for (call = TAILQ_FIRST(calls); call; call = next) {
                 next = TAILQ_NEXT(call, next);
-                http_call_free(call);
+                fn(call);
         }
 }
 
@@ -210,11 +178,9 @@ static void pump(void *arg)
 
         c->pumping = false;
         if (!c->freed) {
-                http_client_enter(c);
-                free_all(&c->aborted);
-                /*
-                 * calls started from here on wait for the next round: a call that fails and is
-                 * restarted again and again must not block the loop
+                c->depth++;
+                for_all(&c->aborted, http_call_free);
+                /* calls started from here on wait for the next round, or they could block the loop
                  */
                 while (!c->freed && (call = TAILQ_FIRST(&c->waiting)) && call->round == round)
                         launch(call);
@@ -231,8 +197,8 @@ static void pump(void *arg)
 /* --- options of every connection --- */
 
 /*
- * The system's certificate directory if it has OpenSSL's hash links: then only the needed
- * certificates are read instead of all (0.9 MB) for each connection. NULL: use curl's default.
+ * The system's certificate directory if it has OpenSSL's hash links, so that a connection reads the
+ * needed certificates instead of all (0.9 MB). NULL: use curl's default.
  */
 static char *find_ca_dir(void)
 {
@@ -311,9 +277,9 @@ struct http_client *http_client_new(struct loop *l, const struct http_client_opt
 
 static void destroy(struct http_client *c)
 {
-        free_all(&c->waiting);
-        free_all(&c->running);
-        free_all(&c->aborted);
+        for_all(&c->waiting, http_call_free);
+        for_all(&c->running, http_call_free);
+        for_all(&c->aborted, http_call_free);
         if (c->multi) {
                 curl_multi_cleanup(c->multi);
                 c->multi = NULL;
@@ -324,23 +290,20 @@ static void destroy(struct http_client *c)
         unref(c);
 }
 
-static void abort_all(struct http_calls *calls)
+/* c may be gone afterwards. */
+void http_client_leave(struct http_client *c)
 {
-        struct http_call *call, *next;
-
-        for (call = TAILQ_FIRST(calls); call; call = next) {
-                next = TAILQ_NEXT(call, next);
-                http_call_abort(call);
-        }
+        if (--c->depth == 0 && c->freed)
+                destroy(c);
 }
 
 void http_client_free(struct http_client *c)
 {
         if (!c)
                 return;
-        abort_all(&c->waiting);
-        abort_all(&c->running);
+        c->depth++;
+        for_all(&c->waiting, http_call_abort);
+        for_all(&c->running, http_call_abort);
         c->freed = true;
-        if (c->depth == 0)
-                destroy(c);
+        http_client_leave(c);
 }

@@ -1,18 +1,61 @@
 /*
- * What the halves of the HTTP client share. http_client.c has the multi handle and the lists of
- * calls; http_call.c is one call: deadlines, answer, redirects, result. http_setup.c turns a
- * request into a curl handle.
+ * What the files that use libcurl share.
+ *
+ *     http_client.c     the multi handle and the lists of calls
+ *     http_call.c       one call: deadlines, answer, redirects, result
+ *     http_setup.c      turns a request into a curl handle
+ *     curl_watch.c      lets libuv watch the sockets of a multi handle
+ *     tls_connection.c  a byte stream for websocket.c
  */
 #ifndef NET_HTTP_CLIENT_PRIVATE_H
 #define NET_HTTP_CLIENT_PRIVATE_H
 
 #include <curl/curl.h>
 #include <sys/queue.h>
+#include <sys/types.h>
+#include <uv.h>
 
 #include "base/buf.h"
-#include "net/curl_watch.h"
 #include "net/http_client.h"
-#include "net/http_setup.h"
+
+/* --- http_setup.c --- */
+
+struct http_setup {
+        CURL *easy;
+        struct curl_slist *headers;
+        curl_mime *mime;
+        char *host; /* for error texts; never the whole URL, which may hold a token */
+};
+
+/* Copies everything from the request. Release the setup after an error, too. */
+int http_setup_init(struct http_setup *s, const struct http_request *request, struct error *err);
+/* The handle must have left its multi handle. */
+void http_setup_release(struct http_setup *s);
+/* Points the handle at a redirect's target. Refuses to go from https to http. */
+int http_setup_redirect(struct http_setup *s, const char *location, struct error *err);
+
+/* --- curl_watch.c --- */
+
+struct curl_watch;
+
+/* `hold` and `gone` let the owner's memory outlive the close callback of a poll. */
+struct curl_watches {
+        uv_loop_t *uv;
+        CURLM *multi;
+        /* calls curl_multi_socket_action */
+        void (*ready)(void *arg, curl_socket_t fd, int what);
+        void (*hold)(void *arg); /* before a watch begins */
+        void (*gone)(void *arg); /* after its last callback */
+        void *arg;
+        LIST_HEAD(, curl_watch) list;
+};
+
+/* Call with all fields but `list` filled in. */
+void curl_watches_start(struct curl_watches *w);
+/* After the multi handle is gone. */
+void curl_watches_stop(struct curl_watches *w);
+
+/* --- http_client.c --- */
 
 enum call_state {
         CALL_WAITING, /* until pump hands it to curl */
@@ -70,15 +113,14 @@ struct http_client {
         bool freed;     /* by the owner */
 };
 
-/* --- http_client.c --- */
-
 /* Creates the multi handle, for the first call. */
 void http_client_start(struct http_client *c);
+/* Sets the client's proxy and certificates, and close-on-exec. */
+void http_client_configure(struct http_client *c, CURL *easy);
 /*
- * Bracket everything that may run a handler: if a handler frees the client, the outermost leave
- * does it.
+ * Ends what `depth++` began, around everything that may run a handler: if a handler freed the
+ * client, the outermost leave destroys it.
  */
-void http_client_enter(struct http_client *c);
 void http_client_leave(struct http_client *c);
 /* Hands the call to curl later, never inside this function. */
 void http_client_enqueue(struct http_call *call);
@@ -87,14 +129,47 @@ void http_client_move(struct http_call *call, struct http_calls *list);
 /* Defers a pump, which starts waiting calls and frees aborted ones. */
 void http_client_want_pump(struct http_client *c);
 
-/* --- http_call.c --- */
-
-/* These are not allowed inside a curl callback. */
+/* --- http_call.c; not allowed inside a curl callback --- */
 
 /* curl is done with the call: follows a redirect or finishes. */
 void http_call_end(struct http_call *call, CURLcode code);
 /* Calls on_done and frees the call. */
 void http_call_finish(struct http_call *call);
 void http_call_free(struct http_call *call);
+
+/* --- tls_connection.c --- */
+
+/*
+ * A byte stream to a host, through proxy and TLS (or plain TCP for http://). Each has a multi
+ * handle of its own: in a shared one, curl would take a quiet connection for an idle one and close
+ * it.
+ */
+struct tls_connection;
+
+#define TLS_CONNECTION_AGAIN (-2)
+
+struct tls_connection_handlers {
+        /* Once: connected (err NULL) or failed. */
+        void (*on_connected)(void *arg, const struct error *err);
+        /* Some of what tls_connection_want asked for is possible. */
+        void (*on_ready)(void *arg, bool readable, bool writable);
+};
+
+/* url: only its scheme, host and port count. Reports errors by on_connected, later. */
+struct tls_connection *tls_connection_open(struct loop *l, struct http_client *http,
+                                           const char *url, int64_t connect_ms,
+                                           const struct tls_connection_handlers *handlers,
+                                           void *arg);
+/* No callback follows. NULL is fine. Allowed inside callbacks. */
+void tls_connection_free(struct tls_connection *c);
+/* After on_connected. */
+void tls_connection_want(struct tls_connection *c, bool read, bool write);
+/*
+ * > 0: bytes; 0: the peer has closed; TLS_CONNECTION_AGAIN: wait for on_ready; -1: it broke. Read
+ * until TLS_CONNECTION_AGAIN: bytes that TLS holds already cause no on_ready.
+ */
+ssize_t tls_connection_read(struct tls_connection *c, void *out, size_t n, struct error *err);
+ssize_t tls_connection_write(struct tls_connection *c, const void *bytes, size_t n,
+                             struct error *err);
 
 #endif

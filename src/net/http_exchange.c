@@ -179,35 +179,32 @@ bool http_is_gone(const struct http_exchange *x)
         return !x->conn;
 }
 
-static const void *printable_address(const struct sockaddr *sa, int *family)
-{
-        *family = sa->sa_family;
-        if (sa->sa_family == AF_INET)
-                return &((const struct sockaddr_in *)(const void *)sa)->sin_addr;
-        if (sa->sa_family == AF_INET6) {
-                const struct in6_addr *a =
-                        &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
-
-                if (!IN6_IS_ADDR_V4MAPPED(a))
-                        return a;
-                *family = AF_INET;
-                return &a->s6_addr[12];
-        }
-        return NULL;
-}
-
 const char *http_peer(const struct http_exchange *x)
 {
         struct http_exchange *mine = (struct http_exchange *)x;
         const union MHD_ConnectionInfo *info;
+        const struct sockaddr *sa;
         const void *address = NULL;
         int family = AF_UNSPEC;
 
         if (x->peer[0] || !x->conn)
                 return x->peer;
         info = MHD_get_connection_info(x->conn->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-        if (info && info->client_addr)
-                address = printable_address(info->client_addr, &family);
+        sa = info ? info->client_addr : NULL;
+        if (sa)
+                family = sa->sa_family;
+        if (family == AF_INET) {
+                address = &((const struct sockaddr_in *)(const void *)sa)->sin_addr;
+        } else if (family == AF_INET6) {
+                const struct in6_addr *a =
+                        &((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr;
+
+                address = a;
+                if (IN6_IS_ADDR_V4MAPPED(a)) {
+                        family = AF_INET;
+                        address = &a->s6_addr[12];
+                }
+        }
         if (!address || !inet_ntop(family, address, mine->peer, sizeof(mine->peer)))
                 mine->peer[0] = '\0';
         return x->peer;
@@ -242,7 +239,7 @@ enum MHD_Result http_exchange_queue(struct http_exchange *x)
         MHD_destroy_response(x->response); /* MHD keeps its own reference */
         x->response = NULL;
         if (queued == MHD_YES)
-                http_conn_enter(x->conn, HTTP_WRITING);
+                http_server_set_phase(x->conn, HTTP_WRITING);
         return queued;
 }
 
@@ -277,18 +274,27 @@ static void finish(struct http_exchange *x, int status, const char *content_type
         }
 }
 
-/*
- * MHD takes no answer while it receives a body. If a chunked body turns out to be too large, write
- * the refusal to the socket directly; the connection is closed. Not possible inside TLS.
- */
-static void answer_mid_body(struct http_exchange *x, int status, const char *content_type,
-                            const void *body, size_t n)
+void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body,
+                 size_t n)
 {
         struct buf b;
         ssize_t sent;
 
-        if (x->conn->server->tls)
+        if (!x->conn || x->state != HTTP_BODY) {
+                finish(x, status, content_type,
+                       x->conn ? MHD_create_response_from_buffer(n, (void *)body,
+                                                                 MHD_RESPMEM_MUST_COPY)
+                               : NULL);
                 return;
+        }
+        /*
+         * MHD takes no answer while it receives a body. If a chunked body turns out to be too
+         * large, write the refusal to the socket directly (not possible inside TLS) and close.
+         */
+        if (x->conn->server->tls) {
+                finish(x, status, NULL, NULL);
+                return;
+        }
         buf_init(&b, 0);
         buf_addf(&b, "HTTP/1.1 %d %s\r\nContent-Length: %zu\r\nConnection: close\r\n", status,
                  MHD_get_reason_phrase_for((unsigned)status), n);
@@ -299,24 +305,7 @@ static void answer_mid_body(struct http_exchange *x, int status, const char *con
         sent = send(x->conn->fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
         (void)sent; /* the connection ends either way */
         buf_release(&b);
-}
-
-static bool in_mid_body(const struct http_exchange *x)
-{
-        return x->conn && x->state == HTTP_BODY;
-}
-
-void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body,
-                 size_t n)
-{
-        if (in_mid_body(x)) {
-                answer_mid_body(x, status, content_type, body, n);
-                finish(x, status, NULL, NULL);
-                return;
-        }
-        finish(x, status, content_type,
-               x->conn ? MHD_create_response_from_buffer(n, (void *)body, MHD_RESPMEM_MUST_COPY)
-                       : NULL);
+        finish(x, status, NULL, NULL);
 }
 
 void http_answer_take(struct http_exchange *x, int status, const char *content_type, char *body,
@@ -324,7 +313,7 @@ void http_answer_take(struct http_exchange *x, int status, const char *content_t
 {
         struct MHD_Response *r;
 
-        if (!x->conn || in_mid_body(x)) {
+        if (!x->conn || x->state == HTTP_BODY) {
                 http_answer(x, status, content_type, body, n);
                 free(body);
                 return;
@@ -375,7 +364,7 @@ static ssize_t on_pull(void *cls, uint64_t position, char *out, size_t max)
         if (n == 0) {
                 x->stream.parked = true;
                 x->conn->parked = true;
-                http_conn_enter(x->conn, HTTP_UNTIMED);
+                http_server_set_phase(x->conn, HTTP_UNTIMED);
                 MHD_suspend_connection(x->conn->mhd);
         }
         return n;
@@ -421,7 +410,7 @@ void http_stream_wake(struct http_stream *s)
                 return;
         s->parked = false;
         x->conn->parked = false;
-        http_conn_enter(x->conn, HTTP_WRITING);
+        http_server_set_phase(x->conn, HTTP_WRITING);
         MHD_resume_connection(x->conn->mhd);
         http_server_kick(x->server);
 }

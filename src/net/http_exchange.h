@@ -1,9 +1,8 @@
 /*
  * http_exchange: what the files of the HTTP server share. For them alone.
  *
- *     http_server.c    the daemon in the loop
+ *     http_server.c    the daemon in the loop, connections and their deadlines
  *     http_listen.c    its socket and certificate
- *     http_conn.c      connections and their deadlines
  *     http_head.c      a request's head: guard, route, gate
  *     http_exchange.c  the request as callers see it, and the answer
  */
@@ -17,12 +16,11 @@
 #include "base/buf.h"
 #include "net/http_route.h"
 #include "net/http_server.h"
-#include "net/http_stream.h"
 
 /*
  * A connection is in one of these lists, or in none while the answer is prepared or a stream has
- * nothing to send. All members of a list have the same deadline and join at the end, so the sweep
- * only looks at the heads: an idle connection costs nothing.
+ * nothing to send. The members of a list share a deadline and join at the end, so the sweep looks
+ * only at the heads.
  */
 enum http_phase {
         HTTP_FRESH,   /* no complete request line yet, for a short while */
@@ -138,15 +136,6 @@ enum MHD_Result http_exchange_queue(struct http_exchange *x);
 void http_head_accept(struct http_exchange *x, const char *method, const char *url,
                       const char *version);
 
-/* http_conn.c */
-struct http_conn *http_conn_of(struct MHD_Connection *mhd);
-void http_conn_opened(struct http_server *s, struct MHD_Connection *mhd, void **context);
-void http_conn_closed(struct http_server *s, void **context);
-void http_conn_enter(struct http_conn *c, enum http_phase phase);
-void http_conn_drop_current(struct http_conn *c);
-/* Closes connections whose deadline has passed. */
-void http_conn_sweep(struct http_server *s);
-
 /* http_listen.c */
 /* A listening socket for "host:port", or -1 with an error. */
 int http_listen(const char *address, struct error *err);
@@ -157,5 +146,9 @@ char *http_listen_read_pem(const char *path, struct error *err);
 
 /* http_server.c: runs MHD soon. */
 void http_server_kick(struct http_server *s);
+void http_server_set_phase(struct http_conn *c, enum http_phase phase);
+
+/* tcp_acked.c: bytes the peer has acknowledged since the connection began; 0: unknown. */
+uint64_t tcp_acked(int fd);
 
 #endif

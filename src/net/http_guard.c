@@ -72,7 +72,13 @@ static const char *check_line(const char *method, const char *target, const char
         return NULL;
 }
 
-static const char *check_header(const struct http_guard_header *h)
+/* Headers that decide where the body ends and which host is meant. */
+struct framing {
+        unsigned lengths, encodings, hosts;
+        bool old; /* HTTP/1.0 */
+};
+
+static const char *check_header(struct framing *f, const struct http_guard_header *h)
 {
         if (h->folded)
                 return "a header is continued on a further line, broken by a NUL, or not ended by CRLF";
@@ -84,17 +90,6 @@ static const char *check_header(const struct http_guard_header *h)
                 if ((c < 0x20 && c != '\t') || c == 0x7f)
                         return "a header value holds a control character";
         }
-        return NULL;
-}
-
-/* Headers that decide where the body ends and which host is meant. */
-struct framing {
-        unsigned lengths, encodings, hosts;
-};
-
-static const char *check_framing_header(struct framing *f, const struct http_guard_header *h,
-                                        bool old)
-{
         if (named(h, "content-length")) {
                 if (f->lengths++ > 0)
                         return "Content-Length is repeated";
@@ -103,7 +98,7 @@ static const char *check_framing_header(struct framing *f, const struct http_gua
         } else if (named(h, "transfer-encoding")) {
                 if (f->encodings++ > 0)
                         return "Transfer-Encoding is repeated";
-                if (old || !value_is(h, "chunked"))
+                if (f->old || !value_is(h, "chunked"))
                         return "this Transfer-Encoding is not understood";
         } else if (named(h, "host")) {
                 if (f->hosts++ > 0)
@@ -117,20 +112,16 @@ static const char *check_framing_header(struct framing *f, const struct http_gua
 const char *http_guard_check(const char *method, const char *target, const char *version,
                              const struct http_guard_header *headers, size_t count)
 {
-        struct framing f = { 0 };
+        struct framing f = { .old = strcmp(version, "HTTP/1.0") == 0 };
         const char *why = check_line(method, target, version);
-        bool old = strcmp(version, "HTTP/1.0") == 0;
 
-        for (size_t i = 0; !why && i < count; i++) {
-                why = check_header(&headers[i]);
-                if (!why)
-                        why = check_framing_header(&f, &headers[i], old);
-        }
+        for (size_t i = 0; !why && i < count; i++)
+                why = check_header(&f, &headers[i]);
         if (why)
                 return why;
         if (f.lengths > 0 && f.encodings > 0)
                 return "Content-Length and Transfer-Encoding exclude each other";
-        if (f.hosts == 0 && !old)
+        if (f.hosts == 0 && !f.old)
                 return "Host is missing";
         return NULL;
 }

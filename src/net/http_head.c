@@ -1,21 +1,20 @@
 /*
  * The head of a request, as libmicrohttpd 0.9.75 leaves it in its receive buffer.
  *
- * The library parses in place and leniently: it ends names at the first colon and values at the
- * first NUL, accepts a bare LF as a line end, takes a line that begins with NUL for the end of the
- * head, and moves the *name* of a folded header to other memory and appends the continuation to it
- * ("Transfer-Encoding:\r\n chunked" becomes a header "Transfer-Encodingchunked" with no value).
- * None of this is visible in its list of headers. But it copies nothing as long as a line is
- * well-formed: the request line and the headers lie in the buffer as received, with NUL in place of
- * colon, CR and LF. So the pointers must follow each other exactly:
+ * The library parses leniently: it ends values at the first NUL, accepts a bare LF as a line end,
+ * takes a line that begins with NUL for the end of the head, and appends the continuation of a
+ * folded header to its *name*, in other memory. None of this is visible in its list of headers. But
+ * it copies nothing as long as a line is well-formed: the request line and the headers lie in the
+ * buffer as received, with NUL in place of colon, CR and LF. So the pointers must follow each other
+ * exactly:
  *
  *     method target SP version CR LF  name : OWS value CR LF  name : ...  CR LF
  *     ^method  ^url     ^version      ^name      ^value                        ^method + header
  *              size
  *
  * Any gap, overlap or other memory means that the library understood something else than what was
- * sent. Such requests are refused. If another version of the library copies headers, all requests
- * are refused and the first test fails.
+ * sent: the request is refused. If another version of the library copies headers, every request is
+ * refused and the first test fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,18 +47,6 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char 
         return MHD_YES;
 }
 
-/* Are there only blanks between the colon (now NUL) and the value? Both lie in the head. */
-static bool only_blanks(const char *colon, const char *value)
-{
-        if (value <= colon)
-                return false;
-        for (const char *p = colon + 1; p < value; p++) {
-                if (*p != ' ' && *p != '\t')
-                        return false;
-        }
-        return true;
-}
-
 /*
  * Marks the first header whose memory is not what the client sent. Compares addresses as numbers,
  * because the pointers may belong to different objects.
@@ -71,9 +58,11 @@ static void find_folds(struct head *h, const char *first, const char *end)
         for (size_t i = 0; i < h->count; i++) {
                 struct http_guard_header *g = &h->headers[i];
                 uintptr_t name = (uintptr_t)g->name, value = (uintptr_t)g->value;
+                const char *colon = g->name + g->name_n; /* now NUL; only blanks may follow */
 
                 if (name != expected || value < name || value + g->value_n > limit ||
-                    !only_blanks(g->name + g->name_n, g->value)) {
+                    g->value <= colon ||
+                    strspn(colon + 1, " \t") < (size_t)(g->value - colon - 1)) {
                         g->folded = true;
                         return;
                 }
@@ -158,20 +147,6 @@ static bool route(struct http_exchange *x)
         return found > 0;
 }
 
-static bool expect_body(struct http_exchange *x, uint64_t length)
-{
-        size_t limit = x->match.route->max_body ? x->match.route->max_body : x->server->max_body;
-
-        buf_init(&x->body, limit);
-        if (length > limit) {
-                http_refuse(x, 413, "too_large", "the body may have %zu bytes", limit);
-                return false;
-        }
-        if (length > 0)
-                buf_reserve(&x->body, (size_t)length);
-        return true;
-}
-
 void http_head_accept(struct http_exchange *x, const char *method, const char *url,
                       const char *version)
 {
@@ -179,7 +154,7 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
         struct head h; /* not cleared as a whole: that would cost more than the rest */
         const char *why;
         uint64_t length;
-        size_t n = strlen(method);
+        size_t limit, n = strlen(method);
 
         h.count = 0;
         h.too_many = false;
@@ -201,17 +176,20 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
         }
         length = announced_body(&h, &x->chunked);
         x->body_to_come = length > 0 || x->chunked;
-        /*
-         * The library reads trailers as leniently as headers, and what it skips is not visible. So
-         * do not trust anything that follows a chunked body on the same connection.
-         */
+        /* trailers are read as leniently: trust nothing that follows a chunked body */
         if (x->chunked)
                 x->close = true;
         if (!route(x))
                 return;
         if (s->hooks.gate && !s->hooks.gate(s->arg, x))
                 return;
-        if (!expect_body(x, length))
+        limit = x->match.route->max_body ? x->match.route->max_body : s->max_body;
+        buf_init(&x->body, limit);
+        if (length > limit) {
+                http_refuse(x, 413, "too_large", "the body may have %zu bytes", limit);
                 return;
+        }
+        if (length > 0)
+                buf_reserve(&x->body, (size_t)length);
         x->state = HTTP_BODY;
 }

@@ -8,35 +8,117 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "net/http_exchange.h"
 
 /*
- * Holds the request's head, MHD's list of its headers and the head of the answer: heads of about 5
- * KB fit, larger ones get 431. MHD touches all of it, so with ten thousand idle event streams each
- * kilobyte here is ten megabytes.
+ * For the request's head and the head of the answer: heads of about 5 KB fit, larger ones get 431.
+ * MHD touches all of it, so with ten thousand event streams each kilobyte is ten megabytes.
  */
 #define POOL_BYTES 6144
-/*
- * Descriptors kept from clients, so that platforms, agents and the database stay reachable. Half of
- * all if there are few.
- */
+/* Descriptors kept for platforms, agents and the database. Half of all if there are few. */
 #define DESCRIPTORS_KEPT 512
 /* Runs that MHD asks for without doing anything before it has to wait a millisecond. */
 #define MAX_FRUITLESS 16
+
+/* ---- connections ---- */
+
+void http_server_set_phase(struct http_conn *c, enum http_phase phase)
+{
+        struct http_server *s = c->server;
+
+        if (c->phase != HTTP_UNTIMED)
+                TAILQ_REMOVE(&s->in[c->phase], c, next);
+        c->phase = phase;
+        if (phase == HTTP_UNTIMED)
+                return;
+        c->since_ms = loop_now_ms(s->loop);
+        c->acked = 0;
+        TAILQ_INSERT_TAIL(&s->in[phase], c, next);
+}
+
+static void drop_current(struct http_conn *c)
+{
+        struct http_exchange *x = c->current;
+
+        c->current = NULL;
+        if (x)
+                http_exchange_detach(x);
+}
 
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
         struct http_server *s = cls;
+        struct http_conn *c = *context;
 
         s->calls++;
-        if (what == MHD_CONNECTION_NOTIFY_STARTED)
-                http_conn_opened(s, mhd, context);
-        else
-                http_conn_closed(s, context);
+        if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+                c = mem_zalloc(sizeof(*c));
+                c->server = s;
+                c->mhd = mhd;
+                c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+                c->phase = HTTP_UNTIMED;
+                http_server_set_phase(c, HTTP_FRESH);
+                LIST_INSERT_HEAD(&s->conns, c, all);
+                if (s->count++ == 0 && s->sweep)
+                        timer_repeat(s->sweep, s->sweep_ms);
+                *context = c;
+        } else if (c) {
+                drop_current(c); /* MHD does not always call on_completed */
+                http_server_set_phase(c, HTTP_UNTIMED);
+                LIST_REMOVE(c, all);
+                if (--s->count == 0 && s->sweep)
+                        timer_stop(s->sweep);
+                free(c);
+                *context = NULL;
+                s->closed = true;
+        }
+}
+
+static void on_deadline(struct http_conn *c)
+{
+        uint64_t before = c->acked, acked;
+        char byte;
+
+        /*
+         * MHD takes a short read for an empty socket, so it misses an end of the stream that came
+         * together with a request, and epoll reports it only once. Look here, once per idle spell.
+         */
+        if (c->phase == HTTP_FRESH && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0) {
+                http_server_set_phase(c, HTTP_WAITING);
+                return;
+        }
+        /* a slow download is not a stalled one */
+        if (c->phase == HTTP_WRITING && (acked = tcp_acked(c->fd)) > before) {
+                http_server_set_phase(c, HTTP_WRITING);
+                c->acked = acked;
+                return;
+        }
+        http_server_set_phase(c, HTTP_UNTIMED);
+        shutdown(c->fd, SHUT_RDWR); /* MHD sees the hangup and cleans up */
+}
+
+static void on_sweep(void *arg)
+{
+        struct http_server *s = arg;
+        struct http_conn *c;
+
+        for (int phase = 0; phase < HTTP_PHASES; phase++) {
+                while ((c = TAILQ_FIRST(&s->in[phase])) &&
+                       loop_now_ms(s->loop) - c->since_ms >= s->allowed_ms[phase])
+                        on_deadline(c);
+        }
+}
+
+/* ---- requests ---- */
+
+static struct http_conn *conn_of(struct MHD_Connection *mhd)
+{
+        return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
 /*
@@ -47,15 +129,15 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
         struct http_server *s = cls;
-        struct http_conn *c = http_conn_of(mhd);
+        struct http_conn *c = conn_of(mhd);
         char *query = strchr(uri, '?');
 
         s->calls++;
-        http_conn_drop_current(c);
+        drop_current(c);
         c->current = http_exchange_new(c, uri);
         if (query)
                 query[1] = '\0';
-        http_conn_enter(c, HTTP_READING);
+        http_server_set_phase(c, HTTP_READING);
         return c->current;
 }
 
@@ -67,21 +149,10 @@ static size_t leave_escaped(void *cls, struct MHD_Connection *mhd, char *text)
         return strlen(text);
 }
 
-static enum MHD_Result begin(struct http_exchange *x, const char *method, const char *url,
-                             const char *version)
-{
-        http_head_accept(x, method, url, version);
-        if (x->state == HTTP_BODY)
-                return MHD_YES;
-        x->state = HTTP_ASKED;
-        /* an answer at this point makes MHD close the connection: right only before a body */
-        return x->body_to_come ? http_exchange_queue(x) : MHD_YES;
-}
-
 static enum MHD_Result ask(struct http_exchange *x)
 {
         x->state = HTTP_ASKED;
-        http_conn_enter(x->conn, HTTP_UNTIMED);
+        http_server_set_phase(x->conn, HTTP_UNTIMED);
         x->match.route->run(x);
         /*
          * Without an answer MHD must not be suspended yet: only in its next run, when it calls
@@ -105,7 +176,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
                 return MHD_NO;
         switch (x->state) {
         case HTTP_HEAD:
-                return begin(x, method, url, version);
+                http_head_accept(x, method, url, version);
+                if (x->state == HTTP_BODY)
+                        return MHD_YES;
+                x->state = HTTP_ASKED;
+                /* an answer now makes MHD close the connection: right only before a body */
+                return x->body_to_come ? http_exchange_queue(x) : MHD_YES;
         case HTTP_BODY:
                 if (*upload_n == 0)
                         return ask(x);
@@ -132,19 +208,16 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
                          enum MHD_RequestTerminationCode why)
 {
         struct http_server *s = cls;
-        struct http_conn *c = http_conn_of(mhd);
+        struct http_conn *c = conn_of(mhd);
 
         (void)why;
         s->calls++;
         *context = NULL;
-        http_conn_enter(c, HTTP_FRESH);
-        http_conn_drop_current(c);
+        http_server_set_phase(c, HTTP_FRESH);
+        drop_current(c);
 }
 
-static void on_sweep(void *arg)
-{
-        http_conn_sweep(arg);
-}
+/* ---- running MHD ---- */
 
 static bool wants_again(struct http_server *s)
 {
@@ -158,8 +231,10 @@ static bool wants_again(struct http_server *s)
         return MHD_get_timeout(s->mhd, &ms) == MHD_YES && ms == 0;
 }
 
-static void run_now(struct http_server *s)
+static void run_now(void *arg)
 {
+        struct http_server *s = arg;
+
         for (int i = 0; i < 4; i++) {
                 uint64_t before = s->calls;
 
@@ -184,11 +259,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         run_now(poll->data);
 }
 
-static void on_again(void *arg)
-{
-        run_now(arg);
-}
-
 static void on_kick(void *arg)
 {
         struct http_kick *k = arg;
@@ -208,14 +278,11 @@ void http_server_kick(struct http_server *s)
         loop_defer(s->loop, on_kick, s->kick);
 }
 
-static unsigned or_default(unsigned value, unsigned fallback)
-{
-        return value ? value : fallback;
-}
+/* ---- start and end ---- */
 
 static unsigned connection_limit(const struct http_server_options *o)
 {
-        unsigned wanted = or_default(o->max_connections, 20000);
+        unsigned wanted = o->max_connections ? o->max_connections : 20000;
         struct rlimit files;
         rlim_t room;
 
@@ -283,45 +350,16 @@ out:
         return rc;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-        return a < b ? a : b;
-}
-
-static void set_deadlines(struct http_server *s, const struct http_server_options *o)
-{
-        int64_t idle = 1000 * (int64_t)or_default(o->idle_seconds, 75);
-        int64_t request = 1000 * (int64_t)or_default(o->request_seconds, 30);
-
-        s->allowed_ms[HTTP_FRESH] = least(1000, idle / 2);
-        s->allowed_ms[HTTP_WAITING] = idle - s->allowed_ms[HTTP_FRESH];
-        s->allowed_ms[HTTP_READING] = request;
-        s->allowed_ms[HTTP_WRITING] = request;
-        s->sweep_ms = least(1000, least(idle, request) / 4);
-}
-
-static void watch(struct http_server *s)
-{
-        int fd = MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-
-        s->again = timer_new(s->loop, on_again, s);
-        s->sweep = timer_new(s->loop, on_sweep, s);
-        s->kick = mem_zalloc(sizeof(*s->kick));
-        s->kick->server = s;
-        s->poll = mem_zalloc(sizeof(*s->poll));
-        s->poll->data = s;
-        uv_poll_init(loop_uv(s->loop), s->poll, fd);
-        uv_poll_start(s->poll, UV_READABLE, on_readable);
-        /* MHD adds its listening socket to the epoll set in its first run */
-        http_server_kick(s);
-}
-
 struct http_server *http_server_new(struct loop *l, const struct http_server_options *options,
                                     const struct http_route *routes, size_t route_count,
                                     const struct http_server_hooks *hooks, void *arg,
                                     struct error *err)
 {
         struct http_server *s = mem_zalloc(sizeof(*s));
+        int64_t idle_ms = 1000 * (int64_t)(options->idle_seconds ? options->idle_seconds : 75);
+        int64_t request_ms =
+                1000 * (int64_t)(options->request_seconds ? options->request_seconds : 30);
+        int64_t least_ms = idle_ms < request_ms ? idle_ms : request_ms;
 
         s->loop = l;
         s->routes = routes;
@@ -332,13 +370,26 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
         s->max_body = options->max_body ? options->max_body : 1024 * 1024;
         for (int i = 0; i < HTTP_PHASES; i++)
                 TAILQ_INIT(&s->in[i]);
-        set_deadlines(s, options);
+        s->allowed_ms[HTTP_FRESH] = idle_ms / 2 < 1000 ? idle_ms / 2 : 1000;
+        s->allowed_ms[HTTP_WAITING] = idle_ms - s->allowed_ms[HTTP_FRESH];
+        s->allowed_ms[HTTP_READING] = s->allowed_ms[HTTP_WRITING] = request_ms;
+        s->sweep_ms = least_ms / 4 < 1000 ? least_ms / 4 : 1000;
         if (start(s, options, err) != 0) {
                 free(s->address);
                 free(s);
                 return NULL;
         }
-        watch(s);
+        s->again = timer_new(l, run_now, s);
+        s->sweep = timer_new(l, on_sweep, s);
+        s->kick = mem_zalloc(sizeof(*s->kick));
+        s->kick->server = s;
+        s->poll = mem_zalloc(sizeof(*s->poll));
+        s->poll->data = s;
+        uv_poll_init(loop_uv(l), s->poll,
+                     MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd);
+        uv_poll_start(s->poll, UV_READABLE, on_readable);
+        /* MHD adds its listening socket to the epoll set in its first run */
+        http_server_kick(s);
         return s;
 }
 
@@ -375,8 +426,13 @@ static void on_poll_closed(uv_handle_t *h)
         free(h);
 }
 
-static void unwatch(struct http_server *s)
+void http_server_free(struct http_server *s)
 {
+        struct http_conn *c;
+        struct http_exchange *x;
+
+        if (!s)
+                return;
         uv_poll_stop(s->poll);
         uv_close((uv_handle_t *)s->poll, on_poll_closed);
         timer_free(s->again);
@@ -386,16 +442,6 @@ static void unwatch(struct http_server *s)
                 s->kick->server = NULL; /* on_kick frees it */
         else
                 free(s->kick);
-}
-
-void http_server_free(struct http_server *s)
-{
-        struct http_conn *c;
-        struct http_exchange *x;
-
-        if (!s)
-                return;
-        unwatch(s);
         /* MHD aborts the program if it is stopped while a connection is suspended */
         LIST_FOREACH(c, &s->conns, all) {
                 if (c->parked)

@@ -1,10 +1,9 @@
 /*
  * http_server: an HTTP server on the loop, by libmicrohttpd.
  *
- * A request passes the guard (http_guard.h), is matched to a route, passes the gate (keys, limits),
- * its body is collected up to the route's limit, then the route's function gets it as an exchange.
- * The function answers now or later, on the loop, exactly once. Slow clients run into deadlines. An
- * exchange stays valid until it is answered, even if the client has gone.
+ * A request passes the guard, is matched to a route, passes the gate (keys, limits), its body is
+ * collected up to the route's limit, then the route's function answers the exchange, now or later,
+ * exactly once. An exchange stays valid until then, even if the client has gone.
  */
 #ifndef NET_HTTP_SERVER_H
 #define NET_HTTP_SERVER_H
@@ -13,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "net/loop.h"
@@ -41,8 +41,7 @@ struct http_server_options {
 };
 
 struct http_server_hooks {
-        /* Before the body is read. Answers the exchange and returns false to refuse. May be NULL.
-         */
+        /* Before the body is read. Answers x and returns false to refuse. May be NULL. */
         bool (*gate)(void *arg, struct http_exchange *x);
         /* Answers with an error in the caller's format. NULL: plain text. */
         void (*refuse)(void *arg, struct http_exchange *x, int status, const char *code,
@@ -105,5 +104,27 @@ void http_cut(struct http_exchange *x);
 /* Answers by the refuse hook. */
 void http_refuse(struct http_exchange *x, int status, const char *code, const char *fmt, ...)
         __attribute__((format(printf, 4, 5)));
+
+/*
+ * An answer without an end. The server pulls bytes when the socket can take some, and parks the
+ * stream when there are none, so nothing is buffered for a client that does not read.
+ */
+struct http_stream;
+
+struct http_stream_ops {
+        /* Writes at most max bytes and returns how many; 0: none now, park; -1: the end. */
+        ssize_t (*pull)(void *arg, char *out, size_t max);
+        /* Once, when the client or the server has gone. Frees the stream. */
+        void (*closed)(void *arg);
+};
+
+/* Answers 200 with a stream, like http_answer. Calls ops->closed at once if the client has gone. */
+void http_answer_stream(struct http_exchange *x, const char *content_type,
+                        const struct http_stream_ops *ops, void *arg, struct http_stream **out);
+/* There are bytes to pull. Cheap when the stream is not parked. */
+void http_stream_wake(struct http_stream *s);
+bool http_stream_parked(const struct http_stream *s);
+/* Breaks the connection; ops->closed follows from the loop. */
+void http_stream_cut(struct http_stream *s);
 
 #endif

@@ -1,10 +1,9 @@
-#include "net/http_setup.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
+#include "net/http_client_private.h"
 #include "net/http_text.h"
 
 /* Strings are curl's. */
@@ -101,16 +100,12 @@ static int add_part(struct http_setup *s, const struct http_part *part, struct e
         return 0;
 }
 
-static void set_body(struct http_setup *s, const char *body, size_t n)
-{
-        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
-        curl_easy_setopt(s->easy, CURLOPT_COPYPOSTFIELDS, body);
-}
-
 static int set_method(struct http_setup *s, const struct http_request *r, struct error *err)
 {
         bool has_body = r->body || r->part_count > 0;
         const char *method = r->method ? r->method : has_body ? "POST" : "GET";
+        bool sends = has_body || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
+                     strcmp(method, "PATCH") == 0;
 
         if (!http_text_is_method(method))
                 return error_set(err, ERR_INVALID, "the request method is malformed");
@@ -120,11 +115,10 @@ static int set_method(struct http_setup *s, const struct http_request *r, struct
                         if (add_part(s, &r->parts[i], err))
                                 return -1;
                 curl_easy_setopt(s->easy, CURLOPT_MIMEPOST, s->mime);
-        } else if (r->body) {
-                set_body(s, r->body, r->body_n);
-        } else if (strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
-                   strcmp(method, "PATCH") == 0) {
-                set_body(s, "", 0);
+        } else if (sends) {
+                curl_easy_setopt(s->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                                 r->body ? (curl_off_t)r->body_n : 0);
+                curl_easy_setopt(s->easy, CURLOPT_COPYPOSTFIELDS, r->body ? r->body : "");
         } else if (strcmp(method, "HEAD") == 0) {
                 curl_easy_setopt(s->easy, CURLOPT_NOBODY, 1L);
         }
@@ -183,13 +177,18 @@ static void drop_credentials(struct http_setup *s, CURLU *url)
         curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
 }
 
-/* url: the redirecting URL, then the one to go to. */
-static int follow(struct http_setup *s, CURLU *url, const char *location, struct error *err)
+int http_setup_redirect(struct http_setup *s, const char *location, struct error *err)
 {
         struct origin here = { NULL, NULL, NULL }, there = { NULL, NULL, NULL };
-        char *text = NULL;
+        CURLU *url = curl_url(); /* of the redirecting answer, then its target */
+        char *from = NULL, *text = NULL;
         int rc = -1;
 
+        curl_easy_getinfo(s->easy, CURLINFO_EFFECTIVE_URL, &from);
+        if (curl_url_set(url, CURLUPART_URL, from ? from : "", 0)) {
+                error_set(err, ERR_INTERNAL, "the redirecting URL is lost");
+                goto out;
+        }
         if (origin_init(&here, url, err))
                 goto out;
         if (curl_url_set(url, CURLUPART_URL, location, 0) || origin_init(&there, url, NULL)) {
@@ -217,20 +216,6 @@ out:
         curl_free(text);
         origin_release(&here);
         origin_release(&there);
-        return rc;
-}
-
-int http_setup_redirect(struct http_setup *s, const char *location, struct error *err)
-{
-        CURLU *url = curl_url();
-        char *here = NULL;
-        int rc = -1;
-
-        curl_easy_getinfo(s->easy, CURLINFO_EFFECTIVE_URL, &here);
-        if (curl_url_set(url, CURLUPART_URL, here ? here : "", 0))
-                error_set(err, ERR_INTERNAL, "the redirecting URL is lost");
-        else
-                rc = follow(s, url, location, err);
         curl_url_cleanup(url);
         return rc;
 }

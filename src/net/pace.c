@@ -9,12 +9,10 @@
 /*
  * A bucket's level may rise one above its capacity. The extra token is never spent; it shows that
  * nothing was sent for a while. Lesser classes need a level of two, so with a capacity of one they
- * get their turn only after a pause in which a final answer could have gone. Spending counts from
- * the capacity.
+ * get their turn only after a pause in which a final answer could have gone.
  *
  * Long windows are strict: a quarter of the minute's budget may go at once and the rest is refilled
- * evenly, so that any minute holds at most the limit. A plain bucket would allow nearly twice as
- * much.
+ * evenly. A plain bucket would allow nearly twice the limit in a minute.
  */
 
 #define MINUTE_MS   60000.0
@@ -69,9 +67,10 @@ static void refill(struct bucket *b, const struct rate *r, int64_t now_ms)
         b->level = fmin(b->level, full(r));
 }
 
-/* How long until the bucket holds `need`; it has been refilled. */
-static int64_t wait_for(const struct bucket *b, const struct rate *r, double need)
+/* How long until the bucket holds `need`. */
+static int64_t wait_for(struct bucket *b, const struct rate *r, double need, int64_t now_ms)
 {
+        refill(b, r, now_ms);
         if (r->per_ms <= 0 || b->level + ROUNDING >= need)
                 return 0;
         return (int64_t)fmax(ceil((need - b->level) / r->per_ms), 1);
@@ -167,13 +166,10 @@ int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_cla
         double need = class <= PACE_APPROVAL ? FINAL_NEED : LESSER_NEED;
         int64_t wait = later(p->frozen_until_ms, c->frozen_until_ms) - now_ms;
 
-        refill(&p->adapter, &p->adapter_rate, now_ms);
-        refill(&c->second, &p->second_rate, now_ms);
-        refill(&c->minute, &p->minute_rate, now_ms);
-        wait = later(wait, wait_for(&p->adapter, &p->adapter_rate, need));
-        wait = later(wait, wait_for(&c->second, &p->second_rate, need));
+        wait = later(wait, wait_for(&p->adapter, &p->adapter_rate, need, now_ms));
+        wait = later(wait, wait_for(&c->second, &p->second_rate, need, now_ms));
         if (group)
-                wait = later(wait, wait_for(&c->minute, &p->minute_rate, need));
+                wait = later(wait, wait_for(&c->minute, &p->minute_rate, need, now_ms));
         if (wait > 0)
                 return wait;
         spend(&p->adapter, &p->adapter_rate);

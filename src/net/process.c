@@ -11,10 +11,9 @@
 #include "base/mem.h"
 
 /*
- * The child leads a session and process group of its own, so that one kill reaches everything it
- * started. When it ends, the rest of the group is killed at once: the group's number is safe to use
- * only while a member exists. A process that left the group may still hold the pipes; it gets the
- * grace period to close them, then they are closed here.
+ * The child leads a process group of its own, so that one kill reaches everything it started. When
+ * it ends, the rest of the group is killed at once: the group's number is safe to use only while a
+ * member exists. A process that left the group and still holds the pipes gets the grace period.
  */
 
 #define MAX_OUTPUT    (16u << 20)
@@ -99,18 +98,13 @@ static void finish_if_complete(struct process *p)
         release(p);
 }
 
-static void kill_group(const struct process *p, int signal)
-{
-        kill(-p->child.pid, signal);
-}
-
 static void stop_because(struct process *p, enum error_kind kind)
 {
         if (p->stage != STAGE_RUNNING)
                 return;
         p->stage = STAGE_TERMINATING;
         p->result.kind = kind;
-        kill_group(p, SIGTERM);
+        kill(-p->child.pid, SIGTERM); /* the whole group */
         timer_start(p->timer, p->grace_ms);
 }
 
@@ -124,7 +118,7 @@ static void on_timer(void *arg)
                 break;
         case STAGE_TERMINATING:
                 p->stage = STAGE_KILLED;
-                kill_group(p, SIGKILL);
+                kill(-p->child.pid, SIGKILL);
                 break;
         case STAGE_DRAINING:
                 close_pipes(p);
@@ -141,7 +135,7 @@ static void on_child_exit(uv_process_t *child, int64_t status, int signal)
         struct process *p = child->data;
 
         p->exited = true;
-        kill_group(p, SIGKILL);
+        kill(-p->child.pid, SIGKILL);
         if (p->stage == STAGE_OVER) {
                 close_handle(child);
                 return;
@@ -357,7 +351,7 @@ void process_abandon(struct process *p)
         if (!p || p->stage == STAGE_OVER)
                 return;
         if (!p->exited)
-                kill_group(p, SIGKILL);
+                kill(-p->child.pid, SIGKILL);
         release(p);
 }
 

@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "net/http_stream.h"
 
 /* Every client has its turn twice per ping interval; a tick serves one slice of them. */
 #define SLICES 16
@@ -96,25 +95,12 @@ static void make_room(struct sse_hub *h, size_t n)
         }
 }
 
-/* Makes space for a record of n bytes at head, in one piece. */
-static struct record *reserve(struct sse_hub *h, size_t n)
-{
-        size_t rest = h->size - (size_t)(h->head % h->size);
-
-        if (rest < n) {
-                make_room(h, rest);
-                *record_at(h, h->head) = (struct record){ .size = (uint32_t)rest };
-                h->head += rest;
-        }
-        make_room(h, n);
-        return record_at(h, h->head);
-}
-
 static void append(struct sse_hub *h, int64_t id, const char *type, const char *topic,
                    const struct buf *text)
 {
         size_t type_n = strlen(type) + 1, topic_n = topic ? strlen(topic) + 1 : 0;
         size_t n = (sizeof(struct record) + type_n + topic_n + text->len + 7) & ~(size_t)7;
+        size_t rest = h->size - (size_t)(h->head % h->size);
         struct record *r;
 
         if (n > h->size / 2) {
@@ -125,7 +111,13 @@ static void append(struct sse_hub *h, int64_t id, const char *type, const char *
                 }
                 return;
         }
-        r = reserve(h, n);
+        if (rest < n) {
+                make_room(h, rest);
+                *record_at(h, h->head) = (struct record){ .size = (uint32_t)rest };
+                h->head += rest;
+        }
+        make_room(h, n);
+        r = record_at(h, h->head);
         r->id = id;
         r->size = (uint32_t)n;
         r->text_n = (uint32_t)text->len;
@@ -201,27 +193,23 @@ static size_t copy_some(char *out, size_t max, const char *from, size_t n)
         return k;
 }
 
-static size_t pull_record(struct client *c, char *out, size_t max)
-{
-        const struct record *r = record_at(c->hub, c->cursor);
-        size_t k =
-                copy_some(out, max, r->bytes + r->text_at + c->record_at, r->text_n - c->record_at);
-
-        c->record_at += k;
-        if (c->record_at == r->text_n) {
-                c->record_at = 0;
-                c->cursor = after_record(c->hub, c->cursor);
-        }
-        return k;
-}
-
 static size_t pull_some(struct client *c, char *out, size_t max)
 {
         size_t k = 0;
 
         if (!c->fixed && !c->preface && c->hub && !c->ending) {
-                if (!c->behind && find_next(c))
-                        return pull_record(c, out, max);
+                if (!c->behind && find_next(c)) {
+                        const struct record *r = record_at(c->hub, c->cursor);
+
+                        k = copy_some(out, max, r->bytes + r->text_at + c->record_at,
+                                      r->text_n - c->record_at);
+                        c->record_at += k;
+                        if (c->record_at == r->text_n) {
+                                c->record_at = 0;
+                                c->cursor = after_record(c->hub, c->cursor);
+                        }
+                        return k;
+                }
                 if (c->behind) {
                         /* nothing after half an event, or the client would take it for whole */
                         c->fixed = c->record_at == 0 ? gone : NULL;
@@ -296,22 +284,6 @@ static void on_news(void *arg)
         }
 }
 
-static void take_turn(struct client *c)
-{
-        int64_t silence = c->turn_ms - c->sent_ms;
-
-        if (c->given_up || is_over(c)) {
-                http_stream_cut(c->stream);
-                return;
-        }
-        c->given_up = c->behind;
-        /* ping if the silence would last too long until the next turn */
-        if (silence + c->hub->ping_ms / 2 <= c->hub->ping_ms || !http_stream_parked(c->stream))
-                return;
-        c->fixed = ping;
-        http_stream_wake(c->stream);
-}
-
 static void on_tick(void *arg)
 {
         struct sse_hub *h = arg;
@@ -324,7 +296,17 @@ static void on_tick(void *arg)
                 TAILQ_REMOVE(&h->clients, c, next);
                 TAILQ_INSERT_TAIL(&h->clients, c, next);
                 c->turn_ms = now;
-                take_turn(c);
+                if (c->given_up || is_over(c)) {
+                        http_stream_cut(c->stream);
+                        continue;
+                }
+                c->given_up = c->behind;
+                /* ping if the silence would last too long until the next turn */
+                if (now - c->sent_ms > h->ping_ms - h->ping_ms / 2 &&
+                    http_stream_parked(c->stream)) {
+                        c->fixed = ping;
+                        http_stream_wake(c->stream);
+                }
         }
 }
 
@@ -396,10 +378,26 @@ unsigned sse_clients(const struct sse_hub *h)
         return h->count;
 }
 
-static struct client *client_new(struct sse_hub *h, int64_t after, char *preface, size_t preface_n)
+void sse_attach(struct sse_hub *h, struct http_exchange *x, int64_t after, char *preface,
+                size_t preface_n, void *filter, void (*free_filter)(void *))
 {
-        struct client *c = mem_zalloc(sizeof(*c));
+        bool is_head = strcmp(http_method(x), "HEAD") == 0;
+        struct client *c;
 
+        if (is_head || sse_room(h) == 0) {
+                if (is_head) {
+                        http_answer(x, 200, "text/event-stream", "", 0);
+                } else {
+                        http_add_header(x, "Retry-After", "10");
+                        http_refuse(x, 503, "too_many_streams",
+                                    "there are already %u event streams", h->count);
+                }
+                free(preface);
+                if (free_filter)
+                        free_filter(filter);
+                return;
+        }
+        c = mem_zalloc(sizeof(*c));
         c->hub = h;
         c->fixed = hello;
         if (preface_n > 0)
@@ -412,35 +410,6 @@ static struct client *client_new(struct sse_hub *h, int64_t after, char *preface
         c->live_from = h->head;
         c->sent_ms = c->turn_ms = loop_now_ms(h->loop);
         c->behind = h->oldest_after != INT64_MAX && after < h->oldest_after;
-        return c;
-}
-
-/* Answers without a stream: a HEAD request, or too many clients. */
-static bool answered_otherwise(const struct sse_hub *h, struct http_exchange *x)
-{
-        if (strcmp(http_method(x), "HEAD") == 0) {
-                http_answer(x, 200, "text/event-stream", "", 0);
-                return true;
-        }
-        if (sse_room(h) > 0)
-                return false;
-        http_add_header(x, "Retry-After", "10");
-        http_refuse(x, 503, "too_many_streams", "there are already %u event streams", h->count);
-        return true;
-}
-
-void sse_attach(struct sse_hub *h, struct http_exchange *x, int64_t after, char *preface,
-                size_t preface_n, void *filter, void (*free_filter)(void *))
-{
-        struct client *c;
-
-        if (answered_otherwise(h, x)) {
-                free(preface);
-                if (free_filter)
-                        free_filter(filter);
-                return;
-        }
-        c = client_new(h, after, preface, preface_n);
         c->filter = filter;
         c->free_filter = free_filter;
         TAILQ_INSERT_TAIL(&h->clients, c, next);

@@ -24,12 +24,6 @@ void sse_reader_release(struct sse_reader *r)
         buf_release(&r->id);
 }
 
-static int replace(struct buf *b, struct slice value)
-{
-        buf_clear(b);
-        return buf_add(b, value.p, value.n);
-}
-
 static int take_field(struct sse_reader *r, struct slice name, struct slice value)
 {
         if (slice_is(name, "data")) {
@@ -38,10 +32,14 @@ static int take_field(struct sse_reader *r, struct slice name, struct slice valu
                 r->has_data = true;
                 return buf_add(&r->data, value.p, value.n);
         }
-        if (slice_is(name, "event"))
-                return replace(&r->event, value);
-        if (slice_is(name, "id") && !memchr(value.p, '\0', value.n))
-                return replace(&r->id, value);
+        if (slice_is(name, "event")) {
+                buf_clear(&r->event);
+                return buf_add(&r->event, value.p, value.n);
+        }
+        if (slice_is(name, "id") && !memchr(value.p, '\0', value.n)) {
+                buf_clear(&r->id);
+                return buf_add(&r->id, value.p, value.n);
+        }
         return 0;
 }
 

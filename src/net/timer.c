@@ -1,5 +1,3 @@
-#include "net/timer.h"
-
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -37,22 +35,16 @@ static void on_timer(uv_timer_t *uv)
  * update the clock first. At least 1 ms: a timer that restarts itself with 0 never lets libuv reach
  * the sockets.
  */
-static void start(struct timer *t, int64_t ms, bool repeat)
-{
-        uint64_t wait = ms > 0 ? (uint64_t)ms : 1;
-
-        uv_update_time(t->uv.loop);
-        uv_timer_start(&t->uv, on_timer, wait, repeat ? wait : 0);
-}
-
 void timer_start(struct timer *t, int64_t ms)
 {
-        start(t, ms, false);
+        uv_update_time(t->uv.loop);
+        uv_timer_start(&t->uv, on_timer, ms > 0 ? (uint64_t)ms : 1, 0);
 }
 
 void timer_repeat(struct timer *t, int64_t ms)
 {
-        start(t, ms, true);
+        timer_start(t, ms);
+        uv_timer_set_repeat(&t->uv, ms > 0 ? (uint64_t)ms : 1);
 }
 
 void timer_stop(struct timer *t)

@@ -1,13 +1,8 @@
-#include "net/tls_connection.h"
-
-#include <curl/curl.h>
 #include <stdlib.h>
-#include <uv.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/curl_watch.h"
-#include "net/http_setup.h"
+#include "net/http_client_private.h"
 
 struct tls_connection {
         struct loop *loop;
@@ -42,65 +37,45 @@ static void hold(void *arg)
 
 /* ---- connecting ---- */
 
-static void failed(struct tls_connection *c)
+static void fail(struct tls_connection *c)
 {
         log_redact(c->error.text);
         c->on.on_connected(c->arg, &c->error);
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+/* Does not touch c after calling its owner. */
+static void drive(struct tls_connection *c, curl_socket_t ready, int events)
 {
-        struct tls_connection *c = poll->data;
-
-        /* errors are found by reading */
-        c->on.on_ready(c->arg, status < 0 || (events & UV_READABLE), (events & UV_WRITABLE) != 0);
-}
-
-static void connected(struct tls_connection *c)
-{
+        const char *why = c->curl_error;
         curl_socket_t fd = CURL_SOCKET_BAD;
+        CURLMsg *message;
+        CURLcode code;
+        int running, left;
 
+        curl_multi_socket_action(c->multi, ready, events, &running);
+        while ((message = curl_multi_info_read(c->multi, &left)) && message->msg != CURLMSG_DONE)
+                ;
+        if (!message)
+                return;
+        code = message->data.result;
+        if (code != CURLE_OK) {
+                error_set(&c->error, code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_NET,
+                          "cannot reach '%s': %s", c->setup.host,
+                          *why ? why : curl_easy_strerror(code));
+                fail(c);
+                return;
+        }
         curl_easy_getinfo(c->setup.easy, CURLINFO_ACTIVESOCKET, &fd);
         if (fd == CURL_SOCKET_BAD || uv_poll_init_socket(loop_uv(c->loop), &c->poll, fd)) {
                 error_set(&c->error, ERR_INTERNAL, "the connection to '%s' cannot be watched",
                           c->setup.host);
-                failed(c);
+                fail(c);
                 return;
         }
         c->poll.data = c;
         c->polling = true;
         hold(c);
         c->on.on_connected(c->arg, NULL);
-}
-
-/* Nothing of the line is touched after its owner was called. */
-static void reap(struct tls_connection *c)
-{
-        const char *why = c->curl_error;
-        CURLMsg *message;
-        CURLcode code;
-        int left;
-
-        while ((message = curl_multi_info_read(c->multi, &left)) && message->msg != CURLMSG_DONE)
-                ;
-        if (!message)
-                return;
-        code = message->data.result;
-        if (code == CURLE_OK) {
-                connected(c);
-                return;
-        }
-        error_set(&c->error, code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_NET,
-                  "cannot reach '%s': %s", c->setup.host, *why ? why : curl_easy_strerror(code));
-        failed(c);
-}
-
-static void drive(struct tls_connection *c, curl_socket_t fd, int events)
-{
-        int running;
-
-        curl_multi_socket_action(c->multi, fd, events, &running);
-        reap(c);
 }
 
 static void on_socket(void *arg, curl_socket_t fd, int what)
@@ -127,30 +102,12 @@ static int on_want_timer(CURLM *multi, long ms, void *arg)
         return 0;
 }
 
-static void start_multi(struct tls_connection *c)
-{
-        curl_global_init(CURL_GLOBAL_DEFAULT);
-        c->multi = curl_multi_init();
-        if (!c->multi)
-                abort(); /* out of memory */
-        c->timer = timer_new(c->loop, on_timer, c);
-        c->watches = (struct curl_watches){ .uv = loop_uv(c->loop),
-                                            .multi = c->multi,
-                                            .ready = on_socket,
-                                            .hold = hold,
-                                            .gone = unref,
-                                            .arg = c };
-        curl_watches_start(&c->watches);
-        curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
-        curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
-}
-
 static void on_start(void *arg)
 {
         struct tls_connection *c = arg;
 
         if (!c->freed && c->error.kind != ERR_NONE)
-                failed(c);
+                fail(c);
         else if (!c->freed)
                 curl_multi_add_handle(c->multi, c->setup.easy);
         unref(c);
@@ -168,7 +125,20 @@ struct tls_connection *tls_connection_open(struct loop *loop, struct http_client
         c->on = *handlers;
         c->arg = arg;
         c->refs = 2;
-        start_multi(c);
+        curl_global_init(CURL_GLOBAL_DEFAULT);
+        c->multi = curl_multi_init();
+        if (!c->multi)
+                abort(); /* out of memory */
+        c->timer = timer_new(loop, on_timer, c);
+        c->watches = (struct curl_watches){ .uv = loop_uv(loop),
+                                            .multi = c->multi,
+                                            .ready = on_socket,
+                                            .hold = hold,
+                                            .gone = unref,
+                                            .arg = c };
+        curl_watches_start(&c->watches);
+        curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
+        curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
         if (http_setup_init(&c->setup, &(struct http_request){ .url = url }, &c->error) == 0) {
                 easy = c->setup.easy;
                 http_client_configure(http, easy);
@@ -207,6 +177,14 @@ void tls_connection_free(struct tls_connection *c)
         curl_global_cleanup();
         timer_free(c->timer);
         unref(c);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+        struct tls_connection *c = poll->data;
+
+        /* errors are found by reading */
+        c->on.on_ready(c->arg, status < 0 || (events & UV_READABLE), (events & UV_WRITABLE) != 0);
 }
 
 void tls_connection_want(struct tls_connection *c, bool read, bool write)

@@ -1,10 +1,9 @@
 /*
- *     connecting (tls_connection.c) ──► asking (ws_handshake.c) ──► open (wslay) ──► closing ──►
- * ended
+ * connecting (tls_connection.c) ──► asking (ws_handshake.c) ──► open (wslay) ──► closing ──► ended
  *
  * `enter` and `leave` bracket every callback; `end` ends the connection, and `leave` reports it
- * once the stack is empty. Memory is reference-counted, because a deferred call may come after the
- * owner has freed the websocket.
+ * once the stack is empty. A deferred call may come after the owner has freed the websocket: hence
+ * the reference count.
  */
 #include "net/websocket.h"
 
@@ -16,7 +15,7 @@
 #include "base/id.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "net/tls_connection.h"
+#include "net/http_client_private.h"
 #include "net/ws_handshake.h"
 
 #define OPEN_MS     20000
@@ -62,8 +61,10 @@ static void proceed(struct websocket *ws, bool readable, bool writable);
 
 /* ---- memory ---- */
 
-static void destroy(struct websocket *ws)
+static void unref(struct websocket *ws)
 {
+        if (--ws->refs > 0)
+                return;
         if (ws->frames)
                 wslay_event_context_free(ws->frames);
         tls_connection_free(ws->conn);
@@ -74,12 +75,6 @@ static void destroy(struct websocket *ws)
         buf_release(&ws->head);
         free(ws->reason);
         free(ws);
-}
-
-static void unref(struct websocket *ws)
-{
-        if (--ws->refs == 0)
-                destroy(ws);
 }
 
 /* ---- the end ---- */
@@ -134,12 +129,6 @@ static void enter(struct websocket *ws)
         ws->refs++;
 }
 
-/* For deferred calls, which hold a reference of their own. */
-static void take_over(struct websocket *ws)
-{
-        ws->depth++;
-}
-
 static void leave(struct websocket *ws)
 {
         if (--ws->depth == 0 && ws->state == WS_ENDED && !ws->freed)
@@ -152,13 +141,10 @@ static void on_timer(void *arg)
         struct websocket *ws = arg;
 
         enter(ws);
-        if (ws->state == WS_CLOSING) {
-                end(ws); /* we closed: a missing answer is no error */
-        } else {
+        if (ws->state != WS_CLOSING) /* else we closed: a missing answer is no error */
                 error_set(&ws->error, ERR_TIMEOUT, "no WebSocket from '%s' within %lld ms",
                           ws->target.host ? ws->target.host : "", (long long)ws->open_ms);
-                end(ws);
-        }
+        end(ws);
         leave(ws);
 }
 
@@ -175,15 +161,9 @@ static void on_stall(void *arg)
 
 /* ---- callbacks of wslay ---- */
 
-static ssize_t would_block(struct websocket *ws)
+static ssize_t no_bytes(struct websocket *ws, enum wslay_error why)
 {
-        wslay_event_set_error(ws->frames, WSLAY_ERR_WOULDBLOCK);
-        return -1;
-}
-
-static ssize_t broken(struct websocket *ws)
-{
-        wslay_event_set_error(ws->frames, WSLAY_ERR_CALLBACK_FAILURE);
+        wslay_event_set_error(ws->frames, why);
         return -1;
 }
 
@@ -192,7 +172,7 @@ static void on_more(void *arg)
         struct websocket *ws = arg;
 
         ws->more = false;
-        take_over(ws);
+        ws->depth++; /* instead of enter: a deferred call has its reference */
         if (!ws->freed && ws->state != WS_ENDED)
                 proceed(ws, true, false);
         leave(ws);
@@ -215,9 +195,9 @@ static ssize_t on_recv(wslay_event_context_ptr frames, uint8_t *out, size_t n, i
 
         (void)frames, (void)flags;
         if (ws->freed || ws->state == WS_ENDED)
-                return broken(ws);
+                return no_bytes(ws, WSLAY_ERR_CALLBACK_FAILURE);
         if (ws->paused)
-                return would_block(ws);
+                return no_bytes(ws, WSLAY_ERR_WOULDBLOCK);
         if (ws->head.len > 0) {
                 if (n > ws->head.len)
                         n = ws->head.len;
@@ -227,14 +207,14 @@ static ssize_t on_recv(wslay_event_context_ptr frames, uint8_t *out, size_t n, i
         }
         if (ws->round >= READ_ROUND) {
                 want_more(ws);
-                return would_block(ws);
+                return no_bytes(ws, WSLAY_ERR_WOULDBLOCK);
         }
         got = tls_connection_read(ws->conn, out, n, &ws->error);
         if (got == TLS_CONNECTION_AGAIN)
-                return would_block(ws);
+                return no_bytes(ws, WSLAY_ERR_WOULDBLOCK);
         if (got <= 0) {
                 ws->conn_broke = true;
-                return broken(ws);
+                return no_bytes(ws, WSLAY_ERR_CALLBACK_FAILURE);
         }
         ws->round += (size_t)got;
         return got;
@@ -249,13 +229,13 @@ static ssize_t on_send(wslay_event_context_ptr frames, const uint8_t *bytes, siz
 
         (void)frames, (void)flags;
         if (ws->freed || ws->state == WS_ENDED)
-                return broken(ws);
+                return no_bytes(ws, WSLAY_ERR_CALLBACK_FAILURE);
         done = tls_connection_write(ws->conn, bytes, n, &err);
         if (done == TLS_CONNECTION_AGAIN || done == 0)
-                return would_block(ws);
+                return no_bytes(ws, WSLAY_ERR_WOULDBLOCK);
         if (done < 0) {
                 ws->error = err;
-                return broken(ws);
+                return no_bytes(ws, WSLAY_ERR_CALLBACK_FAILURE);
         }
         timer_start(ws->stall, ws->stall_ms);
         return done;
@@ -490,7 +470,7 @@ static void on_bad_request(void *arg)
 {
         struct websocket *ws = arg;
 
-        take_over(ws);
+        ws->depth++;
         if (!ws->freed)
                 end(ws);
         leave(ws);

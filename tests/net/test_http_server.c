@@ -14,7 +14,6 @@
 #include "../lib/http_raw_client.h"
 #include "base/mem.h"
 #include "net/http_server.h"
-#include "net/http_stream.h"
 
 /* The server under test and what its routes saw. */
 struct site {

@@ -25,7 +25,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "bus/bus.h"
-#include "net/http_stream.h"
 
 #define PING_MS 15000
 #define OUT_MAX (4 * 1024 * 1024) /* unread by a client before it is dropped */
