@@ -1,4 +1,3 @@
-/* Publishing to listeners; opening and closing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +84,8 @@ void bus_close(struct bus *b)
                 return;
         timer_free(b->prune_timer);
         bus_prune_abandon(b);
-        bus_consumers_stop(b);
+        while (!TAILQ_EMPTY(&b->consumers))
+                bus_consumer_stop(TAILQ_FIRST(&b->consumers));
         sweep_listeners(b, true);
         for (unsigned i = 0; i < b->held_count; i++)
                 free(b->held[i]);
@@ -132,20 +132,33 @@ void bus_deliver(struct bus *b, const struct bus_event *e)
         }
 }
 
-static void deliver_batch(struct bus *b, struct bus_batch *batch)
+static void deliver_waiting(struct bus *b)
 {
-        for (unsigned i = 0; i < batch->count; i++)
-                bus_deliver(b, batch->events[i]);
-        bus_batch_reset(batch);
+        bool any = b->waiting.count > 0;
+
+        while (b->waiting.count > 0) {
+                struct bus_batch next = b->waiting;
+
+                b->waiting = (struct bus_batch){ 0 };
+                for (unsigned i = 0; i < next.count; i++)
+                        bus_deliver(b, next.events[i]);
+                bus_batch_release(&next);
+        }
+        b->publishing = false;
+        sweep_listeners(b, false);
+        if (any)
+                bus_consumers_wake(b);
 }
 
 /* Events that a listener publishes wait until all listeners have got the one that caused them. */
-static void defer_batch(struct bus *b, struct bus_batch *batch)
+void bus_publish(struct bus *b, struct bus_batch *batch)
 {
         unsigned need = b->waiting.count + batch->count;
 
+        if (batch->count == 0)
+                return;
         if (need > b->waiting.cap) {
-                b->waiting.cap = need * 2;
+                b->waiting.cap = b->publishing ? need * 2 : need;
                 b->waiting.events =
                         mem_realloc(b->waiting.events, b->waiting.cap * sizeof(struct bus_event *));
         }
@@ -153,37 +166,10 @@ static void defer_batch(struct bus *b, struct bus_batch *batch)
                batch->count * sizeof(struct bus_event *));
         b->waiting.count = need;
         batch->count = 0;
-}
-
-/* Delivers deferred events; true when there were some. */
-static bool finish_publishing(struct bus *b)
-{
-        bool more = b->waiting.count > 0;
-
-        while (b->waiting.count > 0) {
-                struct bus_batch next = b->waiting;
-
-                b->waiting = (struct bus_batch){ 0 };
-                deliver_batch(b, &next);
-                bus_batch_release(&next);
-        }
-        b->publishing = false;
-        sweep_listeners(b, false);
-        return more;
-}
-
-void bus_publish(struct bus *b, struct bus_batch *batch)
-{
-        if (batch->count == 0)
+        if (b->publishing)
                 return;
-        if (b->publishing) {
-                defer_batch(b, batch);
-                return;
-        }
         b->publishing = true;
-        deliver_batch(b, batch);
-        finish_publishing(b);
-        bus_consumers_wake(b);
+        deliver_waiting(b);
 }
 
 void bus_publish_live(struct bus *b, const struct bus_event *e)
@@ -196,18 +182,19 @@ void bus_publish_live(struct bus *b, const struct bus_event *e)
                 live.time_ms = clock_wall_ms();
         b->publishing = true;
         bus_deliver(b, &live);
-        if (!nested && finish_publishing(b))
-                bus_consumers_wake(b);
+        if (!nested)
+                deliver_waiting(b);
         if (b->link && b->link->driver->publish_live)
                 b->link->driver->publish_live(b->link, &live);
 }
 
 /* --- listening --- */
 
-static struct bus_listener *add_listener(struct bus *b, bus_listener_fn *fn, void *arg)
+struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn *fn, void *arg)
 {
         struct bus_listener *l = mem_zalloc(sizeof(*l));
 
+        l->streams = streams;
         l->after = b->publishing ? b->extent.head : 0;
         l->fn = fn;
         l->arg = arg;
@@ -215,17 +202,9 @@ static struct bus_listener *add_listener(struct bus *b, bus_listener_fn *fn, voi
         return l;
 }
 
-struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn *fn, void *arg)
-{
-        struct bus_listener *l = add_listener(b, fn, arg);
-
-        l->streams = streams;
-        return l;
-}
-
 struct bus_listener *bus_listen_live(struct bus *b, bus_listener_fn *fn, void *arg)
 {
-        struct bus_listener *l = add_listener(b, fn, arg);
+        struct bus_listener *l = bus_listen(b, 0, fn, arg);
 
         l->live = true;
         return l;

@@ -2,17 +2,10 @@
  * bus: the journal. Everything that happens is an event in a typed stream, in one order.
  *
  * Events are rows of the store, appended inside a caller's transaction, so "it happened" and "it is
- * in the journal" are the same commit. After the commit the caller publishes its batch and
- * listeners get the events, in order. A durable consumer has a name and a cursor; it gets every
- * event of its streams at least once, also those from while it was away (for as long as events are
- * kept), and moves its cursor when it has processed them. Repetitions are harmless, because the
- * sequence number identifies an event.
- *
- * Transient events (streamed text, progress) are published live: they have no sequence number, are
- * not stored and cannot be replayed.
- *
- * The local driver fans out inside the process. A driver for JetStream adds one file, see
- * bus_driver.h; the rows stay the record.
+ * in the journal" are the same commit. After the commit the caller publishes its batch to
+ * listeners, in order. A durable consumer has a name and a cursor and gets every event of its
+ * streams at least once, also those from while it was away. Live events (streamed text) are not
+ * stored.
  */
 #ifndef BUS_BUS_H
 #define BUS_BUS_H
@@ -62,10 +55,7 @@ char *bus_event_id(int64_t seq, char out[BUS_ID_SIZE]);
 /* "evt-42" or "42" → 42; -1: not an event id. */
 int64_t bus_event_seq(const char *id);
 struct bus_event *bus_event_dup(const struct bus_event *e); /* one block: free() it */
-/*
- * Appends the envelope that clients see:
- * {"id","type","timestamp","instanceId","channel","threadId","traceId","payload"}.
- */
+/* Appends the envelope that clients see. */
 void bus_event_json(const struct bus_event *e, struct buf *out);
 
 struct bus;
@@ -88,8 +78,8 @@ void bus_set_retention(struct bus *b, const int64_t retention_ms[STREAM_COUNT]);
 /* --- appending and publishing --- */
 
 /*
- * Events of one transaction: the store function fills the batch, its completion publishes it. A
- * store function may be repeated, so it starts with bus_batch_reset.
+ * Events of one transaction: the store function fills the batch (after bus_batch_reset, because it
+ * may be repeated), its completion publishes it.
  */
 struct bus_batch {
         struct bus_event **events; /* owned copies, seq filled in */
@@ -103,18 +93,12 @@ void bus_batch_release(struct bus_batch *b);
  */
 int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e,
                int64_t *seq, struct error *err);
-/* Finds an event by its key. 1: *seq set; 0: there is none; -1. */
-int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
-             struct error *err);
 /* On the loop, after the commit: calls listeners, wakes consumers, empties the batch. */
 void bus_publish(struct bus *b, struct bus_batch *batch);
 /* On the loop: hands a transient event (seq 0, time 0: now) to live listeners. Not stored. */
 void bus_publish_live(struct bus *b, const struct bus_event *e);
 
-/*
- * Listeners get every published event, on the loop. Leaving during a call is fine; journaled events
- * that a listener publishes come after the one that caused them.
- */
+/* Listeners run on the loop. Leaving during a call is fine. */
 typedef void bus_listener_fn(void *arg, const struct bus_event *e);
 struct bus_listener;
 struct bus_listener *bus_listen(struct bus *b, unsigned streams, bus_listener_fn *fn, void *arg);
@@ -124,9 +108,9 @@ void bus_unlisten(struct bus *b, struct bus_listener *l);
 /* --- durable consumers --- */
 
 /*
- * fn gets events in order, a batch at a time; the next batch comes after bus_consumer_ack, which
- * makes the cursor durable first. Events are valid until then. fn may acknowledge or stop inside
- * the call. A new name starts after `from` (0: the beginning; -1: now).
+ * fn gets events in order, a batch at a time, valid until bus_consumer_ack makes the cursor
+ * durable; then the next batch comes. fn may acknowledge or stop inside the call. A new name starts
+ * after `from` (0: the beginning; -1: now).
  */
 typedef void bus_consumer_fn(void *arg, const struct bus_event *const *events, unsigned count);
 struct bus_consumer;
@@ -134,14 +118,11 @@ struct bus_consumer *bus_consume(struct bus *b, const char *name, unsigned strea
                                  bus_consumer_fn *fn, void *arg);
 void bus_consumer_ack(struct bus_consumer *c);
 /*
- * Stops; the cursor stays. Events wait for the consumer's return as long as their retention,
- * counted from now; those deleted later are counted as missed.
+ * Stops; the cursor stays. Events wait for the consumer's return as long as their retention, no
+ * longer: else an abandoned name would keep the journal for ever.
  */
 void bus_consumer_stop(struct bus_consumer *c);
-/*
- * How many events (of all streams) were deleted before the consumer returned. Known when fn is
- * called for the first time, 0 again after the first acknowledgement.
- */
+/* Events deleted while the consumer was away; known in the first call of fn, 0 after its ack. */
 int64_t bus_consumer_missed(const struct bus_consumer *c);
 
 /*

@@ -1,18 +1,11 @@
 /*
- * Durable consumers: a name, a cursor, a page at a time.
- *
- * A consumer always reads its events from the store, also those just published: only the store
- * knows what is committed, and in which order. A batch may be published late, or never if the
- * process died before.
+ * A consumer always reads its events from the store, also those just published: a batch may be
+ * published late, or never if the process died before.
  *
  *      STARTING ──► IDLE ◄──► READING ──► WORKING ──► ACKING ──► READING
  *
  * One store call is under way in STARTING, READING and ACKING; a consumer that is stopped meanwhile
  * is freed by its completion.
- *
- * An active reader holds back pruning as long as it needs. An absent one is waited for as long as
- * events are kept, no longer: else a name that is never used again would keep the journal for ever.
- * Its cursor stays, so when it returns it goes on where it stopped and learns how much it missed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -224,12 +217,6 @@ void bus_consumers_wake(struct bus *b)
                         enter(c, READING);
 }
 
-void bus_consumers_stop(struct bus *b)
-{
-        while (!TAILQ_EMPTY(&b->consumers))
-                bus_consumer_stop(TAILQ_FIRST(&b->consumers));
-}
-
 /* --- cursors --- */
 
 int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq, struct error *err)
@@ -297,12 +284,4 @@ void bus_positions_take(const struct bus *b, struct bus_positions *out)
         TAILQ_FOREACH(c, &b->consumers, next)
                 out->items[out->count++] =
                         (struct bus_position){ .name = mem_strdup(c->name), .seq = c->seq };
-}
-
-void bus_positions_release(struct bus_positions *p)
-{
-        for (unsigned i = 0; i < p->count; i++)
-                free(p->items[i].name);
-        free(p->items);
-        *p = (struct bus_positions){ 0 };
 }

@@ -1,5 +1,3 @@
-#include "bus/journal.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +6,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "bus/bus_private.h"
 #include "rows/cursor_row.h"
 #include "rows/journal_row.h"
 #include "rows/meta_row.h"
@@ -22,8 +21,10 @@ _Static_assert(STREAM_MESSAGE == 0, "the index of messages by chat names the str
 
 /* --- batches --- */
 
-static void batch_add(struct bus_batch *b, const struct bus_event *e)
+static void batch_add(void *batch, const struct bus_event *e)
 {
+        struct bus_batch *b = batch;
+
         if (b->count == b->cap) {
                 b->cap = b->cap ? b->cap * 2 : 4;
                 b->events = mem_realloc(b->events, b->cap * sizeof(struct bus_event *));
@@ -84,12 +85,6 @@ int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_ev
         if (seq)
                 *seq = stored.seq;
         return rc;
-}
-
-int bus_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
-             struct error *err)
-{
-        return journal_row_find(tx, adapter, key, seq, err);
 }
 
 /* --- reading --- */
@@ -167,18 +162,13 @@ int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bu
         return scan(tx, f, limit, each, arg, scanned_to ? scanned_to : &ignored, &at_end, err);
 }
 
-static void add_to_batch(void *batch, const struct bus_event *e)
-{
-        batch_add(batch, e);
-}
-
 int journal_page(struct store_tx *tx, struct journal_page *page, struct error *err)
 {
         struct bus_filter f = { .after = page->after, .streams = page->streams };
 
         bus_batch_reset(&page->events);
-        return scan(tx, &f, page->limit, add_to_batch, &page->events, &page->scanned_to,
-                    &page->at_end, err) < 0
+        return scan(tx, &f, page->limit, batch_add, &page->events, &page->scanned_to, &page->at_end,
+                    err) < 0
                        ? -1
                        : 0;
 }
@@ -246,7 +236,7 @@ static void add_to_list(void *list, const struct cursor_row *row)
         l->items[l->count++].name = arena_strdup(&l->arena, row->name);
 }
 
-/* Counts for each cursor that is not waited for how many of its events are about to go. */
+/* Counts how many events each absent reader is about to lose. */
 static int count_missed(struct store_tx *tx, struct journal_sweep *sweep,
                         const struct journal_cut *cut, struct error *err)
 {

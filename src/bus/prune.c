@@ -1,9 +1,8 @@
 /*
- * Retention: deletes old events, a thousand numbers per transaction.
+ * Deletes old events, a thousand numbers per transaction.
  *
- * With one retention for all streams the old events are the front of the journal. If one stream is
- * kept longer, its events stay and would be looked at in every round; so a round that deletes
- * nothing stops after a while, and the next one goes on from there.
+ * If one stream is kept longer than others, its events would be looked at in every round; so a
+ * round that deletes nothing stops after a while, and the next one goes on from there.
  */
 #include <stdlib.h>
 
@@ -29,7 +28,9 @@ struct bus_prune {
 
 static void prune_free(struct bus_prune *p)
 {
-        bus_positions_release(&p->active);
+        for (unsigned i = 0; i < p->active.count; i++)
+                free(p->active.items[i].name);
+        free(p->active.items);
         buf_release(&p->sweep.lapsed);
         free(p);
 }

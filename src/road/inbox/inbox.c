@@ -115,9 +115,9 @@ static int find_known(struct store_tx *tx, struct arrival *a, struct error *err)
 
         if (in->part_count == 0)
                 return 0; /* the insert finds out */
-        rc = bus_find(tx, in->adapter, in->key, &a->receipt.event, err);
+        rc = journal_row_find(tx, in->adapter, in->key, &a->receipt.event, err);
         for (size_t i = 0; rc == 0 && i < in->part_count; i++)
-                rc = bus_find(tx, in->adapter, in->parts[i].key, &a->receipt.event, err);
+                rc = journal_row_find(tx, in->adapter, in->parts[i].key, &a->receipt.event, err);
         return rc;
 }
 
