@@ -1,7 +1,7 @@
 /* Statements with numbered binds, until their last callers use rows functions. */
 #include <string.h>
 
-#include "store/store_tx.h"
+#include "store/store_private.h"
 
 struct store_stmt *store_prepare(struct store_tx *tx, const char *sql)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "store/store_tx.h"
+#include "store/store_private.h"
 
 struct sql_value sql_text_value(const char *text)
 {
@@ -96,9 +96,12 @@ int sql_number_values(struct store_tx *tx, int64_t otherwise, int64_t *out, stru
                       const char *sql, const struct sql_value *values, size_t count)
 {
         struct store_stmt *s = sql_query_values(tx, sql, values, count);
+        struct sql_value first = SQL_NULL;
         int rc = sql_next(s, err);
 
-        *out = rc == 1 && !s->driver->col_null(s, 0) ? s->driver->col_int(s, 0) : otherwise;
+        if (rc == 1)
+                first = s->driver->column(s, 0, SQL_TYPE_INT);
+        *out = first.type == SQL_TYPE_NULL ? otherwise : first.number;
         sql_end(s);
         return rc < 0 ? -1 : 0;
 }
@@ -112,22 +115,22 @@ void sql_read_columns(struct store_stmt *s, const struct sql_column *columns, si
 
                 switch (columns[at].type) {
                 case SQL_OUT_INT:
-                        *(int64_t *)to = d->col_int(s, at);
+                        *(int64_t *)to = d->column(s, at, SQL_TYPE_INT).number;
                         break;
                 case SQL_OUT_INT32:
-                        *(int *)to = (int)d->col_int(s, at);
+                        *(int *)to = (int)d->column(s, at, SQL_TYPE_INT).number;
                         break;
                 case SQL_OUT_BOOL:
-                        *(bool *)to = d->col_int(s, at) != 0;
+                        *(bool *)to = d->column(s, at, SQL_TYPE_INT).number != 0;
                         break;
                 case SQL_OUT_REAL:
-                        *(double *)to = d->col_real(s, at);
+                        *(double *)to = d->column(s, at, SQL_TYPE_REAL).real;
                         break;
                 case SQL_OUT_TEXT:
-                        *(const char **)to = d->col_text(s, at);
+                        *(const char **)to = d->column(s, at, SQL_TYPE_TEXT).text;
                         break;
                 case SQL_OUT_DUP:
-                        *(char **)to = mem_strdup(d->col_text(s, at));
+                        *(char **)to = mem_strdup(d->column(s, at, SQL_TYPE_TEXT).text);
                         break;
                 }
         }

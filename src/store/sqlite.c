@@ -30,11 +30,6 @@ struct sqlite_stmt {
         struct sqlite *conn;
 };
 
-static struct sqlite *conn_of(struct store_conn *c)
-{
-        return (struct sqlite *)c;
-}
-
 static sqlite3_stmt *raw_of(struct store_stmt *s)
 {
         return ((struct sqlite_stmt *)s)->raw;
@@ -211,7 +206,7 @@ static int set_up(struct sqlite *c, enum store_mode mode, struct error *err)
 
 static void sqlite_close(struct store_conn *conn)
 {
-        struct sqlite *c = conn_of(conn);
+        struct sqlite *c = (struct sqlite *)conn;
 
         sqlite3_finalize(c->begin);
         sqlite3_finalize(c->commit);
@@ -222,33 +217,27 @@ static void sqlite_close(struct store_conn *conn)
         free(c);
 }
 
-static int open_file(struct sqlite *c, const struct store_options *o, enum store_mode mode,
-                     struct error *err)
-{
-        /* a reader of a WAL database writes to its shared index, unless it is read-only */
-        int flags =
-                SQLITE_OPEN_NOMUTEX | (o->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
-
-        if (mode == STORE_WRITE && create_file(c, o->dir, err) != 0)
-                return -1;
-        if (access(c->path, F_OK) != 0)
-                return error_set(err, ERR_MISSING, "there is no store '%s'", c->path);
-        if (sqlite3_open_v2(c->path, &c->db, flags, sqlite_vfs()) != SQLITE_OK)
-                return sqlite_fail(c, "open", err);
-        return set_up(c, mode, err);
-}
-
 static struct store_conn *sqlite_open(const struct store_options *options, enum store_mode mode,
                                       struct error *err)
 {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
         struct sqlite *c = mem_zalloc(sizeof(*c));
+        /* a reader of a WAL database writes to its shared index, unless it is read-only */
+        int flags = SQLITE_OPEN_NOMUTEX |
+                    (options->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+        int rc = 0;
 
         pthread_once(&once, set_up_library);
         c->base.driver = &store_sqlite;
         c->lock_fd = -1;
         c->path = mem_printf("%s/main.db", options->dir);
-        if (open_file(c, options, mode, err) == 0)
+        if (mode == STORE_WRITE)
+                rc = create_file(c, options->dir, err);
+        if (rc == 0 && access(c->path, F_OK) != 0)
+                rc = error_set(err, ERR_MISSING, "there is no store '%s'", c->path);
+        if (rc == 0 && sqlite3_open_v2(c->path, &c->db, flags, sqlite_vfs()) != SQLITE_OK)
+                rc = sqlite_fail(c, "open", err);
+        if (rc == 0 && set_up(c, mode, err) == 0)
                 return &c->base;
         sqlite_close(&c->base);
         return NULL;
@@ -309,7 +298,7 @@ static int sample(struct sqlite *c, struct error *err)
 
 static int sqlite_check(struct store_conn *conn, int64_t max_bytes, struct error *err)
 {
-        struct sqlite *c = conn_of(conn);
+        struct sqlite *c = (struct sqlite *)conn;
         int64_t pages = ask_number(c, "PRAGMA page_count");
         int64_t page_size = ask_number(c, "PRAGMA page_size");
 
@@ -324,7 +313,7 @@ static int sqlite_check(struct store_conn *conn, int64_t max_bytes, struct error
 
 static int sqlite_script(struct store_conn *conn, const char *sql, struct error *err)
 {
-        struct sqlite *c = conn_of(conn);
+        struct sqlite *c = (struct sqlite *)conn;
 
         return sqlite3_exec(c->db, sql, NULL, NULL, NULL) == SQLITE_OK
                        ? 0
@@ -341,12 +330,14 @@ static int run_once(struct sqlite *c, sqlite3_stmt *s, const char *doing, struct
 
 static int sqlite_begin(struct store_conn *conn, struct error *err)
 {
-        return run_once(conn_of(conn), conn_of(conn)->begin, "begin a transaction in", err);
+        struct sqlite *c = (struct sqlite *)conn;
+
+        return run_once(c, c->begin, "begin a transaction in", err);
 }
 
 static int sqlite_commit(struct store_conn *conn, struct error *err)
 {
-        struct sqlite *c = conn_of(conn);
+        struct sqlite *c = (struct sqlite *)conn;
 
         /* after some errors SQLite has rolled back, and COMMIT would succeed without effect */
         if (sqlite3_get_autocommit(c->db))
@@ -357,7 +348,7 @@ static int sqlite_commit(struct store_conn *conn, struct error *err)
 
 static void sqlite_rollback(struct store_conn *conn)
 {
-        struct sqlite *c = conn_of(conn);
+        struct sqlite *c = (struct sqlite *)conn;
 
         if (!sqlite3_get_autocommit(c->db))
                 sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
@@ -365,7 +356,7 @@ static void sqlite_rollback(struct store_conn *conn)
 
 static void sqlite_trim(struct store_conn *conn)
 {
-        sqlite3_db_release_memory(conn_of(conn)->db);
+        sqlite3_db_release_memory(((struct sqlite *)conn)->db);
 }
 
 /* --- statements --- */
@@ -373,7 +364,7 @@ static void sqlite_trim(struct store_conn *conn)
 static struct store_stmt *sqlite_prepare(struct store_conn *conn, const char *sql,
                                          struct error *err)
 {
-        struct sqlite *c = conn_of(conn);
+        struct sqlite *c = (struct sqlite *)conn;
         struct sqlite_stmt *s = mem_zalloc(sizeof(*s));
 
         if (sqlite3_prepare_v3(c->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->raw, NULL) !=
@@ -455,24 +446,24 @@ static int sqlite_insert(struct store_stmt *s, int64_t *key, struct error *err)
         return added > 0 ? 1 : (int)added;
 }
 
-static bool sqlite_col_null(struct store_stmt *s, int at)
+static struct sql_value sqlite_column(struct store_stmt *s, int at, enum sql_type type)
 {
-        return sqlite3_column_type(raw_of(s), at) == SQLITE_NULL;
-}
+        sqlite3_stmt *raw = raw_of(s);
 
-static int64_t sqlite_col_int(struct store_stmt *s, int at)
-{
-        return sqlite3_column_int64(raw_of(s), at);
-}
-
-static double sqlite_col_real(struct store_stmt *s, int at)
-{
-        return sqlite3_column_double(raw_of(s), at);
-}
-
-static const char *sqlite_col_text(struct store_stmt *s, int at)
-{
-        return (const char *)sqlite3_column_text(raw_of(s), at);
+        if (sqlite3_column_type(raw, at) == SQLITE_NULL)
+                return SQL_NULL;
+        switch (type) {
+        case SQL_TYPE_INT:
+                return SQL_INT(sqlite3_column_int64(raw, at));
+        case SQL_TYPE_REAL:
+                return SQL_REAL(sqlite3_column_double(raw, at));
+        case SQL_TYPE_TEXT:
+                return (struct sql_value){ .type = type,
+                                           .text = (const char *)sqlite3_column_text(raw, at) };
+        case SQL_TYPE_NULL:
+                break;
+        }
+        return SQL_NULL;
 }
 
 const struct store_driver store_sqlite = {
@@ -497,10 +488,7 @@ const struct store_driver store_sqlite = {
         .insert = sqlite_insert,
         .step = sqlite_step,
         .reset = sqlite_reset,
-        .col_null = sqlite_col_null,
-        .col_int = sqlite_col_int,
-        .col_real = sqlite_col_real,
-        .col_text = sqlite_col_text,
+        .column = sqlite_column,
         .backup_step = sqlite_backup_step,
         .backup_abort = sqlite_backup_abort,
 };

@@ -1,137 +1,67 @@
 /*
- * Test builds only: a disk that fills up and an fsync that fails when a test wants it.
- *
- * A VFS in front of SQLite's default one. It passes every call to the real file, except that
- * writing and syncing ask base/fault.h first.
+ * Test builds only: a disk that fills up and an fsync that fails when a test wants it. A VFS in
+ * front of SQLite's default one whose writing and syncing ask base/fault.h first.
  */
 #ifdef DRAGOMAN_FAULTS
 
 #include <pthread.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 #include "store/sqlite.h"
 
-struct file {
-        sqlite3_file base;
-        sqlite3_file *real; /* follows this struct in memory */
+/* The methods of a file of the real VFS, with three of them replaced. */
+struct methods {
+        sqlite3_io_methods ours; /* first: sqlite3_file.pMethods leads here */
+        const sqlite3_io_methods *real;
 };
 
-static sqlite3_file *real(sqlite3_file *f)
-{
-        return ((struct file *)f)->real;
-}
+/* SQLite's unix VFS has a few tables: for the database, and for files that need no locks. */
+static struct methods known[8];
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int on_close(sqlite3_file *f)
+static const sqlite3_io_methods *real(const sqlite3_file *f)
 {
-        return real(f)->pMethods->xClose(real(f));
-}
-
-static int on_read(sqlite3_file *f, void *out, int n, sqlite3_int64 at)
-{
-        return real(f)->pMethods->xRead(real(f), out, n, at);
+        return ((const struct methods *)(const void *)f->pMethods)->real;
 }
 
 static int on_write(sqlite3_file *f, const void *bytes, int n, sqlite3_int64 at)
 {
-        return fault_disk_full() ? SQLITE_FULL : real(f)->pMethods->xWrite(real(f), bytes, n, at);
+        return fault_disk_full() ? SQLITE_FULL : real(f)->xWrite(f, bytes, n, at);
 }
 
 static int on_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
-        return fault_disk_full() ? SQLITE_FULL : real(f)->pMethods->xTruncate(real(f), size);
+        return fault_disk_full() ? SQLITE_FULL : real(f)->xTruncate(f, size);
 }
 
 static int on_sync(sqlite3_file *f, int flags)
 {
-        return fault_fsync_fails() ? SQLITE_IOERR_FSYNC : real(f)->pMethods->xSync(real(f), flags);
+        return fault_fsync_fails() ? SQLITE_IOERR_FSYNC : real(f)->xSync(f, flags);
 }
-
-static int on_size(sqlite3_file *f, sqlite3_int64 *size)
-{
-        return real(f)->pMethods->xFileSize(real(f), size);
-}
-
-static int on_lock(sqlite3_file *f, int level)
-{
-        return real(f)->pMethods->xLock(real(f), level);
-}
-
-static int on_unlock(sqlite3_file *f, int level)
-{
-        return real(f)->pMethods->xUnlock(real(f), level);
-}
-
-static int on_check_lock(sqlite3_file *f, int *out)
-{
-        return real(f)->pMethods->xCheckReservedLock(real(f), out);
-}
-
-static int on_control(sqlite3_file *f, int op, void *arg)
-{
-        return real(f)->pMethods->xFileControl(real(f), op, arg);
-}
-
-static int on_sector_size(sqlite3_file *f)
-{
-        return real(f)->pMethods->xSectorSize(real(f));
-}
-
-static int on_device(sqlite3_file *f)
-{
-        return real(f)->pMethods->xDeviceCharacteristics(real(f));
-}
-
-static int on_shm_map(sqlite3_file *f, int region, int size, int extend, void volatile **out)
-{
-        return real(f)->pMethods->xShmMap(real(f), region, size, extend, out);
-}
-
-static int on_shm_lock(sqlite3_file *f, int at, int n, int flags)
-{
-        return real(f)->pMethods->xShmLock(real(f), at, n, flags);
-}
-
-static void on_shm_barrier(sqlite3_file *f)
-{
-        real(f)->pMethods->xShmBarrier(real(f));
-}
-
-static int on_shm_unmap(sqlite3_file *f, int forget)
-{
-        return real(f)->pMethods->xShmUnmap(real(f), forget);
-}
-
-/* Version 2: no xFetch, because the store does not map its files. */
-static const sqlite3_io_methods methods = {
-        .iVersion = 2,
-        .xClose = on_close,
-        .xRead = on_read,
-        .xWrite = on_write,
-        .xTruncate = on_truncate,
-        .xSync = on_sync,
-        .xFileSize = on_size,
-        .xLock = on_lock,
-        .xUnlock = on_unlock,
-        .xCheckReservedLock = on_check_lock,
-        .xFileControl = on_control,
-        .xSectorSize = on_sector_size,
-        .xDeviceCharacteristics = on_device,
-        .xShmMap = on_shm_map,
-        .xShmLock = on_shm_lock,
-        .xShmBarrier = on_shm_barrier,
-        .xShmUnmap = on_shm_unmap,
-};
 
 static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out_flags)
 {
         sqlite3_vfs *below = vfs->pAppData;
-        struct file *file = (struct file *)f;
-        int rc;
+        int rc = below->xOpen(below, name, f, flags, out_flags);
+        size_t i = 0;
 
-        file->real = (sqlite3_file *)(file + 1);
-        rc = below->xOpen(below, name, file->real, flags, out_flags);
-        file->base.pMethods = file->real->pMethods ? &methods : NULL;
+        if (!f->pMethods)
+                return rc;
+        pthread_mutex_lock(&known_lock);
+        while (i < COUNT(known) && known[i].real && known[i].real != f->pMethods)
+                i++;
+        if (i == COUNT(known))
+                abort();
+        if (!known[i].real) {
+                known[i] = (struct methods){ .ours = *f->pMethods, .real = f->pMethods };
+                known[i].ours.xWrite = on_write;
+                known[i].ours.xTruncate = on_truncate;
+                known[i].ours.xSync = on_sync;
+        }
+        f->pMethods = &known[i].ours;
+        pthread_mutex_unlock(&known_lock);
         return rc;
 }
 
@@ -144,7 +74,6 @@ static void set_up(void)
         vfs = *below; /* names, randomness, sleep and time are those of the VFS below */
         vfs.pNext = NULL;
         vfs.zName = "dragoman-fault";
-        vfs.szOsFile = (int)sizeof(struct file) + below->szOsFile;
         vfs.pAppData = below;
         vfs.xOpen = on_open;
         sqlite3_vfs_register(&vfs, 0);

@@ -12,13 +12,15 @@
 #include "store/store.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "store/store_migrate.h"
 #include "store/store_private.h"
 
 #define DEFAULT_MAX_QUEUE 65536
@@ -28,7 +30,111 @@
 /* and up to this size if the last writer did not close */
 #define CHECK_KILLED_BYTES (64 * 1024 * 1024)
 
+/* Blocks a thread until a job is done. */
+struct store_waiter {
+        pthread_mutex_t lock;
+        pthread_cond_t wake;
+        bool done;
+};
+
 static const struct store_driver *const drivers[] = { &store_sqlite };
+
+/* --- jobs ---
+ *
+ * A worker puts finished jobs on one list, in commit order, and wakes the loop once; the loop runs
+ * the completions. A blocked caller is woken directly.
+ */
+
+struct store_job *store_job_new(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
+{
+        struct store_job *j = mem_zalloc(sizeof(*j));
+
+        j->fn = fn;
+        j->done = done;
+        j->arg = arg;
+        if (s->pending++ == 0)
+                uv_ref((uv_handle_t *)&s->finished_wake);
+        return j;
+}
+
+void store_job_fail(struct store_job *j, const struct error *err)
+{
+        j->err = mem_dup(err, sizeof(*err));
+}
+
+/*
+ * Not by uv_async_send: if that wakes the loop before the sender has returned from the system call,
+ * libuv 1.44 spins on the loop's thread until it has, and with two cores that is most of the time.
+ */
+void store_jobs_wake(struct store *s)
+{
+        uint64_t once = 1;
+
+        while (write(s->finished_fd, &once, sizeof(once)) < 0 && errno == EINTR)
+                ;
+}
+
+void store_jobs_finish(struct store *s, struct store_job **jobs, size_t n)
+{
+        bool wake = false;
+
+        pthread_mutex_lock(&s->lock);
+        for (size_t i = 0; i < n; i++) {
+                struct store_waiter *w = jobs[i]->waiter;
+
+                if (w) {
+                        pthread_mutex_lock(&w->lock);
+                        w->done = true;
+                        pthread_cond_signal(&w->wake);
+                        pthread_mutex_unlock(&w->lock);
+                        continue;
+                }
+                wake = wake || STAILQ_EMPTY(&s->finished);
+                STAILQ_INSERT_TAIL(&s->finished, jobs[i], next);
+        }
+        pthread_mutex_unlock(&s->lock);
+        if (wake)
+                store_jobs_wake(s);
+}
+
+/* On the loop. */
+static void run_completions(struct store *s)
+{
+        struct store_jobs jobs = STAILQ_HEAD_INITIALIZER(jobs);
+        struct store_job *j;
+
+        pthread_mutex_lock(&s->lock);
+        STAILQ_CONCAT(&jobs, &s->finished);
+        pthread_mutex_unlock(&s->lock);
+        s->completing = true;
+        while ((j = STAILQ_FIRST(&jobs))) {
+                STAILQ_REMOVE_HEAD(&jobs, next);
+                s->pending--;
+                if (j->done)
+                        j->done(j->arg, j->err);
+                else if (j->err)
+                        log_error("write without a completion failed",
+                                  LOG_S("error", j->err->text));
+                free(j->err);
+                free(j);
+        }
+        s->completing = false;
+        if (s->pending == 0)
+                uv_unref((uv_handle_t *)&s->finished_wake);
+}
+
+static void on_finished(uv_poll_t *wake, int status, int events)
+{
+        struct store *s = wake->data;
+        uint64_t times;
+        ssize_t got = read(s->finished_fd, &times, sizeof(times));
+
+        (void)got; /* a lost wake-up does no harm */
+        (void)status;
+        (void)events;
+        store_backup_look(s);
+        run_completions(s);
+}
 
 /* --- submitting --- */
 
@@ -41,11 +147,12 @@ static int check_open(const struct store *s, const struct store_worker *w, struc
         return 0;
 }
 
-static void submit(struct store *s, struct store_worker *w, struct store_job *j)
+static void submit(struct store *s, struct store_worker *w, store_fn *fn, store_done_fn *done,
+                   void *arg)
 {
+        struct store_job *j = store_job_new(s, fn, done, arg);
         struct error err = { 0 };
 
-        store_jobs_expect(s);
         if (check_open(s, w, &err) == 0 && store_worker_push(w, j, &err) == 0)
                 return;
         store_job_fail(j, &err);
@@ -54,12 +161,12 @@ static void submit(struct store *s, struct store_worker *w, struct store_job *j)
 
 void store_write(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
 {
-        submit(s, &s->writer, store_job_new(fn, done, arg));
+        submit(s, &s->writer, fn, done, arg);
 }
 
 void store_read(struct store *s, store_fn *fn, store_done_fn *done, void *arg)
 {
-        submit(s, &s->reader, store_job_new(fn, done, arg));
+        submit(s, &s->reader, fn, done, arg);
 }
 
 static int run_now(struct store *s, struct store_worker *w, store_fn *fn, void *arg,
@@ -71,7 +178,10 @@ static int run_now(struct store *s, struct store_worker *w, store_fn *fn, void *
 
         if (check_open(s, w, err) != 0 || store_worker_push(w, &j, err) != 0)
                 return -1;
-        store_job_wait(&waiter);
+        pthread_mutex_lock(&waiter.lock);
+        while (!waiter.done)
+                pthread_cond_wait(&waiter.wake, &waiter.lock);
+        pthread_mutex_unlock(&waiter.lock);
         if (!j.err)
                 return 0;
         if (err)
@@ -139,12 +249,13 @@ static const struct store_driver *find_driver(const char *url, struct error *err
 static int open_for_reading(struct store *s, struct error *err)
 {
         struct store_state state = { 0 };
+        int pending;
 
         if (store_worker_connect(&s->reader, err) != 0 ||
-            store_migrate_peek_state(&s->reader.tx, &state, err) != 0 ||
-            store_migrate_check(s->options.migrations, state.version, err) != 0)
+            store_migrate_read_state(&s->reader.tx, &state, err) != 0 ||
+            (pending = store_migrate_check(s->options.migrations, state.version, err)) < 0)
                 return -1;
-        if (store_migrate_is_pending(s->options.migrations, state.version))
+        if (pending)
                 return error_set(err, ERR_CONFLICT,
                                  "the store has an older schema: start the daemon once to "
                                  "bring it up to date");
@@ -155,13 +266,13 @@ static int open_for_writing(struct store *s, struct error *err)
 {
         struct store_conn *conn = s->driver->open(&s->options, STORE_WRITE, err);
         struct store_tx *tx = &s->writer.tx;
-        struct store_state state = { 0 };
+        struct store_state state = { .create = true };
 
         if (!conn)
                 return -1;
         store_tx_init(tx, conn);
         if (store_migrate_read_state(tx, &state, err) != 0 ||
-            store_migrate_check(s->options.migrations, state.version, err) != 0)
+            store_migrate_check(s->options.migrations, state.version, err) < 0)
                 return -1;
         if (!s->options.skip_check &&
             s->driver->check(conn, state.unclean ? CHECK_KILLED_BYTES : CHECK_CLEAN_BYTES, err) !=
@@ -195,6 +306,19 @@ static void store_free(struct store *s)
                 free(s);
 }
 
+static void watch_finished(struct store *s)
+{
+        s->finished_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (s->finished_fd < 0 ||
+            uv_poll_init(loop_uv(s->loop), &s->finished_wake, s->finished_fd) != 0) {
+                perror("dragoman: the store cannot wake the loop");
+                abort();
+        }
+        uv_poll_start(&s->finished_wake, UV_READABLE, on_finished);
+        uv_unref((uv_handle_t *)&s->finished_wake);
+        s->finished_wake.data = s;
+}
+
 struct store *store_open(struct loop *l, const struct store_options *options, struct error *err)
 {
         const struct store_driver *driver = find_driver(options->url, err);
@@ -220,7 +344,7 @@ struct store *store_open(struct loop *l, const struct store_options *options, st
         store_worker_init(&s->writer, s, true);
         store_worker_init(&s->reader, s, false);
         if (l)
-                store_jobs_listen(s);
+                watch_finished(s);
         rc = options->read_only ? open_for_reading(s, err) : open_for_writing(s, err);
         if (rc == 0 && store_worker_start(&s->reader, err) == 0)
                 return s;
@@ -249,7 +373,7 @@ void store_close(struct store *s)
         store_worker_stop(&s->reader);
         /* completions may submit more jobs, which are refused */
         while (s->pending > 0)
-                store_jobs_complete(s);
+                run_completions(s);
         /* a damaged store stays marked as unclean, so that the next start checks it thoroughly */
         if (s->writer.tx.conn && !store_health_is_damaged(s, &err) &&
             store_migrate_mark_clean(&s->writer.tx, true, &err) != 0)

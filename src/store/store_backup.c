@@ -52,20 +52,17 @@ static void *run_backup(void *arg)
         return NULL;
 }
 
-static void backup_free(struct store_backup *b)
+static void end_backup(struct store_backup *b)
 {
+        struct store *s = b->store;
+
+        if (s->backup == b) {
+                pthread_join(b->thread, NULL);
+                s->backup = NULL;
+        }
+        store_jobs_finish(s, &b->job, 1);
         free(b->to_path);
         free(b);
-}
-
-static void end_backup(struct store *s)
-{
-        struct store_backup *b = s->backup;
-
-        pthread_join(b->thread, NULL);
-        s->backup = NULL;
-        store_jobs_finish(s, &b->job, 1);
-        backup_free(b);
 }
 
 void store_backup_look(struct store *s)
@@ -82,7 +79,7 @@ void store_backup_look(struct store *s)
                 b->progress(b->arg, percent);
         b->reported = percent;
         if (finished)
-                end_backup(s);
+                end_backup(b);
 }
 
 static int start_backup(struct store *s, struct store_backup *b, struct error *err)
@@ -108,15 +105,13 @@ void store_backup(struct store *s, const char *to_path, void (*progress)(void *a
         b->to_path = mem_strdup(to_path);
         b->progress = progress;
         b->arg = arg;
-        b->job = store_job_new(NULL, done, arg);
-        store_jobs_expect(s);
+        b->job = store_job_new(s, NULL, done, arg);
         if (start_backup(s, b, &err) == 0) {
                 s->backup = b;
                 return;
         }
         store_job_fail(b->job, &err);
-        store_jobs_finish(s, &b->job, 1);
-        backup_free(b);
+        end_backup(b);
 }
 
 void store_backup_cancel(struct store *s)
@@ -124,5 +119,5 @@ void store_backup_cancel(struct store *s)
         if (!s->backup)
                 return;
         atomic_store(&s->backup->cancel, true);
-        end_backup(s);
+        end_backup(s->backup);
 }

@@ -76,11 +76,8 @@ struct store_driver {
         int (*step)(struct store_stmt *s, struct error *err);
         /* Drops bindings and the rest of the result. */
         void (*reset)(struct store_stmt *s);
-        /* Columns count from 0. A text is borrowed until the next step; NULL for null. */
-        bool (*col_null)(struct store_stmt *s, int at);
-        int64_t (*col_int)(struct store_stmt *s, int at);
-        double (*col_real)(struct store_stmt *s, int at);
-        const char *(*col_text)(struct store_stmt *s, int at);
+        /* Reads column `at` (from 0) as `type`; {0} for null. A text lives until the next step. */
+        struct sql_value (*column)(struct store_stmt *s, int at, enum sql_type type);
 
         /*
          * Copies the whole database; called repeatedly on its own connection until it returns 0 (1:

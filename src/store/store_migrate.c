@@ -1,5 +1,3 @@
-#include "store/store_migrate.h"
-
 #include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -7,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "store/store_private.h"
 
 /* --- the store's own state --- */
 
@@ -34,19 +33,6 @@ static int info_set(struct store_tx *tx, const char *key, int value, struct erro
         return rc;
 }
 
-static int read_state(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct store_state *state = arg;
-        int clean = 1;
-
-        state->version = 0;
-        if (info_get(tx, "version", &state->version, err) < 0 ||
-            info_get(tx, "clean", &clean, err) < 0)
-                return -1;
-        state->unclean = clean == 0;
-        return 0;
-}
-
 static int run_script(struct store_tx *tx, const char *sql, struct error *err)
 {
         char *spelled = store_migrate_spell(tx->driver, sql);
@@ -56,26 +42,29 @@ static int run_script(struct store_tx *tx, const char *sql, struct error *err)
         return rc;
 }
 
-static int create_and_read_state(struct store_tx *tx, void *arg, struct error *err)
+static int read_state(struct store_tx *tx, void *arg, struct error *err)
 {
-        if (run_script(tx,
-                       "CREATE TABLE IF NOT EXISTS"
-                       " store_info(key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-                       err) != 0)
+        struct store_state *state = arg;
+        int clean = 1;
+
+        if (state->create && run_script(tx,
+                                        "CREATE TABLE IF NOT EXISTS"
+                                        " store_info(key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+                                        err) != 0)
                 return -1;
-        return read_state(tx, arg, err);
+        state->version = 0;
+        if (info_get(tx, "version", &state->version, err) < 0 ||
+            info_get(tx, "clean", &clean, err) < 0)
+                return -1;
+        state->unclean = clean == 0;
+        return 0;
 }
 
 int store_migrate_read_state(struct store_tx *tx, struct store_state *state, struct error *err)
 {
-        return store_tx_run(tx, create_and_read_state, state, err);
-}
-
-int store_migrate_peek_state(struct store_tx *tx, struct store_state *state, struct error *err)
-{
         if (store_tx_run(tx, read_state, state, err) == 0)
                 return 0;
-        if (err && err->kind == ERR_INTERNAL)
+        if (!state->create && err && err->kind == ERR_INTERNAL)
                 return error_set(err, ERR_MISSING,
                                  "the database holds no store of ours: run the daemon once");
         return -1;
@@ -93,28 +82,18 @@ int store_migrate_mark_clean(struct store_tx *tx, bool clean, struct error *err)
 
 /* --- steps --- */
 
-static int last_version(const struct store_migration *steps)
+int store_migrate_check(const struct store_migration *steps, int version, struct error *err)
 {
         int last = 0;
 
         for (; steps->version; steps++)
                 last = steps->version;
-        return last;
-}
-
-int store_migrate_check(const struct store_migration *steps, int version, struct error *err)
-{
-        if (version <= last_version(steps))
-                return 0;
+        if (version <= last)
+                return version < last;
         return error_set(err, ERR_INVALID,
                          "the store was written by a newer version of the program (schema %d, this "
                          "one knows %d): use that version, or restore an older backup",
-                         version, last_version(steps));
-}
-
-bool store_migrate_is_pending(const struct store_migration *steps, int version)
-{
-        return version < last_version(steps);
+                         version, last);
 }
 
 char *store_migrate_spell(const struct store_driver *driver, const char *sql)

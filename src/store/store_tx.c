@@ -1,9 +1,8 @@
-#include "store/store_tx.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "store/store_private.h"
 
 /* --- statements --- */
 

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "rows/schema.h"
 #include "store/sql.h"
-#include "store/store_migrate.h"
+#include "store/store_private.h"
 
 static struct store *open_with(const char *dir, const struct store_migration *steps,
                                struct error *err)
