@@ -62,7 +62,8 @@ static size_t write_request(struct conn *c)
         long long i = (long long)c->message;
         int n = snprintf(
                 body, sizeof(body),
-                "{\"instanceId\":\"bench\",\"chatId\":\"chat-%lld\",\"externalId\":\"%s-%lld\",\"sender\":{\"id\":\"user-%lld\",\"displayName\":\"Ann\"},\"text\":\"%lld "
+                "{\"instanceId\":\"bench\",\"chatId\":\"chat-%lld\",\"externalId\":\"%s-%lld\","
+                "\"sender\":{\"id\":\"user-%lld\",\"displayName\":\"Ann\"},\"text\":\"%lld "
                 "The quick brown fox jumps over the lazy dog. The quick brown fox jumps over the "
                 "lazy dog. The quick brown fox jumps over the lazy dog. The quick brown fox "
                 "jumps over the lazy dog. \"}",

@@ -219,10 +219,10 @@ int main(int argc, char **argv)
         all.clients = mem_array((size_t)all.count, sizeof(*all.clients));
         all.micros = mem_array((size_t)all.count, sizeof(*all.micros));
         parse_address(all.address);
-        snprintf(
-                request, sizeof(request),
-                "GET /api/v2/events/stream HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n",
-                all.address, all.key);
+        snprintf(request, sizeof(request),
+                 "GET /api/v2/events/stream HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"
+                 "\r\n",
+                 all.address, all.key);
         uv_pipe_init(uv_default_loop(), &commands, 0);
         uv_pipe_open(&commands, 0);
         uv_read_start((uv_stream_t *)&commands, on_room, on_command);

@@ -11,10 +11,7 @@
 
 int64_t backoff_ms(unsigned failures, int64_t base_ms, int64_t cap_ms);
 
-/*
- * With jitter, so that clients which failed together do not return together: "half" is between
- * half of the delay and all of it, "full" between 0 and all of it.
- */
+/* With jitter: "half" is between half of the delay and all of it, "full" between 0 and all. */
 int64_t backoff_half_jitter_ms(unsigned failures, int64_t base_ms, int64_t cap_ms);
 int64_t backoff_full_jitter_ms(unsigned failures, int64_t base_ms, int64_t cap_ms);
 

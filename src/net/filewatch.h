@@ -1,8 +1,8 @@
 /*
  * filewatch: reports changes of a file or of a directory's entries.
  *
- * Changes within `settle_ms` are reported once. Editors replace a file by renaming another one to
- * it, so the directory is watched, not the file.
+ * Changes within `settle_ms` are reported once. Watches the directory, because editors replace a
+ * file by renaming another one.
  */
 #ifndef NET_FILEWATCH_H
 #define NET_FILEWATCH_H

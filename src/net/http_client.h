@@ -1,9 +1,8 @@
 /*
  * http_client: HTTP(S) requests on the loop, by libcurl.
  *
- * Bodies stream or are collected up to a cap; four deadlines guard each call; connections are kept
- * alive and shared. A failed call says how far it got: without an idempotency mark it may be
- * retried only if no byte can have reached the peer.
+ * Bodies stream or are collected up to a cap; four deadlines guard each call. A failed call says
+ * how far it got: unless it is idempotent, retry it only if no byte can have reached the peer.
  */
 #ifndef NET_HTTP_CLIENT_H
 #define NET_HTTP_CLIENT_H
@@ -44,16 +43,13 @@ struct http_request {
         size_t body_n;
         const struct http_part *parts; /* instead of body */
         size_t part_count;
-        int64_t connect_ms; /* 0: 10 s; name resolution, TCP and TLS together */
-        /* 0: none; from the request's start to the first byte of the answer */
-        int64_t first_byte_ms;
-        int64_t silence_ms; /* 0: none; the longest pause between bytes of the answer */
-        int64_t total_ms;   /* 0: none */
-        size_t max_body;    /* 0: 8 MiB; more is an error (ERR_LIMIT) */
-        /* idempotent: sent again once when a kept-alive connection turns out to be closed */
-        bool repeatable;
-        /* accept only this public key ("sha256//..."), no matter who signed; NULL: verify as usual
-         */
+        int64_t connect_ms;    /* 0: 10 s; name resolution, TCP and TLS together */
+        int64_t first_byte_ms; /* 0: none; from the start to the first byte of the answer */
+        int64_t silence_ms;    /* 0: none; between bytes of the answer */
+        int64_t total_ms;      /* 0: none */
+        size_t max_body;       /* 0: 8 MiB; more is an error (ERR_LIMIT) */
+        bool repeatable;       /* idempotent: may be sent again on a new connection */
+        /* accept only this public key ("sha256//..."); NULL: verify as usual */
         const char *pinned_key;
         /* follow up to 5 redirects (GET only), never with credentials to another host */
         bool follow;
@@ -71,10 +67,9 @@ struct http_result {
         enum http_reach reach;
         enum error_kind kind; /* ERR_NONE when a whole answer came, whatever its status */
         const char *why;      /* the sentence that goes with kind */
-        /* collected body when there is no on_data; NUL-terminated, borrowed */
-        const char *body;
+        const char *body;     /* if there is no on_data; NUL-terminated, borrowed */
         size_t body_n;
-        int64_t retry_after_ms; /* from Retry-After (seconds or a date); -1 when absent */
+        int64_t retry_after_ms; /* from Retry-After; -1: absent */
         int64_t elapsed_ms;
 };
 
@@ -83,7 +78,7 @@ struct http_handlers {
         void (*on_head)(void *arg, struct http_call *call, int status);
         /* A piece of the body. Then only bodies of status >= 400 are collected. */
         void (*on_data)(void *arg, const char *bytes, size_t n);
-        /* Exactly once, unless the call was aborted. Frees the call afterwards. */
+        /* Once, unless the call was aborted; frees the call. */
         void (*on_done)(void *arg, const struct http_result *result);
 };
 
@@ -94,9 +89,9 @@ void http_client_free(struct http_client *c);
 /* Reports every problem by on_done, later. */
 struct http_call *http_call_start(struct http_client *c, const struct http_request *request,
                                   const struct http_handlers *handlers, void *arg);
-/* Stops the call; no callback follows. Allowed inside callbacks. NULL is fine. */
+/* No callback follows. Allowed inside callbacks. NULL is fine. */
 void http_call_abort(struct http_call *call);
-/* A header of the answer, borrowed until on_done returns, or NULL. Case does not matter. */
+/* A header of the answer, borrowed until on_done returns, or NULL. */
 const char *http_call_header(const struct http_call *call, const char *name);
 size_t http_client_active(const struct http_client *c);
 

@@ -37,7 +37,7 @@ struct http_conn {
         int fd;
         enum http_phase phase;
         int64_t since_ms;
-        uint64_t acked;                /* by the peer when the writing deadline was set */
+        uint64_t acked;                /* when the writing deadline was set */
         struct http_exchange *current; /* what MHD holds */
         bool parked;                   /* suspended until `current` has bytes to send */
         TAILQ_ENTRY(http_conn) next;
@@ -62,8 +62,8 @@ struct http_server {
         struct http_conns in[HTTP_PHASES];
         LIST_HEAD(, http_conn) conns;
         unsigned count;
-        uint64_t calls;     /* MHD called us: it makes progress */
-        unsigned fruitless; /* rounds in which it wanted to run again but did nothing */
+        uint64_t calls;     /* of MHD to us: it makes progress */
+        unsigned fruitless; /* rounds without one */
         bool closed;        /* a connection has ended since MHD ran */
         bool tls;
         struct http_kick *kick;
@@ -127,7 +127,7 @@ struct http_exchange {
 /* http_exchange.c */
 struct http_exchange *http_exchange_new(struct http_conn *c, const char *target);
 void http_exchange_free(struct http_exchange *x);
-/* MHD is done with the exchange; it stays until it is answered. */
+/* MHD is done with it; it stays until it is answered. */
 void http_exchange_detach(struct http_exchange *x);
 /* Hands the answer to MHD. Only inside on_request. */
 enum MHD_Result http_exchange_queue(struct http_exchange *x);

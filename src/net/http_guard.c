@@ -81,7 +81,8 @@ struct framing {
 static const char *check_header(struct framing *f, const struct http_guard_header *h)
 {
         if (h->folded)
-                return "a header is continued on a further line, broken by a NUL, or not ended by CRLF";
+                return "a header is continued on a further line, broken by a NUL, or not ended by "
+                       "CRLF";
         if (!is_token(h->name, h->name_n))
                 return "a header name is not a token";
         for (size_t i = 0; i < h->value_n; i++) {

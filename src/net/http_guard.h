@@ -1,8 +1,7 @@
 /*
  * http_guard: refuses requests that two programs could read in two ways.
  *
- * libmicrohttpd at our version accepts requests that can be smuggled past a proxy. The guard
- * recognises them by the parsed headers; the answer is 400 and the connection is closed.
+ * libmicrohttpd at our version accepts requests that can be smuggled past a proxy.
  */
 #ifndef NET_HTTP_GUARD_H
 #define NET_HTTP_GUARD_H

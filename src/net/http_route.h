@@ -1,8 +1,7 @@
 /*
  * http_route: matches a request target to a row of the route table.
  *
- * The path is split at its slashes first and decoded afterwards, so an encoded slash stays inside
- * its parameter. For net/http_*.c only, except http_route_parse_query.
+ * The path is split first and decoded afterwards, so an encoded slash stays inside its parameter.
  */
 #ifndef NET_HTTP_ROUTE_H
 #define NET_HTTP_ROUTE_H

@@ -1,9 +1,9 @@
 /*
  * libmicrohttpd inside the loop.
  *
- * MHD has its own epoll descriptor, which the loop watches like a socket; MHD_run does whatever is
- * ready. MHD's own timeouts are off: they restart with every byte, which invites slow loris
- * attacks. Instead each connection is in a list by phase, with one sweep for all (http_exchange.h).
+ * The loop watches MHD's epoll descriptor; MHD_run does whatever is ready. MHD's own timeouts are
+ * off: they restart with every byte, which invites slow loris attacks. Instead each connection is
+ * in a list by phase, with one sweep for all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -122,9 +122,9 @@ static struct http_conn *conn_of(struct MHD_Connection *mhd)
 }
 
 /*
- * The request line is complete. MHD would now split the query, with one record of its pool for each
- * parameter; if that exhausts the pool it answers 431, forgets that it did, and loops. We split the
- * query ourselves, so show MHD an empty one by ending the text after the question mark.
+ * MHD would now split the query, with one record of its pool for each parameter; if that exhausts
+ * the pool it answers 431, forgets that it did, and loops. We split the query ourselves, so end the
+ * text after the question mark.
  */
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
@@ -155,10 +155,8 @@ static enum MHD_Result ask(struct http_exchange *x)
         http_server_set_phase(x->conn, HTTP_UNTIMED);
         x->match.route->run(x);
         /*
-         * Without an answer MHD must not be suspended yet: only in its next run, when it calls
-         * again, does it know that it waits for us and not for the socket. Otherwise it reads the
-         * socket first when resumed, and a client that has closed its sending side would never get
-         * its answer.
+         * Without an answer, suspend MHD only when it calls again. Otherwise it reads the socket
+         * first when resumed, and a client that has closed its sending side gets no answer.
          */
         return x->answered ? http_exchange_queue(x) : MHD_YES;
 }

@@ -32,9 +32,8 @@ struct http_server_options {
         const char *listen;        /* "127.0.0.1:8420", "[::1]:0" */
         const char *tls_cert_file; /* PEM; both or none */
         const char *tls_key_file;
-        size_t max_body; /* 0: 1 MiB */
-        /* 0: 20000; fewer if the limit of open files is low */
-        unsigned max_connections;
+        size_t max_body;          /* 0: 1 MiB */
+        unsigned max_connections; /* 0: 20000; fewer if the limit of open files is low */
         unsigned max_per_address; /* 0: no limit */
         unsigned idle_seconds;    /* 0: 75; for a connection with no request */
         unsigned request_seconds; /* 0: 30; from the first byte of a request to its last */
@@ -59,7 +58,7 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
 const char *http_server_address(const struct http_server *s);
 /* No new connections; requests in flight may still be answered. */
 void http_server_quiesce(struct http_server *s);
-/* Before http_server_free: writes as much of the answers as the sockets take at once. */
+/* Before http_server_free: writes what the sockets take at once. */
 void http_server_flush(struct http_server *s);
 void http_server_free(struct http_server *s);
 unsigned http_server_connections(const struct http_server *s);
@@ -73,25 +72,24 @@ void *http_server_arg(const struct http_exchange *x);
 const char *http_param(const struct http_exchange *x, const char *name);
 /* Decoded; NULL if absent, "" if empty. The first if repeated. */
 const char *http_query(const struct http_exchange *x, const char *name);
-/* Calls fn for each query parameter, so that unknown ones can be refused. */
 void http_query_each(const struct http_exchange *x,
                      void (*fn)(void *arg, const char *name, const char *value), void *arg);
-/* The first of that name, without blanks around it; NULL if absent or if the client has gone. */
+/* The first of that name, trimmed; NULL if absent or if the client has gone. */
 const char *http_header(const struct http_exchange *x, const char *name);
 const char *http_body(const struct http_exchange *x, size_t *n);
 /* Moves the body out of the exchange; yours to free. */
 char *http_take_body(struct http_exchange *x, size_t *n);
-/* Has the connection ended before the answer? Then the request headers are gone, too. */
+/* Has the connection ended before the answer? */
 bool http_is_gone(const struct http_exchange *x);
 /* "127.0.0.1", from the connection, never from a header. */
 const char *http_peer(const struct http_exchange *x);
-/* Lets the gate store the caller's identity; freed with free_fn when the exchange ends. */
+/* For the gate; freed with free_fn when the exchange ends. */
 void http_set_identity(struct http_exchange *x, void *identity, void (*free_fn)(void *));
 void *http_identity(const struct http_exchange *x);
 
 /* Adds a header to the coming answer. */
 void http_add_header(struct http_exchange *x, const char *name, const char *value);
-/* Answers and ends the exchange: x must not be used afterwards. So do those below. */
+/* These end the exchange: x must not be used afterwards. */
 void http_answer(struct http_exchange *x, int status, const char *content_type, const void *body,
                  size_t n);
 /* Takes over the body (malloc'd). */

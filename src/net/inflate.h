@@ -1,8 +1,7 @@
 /*
  * inflate: decompresses the messages of one connection, which share one stream (zlib or zstd).
  *
- * Every connection needs a new inflate. The size of a message is capped, and so is the memory of
- * the stream. After an error the stream cannot be used again.
+ * Message size and memory are capped. After an error the stream cannot be used again.
  */
 #ifndef NET_INFLATE_H
 #define NET_INFLATE_H
@@ -21,7 +20,6 @@ enum inflate_kind {
 struct inflate;
 
 struct inflate *inflate_new(enum inflate_kind kind);
-/* NULL is fine. */
 void inflate_free(struct inflate *z);
 /*
  * Decompresses a piece into out, whose `max` is the cap. 1: the message is complete; 0: it

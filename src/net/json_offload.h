@@ -1,9 +1,8 @@
 /*
  * json_offload: parses large JSON texts on a pool thread.
  *
- * A megabyte of brackets keeps the parser busy for a tenth of a second, and the loop with it.
- * Callers parse texts below JSON_OFFLOAD_MIN where they are; handing those to a thread costs more
- * than parsing them.
+ * A megabyte of brackets keeps the parser busy for a tenth of a second. Callers parse texts below
+ * JSON_OFFLOAD_MIN where they are.
  */
 #ifndef NET_JSON_OFFLOAD_H
 #define NET_JSON_OFFLOAD_H
@@ -25,15 +24,14 @@ struct json_parsed {
 };
 
 struct json_offload;
-/* Runs on a pool thread: reads the text and nothing else. NULL with an error when malformed. */
+/* Runs on a pool thread. NULL with an error when malformed. */
 typedef json_t *json_offload_parse_fn(const char *text, size_t n, struct error *err);
 /* Borrowed for the call; json_incref keeps the tree. */
 typedef void json_offload_done_fn(void *arg, const struct json_parsed *parsed);
 
 /*
- * Takes over `text`, which free() must accept. parse NULL: json_read. Calls `done` once, from the
- * loop, unless cancelled. A tree that was not kept is freed on the pool, too: that takes almost
- * as long as building it.
+ * Takes over `text` (malloc'd). parse NULL: json_read. Calls `done` once, from the loop, unless
+ * cancelled. A tree that was not kept is freed on the pool, which takes as long as building it.
  */
 struct json_offload *json_offload_start(struct loop *l, char *text, size_t n,
                                         json_offload_parse_fn *parse, json_offload_done_fn *done,

@@ -1,10 +1,8 @@
 /*
  * pace: the outbound rate budget of one adapter, which every call uses.
  *
- * Pure arithmetic over token buckets and the caller's clock: one bucket for the adapter, one per
- * channel, and a second one per channel for long windows (20 a minute in a group). A freeze
- * (Retry-After) closes a bucket for a while. pace never queues: it answers "now" or "in n
- * milliseconds"; the outbox keeps the queues.
+ * Token buckets over the caller's clock: one for the adapter, one per channel, and a second one per
+ * channel for long windows (20 a minute in a group). It never queues: the outbox does.
  */
 #ifndef NET_PACE_H
 #define NET_PACE_H
@@ -29,19 +27,16 @@ struct pace *pace_new(const struct pace_limits *limits);
 void pace_free(struct pace *p);
 void pace_set_limits(struct pace *p, const struct pace_limits *limits);
 /*
- * Asks for a call to this channel. 0: it may go now and is counted; > 0: ask again after so many
- * ms. Edits and typing only get a token if one remains for a final answer.
+ * 0: a call to this channel may go now and is counted; > 0: ask again after so many ms. Edits and
+ * typing only get a token if one remains for a final answer.
  */
 int64_t pace_take(struct pace *p, const char *channel, bool group, enum pace_class class,
                   int64_t now_ms);
 /* Closes the channel's bucket (NULL: the adapter's) until now + ms. The later end wins. */
 void pace_freeze(struct pace *p, const char *channel, int64_t ms, int64_t now_ms);
-/*
- * Drops channels whose buckets are full and not frozen; returns how many are left. Also runs by
- * itself when there are many.
- */
+/* Drops idle channels; returns how many are left. Also runs by itself when there are many. */
 unsigned pace_sweep(struct pace *p, int64_t now_ms);
-/* How many channels are in memory. */
+/* In memory. */
 size_t pace_channels(const struct pace *p);
 
 #endif

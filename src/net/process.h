@@ -1,8 +1,8 @@
 /*
  * process: child programs with pipes, in a process group of their own, with limits.
  *
- * A child gets exactly the environment it is given. Output is delivered as it arrives, up to a cap.
- * process_stop ends the whole group: TERM, then KILL after the grace period.
+ * Output is delivered as it arrives, up to a cap. process_stop ends the whole group: TERM, then
+ * KILL after the grace period.
  */
 #ifndef NET_PROCESS_H
 #define NET_PROCESS_H
@@ -17,15 +17,14 @@
 struct process;
 
 struct process_options {
-        const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH of this process */
+        const char *const *argv; /* NULL-terminated; argv[0] is looked up in our PATH */
         /* "NAME=value", NULL-terminated; NULL: PATH, HOME, LANG, TZ only */
         const char *const *env;
-        const char *cwd; /* NULL: ours */
-        /* 0: 16 MiB over stdout and stderr together; more ends the child (ERR_LIMIT) */
-        size_t max_output;
+        const char *cwd;     /* NULL: ours */
+        size_t max_output;   /* 0: 16 MiB; more ends the child (ERR_LIMIT) */
         int64_t timeout_ms;  /* 0: none */
         int64_t grace_ms;    /* 0: 2000 */
-        bool inherit_stderr; /* stderr goes where ours goes instead of on_output */
+        bool inherit_stderr; /* instead of on_output */
         bool keep_stdin;     /* process_write will be used; otherwise stdin is /dev/null */
 };
 
@@ -46,7 +45,7 @@ struct process_handlers {
 struct process *process_start(struct loop *l, const struct process_options *options,
                               const struct process_handlers *handlers, void *arg,
                               struct error *err);
-/* Queues bytes for the child's stdin (copied). ERR_LIMIT when more than 1 MiB waits. */
+/* Copies; ERR_LIMIT when more than 1 MiB waits. */
 int process_write(struct process *p, const char *bytes, size_t n, struct error *err);
 void process_close_stdin(struct process *p);
 /* Asks the group to end; on_exit follows. */

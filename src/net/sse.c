@@ -1,7 +1,6 @@
 /*
- * The ring holds records in wire format. Positions count all bytes ever written and never wrap;
- * modulo the ring's size they are offsets in it. A record is never split: if it does not fit before
- * the end, a filler takes the rest and the record starts at the front.
+ * The ring holds records in wire format. Positions count all bytes ever written; modulo the ring's
+ * size they are offsets in it. A record is never split: a filler takes the rest before the end.
  */
 #include "net/sse.h"
 

@@ -1,15 +1,12 @@
 /*
  * websocket: a WebSocket client on the loop (RFC 6455).
  *
- * libcurl connects, so proxies, certificates and name resolution are those of the http_client;
- * wslay handles the frames; the handshake between them is ours. Every wait has a deadline, every
- * buffer a maximum. One connection:
+ * libcurl connects, with the proxy and certificates of the http_client; wslay handles the frames.
  *
  *     websocket_open ──► on_open ──► on_message ... ──► on_closed
  *            └─────────────────────────────────────────────┘
  *
- * on_closed is called exactly once unless websocket_free came first. Pings are answered
- * automatically. No extension is offered; the reader of the messages handles compression, if any.
+ * on_closed comes exactly once unless websocket_free came first. Pings are answered automatically.
  */
 #ifndef NET_WEBSOCKET_H
 #define NET_WEBSOCKET_H
@@ -31,20 +28,19 @@ struct websocket;
 /* Everything is copied. */
 struct websocket_options {
         const char *url;            /* ws:// or wss:// */
-        const char *const *headers; /* more headers, "Name: value", NULL-terminated; may be NULL */
+        const char *const *headers; /* "Name: value", NULL-terminated; may be NULL */
         int64_t open_ms;            /* 0: 20 s; name resolution, TCP, TLS and handshake */
-        int64_t close_ms;           /* 0: 5 s; how long the peer may take to answer our close */
-        /* 0: 30 s; how long the peer may accept nothing */
-        int64_t stall_ms;
-        size_t max_message; /* 0: 16 MiB; a larger one closes the connection with 1009 */
-        size_t max_queued;  /* 0: 1 MiB; bytes waiting to be sent */
+        int64_t close_ms;           /* 0: 5 s; for the answer to our close */
+        int64_t stall_ms;           /* 0: 30 s; while the peer accepts nothing */
+        size_t max_message;         /* 0: 16 MiB; a larger one closes with 1009 */
+        size_t max_queued;          /* 0: 1 MiB; bytes waiting to be sent */
 };
 
 /* How it ended. Strings are borrowed for the call. */
 struct websocket_end {
         bool opened;            /* on_open had been called */
-        int code;               /* of the peer's close frame; WEBSOCKET_ABNORMAL without one */
-        const char *reason;     /* of the peer's close frame, valid UTF-8; "" when none */
+        int code;               /* of the peer's close frame */
+        const char *reason;     /* valid UTF-8; "" when none */
         int sent;               /* our close code if we closed first, else 0 */
         int status;             /* HTTP status of a refused handshake, else 0 */
         int64_t retry_after_ms; /* of that answer; -1: none */
@@ -65,21 +61,17 @@ struct websocket_handlers {
 struct websocket *websocket_open(struct loop *l, struct http_client *http,
                                  const struct websocket_options *options,
                                  const struct websocket_handlers *handlers, void *arg);
-/* Drops the connection without a close frame; no callback follows. NULL and callbacks are fine. */
+/* Drops the connection; no callback follows. NULL is fine. Allowed inside callbacks. */
 void websocket_free(struct websocket *ws);
 
 /* Queues a message. -1: not open, or max_queued is reached (ERR_LIMIT). */
 int websocket_send(struct websocket *ws, bool binary, const char *bytes, size_t n,
                    struct error *err);
 int websocket_ping(struct websocket *ws);
-/*
- * Sends a close frame; on_closed follows when the peer answers or after close_ms. Drops messages
- * that arrive meanwhile.
- */
+/* on_closed follows when the peer answers or after close_ms; messages until then are dropped. */
 void websocket_close(struct websocket *ws, int code, const char *reason);
 /* Backpressure: reads nothing while paused, so pings wait, too. */
 void websocket_pause(struct websocket *ws, bool paused);
-/* Bytes that wait to be sent. */
 size_t websocket_queued(const struct websocket *ws);
 
 #endif

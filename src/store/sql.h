@@ -14,13 +14,11 @@
  *
  * The first value is ?1, the second ?2, and so on; columns are read in the order of the SELECT.
  *
- * SQL is the common subset of SQLite and PostgreSQL (ON CONFLICT and RETURNING are fine): no order
- * comparison of texts, no parameter whose type follows only from its value (write CAST(?1 AS
- * BIGINT)), no function that one of them lacks; make check-postgres tries it. The text must be a
- * string constant, because statements are cached by its address.
+ * SQL is the common subset of SQLite and PostgreSQL: no order comparison of texts, no parameter whose
+ * type follows only from its value (write CAST(?1 AS BIGINT)); make check-postgres tries it. The text
+ * must be a string constant, because statements are cached by its address.
  *
- * Choose by the answer you need. sql_exec needs none, so a driver across a network may send it
- * together with the statements that follow; sql_update and sql_insert wait for a number.
+ * sql_exec needs no answer, so a driver across a network may send it with the statements that follow.
  */
 #ifndef STORE_SQL_H
 #define STORE_SQL_H

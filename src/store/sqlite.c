@@ -68,7 +68,8 @@ int sqlite_fail_at(sqlite3 *db, const char *path, const char *doing, struct erro
         if (kind == ERR_CORRUPT)
                 return error_set(
                         err, kind,
-                        "store '%s' is damaged: %s: restore it from a backup, or move it away to start empty",
+                        "store '%s' is damaged: %s: restore it from a backup, or move it away to "
+                        "start empty",
                         path, sqlite3_errmsg(db));
         return error_set(err, kind, "cannot %s store '%s': %s", doing, path, sqlite3_errmsg(db));
 }
@@ -256,7 +257,8 @@ int sqlite_verify(sqlite3 *db, const char *path, const char *pragma, struct erro
         else if (strcmp((const char *)sqlite3_column_text(s, 0), "ok") != 0)
                 rc = error_set(
                         err, ERR_CORRUPT,
-                        "store '%s' is damaged: %s: restore it from a backup, or move it away to start empty",
+                        "store '%s' is damaged: %s: restore it from a backup, or move it away to "
+                        "start empty",
                         path, (const char *)sqlite3_column_text(s, 0));
         sqlite3_finalize(s);
         return rc;

@@ -16,9 +16,8 @@ struct sqlite {
         sqlite3_stmt *begin, *commit;
 };
 
-/* Sets *err from SQLite's last error on this connection; `doing` as in "commit to". Returns -1. */
+/* Sets *err from SQLite's last error; `doing` as in "commit to". Returns -1. */
 int sqlite_fail(struct sqlite *c, const char *doing, struct error *err);
-/* The same for any handle. */
 int sqlite_fail_at(sqlite3 *db, const char *path, const char *doing, struct error *err);
 /* Runs an integrity check, e.g. "PRAGMA quick_check(1)". */
 int sqlite_verify(sqlite3 *db, const char *path, const char *pragma, struct error *err);

@@ -2,11 +2,7 @@
  * store_driver: what a database must do to be our store. Callers see store.h; this is for drivers.
  *
  * A driver is synchronous and knows nothing of threads, queues or the loop: each connection is used
- * by one thread at a time. The front end (store_private.h) has the writer and reader threads, the
- * batches, retries of a batch without its failing member, migrations and completions.
- *
- * The SQL is the common subset of SQLite and PostgreSQL with parameters ?1, ?2 ..., except that
- * AUTOKEY, INTKEY and TEXT in the schema are replaced by the driver's spelling.
+ * by one thread at a time. Parameters are ?1, ?2 ....
  */
 #ifndef STORE_STORE_DRIVER_H
 #define STORE_STORE_DRIVER_H
@@ -21,10 +17,7 @@ struct store_conn {
         const struct store_driver *driver;
 };
 
-/*
- * The driver's statement begins with this; prepare sets `driver`, the rest belongs to the front end
- * and starts as zero.
- */
+/* The driver's statement begins with this; prepare sets `driver`, the rest starts as zero. */
 struct store_stmt {
         const struct store_driver *driver; /* NULL: it could not be prepared */
         struct store_tx *tx;
@@ -65,9 +58,8 @@ struct store_driver {
         /* Borrows a text until the statement is reset. */
         void (*bind)(struct store_stmt *s, int at, const struct sql_value *value);
         /*
-         * Runs the statement to its end. exec may only queue it, to be sent with those that follow;
-         * its error then comes with one of them or with the commit. update returns how many rows
-         * were changed; insert: see sql_insert.
+         * Runs the statement to its end. exec may only queue it: its error then comes with a later
+         * statement or the commit. update returns how many rows changed; insert: see sql_insert.
          */
         int (*exec)(struct store_stmt *s, struct error *err);
         int64_t (*update)(struct store_stmt *s, struct error *err);
@@ -80,9 +72,8 @@ struct store_driver {
         struct sql_value (*column)(struct store_stmt *s, int at, enum sql_type type);
 
         /*
-         * Copies the whole database; called repeatedly on its own connection until it returns 0 (1:
-         * more to do, *percent set; -1). *state is NULL at first and is freed with 0 or -1. NULL if
-         * the driver has no backup.
+         * Copies the database, called repeatedly while it returns 1. *state is NULL at first and is
+         * freed with 0 or -1. NULL if the driver has no backup.
          */
         int (*backup_step)(struct store_conn *c, const char *to_path, void **state, int *percent,
                            struct error *err);

@@ -36,7 +36,6 @@ struct store_tx {
         struct store_stmt broken; /* stands for a statement that could not be prepared */
         struct error failed;      /* the first statement error of this call */
         struct error damage;      /* a statement found the database damaged, in any call */
-        int64_t changes;          /* see legacy.c */
 };
 
 /* Takes over the connection. */

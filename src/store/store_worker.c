@@ -1,9 +1,6 @@
 /*
- * The writer and the reader: threads that take all queued jobs at once.
- *
- * The writer runs them in one transaction with one sync. It needs no commit timer: while one commit
- * waits for the disk the next batch gathers. A single caller pays one sync per write, a thousand
- * callers share it.
+ * The writer and the reader: threads that take all queued jobs at once. The writer runs them in one
+ * transaction. It needs no commit timer: while one commit waits for the disk the next batch gathers.
  */
 #include <string.h>
 

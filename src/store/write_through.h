@@ -1,8 +1,7 @@
 /*
  * write_through: changes of a table that memory mirrors.
  *
- * Rows are the truth and memory is a copy, so a change is written first and counts once it is
- * committed:
+ * A change is written first and applied to memory once it is committed:
  *
  *     write    store thread  writes the row; may run more than once
  *     apply    loop          committed: updates memory and notifies watchers
@@ -10,8 +9,8 @@
  *                            done and arg of the change are called, if any
  *     release  loop          frees the change
  *
- * A change is a struct whose first member is a struct write_through. The mirror must outlive its
- * changes: free it after the store is closed.
+ * A change begins with a struct write_through. The mirror must outlive its changes: free it after
+ * the store is closed.
  */
 #ifndef STORE_WRITE_THROUGH_H
 #define STORE_WRITE_THROUGH_H

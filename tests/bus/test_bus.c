@@ -124,7 +124,9 @@ static void the_envelope_has_every_member(void **state)
         bus_event_json(copy, &out);
         assert_string_equal(
                 out.data,
-                "{\"id\":\"evt-7\",\"type\":\"message.received\",\"timestamp\":5,\"instanceId\":\"tg\",\"channel\":null,\"threadId\":null,\"traceId\":null,\"payload\":{\"a\":1}}");
+                "{\"id\":\"evt-7\",\"type\":\"message.received\",\"timestamp\":5,"
+                "\"instanceId\":\"tg\",\"channel\":null,\"threadId\":null,\"traceId\":null,"
+                "\"payload\":{\"a\":1}}");
         buf_release(&out);
         free(copy);
 }

@@ -12,6 +12,7 @@
 #include "dispatch/dispatch_private.h"
 #include "dispatch/dry_run.h"
 #include "dispatch_rig.h"
+#include "store/sql.h"
 
 /* Decides as for the road, and frees the extra write. */
 static bool placed(struct dispatch *d, const struct incoming *in, struct decision *out)
@@ -373,11 +374,8 @@ static void sessions_and_their_threads_survive_a_restart(void **state)
 
 static int begin_at_noon(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct store_stmt *s = store_prepare(tx, "UPDATE turns SET created_ms = ?1");
-
         (void)arg;
-        store_bind_int(s, 1, NOON);
-        return store_run(s, err);
+        return sql_exec(tx, err, "UPDATE turns SET created_ms = ?1", SQL_INT(NOON));
 }
 
 static void a_turn_open_at_a_restart_keeps_its_session_live(void **state)

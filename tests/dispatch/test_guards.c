@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "dispatch/limits/limits.h"
 #include "dispatch_rig.h"
+#include "store/sql.h"
 
 #define TALK "[{\"name\": \"all\", \"when\": {\"event\": \"*\", \"bots\": \"all\"}}]"
 
@@ -319,7 +320,7 @@ static void a_used_up_budget_is_notified_once_until_midnight(void **state)
 static int set_cost(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
-        return store_run(store_prepare(tx, "UPDATE turns SET cost_microusd = 700000"), err);
+        return sql_exec(tx, err, "UPDATE turns SET cost_microusd = 700000");
 }
 
 static void todays_costs_count_after_a_restart(void **state)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "dispatch/replay.h"
 #include "dispatch_rig.h"
+#include "store/sql.h"
 
 #define OLD "[{\"name\": \"talk\", \"when\": {\"mention\": true, \"conversation\": true}}]"
 
@@ -140,10 +141,9 @@ static void differences_are_reported_and_counted(void **state)
 static int set_back(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
-        if (store_run(store_prepare(tx, "UPDATE trigger_log SET time_ms = time_ms - 100000"), err) <
-            0)
+        if (sql_exec(tx, err, "UPDATE trigger_log SET time_ms = time_ms - 100000") != 0)
                 return -1;
-        return store_run(store_prepare(tx, "UPDATE turns SET ended_ms = ended_ms - 100000"), err);
+        return sql_exec(tx, err, "UPDATE turns SET ended_ms = ended_ms - 100000");
 }
 
 static void sessions_last_as_long_as_they_did(void **state)

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/dry_run.h"
+#include "store/sql.h"
 
 /* Trusts the rig's adapter "j" and allows so many turns a minute. */
 static struct dispatch *dispatch_with(int64_t turns)
@@ -83,8 +84,7 @@ static int find(struct store_tx *tx, void *arg, struct error *err)
 static int forget_contents(struct store_tx *tx, void *arg, struct error *err)
 {
         (void)arg;
-        return store_run(
-                store_prepare(tx, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL"), err);
+        return sql_exec(tx, err, "UPDATE journal SET payload = '{}' WHERE key IS NOT NULL");
 }
 
 static void a_journal_event_can_be_explained(void **state)

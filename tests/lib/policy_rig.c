@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "rows/schema.h"
 #include "scratch.h"
+#include "store/sql.h"
 
 static struct dispatch_adapter adapter(const char *name, const char *platform, const char *dm,
                                        const char *admin)
@@ -189,12 +190,7 @@ struct counting {
 static int count(struct store_tx *tx, void *arg, struct error *err)
 {
         struct counting *c = arg;
-        struct store_stmt *s = store_prepare(tx, c->sql);
-
-        if (store_step(s, err) == 1)
-                c->n = store_col_int(s, 0);
-        store_reset(s);
-        return 0;
+        return sql_number(tx, 0, &c->n, err, c->sql);
 }
 
 int64_t policy_rig_count(struct policy_rig *g, const char *sql)
@@ -208,7 +204,7 @@ int64_t policy_rig_count(struct policy_rig *g, const char *sql)
 
 static int run(struct store_tx *tx, void *arg, struct error *err)
 {
-        return store_run(store_prepare(tx, arg), err);
+        return sql_exec(tx, err, arg);
 }
 
 void policy_rig_run(struct policy_rig *g, const char *sql)

@@ -797,7 +797,8 @@ static void a_redirect_to_another_host_gets_no_credentials(void **state)
         world_open(&w, redirect, 1);
         other = fake_server_new(w.loop, script, 1);
         location = mem_printf(
-                "HTTP/1.1 307 Go\r\nLocation: http://u:p@127.0.0.1:%d/x\r\nContent-Length: 0\r\n\r\n",
+                "HTTP/1.1 307 Go\r\nLocation: http://u:p@127.0.0.1:%d/x\r\nContent-Length: 0\r\n"
+                "\r\n",
                 fake_server_port(other));
         redirect[0].bytes = location;
         ask(&w, (struct http_request){ .headers = headers, .follow = true }, "/", &s);
@@ -860,8 +861,8 @@ static void a_redirect_to_another_scheme_is_refused(void **state)
         struct seen s = { 0 };
 
         (void)state;
-        SCRIPT(&w,
-               { "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n" });
+        SCRIPT(&w, { "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: "
+                     "0\r\n\r\n" });
         ask(&w, (struct http_request){ .follow = true }, "/", &s);
         assert_int_equal(s.result.kind, ERR_PROTOCOL);
         seen_release(&s);

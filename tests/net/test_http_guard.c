@@ -31,7 +31,8 @@ struct row {
 static const struct row rows[] = {
         { "GET", "/", "HTTP/1.1", { H("Host", "a") }, NULL },
         { "GET", "/", "HTTP/1.0", { { 0 } }, NULL },
-        { "GET", "/a?b=c", "HTTP/1.1", { H("host", "[::1]:80"), H("X-Y", "tab\there \xc3\xbc") }, NULL },
+        { "GET", "/a?b=c", "HTTP/1.1", { H("host", "[::1]:80"), H("X-Y", "tab\there \xc3\xbc") },
+          NULL },
         { "POST", "/", "HTTP/1.1", { H("Host", ""), H("Content-Length", "0") }, NULL },
         { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "Chunked ") }, NULL },
 
@@ -62,7 +63,8 @@ static const struct row rows[] = {
         { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Content-Length", "+2") }, "plain number" },
         { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Content-Length", "-2") }, "plain number" },
         { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Content-Length", "0x2") }, "plain number" },
-        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Content-Length", "2, 2") }, "plain number" },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Content-Length", "2, 2") },
+          "plain number" },
         { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Content-Length", "") }, "plain number" },
         { "POST",
          "/", "HTTP/1.1",
@@ -80,12 +82,14 @@ static const struct row rows[] = {
          "/", "HTTP/1.1",
          { H("Host", "a"), H("Transfer-Encoding", "chunked"), H("Transfer-Encoding", "chunked") },
          "Transfer-Encoding is repeated" },
-        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "gzip") }, "not understood" },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "gzip") },
+          "not understood" },
         { "POST",
          "/", "HTTP/1.1",
          { H("Host", "a"), H("Transfer-Encoding", "gzip, chunked") },
          "not understood" },
-        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "xchunked") }, "not understood" },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "xchunked") },
+          "not understood" },
         { "POST", "/", "HTTP/1.0", { H("Transfer-Encoding", "chunked") }, "not understood" },
 };
 /* clang-format on */
@@ -158,22 +162,29 @@ static const struct {
         size_t n;
 } probes[] = {
         { "length and encoding", BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: "
-                                       "6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED) },
+                                       "6\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                       "0\r\n\r\n" SMUGGLED) },
         { "encoding and length", BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
                                        "chunked\r\nContent-Length: 6\r\n\r\n0\r\n\r\n" SMUGGLED) },
         { "two lengths",
-         BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 40\r\n\r\nok" SMUGGLED) },
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+               "Content-Length: 40\r\n\r\nok" SMUGGLED) },
         { "the same length twice",
-         BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok" SMUGGLED) },
-        { "signed length", BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\nok" SMUGGLED) },
-        { "negative length", BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -2\r\n\r\nok" SMUGGLED) },
-        { "length list", BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2, 2\r\n\r\nok" SMUGGLED) },
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+               "Content-Length: 2\r\n\r\nok" SMUGGLED) },
+        { "signed length",
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +2\r\n\r\nok" SMUGGLED) },
+        { "negative length",
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -2\r\n\r\nok" SMUGGLED) },
+        { "length list",
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2, 2\r\n\r\nok" SMUGGLED) },
         { "hexadecimal length",
          BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x2\r\n\r\nok" SMUGGLED) },
         { "length with blanks inside",
          BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2 2\r\n\r\nok" SMUGGLED) },
         { "huge length",
-         BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551618\r\n\r\nok" SMUGGLED) },
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\n"
+               "Content-Length: 18446744073709551618\r\n\r\nok" SMUGGLED) },
         { "space before the colon",
          BYTES("POST / HTTP/1.1\r\nHost: a\r\nContent-Length : 2\r\n\r\nok" SMUGGLED) },
         { "tab before the colon", BYTES("GET / HTTP/1.1\r\nHost: a\r\nX\t: 2\r\n\r\n" SMUGGLED) },
@@ -185,17 +196,21 @@ static const struct {
         { "bare LF after the request line", BYTES("GET / HTTP/1.1\nHost: a\r\n\r\n" SMUGGLED) },
         { "bare LF at the end of the head", BYTES("GET / HTTP/1.1\r\nHost: a\r\n\n" SMUGGLED) },
         { "folded encoding",
-         BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n" SMUGGLED) },
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n chunked\r\n\r\n"
+               "0\r\n\r\n" SMUGGLED) },
         { "folded by a tab",
          BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n\tchunked\r\n\r\n" SMUGGLED) },
         { "folded last header", BYTES("GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n\r\n" SMUGGLED) },
-        { "folded middle header", BYTES("GET / HTTP/1.1\r\nX: a\r\n b\r\nHost: a\r\n\r\n" SMUGGLED) },
+        { "folded middle header",
+         BYTES("GET / HTTP/1.1\r\nX: a\r\n b\r\nHost: a\r\n\r\n" SMUGGLED) },
         { "folded into nothing", BYTES("GET / HTTP/1.1\r\nHost: a\r\n \r\n\r\n" SMUGGLED) },
-        { "folded twice", BYTES("GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n c\r\nY: d\r\n\r\n" SMUGGLED)},
+        { "folded twice",
+         BYTES("GET / HTTP/1.1\r\nHost: a\r\nX: a\r\n b\r\n c\r\nY: d\r\n\r\n" SMUGGLED)},
         { "first header folded onto the request line",
          BYTES("GET / HTTP/1.1\r\n X: a\r\nHost: a\r\n\r\n" SMUGGLED) },
         { "encoding named by a fold",
-         BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Enc: chunked\r\n oding\r\n\r\n0\r\n\r\n" SMUGGLED) },
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Enc: chunked\r\n oding\r\n\r\n"
+               "0\r\n\r\n" SMUGGLED) },
         { "chunk size 0x2", BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
                                   "chunked\r\n\r\n0x2\r\nok\r\n0\r\n\r\n" SMUGGLED) },
         { "signed chunk size", BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
@@ -205,17 +220,22 @@ static const struct {
         { "no Host", BYTES("GET / HTTP/1.1\r\nX: a\r\n\r\n" SMUGGLED) },
         { "no headers at all", BYTES("GET / HTTP/1.1\r\n\r\n" SMUGGLED) },
         { "two Hosts", BYTES("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n" SMUGGLED) },
-        { "NUL in a value", BYTES("GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\nY: c\r\n\r\n" SMUGGLED) },
+        { "NUL in a value",
+         BYTES("GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\nY: c\r\n\r\n" SMUGGLED) },
         { "NUL in the last value", BYTES("GET / HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n" SMUGGLED) },
-        { "NUL at the end of a value", BYTES("GET / HTTP/1.1\r\nHost: a\0\r\nX: a\r\n\r\n" SMUGGLED) },
-        { "NUL at the end of the last value", BYTES("GET / HTTP/1.1\r\nHost: a\r\nX: a\0\r\n\r\n" SMUGGLED) },
+        { "NUL at the end of a value",
+         BYTES("GET / HTTP/1.1\r\nHost: a\0\r\nX: a\r\n\r\n" SMUGGLED) },
+        { "NUL at the end of the last value",
+         BYTES("GET / HTTP/1.1\r\nHost: a\r\nX: a\0\r\n\r\n" SMUGGLED) },
         { "NUL instead of a value", BYTES("GET / HTTP/1.1\r\nHost: a\r\nX:\0b\r\n\r\n" SMUGGLED) },
         { "NUL in a name", BYTES("GET / HTTP/1.1\r\nHost: a\r\nX\0Y: b\r\n\r\n" SMUGGLED) },
-        { "line beginning with NUL", BYTES("GET / HTTP/1.1\r\nHost: a\r\n\0X: b\r\n\r\n" SMUGGLED) },
+        { "line beginning with NUL",
+         BYTES("GET / HTTP/1.1\r\nHost: a\r\n\0X: b\r\n\r\n" SMUGGLED) },
         { "line of one NUL", BYTES("GET / HTTP/1.1\r\nHost: a\r\n\0\r\n\r\n" SMUGGLED) },
         { "NUL in the target", BYTES("GET /\0a HTTP/1.1\r\nHost: a\r\n\r\n" SMUGGLED) },
         { "NUL in the query", BYTES("GET /?a\0b HTTP/1.1\r\nHost: a\r\n\r\n" SMUGGLED) },
-        { "NUL and a second version", BYTES("GET /\0HTTP/1.1 HTTP/1.1\r\nHost: a\r\n\r\n" SMUGGLED) },
+        { "NUL and a second version",
+         BYTES("GET /\0HTTP/1.1 HTTP/1.1\r\nHost: a\r\n\r\n" SMUGGLED) },
         { "NUL in the method", BYTES("GET\0X / HTTP/1.1\r\nHost: a\r\n\r\n" SMUGGLED) },
         { "control byte in the target", BYTES("GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n" SMUGGLED) },
         { "bare CR in the target", BYTES("GET /\r HTTP/1.1\r\nHost: a\r\n\r\n" SMUGGLED) },
@@ -233,14 +253,19 @@ static const struct {
         { "HTTP/1.10", BYTES("GET / HTTP/1.10\r\nHost: a\r\n\r\n" SMUGGLED) },
         { "http/1.1 in small letters", BYTES("GET / http/1.1\r\nHost: a\r\n\r\n" SMUGGLED) },
         { "unknown encoding",
-         BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" SMUGGLED) },
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n"
+               "0\r\n\r\n" SMUGGLED) },
         { "two encodings", BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
-                                 "chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" SMUGGLED) },
-        { "encoding with a vertical tab", BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0b"
+                                 "chunked\r\nTransfer-Encoding: identity\r\n\r\n"
+                                 "0\r\n\r\n" SMUGGLED) },
+        { "encoding with a vertical tab", BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+                                                "\x0b"
                                                 "chunked\r\n\r\n0\r\n\r\n" SMUGGLED) },
         { "encoding in HTTP/1.0",
-         BYTES("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" SMUGGLED) },
-        { "header without a colon", BYTES("GET / HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n" SMUGGLED) },
+         BYTES("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+               "0\r\n\r\n" SMUGGLED) },
+        { "header without a colon",
+         BYTES("GET / HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n" SMUGGLED) },
         { "header without a name", BYTES("GET / HTTP/1.1\r\nHost: a\r\n: b\r\n\r\n" SMUGGLED) },
 };
 /* clang-format on */
@@ -319,9 +344,11 @@ static void ordinary_requests_pass(void **state)
                 "GET / HTTP/1.0\r\n\r\n",
                 "GET / HTTP/1.0\r\nX: y\r\n\r\n",
                 "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-                "GET /?a=b&c HTTP/1.1\r\nhost:a\r\nX:\r\nY:  \t b \t\r\nCookie: a=b; c=d; e\r\n\r\n",
+                "GET /?a=b&c HTTP/1.1\r\nhost:a\r\nX:\r\nY:  \t b \t\r\nCookie: a=b; c=d; e\r\n"
+                "\r\n",
                 "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok",
-                "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n",
+                "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n"
+                "X: y\r\n\r\n",
         };
         /* clang-format on */
         struct site t;

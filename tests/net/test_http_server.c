@@ -328,9 +328,9 @@ static void the_gate_refuses_before_the_body_is_read(void **state)
         (void)state;
         open_site(&t, NULL);
         visit(&t, &c);
-        http_raw_say(
-                &c,
-                "POST /echo HTTP/1.1\r\nHost: a\r\nAuthorization: wrong\r\nContent-Length: 5000\r\n\r\nabc");
+        http_raw_say(&c,
+                     "POST /echo HTTP/1.1\r\nHost: a\r\nAuthorization: wrong\r\nContent-Length: "
+                     "5000\r\n\r\nabc");
         assert_true(http_raw_wait_closed(&c));
         assert_int_equal(http_raw_status(&c, 0), 401);
         assert_int_equal(t.asked, 0);
@@ -352,7 +352,8 @@ static void a_body_comes_whole_however_it_is_sent(void **state)
         assert_non_null(strstr(c.in.data, "\r\n\r\nabcdef"));
         http_raw_say(
                 &c,
-                "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nxyz\r\n2;e=1\r\n");
+                "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nxyz\r\n"
+                "2;e=1\r\n");
         http_raw_say(&c, "uv\r\n0\r\n\r\n");
         assert_true(http_raw_wait_answers(&c, 2));
         assert_non_null(strstr(c.in.data, "\r\n\r\nxyzuv"));
@@ -394,7 +395,8 @@ static void expect_continue_is_answered_with_100(void **state)
         visit(&t, &c);
         http_raw_say(
                 &c,
-                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+                "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n"
+                "\r\n");
         assert_true(http_raw_wait_for(&c, "HTTP/1.1 100 Continue\r\n\r\n"));
         http_raw_say(&c, "abc");
         assert_true(http_raw_wait_answers(&c, 1));
@@ -413,15 +415,16 @@ static void a_body_over_the_limit_is_413_and_closed_without_reading_it(void **st
         visit(&t, &c);
         http_raw_say(
                 &c,
-                "POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n");
+                "POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\nExpect: 100-continue\r\n"
+                "\r\n");
         assert_true(http_raw_wait_closed(&c));
         assert_int_equal(http_raw_status(&c, 0), 413);
         assert_non_null(strstr(c.in.data, "too_large"));
         http_raw_close(&c);
         visit(&t, &c);
-        http_raw_say(
-                &c,
-                "POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n12345678901");
+        http_raw_say(&c,
+                     "POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n"
+                     "12345678901");
         assert_true(http_raw_wait_closed(&c));
         assert_int_equal(http_raw_status(&c, 0), 413);
         assert_non_null(strstr(c.in.data, "too_large"));
