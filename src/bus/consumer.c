@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "bus/bus_private.h"
-#include "rows/cursor_row.h"
+#include "rows/journal_row.h"
 
 #define PAGE_EVENTS 64
 #define RETRY_MS    1000 /* after an error of the store */

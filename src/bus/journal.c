@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bus/bus_private.h"
-#include "rows/cursor_row.h"
 #include "rows/journal_row.h"
 #include "rows/meta_row.h"
 
@@ -148,7 +147,7 @@ static int scan(struct store_tx *tx, const struct bus_filter *f, unsigned limit,
                                                .payload = row.payload });
                 found++;
         }
-        journal_row_end(s);
+        rows_end(s);
         *at_end = rc == 0;
         return rc < 0 ? -1 : (int)found;
 }
@@ -200,7 +199,7 @@ static int next_cut(struct store_tx *tx, const struct journal_sweep *sweep, stru
         struct journal_row first;
         int rc = journal_row_next(s, &first, err);
 
-        journal_row_end(s);
+        rows_end(s);
         if (rc <= 0)
                 return rc;
         for (int i = 0; i < STREAM_COUNT; i++)

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "bus/bus_private.h"
-#include "rows/cursor_row.h"
+#include "rows/journal_row.h"
 
 #define HOUR_MS (60 * 60 * INT64_C(1000))
 #define DAY_MS  (24 * HOUR_MS)

@@ -114,7 +114,7 @@ int replay_run(struct dispatch *d, struct store_tx *tx, int64_t since_ms, int64_
                 struct incoming *in = incoming_from_row(&row.event, err);
 
                 if (!in) {
-                        trigger_log_row_end(s);
+                        rows_end(s);
                         rc = -1;
                         break;
                 }

@@ -16,11 +16,8 @@
 #include "base/error.h"
 #include "dispatch/people/persons.h"
 #include "road/road.h"
-#include "rows/access_rule_row.h"
-#include "rows/handover_row.h"
-#include "rows/pairing_row.h"
 #include "rows/person_row.h"
-#include "rows/rule_row.h"
+#include "rows/policy_rows.h"
 #include "store/store.h"
 
 struct evaluation;

@@ -189,7 +189,7 @@ static int read_turns(struct store_tx *tx, void *arg, struct error *err)
                 STAILQ_INSERT_TAIL(list, v, next);
                 v->row = turn_row_dup(&row);
                 if (read_inputs(tx, v, err) < 0) {
-                        turn_row_end(s);
+                        rows_end(s);
                         return -1;
                 }
         }

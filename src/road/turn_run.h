@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "road/incoming.h"
 #include "road/reply_policy.h"
-#include "rows/reset_row.h"
+#include "rows/conversation_row.h"
 
 struct agents;
 

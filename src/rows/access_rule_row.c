@@ -1,4 +1,4 @@
-#include "rows/access_rule_row.h"
+#include "rows/policy_rows.h"
 
 #include <string.h>
 

@@ -4,10 +4,7 @@
 #ifndef ROWS_CHAT_SESSION_ROW_H
 #define ROWS_CHAT_SESSION_ROW_H
 
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 struct chat_session_row {
         const char *chat; /* a key of dispatch */
@@ -25,7 +22,6 @@ int chat_session_row_delete_before(struct store_tx *tx, int64_t active_ms, struc
 
 /* The last `limit` that were active after since_ms, oldest first. */
 struct store_stmt *chat_session_row_list(struct store_tx *tx, int64_t since_ms, int64_t limit);
-/* 1: *out is borrowed until the next call, 0: no more, -1. */
 int chat_session_row_next(struct store_stmt *s, struct chat_session_row *out, struct error *err);
 
 #endif

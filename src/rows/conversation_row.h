@@ -1,14 +1,10 @@
 /*
- * conversation_row: a chat, or a person in it, talking with one agent.
+ * conversation_row: conversations, the lines said in them, and where their history begins.
  */
 #ifndef ROWS_CONVERSATION_ROW_H
 #define ROWS_CONVERSATION_ROW_H
 
-#include <stdint.h>
-
-#include "base/error.h"
-#include "rows/chat_key.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 struct conversation_key {
         const char *lane; /* unique: the other fields in one text */
@@ -42,5 +38,68 @@ struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char 
 /* 1 with the id and the chat's thread, or else its channel, borrowed; 0: no more; -1. */
 int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **chat,
                                  struct error *err);
+
+/* --- transcript_row.c: lines said by a person or an agent --- */
+
+struct transcript_row {
+        int64_t conversation;
+        int64_t turn;     /* 0: said without asking an agent */
+        const char *role; /* "user" or "assistant" */
+        const char *name, *text;
+        int64_t time_ms;
+        const char *session; /* NULL: none */
+};
+
+int transcript_row_insert(struct store_tx *tx, const struct transcript_row *row, struct error *err);
+/* The same line for the conversations of a chat, the `most` that were active last. */
+int transcript_row_insert_in_chat(struct store_tx *tx, const struct chat_key *chat,
+                                  const struct transcript_row *row, int64_t most,
+                                  struct error *err);
+
+/* Where a session begins among lines that count. 1, 0: it has none, -1. */
+int transcript_row_session_start(struct store_tx *tx, const char *session,
+                                 const struct history_start *from, int64_t *line, int64_t *time_ms,
+                                 struct error *err);
+/* The next three: lines that count, newest first, at most `limit`. */
+struct store_stmt *transcript_row_list_conversation(struct store_tx *tx, int64_t conversation,
+                                                    const struct history_start *from,
+                                                    int64_t limit);
+/* Lines of the session in any conversation, and lines without a turn in this one after `line`. */
+struct store_stmt *transcript_row_list_session(struct store_tx *tx, const char *session,
+                                               int64_t conversation,
+                                               const struct history_start *from, int64_t line,
+                                               int64_t limit);
+/* Lines of the conversation before `line`, no older than since_ms. */
+struct store_stmt *transcript_row_list_before(struct store_tx *tx, int64_t conversation,
+                                              const struct history_start *from, int64_t line,
+                                              int64_t since_ms, int64_t limit);
+/* The agent's lines of a turn, in order. */
+struct store_stmt *transcript_row_list_answer(struct store_tx *tx, int64_t turn);
+/* 1: *row has role, name, text and time_ms, borrowed until the next step; 0: the end; -1. */
+int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct error *err);
+
+/* --- reset_row.c --- */
+
+/*
+ * Some agents remember a person across all their chats, or a chat with all its members. Such a
+ * memory spans conversations, so /new is recorded for the person, the chat, and the person in the
+ * chat.
+ */
+
+struct reset_scope {
+        const char *adapter, *channel, *thread;
+        const char *sender; /* NULL: not known */
+};
+
+/* The turn of the last /new in each scope; 0: there was none. */
+struct reset_turns {
+        int64_t person, chat, person_in_chat;
+};
+
+int reset_row_put(struct store_tx *tx, const struct reset_scope *scope, int64_t turn,
+                  struct error *err);
+/* Ignores resets after `turn`: they do not concern a turn that was there before. */
+int reset_row_get(struct store_tx *tx, const struct reset_scope *scope, int64_t turn,
+                  struct reset_turns *out, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "rows/cursor_row.h"
+#include "rows/journal_row.h"
 
 #include "store/sql.h"
 

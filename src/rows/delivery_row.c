@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rows/row_filter.h"
 #include "store/sql.h"
 
 static const char *const kind_names[] = {
@@ -200,11 +199,6 @@ int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct err
         return -1;
 }
 
-void delivery_row_end(struct store_stmt *s)
-{
-        sql_end(s);
-}
-
 struct store_stmt *delivery_row_list_open(struct store_tx *tx)
 {
         return sql_query(tx, "SELECT " COLUMNS " FROM deliveries"
@@ -220,10 +214,10 @@ struct store_stmt *delivery_row_list_turn(struct store_tx *tx, int64_t turn)
 
 /* clang-format off */
 #define FILTERED                                                             \
-        " AND id < ?1 AND " ROW_FILTER_TEXT("state", "?2")                   \
-        " AND " ROW_FILTER_TEXT("adapter", "?3")                             \
-        " AND " ROW_FILTER_TEXT("channel", "?4")                             \
-        " AND " ROW_FILTER_ADAPTERS("adapter", "?5")                         \
+        " AND id < ?1 AND " ROWS_IF_TEXT("state", "?2")                   \
+        " AND " ROWS_IF_TEXT("adapter", "?3")                             \
+        " AND " ROWS_IF_TEXT("channel", "?4")                             \
+        " AND " ROWS_IF_ADAPTERS("adapter", "?5")                         \
         " ORDER BY id DESC LIMIT ?6"
 /* clang-format on */
 #define FILTER_VALUES(f)                                                                 \

@@ -4,11 +4,7 @@
 #ifndef ROWS_DELIVERY_ROW_H
 #define ROWS_DELIVERY_ROW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 enum delivery_kind {
         DELIVER_SEND,
@@ -120,7 +116,6 @@ struct delivery_filter {
 /* Newest first. */
 struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_filter *f);
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err);
-void delivery_row_end(struct store_stmt *s);
 
 struct attempt_row {
         int64_t delivery, attempt;

@@ -1,4 +1,4 @@
-#include "rows/handover_row.h"
+#include "rows/policy_rows.h"
 
 #include <stdlib.h>
 

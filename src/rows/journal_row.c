@@ -104,11 +104,6 @@ void journal_row_read_payload(struct store_stmt *s, struct journal_row *row)
         sql_read(s, OUT_HEAD(&head), OUT_TEXT(&row->payload));
 }
 
-void journal_row_end(struct store_stmt *s)
-{
-        sql_end(s);
-}
-
 int journal_row_get(struct store_tx *tx, int64_t seq, struct journal_row **out, struct error *err)
 {
         static const size_t strings[] = {

@@ -8,11 +8,7 @@
 #ifndef ROWS_JOURNAL_ROW_H
 #define ROWS_JOURNAL_ROW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 #define JOURNAL_STREAMS 9 /* = STREAM_COUNT of bus.h */
 
@@ -50,7 +46,6 @@ struct store_stmt *journal_row_scan(struct store_tx *tx, const struct journal_ra
 int journal_row_next(struct store_stmt *s, struct journal_row *row, struct error *err);
 /* Reads the payload as well: for rows that pass a filter, payloads may be large. */
 void journal_row_read_payload(struct store_stmt *s, struct journal_row *row);
-void journal_row_end(struct store_stmt *s);
 
 /* The last message (stream 0) of a chat; *seq is 0 when there is none. */
 int journal_row_last_of_chat(struct store_tx *tx, const char *adapter, const char *channel,
@@ -76,5 +71,35 @@ int journal_row_count_cut(struct store_tx *tx, const struct journal_cut *cut, in
 /* Deletes them; keeps keys of events since keys_ms without their payload. How many, or -1. */
 int64_t journal_row_cut(struct store_tx *tx, const struct journal_cut *cut, int64_t keys_ms,
                         struct error *err);
+
+/* --- cursor_row.c: how far each durable reader has come --- */
+
+struct cursor_row {
+        const char *name;
+        int64_t seq;     /* processed up to here */
+        int64_t seen_ms; /* when its owner last ran, to the hour */
+        int64_t missed;  /* events deleted before it read them */
+};
+
+/* 1; 0: unknown, all numbers are 0; -1. */
+int cursor_row_get(struct store_tx *tx, const char *name, struct cursor_row *out,
+                   struct error *err);
+/* Adds the cursor or moves it forward, never back; moving clears `missed`. */
+int cursor_row_move(struct store_tx *tx, const char *name, int64_t seq, int64_t now_ms,
+                    struct error *err);
+/*
+ * Records that the owner is running and has come at least to `seq`. Writes nothing if neither is
+ * news: seen_ms is refreshed only when older than stale_ms. Ignores unknown names.
+ */
+int cursor_row_touch(struct store_tx *tx, const char *name, int64_t seq, int64_t now_ms,
+                     int64_t stale_ms, struct error *err);
+int cursor_row_add_missed(struct store_tx *tx, const char *name, int64_t events, struct error *err);
+/* The least seq of cursors seen since then; INT64_MAX if there is none. */
+int cursor_row_least(struct store_tx *tx, int64_t seen_since_ms, int64_t *out, struct error *err);
+
+/* Calls each() for the cursors before `seq` (INT64_MAX: all), by name; the row is borrowed. */
+typedef void cursor_row_fn(void *arg, const struct cursor_row *row);
+int cursor_row_each(struct store_tx *tx, int64_t seq, cursor_row_fn *each, void *arg,
+                    struct error *err);
 
 #endif

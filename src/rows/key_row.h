@@ -4,10 +4,7 @@
 #ifndef ROWS_KEY_ROW_H
 #define ROWS_KEY_ROW_H
 
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 struct key_row {
         int64_t id;
@@ -28,7 +25,6 @@ int key_row_set_revoked(struct store_tx *tx, int64_t id, int64_t revoked_ms, str
 int key_row_delete_ended(struct store_tx *tx, int64_t before_ms, struct error *err);
 /* All keys by id. */
 struct store_stmt *key_row_list(struct store_tx *tx);
-/* 1: *row is borrowed until the next call, 0: no more, -1. */
 int key_row_next(struct store_stmt *s, struct key_row *row, struct error *err);
 
 #endif

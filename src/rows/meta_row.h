@@ -4,8 +4,7 @@
 #ifndef ROWS_META_ROW_H
 #define ROWS_META_ROW_H
 
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 /* 1: *value is yours to free; 0: no such key, *value is NULL; -1. */
 int meta_row_get(struct store_tx *tx, const char *key, char **value, struct error *err);

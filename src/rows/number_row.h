@@ -4,10 +4,7 @@
 #ifndef ROWS_NUMBER_ROW_H
 #define ROWS_NUMBER_ROW_H
 
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 /* Reserves `count` numbers of "turn" or "delivery"; *first is the least. */
 int number_row_reserve(struct store_tx *tx, const char *name, int64_t count, int64_t *first,

@@ -1,4 +1,4 @@
-#include "rows/pairing_row.h"
+#include "rows/policy_rows.h"
 
 #include "store/sql.h"
 

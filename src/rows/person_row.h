@@ -7,11 +7,7 @@
 #ifndef ROWS_PERSON_ROW_H
 #define ROWS_PERSON_ROW_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 /* An account on a platform. Borrowed strings. */
 struct identity {
@@ -62,7 +58,6 @@ int person_row_rehome_identity(struct store_tx *tx, int64_t id, int64_t person, 
 /* Identities of two persons, or all; those of one person follow each other. */
 struct store_stmt *person_row_list_identities(struct store_tx *tx, int64_t person, int64_t other);
 struct store_stmt *person_row_list_all_identities(struct store_tx *tx);
-/* 1: *out is borrowed until the next call, 0: no more, -1. */
 int person_row_next_identity(struct store_stmt *s, struct identity *out, int64_t *person,
                              struct error *err);
 

@@ -4,10 +4,7 @@
 #ifndef ROWS_PRUNE_ROW_H
 #define ROWS_PRUNE_ROW_H
 
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 #define PRUNE_ROWS 1000 /* at most, with one call */
 

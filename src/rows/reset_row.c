@@ -1,4 +1,4 @@
-#include "rows/reset_row.h"
+#include "rows/conversation_row.h"
 
 #include "store/sql.h"
 

@@ -4,10 +4,7 @@
 #ifndef ROWS_TOTALS_H
 #define ROWS_TOTALS_H
 
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 struct totals {
         int64_t events;

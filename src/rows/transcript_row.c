@@ -1,4 +1,4 @@
-#include "rows/transcript_row.h"
+#include "rows/conversation_row.h"
 
 #include "store/sql.h"
 
@@ -109,9 +109,4 @@ int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct
                          OUT_TEXT(&row->text), OUT_INT(&row->time_ms));
         }
         return rc;
-}
-
-void transcript_row_end(struct store_stmt *s)
-{
-        sql_end(s);
 }

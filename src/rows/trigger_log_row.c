@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rows/row_filter.h"
 #include "store/sql.h"
 
 static const char *const status_names[] = {
@@ -116,18 +115,13 @@ int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, stru
         return -1;
 }
 
-void trigger_log_row_end(struct store_stmt *s)
-{
-        sql_end(s);
-}
-
 /* clang-format off */
 #define FILTERED                                                     \
-        " AND l.event < ?1 AND " ROW_FILTER_TEXT("l.status", "?2")   \
-        " AND " ROW_FILTER_TEXT("l.adapter", "?3")                   \
-        " AND " ROW_FILTER_TEXT("l.channel", "?4")                   \
-        " AND " ROW_FILTER_TEXT("l.agent", "?5")                     \
-        " AND " ROW_FILTER_ADAPTERS("l.adapter", "?6")               \
+        " AND l.event < ?1 AND " ROWS_IF_TEXT("l.status", "?2")   \
+        " AND " ROWS_IF_TEXT("l.adapter", "?3")                   \
+        " AND " ROWS_IF_TEXT("l.channel", "?4")                   \
+        " AND " ROWS_IF_TEXT("l.agent", "?5")                     \
+        " AND " ROWS_IF_ADAPTERS("l.adapter", "?6")               \
         " ORDER BY l.event DESC LIMIT ?7"
 /* clang-format on */
 #define FILTER_VALUES(f)                                                              \

@@ -4,13 +4,8 @@
 #ifndef ROWS_TRIGGER_LOG_ROW_H
 #define ROWS_TRIGGER_LOG_ROW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/error.h"
-#include "rows/chat_key.h"
 #include "rows/journal_row.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 enum trigger_status {
         TRIGGER_QUEUED,    /* its turn is open */
@@ -112,7 +107,6 @@ struct trigger_decision {
 struct store_stmt *trigger_log_row_list_decisions(struct store_tx *tx, int64_t since_ms);
 int trigger_log_row_next_decision(struct store_stmt *s, struct trigger_decision *out,
                                   struct error *err);
-void trigger_log_row_end(struct store_stmt *s);
 
 /* When the first event from this one on was decided; *time_ms stays when there is none. */
 int trigger_log_row_get_time(struct store_tx *tx, int64_t event, int64_t *time_ms,

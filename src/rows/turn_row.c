@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rows/row_filter.h"
 #include "store/sql.h"
 
 static const char *const state_names[] = {
@@ -185,11 +184,6 @@ int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
         return -1;
 }
 
-void turn_row_end(struct store_stmt *s)
-{
-        sql_end(s);
-}
-
 struct store_stmt *turn_row_list_open(struct store_tx *tx)
 {
         return sql_query(tx, SELECT_TURNS " WHERE t.state IN ('queued', 'running')"
@@ -199,10 +193,10 @@ struct store_stmt *turn_row_list_open(struct store_tx *tx)
 
 /* clang-format off */
 #define FILTERED                                                     \
-        " AND t.id < ?1 AND " ROW_FILTER_TEXT("t.state", "?2")       \
-        " AND " ROW_FILTER_TEXT("t.agent", "?3")                     \
+        " AND t.id < ?1 AND " ROWS_IF_TEXT("t.state", "?2")       \
+        " AND " ROWS_IF_TEXT("t.agent", "?3")                     \
         " AND (CAST(?4 AS BIGINT) = 0 OR t.conversation = ?4)"       \
-        " AND " ROW_FILTER_ADAPTERS("coalesce(c.adapter, '')", "?5") \
+        " AND " ROWS_IF_ADAPTERS("coalesce(c.adapter, '')", "?5") \
         " ORDER BY t.id DESC LIMIT ?6"
 /* clang-format on */
 #define FILTER_VALUES(f)                                                                          \

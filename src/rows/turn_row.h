@@ -4,11 +4,7 @@
 #ifndef ROWS_TURN_ROW_H
 #define ROWS_TURN_ROW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/error.h"
-#include "store/store.h"
+#include "rows/rows.h"
 
 enum turn_state {
         TURN_QUEUED,
@@ -79,7 +75,6 @@ struct turn_filter {
 /* Newest first. */
 struct store_stmt *turn_row_list(struct store_tx *tx, const struct turn_filter *f);
 int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err);
-void turn_row_end(struct store_stmt *s);
 
 /* Takes the first number off a list of inputs; false: it is empty. */
 bool turn_row_next_input(const char **inputs, int64_t *event);

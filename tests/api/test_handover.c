@@ -11,7 +11,7 @@
 #include "../lib/api_rig.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "rows/transcript_row.h"
+#include "rows/conversation_row.h"
 
 #define CHAT "/api/v2/chats/api/room%201"
 

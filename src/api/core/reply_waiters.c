@@ -8,8 +8,8 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "bus/bus.h"
+#include "rows/conversation_row.h"
 #include "rows/delivery_row.h"
-#include "rows/transcript_row.h"
 #include "rows/trigger_log_row.h"
 #include "store/store.h"
 

@@ -122,7 +122,7 @@ static int read_by_activity(struct store_tx *tx, struct read_job *j, struct erro
         }
         if (rc < 0)
                 return -1;
-        journal_row_end(s);
+        rows_end(s);
         page_close(&j->json, rc == 1, rc == 1 ? bus_event_id(at, id) : NULL);
         return 0;
 }

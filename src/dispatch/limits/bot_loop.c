@@ -3,7 +3,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
-#include "rows/chat_key.h"
+#include "rows/rows.h"
 
 #define QUIET_MS 120000
 

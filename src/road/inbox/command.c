@@ -11,7 +11,6 @@
 #include "road/inbox/decide.h"
 #include "road/road_state.h"
 #include "rows/conversation_row.h"
-#include "rows/reset_row.h"
 
 struct command {
         struct effect effect; /* first, so that they convert */

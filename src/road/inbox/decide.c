@@ -18,7 +18,6 @@
 #include "road/report/trace_report.h"
 #include "road/road_state.h"
 #include "rows/conversation_row.h"
-#include "rows/transcript_row.h"
 #include "rows/trigger_log_row.h"
 
 #define PARTS_MS      1500 /* from one part of a message to the next */

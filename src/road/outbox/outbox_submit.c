@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "road/outbox/delivery_job.h"
 #include "road/road_state.h"
-#include "rows/transcript_row.h"
+#include "rows/conversation_row.h"
 
 /* conversations of a chat that get a person's words, those that were active last */
 #define CHAT_CONVERSATIONS 64

@@ -271,7 +271,7 @@ static int add_deliveries(struct trace_report *r)
                 while ((rc = delivery_row_next(s, &row, r->err)) == 1) {
                         count_delivery(r, &row);
                         if (row_json_delivery_attempts(r->tx, r->json, NULL, &row, r->err) < 0) {
-                                delivery_row_end(s);
+                                rows_end(s);
                                 return -1;
                         }
                 }

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "road/road_state.h"
 #include "road/turn/turn.h"
-#include "rows/transcript_row.h"
+#include "rows/conversation_row.h"
 
 #define EARLIER_LINES  8
 #define EARLIER_AGE_MS 86400000LL
@@ -35,7 +35,7 @@ static int add_lines(struct history_read *h, struct store_stmt *s, struct error 
 
         while ((rc = transcript_row_next(s, &row, err)) == 1) {
                 if (h->unused == 0) {
-                        transcript_row_end(s);
+                        rows_end(s);
                         return 0;
                 }
                 h->lines[--h->unused] = (struct transcript_line){

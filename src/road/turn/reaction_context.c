@@ -68,7 +68,7 @@ static int read_context(struct store_tx *tx, void *arg, struct error *err)
                 if (take_event(c, &row))
                         break;
         }
-        journal_row_end(s);
+        rows_end(s);
         return rc < 0 ? -1 : 0;
 }
 

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "road/road_state.h"
 #include "road/turn/turn.h"
-#include "rows/transcript_row.h"
+#include "rows/conversation_row.h"
 #include "rows/trigger_log_row.h"
 
 struct turn_end {

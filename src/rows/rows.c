@@ -1,8 +1,14 @@
-#include "rows/chat_key.h"
+#include "rows/rows.h"
 
 #include "base/mem.h"
+#include "store/sql.h"
 
 #define SEPARATOR "\x1f" /* no platform has it in an id */
+
+void rows_end(struct store_stmt *s)
+{
+        sql_end(s);
+}
 
 char *chat_key_text(const struct chat_key *key)
 {
