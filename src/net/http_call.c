@@ -265,32 +265,13 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
 
 /* --- the caller's side --- */
 
-static void set_options(struct http_call *call)
-{
-        struct http_client *c = call->client;
-        CURL *easy = call->setup.easy;
-
-        curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
-        curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
-        curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
-        curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
-        curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-        curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
-        curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-        curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
-        curl_easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
-        curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
-        /* our timer decides; curl only divides the time among a host's addresses */
-        curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_ms);
-        http_client_configure(c, easy);
-}
-
 struct http_call *http_call_start(struct http_client *c, const struct http_request *request,
                                   const struct http_handlers *handlers, void *arg)
 {
         struct http_call *call = mem_zalloc(sizeof(*call));
         bool is_get = request->method ? strcmp(request->method, "GET") == 0
                                       : !request->body && request->part_count == 0;
+        CURL *easy;
 
         http_client_start(c);
         call->client = c;
@@ -309,7 +290,20 @@ struct http_call *http_call_start(struct http_client *c, const struct http_reque
         call->started_ms = call->hop_started_ms = loop_now_ms(c->loop);
         /* pump reports a malformed request */
         if (http_setup_init(&call->setup, request, &call->error) == 0) {
-                set_options(call);
+                easy = call->setup.easy;
+                curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+                curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
+                curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+                curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
+                curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+                curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+                curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+                curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+                curl_easy_setopt(easy, CURLOPT_USERAGENT, c->user_agent);
+                curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
+                /* our timer decides; curl only divides the time among a host's addresses */
+                curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_ms);
+                http_client_configure(c, easy);
                 set_timer(call);
         }
         c->active++;

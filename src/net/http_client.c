@@ -141,25 +141,6 @@ void http_client_start(struct http_client *c)
         curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, MAX_IDLE);
 }
 
-/* Hands a call to curl, or ends it if the request was malformed. */
-static void launch(struct http_call *call)
-{
-        CURLMcode code;
-
-        if (call->error.kind != ERR_NONE) {
-                http_call_finish(call);
-                return;
-        }
-        call->state = CALL_RUNNING;
-        http_client_move(call, &call->client->running);
-        code = curl_multi_add_handle(call->client->multi, call->setup.easy);
-        if (code == CURLM_OK)
-                return;
-        error_set(&call->error, ERR_INTERNAL, "cannot start a request: %s",
-                  curl_multi_strerror(code));
-        http_call_finish(call);
-}
-
 static void for_all(struct http_calls *calls, void (*fn)(struct http_call *call))
 {
         struct http_call *call, *next;
@@ -175,6 +156,7 @@ static void pump(void *arg)
         struct http_client *c = arg;
         struct http_call *call;
         unsigned round = c->round++;
+        CURLMcode code;
 
         c->pumping = false;
         if (!c->freed) {
@@ -182,8 +164,18 @@ static void pump(void *arg)
                 for_all(&c->aborted, http_call_free);
                 /* calls started from here on wait for the next round, or they could block the loop
                  */
-                while (!c->freed && (call = TAILQ_FIRST(&c->waiting)) && call->round == round)
-                        launch(call);
+                while (!c->freed && (call = TAILQ_FIRST(&c->waiting)) && call->round == round) {
+                        if (call->error.kind == ERR_NONE) { /* else the request was malformed */
+                                call->state = CALL_RUNNING;
+                                http_client_move(call, &c->running);
+                                code = curl_multi_add_handle(c->multi, call->setup.easy);
+                                if (code == CURLM_OK)
+                                        continue;
+                                error_set(&call->error, ERR_INTERNAL, "cannot start a request: %s",
+                                          curl_multi_strerror(code));
+                        }
+                        http_call_finish(call);
+                }
                 if (!c->freed && c->tick) {
                         c->tick = false;
                         drive(c, CURL_SOCKET_TIMEOUT, 0);

@@ -98,25 +98,11 @@ static void add_allowed(struct buf *allow, const char *method)
                 buf_addstr(allow, ", HEAD");
 }
 
-/* Parameter names point into the route table and end at the next slash; see http_param. */
-static void fill_params(struct http_match *m, const struct http_segments *s)
-{
-        const char *path = m->route->path;
-
-        m->param_count = 0;
-        for (size_t i = 0; i < s->count; i++) {
-                const char *part = path + 1;
-
-                if (*part == ':' && m->param_count < HTTP_MAX_PARAMS)
-                        m->params[m->param_count++] = (struct http_pair){ part + 1, s->part[i] };
-                path = part + strcspn(part, "/");
-        }
-}
-
 int http_route_find(const struct http_route *routes, size_t count, const char *method,
                     const struct http_segments *s, struct http_match *m, struct buf *allow)
 {
         unsigned best = 0, literal;
+        const char *path;
 
         m->route = NULL;
         buf_clear(allow);
@@ -136,7 +122,16 @@ int http_route_find(const struct http_route *routes, size_t count, const char *m
         }
         if (!m->route)
                 return allow->len > 0 ? -1 : 0;
-        fill_params(m, s);
+        /* parameter names point into the route table and end at the next slash; see http_param */
+        path = m->route->path;
+        m->param_count = 0;
+        for (size_t i = 0; i < s->count; i++) {
+                const char *part = path + 1;
+
+                if (*part == ':' && m->param_count < HTTP_MAX_PARAMS)
+                        m->params[m->param_count++] = (struct http_pair){ part + 1, s->part[i] };
+                path = part + strcspn(part, "/");
+        }
         return 1;
 }
 

@@ -153,18 +153,6 @@ void sse_format(struct buf *out, int64_t id, const char *type, const char *data,
 
 /* ---- clients ---- */
 
-static bool wanted(const struct client *c, const struct record *r, uint64_t pos)
-{
-        const struct sse_hub *h = c->hub;
-
-        if (r->text_n == 0)
-                return false;
-        if (r->id > 0 ? r->id <= c->after : pos < c->live_from)
-                return false;
-        return !h->wants ||
-               h->wants(c->filter, r->bytes, r->topic_at ? r->bytes + r->topic_at : NULL);
-}
-
 /* Moves to the next record for this client; false: none yet, or fallen behind. */
 static bool find_next(struct client *c)
 {
@@ -177,7 +165,12 @@ static bool find_next(struct client *c)
         if (c->record_at > 0)
                 return true;
         while (c->cursor < h->head) {
-                if (wanted(c, record_at(h, c->cursor), c->cursor))
+                const struct record *r = record_at(h, c->cursor);
+                bool new = r->id > 0 ? r->id > c->after : c->cursor >= c->live_from;
+
+                if (r->text_n > 0 && new &&
+                    (!h->wants ||
+                     h->wants(c->filter, r->bytes, r->topic_at ? r->bytes + r->topic_at : NULL)))
                         return true;
                 c->cursor = after_record(h, c->cursor);
         }

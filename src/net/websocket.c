@@ -248,18 +248,6 @@ static int on_mask(wslay_event_context_ptr frames, uint8_t *out, size_t n, void 
         return 0;
 }
 
-static void take_close(struct websocket *ws, const struct wslay_event_on_msg_recv_arg *m)
-{
-        ws->result.code = m->status_code ? m->status_code : WEBSOCKET_NO_STATUS;
-        free(ws->reason);
-        ws->reason =
-                m->msg_length > 2 ? utf8_clean((const char *)m->msg + 2, m->msg_length - 2) : NULL;
-        if (ws->state == WS_OPEN) {
-                ws->state = WS_CLOSING;
-                timer_start(ws->timer, ws->close_ms);
-        }
-}
-
 static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_msg_recv_arg *m,
                    void *arg)
 {
@@ -268,7 +256,15 @@ static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_m
         if (ws->freed)
                 return;
         if (m->opcode == WSLAY_CONNECTION_CLOSE) {
-                take_close(ws, m);
+                ws->result.code = m->status_code ? m->status_code : WEBSOCKET_NO_STATUS;
+                free(ws->reason);
+                ws->reason = m->msg_length > 2
+                                     ? utf8_clean((const char *)m->msg + 2, m->msg_length - 2)
+                                     : NULL;
+                if (ws->state == WS_OPEN) {
+                        ws->state = WS_CLOSING;
+                        timer_start(ws->timer, ws->close_ms);
+                }
         } else if (ws->state != WS_OPEN) {
                 return; /* we have closed */
         } else if (m->opcode == WSLAY_PONG) {
@@ -368,21 +364,6 @@ static void exchange(struct websocket *ws, bool readable)
         }
 }
 
-static void open_frames(struct websocket *ws, const struct ws_handshake_answer *answer)
-{
-        buf_consume(&ws->head, answer->length);
-        if (wslay_event_context_client_init(&ws->frames, &callbacks, ws) != 0)
-                abort(); /* out of memory */
-        wslay_event_config_set_max_recv_msg_length(ws->frames, ws->max_message);
-        ws->state = WS_OPEN;
-        ws->opened = true;
-        timer_stop(ws->timer);
-        if (ws->on.on_open)
-                ws->on.on_open(ws->arg);
-        if (!ws->freed && ws->state != WS_ENDED)
-                exchange(ws, true);
-}
-
 static void send_request(struct websocket *ws)
 {
         while (ws->request.len > 0) {
@@ -419,10 +400,21 @@ static void read_answer(struct websocket *ws)
         }
         ws->result.status = answer.status == 101 ? 0 : answer.status;
         ws->result.retry_after_ms = answer.retry_after_ms;
-        if (rc < 0)
+        if (rc < 0) {
                 end(ws);
-        else
-                open_frames(ws, &answer);
+                return;
+        }
+        buf_consume(&ws->head, answer.length);
+        if (wslay_event_context_client_init(&ws->frames, &callbacks, ws) != 0)
+                abort(); /* out of memory */
+        wslay_event_config_set_max_recv_msg_length(ws->frames, ws->max_message);
+        ws->state = WS_OPEN;
+        ws->opened = true;
+        timer_stop(ws->timer);
+        if (ws->on.on_open)
+                ws->on.on_open(ws->arg);
+        if (!ws->freed && ws->state != WS_ENDED)
+                exchange(ws, true);
 }
 
 static void proceed(struct websocket *ws, bool readable, bool writable)

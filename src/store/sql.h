@@ -14,11 +14,12 @@
  *
  * The first value is ?1, the second ?2, and so on; columns are read in the order of the SELECT.
  *
- * SQL is the common subset of SQLite and PostgreSQL: no order comparison of texts, no parameter whose
- * type follows only from its value (write CAST(?1 AS BIGINT)); make check-postgres tries it. The text
- * must be a string constant, because statements are cached by its address.
+ * SQL is the common subset of SQLite and PostgreSQL: no order comparison of texts, no parameter
+ * whose type follows only from its value (write CAST(?1 AS BIGINT)); make check-postgres tries it.
+ * The text must be a string constant, because statements are cached by its address.
  *
- * sql_exec needs no answer, so a driver across a network may send it with the statements that follow.
+ * sql_exec needs no answer, so a driver across a network may send it with the statements that
+ * follow.
  */
 #ifndef STORE_SQL_H
 #define STORE_SQL_H

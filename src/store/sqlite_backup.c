@@ -25,12 +25,17 @@ struct copy {
         bool holds_snapshot;
 };
 
-static void copy_free(struct sqlite *c, struct copy *copy)
+void sqlite_backup_abort(struct store_conn *conn, void **state)
 {
+        struct copy *copy = *state;
+
+        *state = NULL;
+        if (!copy)
+                return;
         sqlite3_backup_finish(copy->pages);
         sqlite3_close(copy->to);
         if (copy->holds_snapshot)
-                sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL);
+                sqlite3_exec(((struct sqlite *)conn)->db, "COMMIT", NULL, NULL, NULL);
         unlink(copy->part);
         free(copy->part);
         free(copy->path);
@@ -88,10 +93,10 @@ static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, 
         return copy->pages ? 0 : sqlite_fail_at(copy->to, copy->path, "write to", err);
 }
 
-/* Leaves WAL mode, so that the copy is one file, then checks all of it. */
-static int copy_check(struct copy *copy, struct error *err)
+/* Leaves WAL mode, so that the copy is one file, checks all of it, and gives it its name. */
+static int copy_finish(struct copy *copy, const char *to_path, struct error *err)
 {
-        int rc = sqlite3_backup_finish(copy->pages);
+        int rc = sqlite3_backup_finish(copy->pages), fd;
 
         copy->pages = NULL;
         if (rc != SQLITE_OK ||
@@ -101,14 +106,8 @@ static int copy_check(struct copy *copy, struct error *err)
                 return -1;
         sqlite3_close(copy->to);
         copy->to = NULL;
-        return 0;
-}
-
-static int copy_publish(const struct copy *copy, const char *to_path, struct error *err)
-{
-        int fd = open(copy->part, O_RDWR | O_CLOEXEC);
-        int rc = fd >= 0 ? fsync(fd) : -1;
-
+        fd = open(copy->part, O_RDWR | O_CLOEXEC);
+        rc = fd >= 0 ? fsync(fd) : -1;
         if (fd >= 0)
                 close(fd);
         /* link, unlike rename, does not replace a file that has appeared meanwhile */
@@ -133,9 +132,7 @@ static int copy_step(struct copy *copy, const char *to_path, int *percent, struc
                 return 1;
         case SQLITE_DONE:
                 *percent = 100;
-                if (copy_check(copy, err) != 0)
-                        return -1;
-                return copy_publish(copy, to_path, err);
+                return copy_finish(copy, to_path, err);
         default:
                 sqlite3_backup_finish(copy->pages); /* moves the error to the connection */
                 copy->pages = NULL;
@@ -164,11 +161,4 @@ int sqlite_backup_step(struct store_conn *conn, const char *to_path, void **stat
                 /* removes the part file in either case: a finished copy has its name */
                 sqlite_backup_abort(conn, state);
         return rc;
-}
-
-void sqlite_backup_abort(struct store_conn *conn, void **state)
-{
-        if (*state)
-                copy_free((struct sqlite *)conn, *state);
-        *state = NULL;
 }

@@ -7,8 +7,9 @@
  *
  * Store functions call the typed functions of src/rows and touch only their argument. A write
  * function may run more than once before its completion (if another one of the batch fails), so it
- * must compute its results from scratch. If it fails, its changes are undone and its completion gets
- * the error; others are not affected. If the commit fails, every write of the batch gets the error.
+ * must compute its results from scratch. If it fails, its changes are undone and its completion
+ * gets the error; others are not affected. If the commit fails, every write of the batch gets the
+ * error.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H

@@ -82,19 +82,6 @@ void store_backup_look(struct store *s)
                 end_backup(b);
 }
 
-static int start_backup(struct store *s, struct store_backup *b, struct error *err)
-{
-        if (s->closing)
-                return error_set(err, ERR_CANCELLED, "the store is closing");
-        if (s->backup)
-                return error_set(err, ERR_BUSY, "another backup is running");
-        if (!s->driver->backup_step)
-                return error_set(err, ERR_REFUSED,
-                                 "cannot back up a '%s' store: use the database's own tools",
-                                 s->driver->scheme);
-        return store_worker_thread(&b->thread, run_backup, b, err);
-}
-
 void store_backup(struct store *s, const char *to_path, void (*progress)(void *arg, int percent),
                   store_done_fn *done, void *arg)
 {
@@ -106,7 +93,15 @@ void store_backup(struct store *s, const char *to_path, void (*progress)(void *a
         b->progress = progress;
         b->arg = arg;
         b->job = store_job_new(s, NULL, done, arg);
-        if (start_backup(s, b, &err) == 0) {
+        if (s->closing) {
+                error_set(&err, ERR_CANCELLED, "the store is closing");
+        } else if (s->backup) {
+                error_set(&err, ERR_BUSY, "another backup is running");
+        } else if (!s->driver->backup_step) {
+                error_set(&err, ERR_REFUSED,
+                          "cannot back up a '%s' store: use the database's own tools",
+                          s->driver->scheme);
+        } else if (store_worker_thread(&b->thread, run_backup, b, &err) == 0) {
                 s->backup = b;
                 return;
         }

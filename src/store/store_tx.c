@@ -15,19 +15,6 @@ static size_t slot_of(const struct store_tx *tx, const char *sql)
         return i;
 }
 
-static void grow(struct store_tx *tx)
-{
-        struct store_stmt **old = tx->slots;
-        size_t old_cap = tx->cap;
-
-        tx->cap = old_cap ? old_cap * 2 : 64;
-        tx->slots = mem_array(tx->cap, sizeof(struct store_stmt *));
-        for (size_t i = 0; i < old_cap; i++)
-                if (old[i])
-                        tx->slots[slot_of(tx, old[i]->sql)] = old[i];
-        free(old);
-}
-
 struct store_stmt *store_tx_prepare(struct store_tx *tx, const char *sql)
 {
         struct store_stmt *s = tx->cap ? tx->slots[slot_of(tx, sql)] : NULL;
@@ -44,8 +31,17 @@ struct store_stmt *store_tx_prepare(struct store_tx *tx, const char *sql)
         }
         s->tx = tx;
         s->sql = sql;
-        if (tx->count * 2 >= tx->cap)
-                grow(tx);
+        if (tx->count * 2 >= tx->cap) {
+                struct store_stmt **old = tx->slots;
+                size_t old_cap = tx->cap;
+
+                tx->cap = old_cap ? old_cap * 2 : 64;
+                tx->slots = mem_array(tx->cap, sizeof(struct store_stmt *));
+                for (size_t i = 0; i < old_cap; i++)
+                        if (old[i])
+                                tx->slots[slot_of(tx, old[i]->sql)] = old[i];
+                free(old);
+        }
         tx->slots[slot_of(tx, sql)] = s;
         tx->count++;
         return s;

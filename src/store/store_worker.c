@@ -1,6 +1,7 @@
 /*
  * The writer and the reader: threads that take all queued jobs at once. The writer runs them in one
- * transaction. It needs no commit timer: while one commit waits for the disk the next batch gathers.
+ * transaction. It needs no commit timer: while one commit waits for the disk the next batch
+ * gathers.
  */
 #include <string.h>
 
