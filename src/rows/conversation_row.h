@@ -13,10 +13,7 @@ struct conversation_key {
         const char *person; /* NULL: shared by the chat */
 };
 
-/*
- * Finds or adds the conversation and records that it is active. *reset_turn: the turn of its last
- * /new, 0: none.
- */
+/* Finds or adds the conversation, which is active now. *reset_turn: of its last /new, 0: none. */
 int conversation_row_touch(struct store_tx *tx, const struct conversation_key *key, int64_t now_ms,
                            int64_t *id, int64_t *reset_turn, struct error *err);
 /* /new: with every agent, nothing before this turn counts as history. */
@@ -29,10 +26,7 @@ struct history_start {
 int conversation_row_history_start(struct store_tx *tx, int64_t id, struct history_start *out,
                                    struct error *err);
 
-/*
- * The conversations of an adapter that were active since then, newest first by an id that does not
- * change; before: only ids below (INT64_MAX: all).
- */
+/* Active since active_ms, with an id below `before`; newest first by an id that does not change. */
 struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char *adapter,
                                                 int64_t active_ms, int64_t before, int64_t limit);
 /* 1 with the id and the chat's thread, or else its channel, borrowed; 0: no more; -1. */

@@ -36,20 +36,18 @@ int person_row_set_alias(struct store_tx *tx, int64_t person, int64_t into, int6
 int person_row_move_aliases(struct store_tx *tx, int64_t from, int64_t to, int64_t now_ms,
                             struct error *err);
 
-/* 1, 0 when the identity was never seen, -1. */
 int person_row_get_identity(struct store_tx *tx, const struct identity *identity,
                             struct identity_row *out, struct error *err);
 /* An identity at home with this person. */
 int person_row_add_identity(struct store_tx *tx, const struct identity *identity, int64_t person,
                             int64_t now_ms, int64_t *id, struct error *err);
-/* Updates names, adapter, direct chat and when the identity was seen. */
 int person_row_update_identity(struct store_tx *tx, int64_t id, const struct person_sighting *s,
                                struct error *err);
 /* Identities of a person, or -1. */
 int64_t person_row_count_identities(struct store_tx *tx, int64_t person, struct error *err);
 /* All identities of a person move to another. */
 int person_row_move_identities(struct store_tx *tx, int64_t from, int64_t to, struct error *err);
-/* Those of a person that are at home elsewhere go back there. */
+/* Those at home elsewhere go back there. */
 int person_row_return_identities(struct store_tx *tx, int64_t home, int64_t from,
                                  struct error *err);
 /* Makes `person` the identity's home and owner. */
@@ -69,8 +67,7 @@ int person_row_next_alias(struct store_stmt *s, int64_t *person, int64_t *into, 
 /* ---- for showing ---- */
 
 struct person_row {
-        char *name; /* the operator's, else that of the identity seen last; yours to free, or NULL
-                     */
+        char *name; /* the operator's, else the latest identity's; yours to free; may be NULL */
         int64_t created_ms, updated_ms;
 };
 /* 1, 0 when there is no such person, -1. */
@@ -95,11 +92,11 @@ struct identity_details {
         const char *username, *name, *adapter;
         int64_t first_seen_ms, last_seen_ms;
 };
-/* Identities of a person, by number; borrowed until the next call. */
+/* By number. */
 struct store_stmt *person_row_list_details(struct store_tx *tx, int64_t person);
 int person_row_next_details(struct store_stmt *s, struct identity_details *out, struct error *err);
 
-/* Direct chats of an identity, the latest first; borrowed until the next call. */
+/* Direct chats of an identity, the latest first. */
 struct store_stmt *person_row_list_chats(struct store_tx *tx, int64_t identity);
 int person_row_next_chat(struct store_stmt *s, const char **adapter, const char **channel,
                          struct error *err);

@@ -16,7 +16,7 @@ struct rule_row {
         int64_t created_ms, updated_ms;
 };
 
-/* These return 1, or 0 when there is such a row already (insert) or none (update, delete); -1. */
+/* insert: 0 when the name is taken. */
 int rule_row_insert(struct store_tx *tx, const struct rule_row *r, struct error *err);
 int rule_row_update(struct store_tx *tx, const struct rule_row *r, struct error *err);
 int rule_row_delete(struct store_tx *tx, const char *name, struct error *err);
@@ -45,7 +45,6 @@ struct access_rule {
 
 int access_rule_row_insert(struct store_tx *tx, const struct access_rule *r, int64_t *id,
                            struct error *err);
-/* 1, 0 when there is no such rule, -1. */
 int access_rule_row_update(struct store_tx *tx, const struct access_rule *r, struct error *err);
 int access_rule_row_delete(struct store_tx *tx, int64_t id, struct error *err);
 
@@ -78,6 +77,7 @@ int pairing_row_insert(struct store_tx *tx, const struct pairing *p, int64_t *id
 int pairing_row_decide(struct store_tx *tx, const struct pairing *p, struct error *err);
 /* 1 with its access rule (0: none), 0 when there is no such pairing, -1. */
 int pairing_row_get_rule(struct store_tx *tx, int64_t id, int64_t *rule, struct error *err);
+/* 0 or -1, also if it was not there. */
 int pairing_row_delete(struct store_tx *tx, int64_t id, struct error *err);
 
 /* Decided ones and those still valid, newest first, at most `limit` below `before`. */
@@ -96,9 +96,7 @@ struct handover {
         int64_t until_ms; /* 0: until it is resumed */
 };
 
-/* Inserts or replaces the handover of its chat. */
 int handover_row_put(struct store_tx *tx, const struct handover *h, struct error *err);
-/* 1: deleted, 0: there was none, -1. */
 int handover_row_delete(struct store_tx *tx, const struct chat_key *chat, struct error *err);
 int handover_row_delete_expired(struct store_tx *tx, int64_t now_ms, struct error *err);
 
