@@ -67,10 +67,10 @@ struct bus_options {
         int64_t prune_every_ms; /* 0: one minute */
 };
 
-/* Blocks while reading where the journal ends. */
+/* Blocks. */
 struct bus *bus_open(struct loop *l, struct store *s, const struct bus_options *options,
                      struct error *err);
-/* Call before store_close. Drops remaining listeners and consumers. NULL is fine. */
+/* Before store_close. Drops remaining listeners and consumers. NULL is fine. */
 void bus_close(struct bus *b);
 /* Takes effect at the next pruning. */
 void bus_set_retention(struct bus *b, const int64_t retention_ms[STREAM_COUNT]);
@@ -93,9 +93,9 @@ void bus_batch_release(struct bus_batch *b);
  */
 int bus_append(struct store_tx *tx, struct bus_batch *batch, const struct bus_event *e,
                int64_t *seq, struct error *err);
-/* On the loop, after the commit: calls listeners, wakes consumers, empties the batch. */
+/* After the commit: calls listeners, wakes consumers, empties the batch. */
 void bus_publish(struct bus *b, struct bus_batch *batch);
-/* On the loop: hands a transient event (seq 0, time 0: now) to live listeners. Not stored. */
+/* Hands an event to live listeners without storing it. */
 void bus_publish_live(struct bus *b, const struct bus_event *e);
 
 /* Listeners run on the loop. Leaving during a call is fine. */
@@ -125,10 +125,7 @@ void bus_consumer_stop(struct bus_consumer *c);
 /* Events deleted while the consumer was away; known in the first call of fn, 0 after its ack. */
 int64_t bus_consumer_missed(const struct bus_consumer *c);
 
-/*
- * For owners that move their cursor inside their own transaction. bus_cursor_hold makes pruning
- * wait for the cursor until the bus closes.
- */
+/* For owners that move a cursor in their own transaction: pruning waits for it. */
 void bus_cursor_hold(struct bus *b, const char *name);
 /* 1; 0: unknown, *seq = 0; -1. */
 int bus_cursor_get(struct store_tx *tx, const char *name, int64_t *seq, struct error *err);
@@ -168,10 +165,10 @@ struct bus_filter {
 int bus_read(struct store_tx *tx, const struct bus_filter *f, unsigned limit, bus_listener_fn *each,
              void *arg, int64_t *scanned_to, struct error *err);
 
-/* Do events reach other processes? If not, *why (borrowed, may be NULL) gives the reason. */
+/* Do events reach other processes? If not, *why (borrowed) gives the reason. */
 bool bus_is_up(const struct bus *b, const char **why);
 int64_t bus_head(const struct bus *b); /* last published sequence number */
-/* The smallest sequence number that may still be there: earlier events were pruned. */
+/* Earlier events were pruned. */
 int64_t bus_tail(const struct bus *b);
 
 #endif

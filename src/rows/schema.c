@@ -7,13 +7,11 @@
  */
 #include "rows/schema.h"
 
-/* a line of SQL is a line */
 /* clang-format off */
 const struct store_migration schema_steps[] = {
         { 1, "the road",
           "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);"
 
-          /* bus: everything that happened; (adapter, key) decides what is new */
           "CREATE TABLE journal("
           " seq AUTOKEY, type TEXT NOT NULL, stream BIGINT NOT NULL, time_ms BIGINT NOT NULL,"
           " adapter TEXT, channel TEXT, thread TEXT, trace TEXT, key TEXT, payload TEXT NOT NULL);"
@@ -21,7 +19,6 @@ const struct store_migration schema_steps[] = {
           "CREATE TABLE cursors("
           " name TEXT PRIMARY KEY, seq BIGINT NOT NULL, updated_ms BIGINT NOT NULL);"
 
-          /* road: conversations are lanes; a turn's inputs are event numbers joined by commas */
           "CREATE TABLE conversations("
           " id AUTOKEY, lane TEXT NOT NULL UNIQUE, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
           " thread TEXT, agent TEXT NOT NULL, created_ms BIGINT NOT NULL,"
@@ -41,7 +38,6 @@ const struct store_migration schema_steps[] = {
           " name TEXT, text TEXT NOT NULL, time_ms BIGINT NOT NULL);"
           "CREATE INDEX transcript_by_conversation ON transcript(conversation, id);"
 
-          /* dispatch: what was decided about each inbound event, and why */
           "CREATE TABLE trigger_log("
           " event INTKEY, time_ms BIGINT NOT NULL, event_type TEXT NOT NULL, adapter TEXT NOT NULL,"
           " channel TEXT, thread TEXT, sender TEXT, sender_name TEXT, agent TEXT, rule TEXT,"
@@ -50,7 +46,6 @@ const struct store_migration schema_steps[] = {
           " error TEXT);"
           "CREATE INDEX trigger_log_trace ON trigger_log(trace);"
 
-          /* outbox */
           "CREATE TABLE deliveries("
           " id INTKEY, turn BIGINT, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT,"
           " kind TEXT NOT NULL, class BIGINT NOT NULL, payload TEXT NOT NULL, state TEXT NOT NULL,"
@@ -74,8 +69,6 @@ const struct store_migration schema_steps[] = {
           " until_ms BIGINT NOT NULL DEFAULT 0);"
           "CREATE INDEX conversations_chat ON conversations(adapter, channel);" },
         { 3, "keys",
-          /* api: the digest of a key, never its text; scopes are words parted by spaces, adapters
-           * names parted by commas (null: all) */
           "CREATE TABLE keys("
           " id AUTOKEY, name TEXT NOT NULL, prefix TEXT NOT NULL UNIQUE, hash TEXT NOT NULL,"
           " scopes TEXT NOT NULL, adapters TEXT, created_ms BIGINT NOT NULL,"
@@ -83,12 +76,10 @@ const struct store_migration schema_steps[] = {
           " revoked_ms BIGINT NOT NULL DEFAULT 0, rate_limit BIGINT NOT NULL);" },
         { 4, "sessions, commands, marks",
           "ALTER TABLE conversations ADD COLUMN person TEXT;"
-          /* what the agent is shown begins after this line and with this turn: a turn that ran
-           * when it was reset is not shown */
+          /* history begins with this turn, so a turn that ran during a reset is not shown */
           "ALTER TABLE conversations ADD COLUMN history_turn BIGINT NOT NULL DEFAULT 0;"
           "ALTER TABLE turns ADD COLUMN session TEXT;"
-          "ALTER TABLE turns ADD COLUMN cancel TEXT;" /* somebody asked to stop it, and why */
-          /* the delivery that marked its message as slow */
+          "ALTER TABLE turns ADD COLUMN cancel TEXT;"
           "ALTER TABLE turns ADD COLUMN mark BIGINT NOT NULL DEFAULT 0;"
           "ALTER TABLE transcript ADD COLUMN session TEXT;"
           "CREATE INDEX transcript_by_session ON transcript(session, id) WHERE session IS NOT NULL;"
@@ -99,12 +90,11 @@ const struct store_migration schema_steps[] = {
           " name TEXT PRIMARY KEY, position BIGINT NOT NULL, enabled BIGINT NOT NULL,"
           " rule TEXT NOT NULL, created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
         { 6, "requests and chats",
-          /* of the request that made it, so that the same key with another body is told apart */
+          /* a request with the same key but another body is a conflict */
           "ALTER TABLE deliveries ADD COLUMN request_hash TEXT;"
           /* the messages of one chat (stream 0), in order */
           "CREATE INDEX journal_chat ON journal(adapter, channel, seq) WHERE stream = 0;" },
         { 7, "windows",
-          /* dispatch: which places belong to which session, and when it was last active */
           "CREATE TABLE windows("
           " place TEXT PRIMARY KEY, session TEXT NOT NULL, active_ms BIGINT NOT NULL);"
           "CREATE INDEX windows_session ON windows(session);"
@@ -116,7 +106,7 @@ const struct store_migration schema_steps[] = {
           " expires_ms BIGINT NOT NULL DEFAULT 0, by_whom TEXT, created_ms BIGINT NOT NULL,"
           " updated_ms BIGINT NOT NULL);" },
         { 9, "reactions and costs",
-          /* dispatch: what is read at every start must not take a look at everything */
+          /* read at every start */
           "CREATE INDEX trigger_log_reactions ON trigger_log(event)"
           " WHERE event_type IN ('reaction.received', 'reaction.removed') AND turn IS NOT NULL;"
           "CREATE INDEX turns_cost ON turns(ended_ms) WHERE cost_microusd > 0;" },
@@ -128,7 +118,7 @@ const struct store_migration schema_steps[] = {
           " by_whom TEXT);"
           "CREATE INDEX pairings_waiting ON pairings(id) WHERE state = 'waiting';" },
         { 11, "persons",
-          /* a merged person stays as an alias; an identity remembers where it was at home before */
+          /* see person_row.h for aliases and homes */
           "CREATE TABLE persons("
           " id AUTOKEY, name TEXT, created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL,"
           " merged_into BIGINT);"
@@ -139,24 +129,20 @@ const struct store_migration schema_steps[] = {
           " first_seen_ms BIGINT NOT NULL, last_seen_ms BIGINT NOT NULL,"
           " UNIQUE (platform, user_id));"
           "CREATE INDEX identities_person ON identities(person, id);"
-          /* where somebody can be written to alone */
+          /* direct chats */
           "CREATE TABLE identity_chats("
           " identity BIGINT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
           " seen_ms BIGINT NOT NULL, PRIMARY KEY (identity, adapter));" },
         { 12, "notes",
-          /* what a person said in a chat belongs to no turn: few lines, which must be found among
-           * many */
+          /* lines of no turn: few among many */
           "CREATE INDEX transcript_notes ON transcript(conversation, id) WHERE turn = 0;" },
         { 13, "absent readers",
-          /* bus: events that were deleted before this reader of the journal came back for them */
+          /* events deleted before this reader read them */
           "ALTER TABLE cursors ADD COLUMN missed BIGINT NOT NULL DEFAULT 0;" },
         { 14, "terms of turns",
-          /* road: what the rule of an open or failed turn said about its answer, as JSON; null: a
-           * plain reply */
           "ALTER TABLE turns ADD COLUMN terms TEXT;" },
         { 15, "who began anew",
-          /* road: from which turn on; a person anywhere ('' as channel), a chat (no person), a
-           * person in a chat */
+          /* a person anywhere ('' as channel), a chat (no person), or a person in a chat */
           "CREATE TABLE anew("
           " adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT NOT NULL,"
           " person TEXT NOT NULL, turn BIGINT NOT NULL,"
@@ -178,8 +164,7 @@ const struct store_migration schema_steps[] = {
           "ALTER TABLE deliveries RENAME COLUMN ref TO edits;"
           "UPDATE deliveries SET kind = 'cancel_deferred' WHERE kind = 'withdraw';" },
         { 17, "late replies",
-          /* road: the turn that a late reply answers, on its first message; the keys of those
-           * stored before are reply:trn-TURN:late, :nNUMBER or :k and 32 digits */
+          /* earlier keys are reply:trn-TURN:late, :nNUMBER or :k and 32 digits */
           "ALTER TABLE deliveries ADD COLUMN reply_of BIGINT;"
           "UPDATE deliveries SET reply_of = CAST(substr(request_key, 11, length(request_key) - 10"
           " - CASE WHEN request_key LIKE '%:late' THEN 5 WHEN request_key LIKE '%:n_' THEN 3"
@@ -188,7 +173,6 @@ const struct store_migration schema_steps[] = {
           " WHERE turn IS NULL AND request_key LIKE 'reply:trn-%';"
           "CREATE INDEX deliveries_reply ON deliveries(reply_of) WHERE reply_of IS NOT NULL;" },
         { 18, "numbers",
-          /* road: the next unused turn and delivery number; blocks are reserved from it */
           "CREATE TABLE numbers(name TEXT PRIMARY KEY, next BIGINT NOT NULL);"
           "INSERT INTO numbers(name, next) SELECT 'turn', coalesce(max(id), 0) + 1 FROM turns;"
           "INSERT INTO numbers(name, next)"
