@@ -265,9 +265,9 @@ static int read_body(struct call *c)
                 return read_parts(c, type, body, n);
         c->valid = false;
         snprintf(c->problem, sizeof(c->problem), "Content-Type '%.60s'", type ? type : "");
-        return dc_call_invalid(
-                c, "_errors", "CONTENT_TYPE_INVALID",
-                "Expected \"Content-Type\" header to be one of application/json, multipart/form-data.");
+        return dc_call_invalid(c, "_errors", "CONTENT_TYPE_INVALID",
+                               "Expected \"Content-Type\" header to be one of application/json, "
+                               "multipart/form-data.");
 }
 
 /* ---- checks ---- */

@@ -27,12 +27,14 @@ const char tg_control_help[] =
         "                      \"file_name\":\"..\"}, caption, album: [..], location, contact, "
         "service\n"
         "  POST /sim/edit      {\"chat\":42,\"message_id\":1,\"text\":\"ho\"}\n"
-        "  POST /sim/react     {\"chat\":42,\"message_id\":1,\"reaction\":[\"👍\"]}, [] takes it back\n"
+        "  POST /sim/react     {\"chat\":42,\"message_id\":1,\"reaction\":[\"👍\"]}, [] takes it "
+        "back\n"
         "  POST /sim/press     a button: {\"chat\":42,\"message_id\":2,\"data\":\"yes\"}\n"
         "  POST /sim/block     {\"user\":42,\"blocked\":true}\n"
         "  POST /sim/users     {\"id\":42,\"first_name\":\"Ada\",\"username\":\"ada\"}\n"
         "  POST /sim/chats     {\"type\":\"supergroup\",\"title\":\"Lobby\",\"forum\":true,\n"
-        "                      \"bot_status\":\"administrator\"}; type group, supergroup or channel\n"
+        "                      \"bot_status\":\"administrator\"}; type group, supergroup or "
+        "channel\n"
         "  POST /sim/topics    {\"chat\":-100..,\"name\":\"News\"}\n"
         "  POST /sim/members   {\"chat\":-100..,\"user\":7,\"status\":\"left\"}; without user the "
         "bot\n"
@@ -94,7 +96,8 @@ static const struct world_setting settings[] = {
         { "per_chat_per_second",  WORLD_SETTING_REAL, AT(per_chat_second),  0, 0 },
         { "chat_burst",           WORLD_SETTING_REAL, AT(chat_burst),       0, 0 },
         { "per_group_per_minute", WORLD_SETTING_REAL, AT(per_group_minute), 0, 0 },
-        { "keep_messages",        WORLD_SETTING_SIZE, AT(keep_messages),    OPTIONS_KEEP_MIN, 1000000 },
+        { "keep_messages",        WORLD_SETTING_SIZE, AT(keep_messages),    OPTIONS_KEEP_MIN,
+          1000000 },
         { 0 },
 };
 /* clang-format on */

@@ -293,10 +293,10 @@ static int end_tag(struct html *h)
         h->p++;
         t = &h->nested[h->depth - 1];
         if (n > 0 && (strlen(tags[t->tag].tag) != n || strncasecmp(name, tags[t->tag].tag, n) != 0))
-                return FAIL(
-                        h,
-                        "Unmatched end tag at byte offset %zu, expected \"</%s>\", found \"</%.*s>\"",
-                        begin, tags[t->tag].tag, (int)(n < 40 ? n : 40), name);
+                return FAIL(h,
+                            "Unmatched end tag at byte offset %zu, expected \"</%s>\", found "
+                            "\"</%.*s>\"",
+                            begin, tags[t->tag].tag, (int)(n < 40 ? n : 40), name);
         h->depth--;
         finish_tag(h, t);
         free(t->argument);

@@ -271,9 +271,9 @@ static void resume(struct road *r, struct recovered_turn *v)
         if (t->cancel.why)
                 turn_check_cancel(t);
         else if (row->state == TURN_RUNNING && !(can & AGENT_REPEATABLE))
-                turn_give_up(
-                        t,
-                        "the process ended during this turn, and its agent must not be asked twice");
+                turn_give_up(t,
+                             "the process ended during this turn, and its agent must not be asked "
+                             "twice");
         else if (row->state == TURN_RUNNING && row->attempt >= r->limits.turn_attempts)
                 turn_give_up(t,
                              "the process ended during this turn too often (limits.turnAttempts)");

@@ -229,19 +229,22 @@ static void an_event_without_sender_is_allowed_by_its_chat(void **state)
 
 static void a_refusal_has_a_sentence(void **state)
 {
-        /* clang-format off */
         static const struct {
                 struct written w;
                 bool dm;
                 const char *why;
         } rows[] = {
-                { { .dm = NULL }, true, "'dm' allows only admins, and 'allow' does not name the sender '7'" },
+                { { .dm = NULL },
+                  true,
+                  "'dm' allows only admins, and 'allow' does not name the sender '7'" },
                 { { .dm = "6" }, true, "the sender '7' is neither in 'dm' nor in 'allow'" },
-                { { .dm = "6" }, false, "channel 'c1' is not in 'channels', and 'allow' names neither it nor the sender '7'" },
+                { { .dm = "6" },
+                  false,
+                  "channel 'c1' is not in 'channels', and 'allow' names neither it nor the sender "
+                  "'7'" },
                 { { .dm = "7", .block = "user:7" }, true, "'block' names 'user:7'" },
                 { { .dm = "7", .block = "1,7" }, true, "'block' names '7'" },
         };
-        /* clang-format on */
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -259,7 +262,6 @@ static void a_refusal_has_a_sentence(void **state)
 
 static void the_lists_in_force_are_described(void **state)
 {
-        /* clang-format off */
         static const struct {
                 struct written w;
                 const char *text;
@@ -269,12 +271,14 @@ static void the_lists_in_force_are_described(void **state)
                 { { .admins = "1,2", .dm = "everyone", .channels = "a" },
                   "DMs: everyone; groups: 1 entry of 'channels' and 'allow'" },
                 { { .admins = "1", .dm = "5,6", .allow = "7" },
-                  "DMs: 3 entries of 'dm' and 'allow', 1 admin; groups: 1 entry of 'channels' and 'allow'" },
-                { { .dm = "none", .allow = "*", .block = "9" }, "DMs: none; groups: all; 1 blocked" },
+                  "DMs: 3 entries of 'dm' and 'allow', 1 admin; groups: 1 entry of 'channels' and "
+                  "'allow'" },
+                { { .dm = "none", .allow = "*", .block = "9" },
+                  "DMs: none; groups: all; 1 blocked" },
                 { { .allow = "*" }, "DMs: everyone; groups: all" },
-                { { .dm = "pairing", .admins = "1" }, "DMs: 1 admin, others by pairing; groups: none" },
+                { { .dm = "pairing", .admins = "1" },
+                  "DMs: 1 admin, others by pairing; groups: none" },
         };
-        /* clang-format on */
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -291,25 +295,40 @@ static void the_lists_in_force_are_described(void **state)
 
 static void entries_that_would_never_match_are_refused(void **state)
 {
-        /* clang-format off */
         static const struct {
                 struct written w;
                 const char *key, *why;
         } rows[] = {
-                { { .block = "rle:7" }, "block", "'rle:7' begins with neither 'user:', 'person:', 'role:', 'channel:' nor 'guild:'" },
+                { { .block = "rle:7" },
+                  "block",
+                  "'rle:7' begins with neither 'user:', 'person:', 'role:', 'channel:' nor "
+                  "'guild:'" },
                 { { .admins = "*" }, "admins", "'*' would allow everyone; name each" },
-                { { .admins = "role:1" }, "admins", "'role:1' has no effect here: roles are not checked" },
-                { { .dm = "guild:1" }, "dm", "'guild:1' has no effect here: guilds are not checked" },
+                { { .admins = "role:1" },
+                  "admins",
+                  "'role:1' has no effect here: roles are not checked" },
+                { { .dm = "guild:1" },
+                  "dm",
+                  "'guild:1' has no effect here: guilds are not checked" },
                 { { .dm = "none,7" }, "dm", "'none' cannot be combined with other entries" },
-                { { .channels = "user:1" }, "channels", "'user:1' has no effect here: users are not checked" },
+                { { .channels = "user:1" },
+                  "channels",
+                  "'user:1' has no effect here: users are not checked" },
                 { { .allow = "7, 8" }, "allow", "an entry is empty or begins with a space" },
                 { { .allow = "user:" }, "allow", "an entry is empty or begins with a space" },
-                { { .allow = "person:ann" }, "allow", "'person:ann' is not a person; expected one such as 'person:per-3'" },
-                { { .channels = "person:3" }, "channels", "'person:3' has no effect here: persons are not checked" },
-                { { .dm = "pairing,7", .block = "person:per-3", .admins = "person:4" }, NULL, NULL },
-                { { .allow = "@ann:example.org", .dm = "everyone", .admins = "user:1" }, NULL, NULL },
+                { { .allow = "person:ann" },
+                  "allow",
+                  "'person:ann' is not a person; expected one such as 'person:per-3'" },
+                { { .channels = "person:3" },
+                  "channels",
+                  "'person:3' has no effect here: persons are not checked" },
+                { { .dm = "pairing,7", .block = "person:per-3", .admins = "person:4" },
+                  NULL,
+                  NULL },
+                { { .allow = "@ann:example.org", .dm = "everyone", .admins = "user:1" },
+                  NULL,
+                  NULL },
         };
-        /* clang-format on */
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {

@@ -16,19 +16,28 @@
 
 static void a_command_is_the_whole_message(void **state)
 {
-        /* clang-format off */
         static const struct {
                 const char *text, *name, *rest;
         } rows[] = {
-                { "/stop", "stop", "" },          { " /STOP \n", "stop", "" },   { "/stop@mybot", "stop", "" },
-                { "@mybot /stop", "stop", "" },   { "<@42> <@!43> /new", "new", "" },
-                { "/pause 30 lunch", "pause", "30 lunch" },                      { "/help", "help", "" },
-                { "/new ideas", NULL, NULL },     { "stop", NULL, NULL },        { "/", NULL, NULL },
-                { "/stopp", NULL, NULL },         { "/st op", NULL, NULL },      { "//stop", NULL, NULL },
-                { "please /stop", NULL, NULL },   { "/stop!", NULL, NULL },      { "", NULL, NULL },
-                { NULL, NULL, NULL },             { "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL, NULL },
+                { "/stop", "stop", "" },
+                { " /STOP \n", "stop", "" },
+                { "/stop@mybot", "stop", "" },
+                { "@mybot /stop", "stop", "" },
+                { "<@42> <@!43> /new", "new", "" },
+                { "/pause 30 lunch", "pause", "30 lunch" },
+                { "/help", "help", "" },
+                { "/new ideas", NULL, NULL },
+                { "stop", NULL, NULL },
+                { "/", NULL, NULL },
+                { "/stopp", NULL, NULL },
+                { "/st op", NULL, NULL },
+                { "//stop", NULL, NULL },
+                { "please /stop", NULL, NULL },
+                { "/stop!", NULL, NULL },
+                { "", NULL, NULL },
+                { NULL, NULL, NULL },
+                { "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL, NULL },
         };
-        /* clang-format on */
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -43,13 +52,14 @@ static void a_command_is_the_whole_message(void **state)
 
 static void a_misspelt_command_is_recognised(void **state)
 {
-        /* clang-format off */
-        static const struct { const char *text, *name; } rows[] = {
-                { "/stpo", "stop" }, { "/statsu", "status" }, { "/hlep", "help" }, { "/puase", "pause" },
-                { "/stop", NULL },   { "/start", NULL },      { "/settings", NULL }, { "/ask", NULL },
-                { "/deploy", NULL }, { "/stpo it", NULL },    { "/x", NULL },
+        static const struct {
+                const char *text, *name;
+        } rows[] = {
+                { "/stpo", "stop" },   { "/statsu", "status" }, { "/hlep", "help" },
+                { "/puase", "pause" }, { "/stop", NULL },       { "/start", NULL },
+                { "/settings", NULL }, { "/ask", NULL },        { "/deploy", NULL },
+                { "/stpo it", NULL },  { "/x", NULL },
         };
-        /* clang-format on */
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {

@@ -49,7 +49,8 @@ static const char *last_row(struct fixture *f)
 {
         return rig_text(
                 f->rig,
-                "status || coalesce(': ' || reason, '') FROM trigger_log ORDER BY event DESC LIMIT 1");
+                "status || coalesce(': ' || reason, '') FROM trigger_log ORDER BY event DESC "
+                "LIMIT 1");
 }
 
 /* All guards would refuse; satisfying them one by one shows their order. */
@@ -379,8 +380,8 @@ static void unfinished_turns_count_as_their_agent_cost_lately(void **state)
         ask(&f, "c");
         assert_string_equal(
                 last_row(&f),
-                "skipped: the turns of rule 'dear' have cost $0.30 today, $0.80 more is expected of "
-                "2 unfinished, its budget is $1.00 (budget.usdPerDay)");
+                "skipped: the turns of rule 'dear' have cost $0.30 today, $0.80 more is expected "
+                "of 2 unfinished, its budget is $1.00 (budget.usdPerDay)");
         assert_non_null(strstr(rig_text(f.rig, "payload FROM deliveries ORDER BY id DESC LIMIT 1"),
                                "Please try again in a few minutes"));
         rig_answer(f.rig, 0, "for nothing"); /* releases its expected cost */

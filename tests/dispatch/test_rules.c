@@ -369,7 +369,8 @@ static void a_missing_agent_or_adapter_is_reported(void **state)
         assert_false(out.trigger);
         assert_string_equal(
                 out.reason,
-                "several agents are configured and neither a rule nor adapter 'discord-mybot' names one");
+                "several agents are configured and neither a rule nor adapter 'discord-mybot' "
+                "names one");
         in.adapter = "gone";
         dispatch_decide(d, &in, NULL, &out);
         assert_string_equal(out.reason, "adapter 'gone' is not configured");
@@ -624,7 +625,8 @@ static void a_stranger_is_refused_before_the_rules(void **state)
         assert_false(out.trigger);
         assert_string_equal(
                 out.reason,
-                "channel '456' is not in 'channels', and 'allow' names neither it nor the sender '7'");
+                "channel '456' is not in 'channels', and 'allow' names neither it nor the sender "
+                "'7'");
         dispatch_free(d);
 }
 
@@ -704,7 +706,8 @@ static void a_rule_has_a_rate_of_its_own(void **state)
 static void a_bot_gets_no_rate_notice(void **state)
 {
         struct dispatch *d = dispatch_with(
-                "[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]",
+                "[{\"when\": {\"bots\": \"all\"}, \"agent\": \"a\", \"rateLimit\": {\"turns\": "
+                "1}}]",
                 NULL);
         struct incoming in = message();
         struct decision out;
@@ -851,7 +854,8 @@ static void mistakes_in_patterns_and_hours_have_their_line(void **state)
         (void)state;
         expect_mistake(
                 "{ \"when\": { \"text\": [\"fine\",\n \"(a|b\"] } }",
-                "config.json:3: rules[0].when.text[1]: '(a|b': missing closing parenthesis at offset 4");
+                "config.json:3: rules[0].when.text[1]: '(a|b': missing closing parenthesis at "
+                "offset 4");
         expect_mistake("{ \"when\": { \"mentionPattern\": \"[\" } }",
                        "config.json:2: rules[0].when.mentionPattern: '[': missing terminating ]");
         expect_mistake("{ \"when\": { \"text\": \"\\\\C\" } }", "is disabled");

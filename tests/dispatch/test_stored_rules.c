@@ -107,11 +107,12 @@ static void names_of_other_gateways_are_accepted(void **state)
 {
         struct policy_rig *g = *state;
 
-        assert_int_equal(
-                put(g, "moved", 0, true,
-                    "{\"when\":{\"triggerEvents\":[\"message.received\"],\"triggerReactions\":null,\"triggerMentionPatterns\":[\"^hello\"]},\"mode\":\"off\"}",
-                    RULE_CREATE),
-                ERR_NONE);
+        assert_int_equal(put(g, "moved", 0, true,
+                             "{\"when\":{\"triggerEvents\":[\"message.received\"],"
+                             "\"triggerReactions\":null,\"triggerMentionPatterns\":[\"^hello\"]},"
+                             "\"mode\":\"off\"}",
+                             RULE_CREATE),
+                         ERR_NONE);
         assert_string_equal(decider(g), "moved");
         assert_null(policy_rig_dm(g, "tg", "7", "goodbye").rule);
         assert_int_equal(

@@ -113,10 +113,10 @@ static void a_reply_to_what_is_gone_fails_unless_it_may(void **state)
         sim_rig_refused(r, NULL, MESSAGES,
                         "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\"}}", 400,
                         50035);
-        m = sim_rig_call(
-                r, NULL, MESSAGES,
-                "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false}}",
-                200);
+        m = sim_rig_call(r, NULL, MESSAGES,
+                         "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\","
+                         "\"fail_if_not_exists\":false}}",
+                         200);
         assert_int_equal(json_int(m, "type", -1), 0);
         assert_null(json_object_get(m, "message_reference"));
         json_decref(m);
@@ -136,10 +136,10 @@ static void only_allowed_mentions_ping(void **state)
         assert_false(json_flag(m, "mention_everyone", true));
         assert_int_equal(json_array_size(json_object_get(m, "mentions")), 0);
         json_decref(m);
-        sim_rig_refused(
-                r, NULL, MESSAGES,
-                "{\"content\":\"x\",\"allowed_mentions\":{\"parse\":[\"users\"],\"users\":[\"42\"]}}",
-                400, 50035);
+        sim_rig_refused(r, NULL, MESSAGES,
+                        "{\"content\":\"x\",\"allowed_mentions\":{\"parse\":[\"users\"],"
+                        "\"users\":[\"42\"]}}",
+                        400, 50035);
 }
 
 static void an_edit_that_is_refused_changes_nothing(void **state)
@@ -220,9 +220,9 @@ static void faults_strike_once(void **state)
         struct sim_rig *r = *state;
         struct sim_answer a;
 
-        sim_rig_control_ok(
-                r, "faults",
-                "{\"kind\":\"flood\",\"method\":\"create_message\",\"retry_after\":0.25,\"scope\":\"global\"}");
+        sim_rig_control_ok(r, "faults",
+                           "{\"kind\":\"flood\",\"method\":\"create_message\",\"retry_after\":0.25,"
+                           "\"scope\":\"global\"}");
         sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
         sim_rig_await(r, &a);
         assert_int_equal(a.status, 429);

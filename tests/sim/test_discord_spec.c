@@ -52,13 +52,16 @@ static void what_fits_passes(void **state)
         judged("create_message", "{\"content\":null,\"embeds\":[{\"title\":\"t\"}]}", "", NULL,
                NULL);
         judged("create_message",
-               "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false},\"allowed_mentions\":{\"parse\":[],\"replied_user\":false},\"content\":\"x\"}",
+               "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false},"
+               "\"allowed_mentions\":{\"parse\":[],\"replied_user\":false},\"content\":\"x\"}",
                "", NULL, NULL);
         judged("create_message",
-               "{\"components\":[{\"type\":1,\"components\":[{\"type\":2,\"style\":1,\"label\":\"Yes\",\"custom_id\":\"y\"}]}]}",
+               "{\"components\":[{\"type\":1,\"components\":[{\"type\":2,\"style\":1,"
+               "\"label\":\"Yes\",\"custom_id\":\"y\"}]}]}",
                "", NULL, NULL);
         judged("bulk_set_application_commands",
-               "[{\"name\":\"ask\",\"description\":\"Asks\",\"options\":[{\"type\":3,\"name\":\"q\",\"description\":\"What\",\"required\":true}]}]",
+               "[{\"name\":\"ask\",\"description\":\"Asks\",\"options\":[{\"type\":3,"
+               "\"name\":\"q\",\"description\":\"What\",\"required\":true}]}]",
                "", NULL, NULL);
         judged("create_interaction_response", "{\"type\":5,\"data\":{\"flags\":64}}", "", NULL,
                NULL);

@@ -48,7 +48,8 @@ static void html_is_parsed_as_telegram_does(void **state)
                 { "👋 <i>x</i>", "👋 x", "[{\"offset\":3,\"length\":1,\"type\":\"italic\"}]" },
                 { "&lt;&amp;&#65;&nbsp;", "<&A&nbsp;", "" },
                 { "<a href=\"http://a.b/?x=1&amp;y\">l</a>", "l",
-                  "[{\"offset\":0,\"length\":1,\"type\":\"text_link\",\"url\":\"http://a.b/?x=1&y\"}]" },
+                  "[{\"offset\":0,\"length\":1,\"type\":\"text_link\","
+                  "\"url\":\"http://a.b/?x=1&y\"}]" },
                 { "<pre><code class=\"language-c\">x</code></pre>", "x",
                   "[{\"offset\":0,\"length\":1,\"type\":\"pre\",\"language\":\"c\"}]" },
                 { "<blockquote expandable>q</blockquote>", "q",
@@ -66,7 +67,8 @@ static void html_is_parsed_as_telegram_does(void **state)
                 { "<span>x</span>", NULL,
                   "Tag \"span\" must have class \"tg-spoiler\" at byte offset 0" },
                 { "<a href>x</a>", NULL,
-                  "Expected equal sign in declaration of an attribute of the tag \"a\" at byte offset 0" },
+                  "Expected equal sign in declaration of an attribute of the tag \"a\" at byte "
+                  "offset 0" },
         };
 
         (void)state;
@@ -78,7 +80,9 @@ static void markdown_v2_is_parsed_as_telegram_does(void **state)
 {
         static const struct row rows[] = {
                 { "*b* _i_ __u__ ~s~", "b i u s",
-                  "[{\"offset\":0,\"length\":1,\"type\":\"bold\"},{\"offset\":2,\"length\":1,\"type\":\"italic\"},{\"offset\":4,\"length\":1,\"type\":\"underline\"},{\"offset\":6,\"length\":1,\"type\":\"strikethrough\"}]" },
+                  "[{\"offset\":0,\"length\":1,\"type\":\"bold\"},{\"offset\":2,\"length\":1,"
+                  "\"type\":\"italic\"},{\"offset\":4,\"length\":1,\"type\":\"underline\"},"
+                  "{\"offset\":6,\"length\":1,\"type\":\"strikethrough\"}]" },
                 { "a\\.b", "a.b", "" },
                 { "`a*b`", "a*b", "[{\"offset\":0,\"length\":3,\"type\":\"code\"}]" },
                 { "```c\nx```", "x",
@@ -148,7 +152,8 @@ static void nothing_is_found_inside_code(void **state)
         entities = tg_rich_text_entities(&r);
         assert_string_equal(
                 entities,
-                "[{\"offset\":0,\"length\":4,\"type\":\"code\"},{\"offset\":5,\"length\":4,\"type\":\"mention\"}]");
+                "[{\"offset\":0,\"length\":4,\"type\":\"code\"},{\"offset\":5,\"length\":4,"
+                "\"type\":\"mention\"}]");
         free(entities);
         tg_rich_text_release(&r);
 }

@@ -52,8 +52,11 @@ static void the_table_has_every_method_and_parameter_of_the_description(void **s
 
 static void text_becomes_values_of_the_described_types(void **state)
 {
-        json_t *args = object(
-                "{\"chat_id\":\"42\",\"text\":\"hi\",\"disable_notification\":\"True\",\"message_thread_id\":null,\"reply_markup\":\"{\\\"inline_keyboard\\\":[[{\\\"text\\\":\\\"a\\\",\\\"url\\\":\\\"b\\\"}]]}\"}");
+        json_t *args =
+                object("{\"chat_id\":\"42\",\"text\":\"hi\",\"disable_notification\":\"True\","
+                       "\"message_thread_id\":null,"
+                       "\"reply_markup\":\"{\\\"inline_keyboard\\\":[[{\\\"text\\\":\\\"a\\\","
+                       "\\\"url\\\":\\\"b\\\"}]]}\"}");
         char problem[TG_SPEC_PROBLEM_SIZE];
 
         (void)state;
@@ -85,20 +88,25 @@ static void what_breaks_the_description_is_named(void **state)
                   "can't parse parameter \"reply_parameters\": field \"message_id\" of "
                   "ReplyParameters has a wrong type" },
                 { "sendMessage", "{\"chat_id\":1,\"text\":\"x\",\"reply_parameters\":{}}",
-                  "can't parse parameter \"reply_parameters\": ReplyParameters has no field \"message_id\"" },
+                  "can't parse parameter \"reply_parameters\": ReplyParameters has no field "
+                  "\"message_id\"" },
                 { "sendMessage",
-                  "{\"chat_id\":1,\"text\":\"x\",\"reply_markup\":{\"inline_keyboard\":[[{\"text\":\"a\",\"hide\":false}]]}}",
-                  "can't parse parameter \"reply_markup\": unknown field \"hide\" in InlineKeyboardButton" },
+                  "{\"chat_id\":1,\"text\":\"x\","
+                  "\"reply_markup\":{\"inline_keyboard\":[[{\"text\":\"a\",\"hide\":false}]]}}",
+                  "can't parse parameter \"reply_markup\": unknown field \"hide\" in "
+                  "InlineKeyboardButton" },
                 { "getUpdates", "{\"timeout\":1.5}",
                   "can't parse parameter \"timeout\": expected Integer" },
                 { "setMessageReaction",
-                  "{\"chat_id\":1,\"message_id\":2,\"reaction\":[{\"type\":\"emoji\",\"emoji\":\"👍\"}]}",
+                  "{\"chat_id\":1,\"message_id\":2,\"reaction\":[{\"type\":\"emoji\","
+                  "\"emoji\":\"👍\"}]}",
                   "" },
                 { "setMessageReaction",
                   "{\"chat_id\":1,\"message_id\":2,\"reaction\":[{\"type\":\"emoji\"}]}",
                   "can't parse parameter \"reaction\": ReactionTypeEmoji has no field \"emoji\"" },
                 { "sendMediaGroup",
-                  "{\"chat_id\":1,\"media\":[{\"type\":\"photo\",\"media\":\"a\"},{\"type\":\"video\",\"media\":\"b\"}]}",
+                  "{\"chat_id\":1,\"media\":[{\"type\":\"photo\",\"media\":\"a\"},"
+                  "{\"type\":\"video\",\"media\":\"b\"}]}",
                   "" },
         };
         char problem[TG_SPEC_PROBLEM_SIZE];
@@ -116,8 +124,9 @@ static void what_breaks_the_description_is_named(void **state)
 
 static void an_unknown_field_does_not_stop_the_conversion(void **state)
 {
-        json_t *args = object(
-                "{\"chat_id\":\"1\",\"text\":\"x\",\"reply_parameters\":\"{\\\"message_id\\\":\\\"7\\\",\\\"odd\\\":1}\"}");
+        json_t *args =
+                object("{\"chat_id\":\"1\",\"text\":\"x\","
+                       "\"reply_parameters\":\"{\\\"message_id\\\":\\\"7\\\",\\\"odd\\\":1}\"}");
         char problem[TG_SPEC_PROBLEM_SIZE];
 
         (void)state;
