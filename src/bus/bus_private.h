@@ -17,7 +17,7 @@
 
 /*
  * How events reach other processes. The front end delivers to the listeners of this process itself,
- * and the journal's rows are the record whatever the driver. A driver relays the journal outward,
+ * and the journal's rows are the record with every driver. A driver relays the journal outward,
  * best as a durable consumer of its own (bus_consume), which resumes after a crash and whose
  * sequence numbers serve as message ids; inward it hands events to bus_deliver. Live events are
  * sent once and may be lost. Every slot but `scheme` may be NULL.

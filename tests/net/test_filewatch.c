@@ -19,18 +19,18 @@ struct world {
         struct loop *loop;
         struct filewatch *watch;
         char dir[40];
-        unsigned told;
+        unsigned calls;
         char name[64]; /* "" for NULL */
-        bool free_when_told;
+        bool free_when_calls;
 };
 
 static void on_change(void *arg, const char *name)
 {
         struct world *w = arg;
 
-        w->told++;
+        w->calls++;
         snprintf(w->name, sizeof(w->name), "%s", name ? name : "");
-        if (w->free_when_told) {
+        if (w->free_when_calls) {
                 filewatch_free(w->watch);
                 w->watch = NULL;
         }
@@ -83,13 +83,13 @@ static void close_world(struct world *w)
         rmdir(w->dir);
 }
 
-static void await_told(struct world *w, unsigned n)
+static void await_calls(struct world *w, unsigned n)
 {
-        while (w->told < n)
+        while (w->calls < n)
                 assert_true(loop_step(w->loop, true));
 }
 
-static void a_written_file_is_told_once(void **state)
+static void a_written_file_is_calls_once(void **state)
 {
         struct world w;
 
@@ -97,11 +97,11 @@ static void a_written_file_is_told_once(void **state)
         open_world(&w, "config.json", 30);
         put(&w, "config.json", "{ }");
         put(&w, "config.json", "{  }");
-        await_told(&w, 1);
+        await_calls(&w, 1);
         assert_string_equal(w.name, "config.json");
         for (int i = 0; i < 3; i++)
                 loop_step(w.loop, false);
-        assert_int_equal(w.told, 1);
+        assert_int_equal(w.calls, 1);
         close_world(&w);
 }
 
@@ -114,15 +114,15 @@ static void a_file_replaced_by_rename_stays_watched(void **state)
         for (unsigned i = 1; i <= 3; i++) {
                 put(&w, "new", "{}");
                 rename_over(&w, "new", "config.json");
-                await_told(&w, i);
+                await_calls(&w, i);
                 assert_string_equal(w.name, "config.json");
         }
         put(&w, "config.json", "{}");
-        await_told(&w, 4);
+        await_calls(&w, 4);
         close_world(&w);
 }
 
-static void other_files_are_not_told(void **state)
+static void other_files_are_not_calls(void **state)
 {
         struct world w;
 
@@ -130,7 +130,7 @@ static void other_files_are_not_told(void **state)
         open_world(&w, "config.json", 1);
         put(&w, "other", "x");
         put(&w, "config.json", "x");
-        await_told(&w, 1);
+        await_calls(&w, 1);
         assert_string_equal(w.name, "config.json");
         close_world(&w);
 }
@@ -142,12 +142,12 @@ static void without_a_name_every_entry_counts_and_several_have_none(void **state
         (void)state;
         open_world(&w, NULL, 20);
         put(&w, "new", "x");
-        await_told(&w, 1);
+        await_calls(&w, 1);
         assert_string_equal(w.name, "new");
         put(&w, "other", "x");
         put(&w, "new", "x");
         put(&w, "other", "x");
-        await_told(&w, 2);
+        await_calls(&w, 2);
         assert_string_equal(w.name, "");
         close_world(&w);
 }
@@ -158,13 +158,13 @@ static void a_watch_may_be_freed_when_it_tells(void **state)
 
         (void)state;
         open_world(&w, NULL, 0);
-        w.free_when_told = true;
+        w.free_when_calls = true;
         put(&w, "new", "x");
-        await_told(&w, 1);
+        await_calls(&w, 1);
         close_world(&w);
 }
 
-static void a_missing_directory_is_told_at_once(void **state)
+static void a_missing_directory_is_calls_at_once(void **state)
 {
         struct loop *l = loop_new();
         struct error err;
@@ -178,12 +178,12 @@ static void a_missing_directory_is_told_at_once(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_written_file_is_told_once),
+                cmocka_unit_test(a_written_file_is_calls_once),
                 cmocka_unit_test(a_file_replaced_by_rename_stays_watched),
-                cmocka_unit_test(other_files_are_not_told),
+                cmocka_unit_test(other_files_are_not_calls),
                 cmocka_unit_test(without_a_name_every_entry_counts_and_several_have_none),
                 cmocka_unit_test(a_watch_may_be_freed_when_it_tells),
-                cmocka_unit_test(a_missing_directory_is_told_at_once),
+                cmocka_unit_test(a_missing_directory_is_calls_at_once),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -442,7 +442,7 @@ static void a_stale_connection_is_not_retried_when_not_repeatable(void **state)
         world_close(&w);
 }
 
-/* A port nobody listens at: bound, but not listening, so that nobody else gets it meanwhile. */
+/* A port without a listener: bound, so that no other program gets it. */
 static int refused_port(int *fd)
 {
         struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
@@ -937,7 +937,7 @@ static void tls_accepts_only_a_trusted_certificate_with_the_right_name(void **st
         } rows[] = {
                 { "localhost", true, true },
                 { "127.0.0.1", true, false },  /* not in the certificate */
-                { "localhost", false, false }, /* signed by nobody we know */
+                { "localhost", false, false }, /* unknown signer */
         };
         struct fake_tls *tls = fake_tls_new(COUNT(rows));
 

@@ -271,8 +271,8 @@ static const struct {
 /* clang-format on */
 
 /*
- * Refused with a 4xx (505 for a foreign version) or closed without a word; in any case nothing
- * behind it is heard.
+ * Refused with a 4xx (505 for a foreign version) or closed; the bytes after it are never read as a
+ * request.
  */
 static void every_probe_is_refused_and_ends_the_connection(void **state)
 {

@@ -754,7 +754,7 @@ static void the_number_of_connections_is_limited(void **state)
         visit(&t, &c[0]);
         visit(&t, &c[1]);
         assert_true(http_raw_until(t.loop, has_two_connections, &t));
-        visit(&t, &c[2]); /* waits until somebody leaves */
+        visit(&t, &c[2]); /* waits until another one leaves */
         http_raw_say(&c[2], "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
         for (int i = 0; i < 20; i++)
                 loop_step(t.loop, false);

@@ -1,6 +1,5 @@
 /*
- * The service manager is told what it asked for, by a path or an abstract name; nobody listening is
- * no failure.
+ * Notifies the service manager by a path or an abstract name; a missing listener is no failure.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -30,7 +30,7 @@ static void free_filter(void *filter)
         t->filters--;
 }
 
-/* Events about "secret" are for nobody. */
+/* No client wants events about "secret". */
 static bool wants(const void *filter, const char *type, const char *topic)
 {
         assert_non_null(filter);
@@ -241,7 +241,7 @@ static void an_event_too_large_for_the_ring_must_be_fetched_from_the_journal(voi
         assert_true(http_raw_wait_for(&c, "retry: "));
         memset(text, 'x', 900);
         text[900] = '\0';
-        publish(&t, 0, NULL, text); /* transient: nobody misses it */
+        publish(&t, 0, NULL, text); /* transient: it is not missed */
         publish(&t, 1, NULL, "still here");
         assert_true(http_raw_wait_for(&c, "still here"));
         publish(&t, 2, NULL, text);

@@ -156,7 +156,7 @@ static void await_text(struct rig *g, const struct buf *b, const char *text)
         assert_string_equal(b->data, text);
 }
 
-/* The client may be told before the server's side of it. */
+/* The client may learn of it before the server does. */
 static void await_conn(struct rig *g)
 {
         await(g, &g->opens, 1);
