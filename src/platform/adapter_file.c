@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -69,4 +70,20 @@ void adapter_file_write(const struct adapter *a, const json_t *state)
                          LOG_S("file", path), LOG_S("why", strerror(errno)));
         free(path);
         free(text);
+}
+
+char *adapter_file_to_send(const struct adapter *a, const char *path, struct error *err)
+{
+        char *root = mem_printf("%s/workspace", a->dir), *wanted = mem_printf("%s/%s", root, path);
+        char real_root[PATH_MAX], real[PATH_MAX];
+        bool inside = realpath(root, real_root) && realpath(wanted, real) &&
+                      strncmp(real, real_root, strlen(real_root)) == 0 &&
+                      real[strlen(real_root)] == '/';
+
+        free(root);
+        free(wanted);
+        if (inside)
+                return mem_strdup(real);
+        error_set(err, ERR_MISSING, "there is no file '%.100s' in the workspace", path);
+        return NULL;
 }

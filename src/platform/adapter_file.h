@@ -1,4 +1,4 @@
-/* adapter_file: an adapter's state outside the store, written rarely, and the lock on its token. */
+/* adapter_file: an adapter's lock on its token, its state outside the store, files to send. */
 #ifndef PLATFORM_ADAPTER_FILE_H
 #define PLATFORM_ADAPTER_FILE_H
 
@@ -15,5 +15,7 @@ void adapter_file_unlock(int lock); /* -1 is fine */
 json_t *adapter_file_read(const struct adapter *a);
 /* Replaces the file; a failure is only logged. */
 void adapter_file_write(const struct adapter *a, const json_t *state);
+/* The real path of a file in the workspace, yours to free. NULL: there is none, or outside. */
+char *adapter_file_to_send(const struct adapter *a, const char *path, struct error *err);
 
 #endif

@@ -7,7 +7,22 @@
 
 #include "base/mem.h"
 
+struct adapter_entry {
+        struct adapter adapter; /* first: platforms know only this part */
+        struct adapter_conf *conf;
+        struct http_client *http; /* its own, with caFile; NULL: the shared one */
+        bool open;                /* ops->open worked, ops->close is due */
+};
+
 /* ---- deliveries that cannot begin ---- */
+
+/* Reported from the loop. */
+struct refused_delivery {
+        int64_t delivery, fence;
+        struct send_result result;
+        char why[200];
+        STAILQ_ENTRY(refused_delivery) next;
+};
 
 static void on_refuse(void *arg)
 {

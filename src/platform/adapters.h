@@ -7,14 +7,6 @@
 #include "base/map.h"
 #include "platform/platform.h"
 
-/* A delivery that was not even begun; its outcome is reported from the loop. */
-struct refused_delivery {
-        int64_t delivery, fence;
-        struct send_result result;
-        char why[200];
-        STAILQ_ENTRY(refused_delivery) next;
-};
-
 struct adapters {
         struct loop *loop;
         struct http_client *http;
@@ -29,13 +21,6 @@ struct adapters {
         struct map by_name; /* → struct adapter_entry */
         STAILQ_HEAD(, refused_delivery) refused;
         struct timer *refuse;
-};
-
-struct adapter_entry {
-        struct adapter adapter; /* first: platforms know only this part */
-        struct adapter_conf *conf;
-        struct http_client *http; /* its own, with caFile; NULL: the shared one */
-        bool open;                /* ops->open worked, ops->close is due */
 };
 
 /* Events still being written are not published: the bus may go. */

@@ -8,8 +8,8 @@
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "platform/adapter_file.h"
 #include "platform/discord/dc_send.h"
-#include "platform/workspace.h"
 
 #define UPLOAD_WAIT_MS 5000
 #define TYPING_WAIT_MS 2000
@@ -205,7 +205,7 @@ static int make_upload(struct dc_send *s, const struct delivery *d, struct error
 {
         const char *path = json_str(s->payload, "path", ""), *slash = strrchr(path, '/');
 
-        s->file = workspace_file(s->adapter->dir, path, err);
+        s->file = adapter_file_to_send(s->adapter, path, err);
         if (!s->file)
                 return -1;
         s->file_name = mem_strdup(json_str(s->payload, "name", slash ? slash + 1 : path));

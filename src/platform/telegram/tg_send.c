@@ -12,8 +12,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/adapter_file.h"
 #include "platform/telegram/telegram.h"
-#include "platform/workspace.h"
 
 #define SEND_MS        30000
 #define UPLOAD_MS      55000 /* within limits.deliverySeconds */
@@ -229,7 +229,7 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
                 row++;
         s->method = uploads[row].method;
         s->file_field = uploads[row].as;
-        s->file = workspace_file(s->adapter->dir, path, err);
+        s->file = adapter_file_to_send(s->adapter, path, err);
         if (!s->file)
                 return -1;
         s->file_name = mem_strdup(json_str(payload, "name", slash ? slash + 1 : path));
