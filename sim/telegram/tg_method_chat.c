@@ -21,9 +21,9 @@ static int get_chat(struct call *c)
         buf_truncate(&c->out, c->out.len - 1); /* the same, and more */
         jsonw_int(&c->out, "accent_color_id", 0);
         jsonw_int(&c->out, "max_reaction_count", 11);
-        jsonw_raw(
-                &c->out, "accepted_gift_types",
-                "{\"unlimited_gifts\":false,\"limited_gifts\":false,\"unique_gifts\":false,\"premium_subscription\":false,\"gifts_from_channels\":false}");
+        jsonw_raw(&c->out, "accepted_gift_types",
+                  "{\"unlimited_gifts\":false,\"limited_gifts\":false,\"unique_gifts\":false,"
+                  "\"premium_subscription\":false,\"gifts_from_channels\":false}");
         if (chat->type == CHAT_GROUP || chat->type == CHAT_SUPERGROUP)
                 jsonw_raw(&c->out, "permissions", "{\"can_send_messages\":true}");
         jsonw_close(&c->out, '}');

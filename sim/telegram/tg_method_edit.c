@@ -12,9 +12,9 @@
 #include "sim/telegram/tg_compose.h"
 #include "sim/telegram/tg_methods.h"
 
-#define NOT_MODIFIED                                                                                        \
-        "Bad Request: message is not modified: specified new message content and reply markup are exactly " \
-        "the same as a current content and reply markup of the message"
+#define NOT_MODIFIED                                                                     \
+        "Bad Request: message is not modified: specified new message content and reply " \
+        "markup are exactly the same as a current content and reply markup of the message"
 
 /* ---- edits ---- */
 
