@@ -1,11 +1,11 @@
 /*
  * What the files of the bus share:
  *
- *      bus.c        publishing and listening
- *      event.c      events as values
- *      journal.c    appending, reading and deleting rows
- *      consumer.c   durable consumers and their cursors
- *      prune.c      retention
+ *      bus.c            publishing and listening
+ *      bus_event.c      events as values
+ *      journal.c        appending, reading and deleting rows
+ *      bus_consumer.c   durable consumers and their cursors
+ *      bus_prune.c      retention
  */
 #ifndef BUS_BUS_PRIVATE_H
 #define BUS_BUS_PRIVATE_H
@@ -113,7 +113,7 @@ struct bus {
         int64_t prune_at;        /* where the next round goes on */
 };
 
-/* --- consumer.c --- */
+/* --- bus_consumer.c --- */
 
 /* The journal has grown. */
 void bus_consumers_wake(struct bus *b);
@@ -130,7 +130,7 @@ struct bus_positions {
 /* The names are yours to free. */
 void bus_positions_take(const struct bus *b, struct bus_positions *out);
 
-/* --- prune.c --- */
+/* --- bus_prune.c --- */
 
 /* Starts a round; a timer callback. */
 void bus_prune(void *bus);
