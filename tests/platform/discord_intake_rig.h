@@ -281,7 +281,7 @@ static inline void answer_member(struct rig *g, int status, const char *text)
 
 static inline size_t uncommitted(struct rig *g)
 {
-        dc_intake_stats(g->in, &g->stats);
+        dc_gateway_stats(g->in->gateway, &g->stats);
         return g->stats.uncommitted;
 }
 

@@ -225,7 +225,7 @@ static void an_answer_waits_for_the_acknowledgement(void **state)
         assert_string_equal(rig_line(g, 1), PLACE("PATCH"));
 }
 
-static void after_a_refused_acknowledgement_answers_go_to_the_channel(void **state)
+static void refused_acknowledgements_reply_in_the_channel(void **state)
 {
         static const struct fake_answer refused = {
                 .bytes = "HTTP/1.1 404 X\r\nContent-Length: 14\r\n\r\n{\"code\":10062}"
@@ -397,7 +397,7 @@ int main(void)
                 TEST(an_open_command_is_on_disk_until_answered),
                 TEST(an_open_command_survives_an_orderly_restart),
                 TEST(an_answer_waits_for_the_acknowledgement),
-                TEST(after_a_refused_acknowledgement_answers_go_to_the_channel),
+                TEST(refused_acknowledgements_reply_in_the_channel),
                 TEST(an_answer_may_outrun_the_response_to_a_post),
                 TEST(a_replayed_command_keeps_its_placeholder),
                 TEST(a_command_without_an_answer_loses_its_placeholder),

@@ -340,8 +340,3 @@ const char *dc_intake_user_named(const struct dc_intake *in, const char *usernam
 {
         return dc_cache_user_named(in->cache, username);
 }
-
-void dc_intake_stats(const struct dc_intake *in, struct dc_gateway_stats *out)
-{
-        dc_gateway_stats(in->gateway, out);
-}

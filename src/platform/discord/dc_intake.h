@@ -33,7 +33,7 @@ struct dc_catchup_times {
 struct dc_intake_options {
         struct adapter *adapter;
         struct dc_gateway_options gateway; /* without loop, http, name and dir */
-        bool role_mentions;                /* of one of the bot's roles are mentions */
+        bool role_mentions;                /* mentions of the bot's roles count */
         int64_t media_max_bytes;           /* 0: nothing is downloaded */
         int64_t catchup_seconds;           /* 0: no catch-up */
         int64_t catchup_messages;          /* of each channel */
@@ -68,7 +68,6 @@ void dc_intake_post(struct dc_intake *in, const json_t *interaction,
 bool dc_intake_channel(const struct dc_intake *in, const char *channel,
                        struct dc_channel_info *out);
 const char *dc_intake_user_named(const struct dc_intake *in, const char *username);
-void dc_intake_stats(const struct dc_intake *in, struct dc_gateway_stats *out);
 
 /* ---- for dc_lookup.c, dc_catchup.c and dc_readback.c ---- */
 
