@@ -15,8 +15,6 @@
 #include "sim/control.h"
 #include "sim/discord/dc_world.h"
 
-typedef control_fn control_fn;
-
 control_fn dc_people_send, dc_people_edit, dc_people_delete, dc_people_react, dc_people_unreact,
         dc_people_typing, dc_people_thread, dc_people_rename, dc_people_archive;
 control_fn dc_people_interact_press, dc_people_interact_command, dc_people_interact_modal;

@@ -11,14 +11,14 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "net/http_route.h"
+#include "sim/telegram/tg_methods.h"
 #include "sim/telegram/tg_updates.h"
 
 #define OK_HEAD         "{\"ok\":true,\"result\":"
 #define MAX_ARGS_LOGGED 16384
+#define FAULT_TEXT      "Internal Server Error: simulated fault"
 
 static void run(struct call *c);
-
-/* ---- life ---- */
 
 static struct call *call_new(struct bot *b, const struct tg_spec_method *m, struct http_exchange *x)
 {
@@ -173,8 +173,7 @@ void tg_call_finish(struct call *c)
         }
         record(c);
         if (c->late_status)
-                write_error(&c->out, c->late_status, "Internal Server Error: asked for by a fault",
-                            0, 0);
+                write_error(&c->out, c->late_status, FAULT_TEXT, 0, 0);
         if (c->slow_ms > 0) {
                 c->delay = timer_new(c->world->loop, on_delay, c);
                 timer_start(c->delay, c->slow_ms);
@@ -186,7 +185,7 @@ void tg_call_finish(struct call *c)
 void tg_call_end_all(struct world *w)
 {
         for (struct bot *b = w->bots; b; b = b->next)
-                tg_updates_interrupt(b->updates, "the server is going down");
+                tg_updates_interrupt(b->updates, "server is shutting down");
         while (w->live) {
                 w->live->cut = true;
                 deliver(w->live);
@@ -224,7 +223,7 @@ static void read_parts(struct call *c)
                         json_object_set_new(c->args, p->name, json_stringn(p->data, p->n));
                         continue;
                 }
-                /* a parameter of that name gets the file; others refer to it with attach:// */
+                /* a parameter of the same name gets the file; others use attach:// */
                 reference = mem_printf("attach://%s", p->name);
                 if (tg_spec_has_parameter(c->method, p->name))
                         json_object_set_new(c->args, p->name, json_string(reference));
@@ -232,12 +231,7 @@ static void read_parts(struct call *c)
         }
 }
 
-static bool type_is(const char *content_type, const char *name)
-{
-        return content_type && strncasecmp(content_type, name, strlen(name)) == 0;
-}
-
-/* The body in whichever form it comes. -1 after tg_call_fail. */
+/* Reads JSON, multipart or a form. -1 after tg_call_fail. */
 static int read_body(struct call *c)
 {
         const char *type = http_header(c->x, "Content-Type");
@@ -245,9 +239,9 @@ static int read_body(struct call *c)
         const char *body = http_body(c->x, &n);
         struct error err = { 0 };
 
-        if (n == 0)
+        if (n == 0 || !type)
                 return 0;
-        if (type_is(type, "application/json")) {
+        if (strncasecmp(type, "application/json", 16) == 0) {
                 json_t *value = json_read(body, n, &err);
 
                 if (!json_is_object(value)) {
@@ -265,12 +259,10 @@ static int read_body(struct call *c)
                 read_parts(c);
                 return 0;
         }
-        if (type_is(type, "application/x-www-form-urlencoded")) {
-                if (read_form(c->args, body, n) != 0)
-                        return tg_call_fail(c, 400, "Bad Request: can't parse the form");
-                return 0;
-        }
-        return 0; /* as the real server: what it cannot read it does not see */
+        if (strncasecmp(type, "application/x-www-form-urlencoded", 33) == 0 &&
+            read_form(c->args, body, n) != 0)
+                return tg_call_fail(c, 400, "Bad Request: can't parse the form");
+        return 0; /* like the real server, ignore other types */
 }
 
 static int check(struct call *c)
@@ -293,8 +285,8 @@ const struct multipart_part *tg_call_upload(const struct call *c, const char *pa
 
 /* ---- faults ---- */
 
-/* Those that strike before anything happens. True: the call is over. */
-static bool strike_before(struct call *c)
+/* Fails the call, or marks it for its end. */
+static int check_faults(struct call *c)
 {
         struct faults *f = &c->world->faults;
         const char *name = c->method->name;
@@ -302,25 +294,21 @@ static bool strike_before(struct call *c)
 
         if (faults_fire(f, FAULT_CUT_BEFORE, name)) {
                 c->cut = true;
-                tg_call_fail(c, 599, "cut before the effect");
-                return true;
+                return tg_call_fail(c, 599, "cut before the effect");
         }
-        if ((fault = faults_fire(f, FAULT_ERROR, name))) {
-                tg_call_fail(c, fault->status, "Internal Server Error: asked for by a fault");
-                return true;
-        }
+        if ((fault = faults_fire(f, FAULT_ERROR, name)))
+                return tg_call_fail(c, fault->status, FAULT_TEXT);
         if ((fault = faults_fire(f, FAULT_FLOOD, name))) {
                 c->retry_after = (int64_t)fault->retry_after;
-                tg_call_fail(c, 429, "Too Many Requests: retry after %lld",
-                             (long long)c->retry_after);
-                return true;
+                return tg_call_fail(c, 429, "Too Many Requests: retry after %lld",
+                                    (long long)c->retry_after);
         }
         if ((fault = faults_fire(f, FAULT_SLOW, name)))
                 c->slow_ms = fault->ms;
         if ((fault = faults_fire(f, FAULT_ERROR_AFTER, name)))
                 c->late_status = fault->status;
         c->cut = faults_fire(f, FAULT_CUT_AFTER, name) != NULL;
-        return false;
+        return 0;
 }
 
 /* ---- running ---- */
@@ -358,7 +346,8 @@ static void fetch(struct call *c)
         c->fetching = http_call_start(c->world->client, &request, &handlers, c);
 }
 
-static int answer_minimal(struct call *c)
+/* Answers a method that is not simulated, if the type of its result allows it. */
+static int answer_empty(struct call *c)
 {
         switch (c->method->returns) {
         case TG_SPEC_RETURNS_TRUE:
@@ -376,15 +365,15 @@ static int answer_minimal(struct call *c)
 
 static void run(struct call *c)
 {
-        method_fn *fn = tg_methods_find(c->method);
+        method_fn *method = tg_methods_find(c->method);
         int rc;
 
         buf_clear(&c->out);
         buf_addstr(&c->out, OK_HEAD);
-        rc = fn ? fn(c) : answer_minimal(c);
-        if (rc == CALL_FETCH)
+        rc = method ? method(c) : answer_empty(c);
+        if (rc == TG_CALL_FETCH)
                 fetch(c);
-        else if (rc != CALL_LATER)
+        else if (rc != TG_CALL_LATER)
                 tg_call_finish(c);
 }
 
@@ -423,7 +412,7 @@ void tg_call_serve(struct http_exchange *x)
         c = call_new(b, m, x);
         c->args = json_object();
         http_query_each(x, add_text, c->args);
-        if (read_body(c) != 0 || strike_before(c) || check(c) != 0)
+        if (read_body(c) != 0 || check_faults(c) != 0 || check(c) != 0)
                 tg_call_finish(c);
         else
                 run(c);
@@ -458,7 +447,7 @@ void tg_call_serve_file(struct http_exchange *x)
         if (!bot_of_path(w, http_param(x, "bot")))
                 refuse(x, 401, "Unauthorized");
         else if (fault)
-                refuse(x, fault->status, "Internal Server Error: asked for by a fault");
+                refuse(x, fault->status, FAULT_TEXT);
         else if (!f || tg_files_read(w->files, f, &b) != 0)
                 refuse(x, 404, "Not Found");
         else {
@@ -527,9 +516,9 @@ struct chat *tg_call_chat(struct call *c)
         return NULL;
 }
 
-/* ---- rates ---- */
+/* ---- rate limits ---- */
 
-/* Seconds until n tokens are there; 0 when they are. */
+/* Refills the bucket; returns the seconds until it has n tokens. */
 static double bucket_wait(struct bucket *k, double rate, double burst, double n, int64_t now_ms)
 {
         if (rate <= 0)
@@ -541,7 +530,7 @@ static double bucket_wait(struct bucket *k, double rate, double burst, double n,
         if (k->tokens > burst)
                 k->tokens = burst;
         k->at_ms = now_ms;
-        /* an album larger than the burst may pass when the bucket is full */
+        /* a full bucket lets an album larger than the burst pass */
         return k->tokens >= n || k->tokens >= burst ? 0
                                                     : ((n < burst ? n : burst) - k->tokens) / rate;
 }

@@ -20,33 +20,23 @@ static const struct {
         { "Markdown", tg_rich_text_markdown },
 };
 
-static int parse(struct call *c, const json_t *args, const char *text, json_t *entities,
-                 struct rich_text *r)
-{
-        const char *mode = json_str(args, "parse_mode", "");
-        char problem[TG_RICH_TEXT_PROBLEM_SIZE] = "";
-        int rc = 0;
-
-        if (!*mode) {
-                rc = tg_rich_text_from_entities(r, text, entities, problem);
-        } else {
-                size_t i = 0;
-
-                while (i < COUNT(modes) && strcasecmp(modes[i].name, mode) != 0)
-                        i++;
-                if (i == COUNT(modes))
-                        return tg_call_fail(c, 400, "Bad Request: unsupported parse_mode");
-                rc = modes[i].parse(r, text, problem);
-        }
-        return rc == 0 ? 0 : tg_call_fail(c, 400, "Bad Request: can't parse entities: %s", problem);
-}
-
 int tg_compose_text(struct call *c, const json_t *args, const char *text_key,
                     const char *entities_key, struct rich_text *r)
 {
-        if (parse(c, args, json_str(args, text_key, ""), json_object_get(args, entities_key), r) !=
-            0)
-                return -1;
+        const char *mode = json_str(args, "parse_mode", ""), *text = json_str(args, text_key, "");
+        json_t *entities = json_object_get(args, entities_key);
+        char problem[TG_RICH_TEXT_PROBLEM_SIZE] = "";
+        size_t i = 0;
+        int rc;
+
+        while (i < COUNT(modes) && strcasecmp(modes[i].name, mode) != 0)
+                i++;
+        if (*mode && i == COUNT(modes))
+                return tg_call_fail(c, 400, "Bad Request: unsupported parse_mode");
+        rc = *mode ? modes[i].parse(r, text, problem)
+                   : tg_rich_text_from_entities(r, text, entities, problem);
+        if (rc != 0)
+                return tg_call_fail(c, 400, "Bad Request: can't parse entities: %s", problem);
         tg_rich_text_trim(r);
         tg_rich_text_detect(r);
         return 0;
@@ -132,29 +122,26 @@ int tg_compose_markup(struct call *c, char **out)
         return 0;
 }
 
-/* ---- where it goes ---- */
+/* ---- topic and reply ---- */
 
-static int compose_reply(struct call *c, struct message *m)
+static int set_reply(struct call *c, struct message *m)
 {
         const json_t *reply = json_object_get(c->args, "reply_parameters");
-        const json_t *where = reply ? reply : c->args;
-        int64_t id = json_int(where, reply ? "message_id" : "reply_to_message_id", 0);
+        const json_t *from = reply ? reply : c->args;
+        int64_t id = json_int(from, reply ? "message_id" : "reply_to_message_id", 0);
         const struct message *to = id ? tg_chat_find_message(m->chat, id) : NULL;
 
-        if (!id)
+        if (!id || (!to && json_flag(from, "allow_sending_without_reply", false)))
                 return 0;
         if (!to)
-                return json_flag(where, "allow_sending_without_reply", false)
-                               ? 0
-                               : tg_call_fail(c, 400,
-                                              "Bad Request: message to be replied not found");
+                return tg_call_fail(c, 400, "Bad Request: message to be replied not found");
         m->reply_to = id;
         if (!m->thread_id)
                 m->thread_id = to->thread_id;
         return 0;
 }
 
-static int compose_thread(struct call *c, struct message *m)
+static int set_thread(struct call *c, struct message *m)
 {
         int64_t id = json_int(c->args, "message_thread_id", 0);
         const struct topic *t = tg_chat_topic(m->chat, id);
@@ -162,7 +149,7 @@ static int compose_thread(struct call *c, struct message *m)
 
         if (!id)
                 return 0;
-        /* the general topic has the number 1 but must not be named */
+        /* the general topic has the id 1, but the server refuses it */
         if (!t || id == 1)
                 return tg_call_fail(c, 400, "Bad Request: message thread not found");
         if (t->closed && me && me->standing < STANDING_ADMIN)
@@ -175,8 +162,7 @@ int tg_compose_options(struct call *c, struct message *m)
 {
         const json_t *preview = json_object_get(c->args, "link_preview_options");
 
-        if (compose_thread(c, m) != 0 || compose_reply(c, m) != 0 ||
-            tg_compose_markup(c, &m->markup) != 0)
+        if (set_thread(c, m) != 0 || set_reply(c, m) != 0 || tg_compose_markup(c, &m->markup) != 0)
                 return -1;
         if (preview && !m->extra) {
                 char *text = json_text(preview);
@@ -189,8 +175,8 @@ int tg_compose_options(struct call *c, struct message *m)
 
 /* ---- files ---- */
 
-static int file_of_upload(struct call *c, const struct media_kind *k, const char *name,
-                          struct file **out)
+static int add_upload(struct call *c, const struct media_kind *k, const char *name,
+                      struct file **out)
 {
         const struct multipart_part *p = multipart_find(&c->uploads, name);
         int width, height;
@@ -214,7 +200,7 @@ int tg_compose_file(struct call *c, const struct media_kind *k, const char *valu
                     struct file **out)
 {
         if (strncmp(value, "attach://", 9) == 0)
-                return file_of_upload(c, k, value + 9, out);
+                return add_upload(c, k, value + 9, out);
         if (strncmp(value, "http://", 7) == 0 || strncmp(value, "https://", 8) == 0) {
                 for (struct fetched *f = c->fetched; f; f = f->next) {
                         if (strcmp(f->url, value) == 0) {
@@ -223,7 +209,7 @@ int tg_compose_file(struct call *c, const struct media_kind *k, const char *valu
                         }
                 }
                 c->wants_url = mem_strdup(value);
-                return CALL_FETCH;
+                return TG_CALL_FETCH;
         }
         *out = tg_files_by_id(c->world->files, value);
         return *out ? 0
@@ -242,17 +228,6 @@ struct buf *tg_compose_record(struct call *c, const char *kind, const struct cha
         return b;
 }
 
-static void show(const struct call *c, const struct message *m)
-{
-        if (c->world->quiet)
-                return;
-        printf("%s -> %s: %s%s%s\n", c->bot->user.username,
-               m->chat->user ? m->chat->user->first_name : m->chat->title,
-               m->media_kind ? m->media_kind->name : "", m->media_kind && m->text ? " " : "",
-               m->text ? m->text : "");
-        fflush(stdout);
-}
-
 void tg_compose_post(struct call *c, struct message *m)
 {
         struct buf text, *b;
@@ -267,5 +242,11 @@ void tg_compose_post(struct call *c, struct message *m)
         jsonw_raw(b, "message", text.data);
         journal_close(c->world->sent);
         buf_release(&text);
-        show(c, m);
+        if (c->world->quiet)
+                return;
+        printf("%s -> %s: %s%s%s\n", c->bot->user.username,
+               m->chat->user ? m->chat->user->first_name : m->chat->title,
+               m->media_kind ? m->media_kind->name : "", m->media_kind && m->text ? " " : "",
+               m->text ? m->text : "");
+        fflush(stdout);
 }

@@ -54,7 +54,7 @@ const char tg_control_help[] =
         "                      \"within_chat\", \"seed\"\n"
         "  DELETE /sim/faults  no more of them; GET shows them\n";
 
-/* ---- looking ---- */
+/* ---- views ---- */
 
 static void run_history(struct http_exchange *x)
 {
@@ -137,8 +137,6 @@ static void run_state(struct http_exchange *x)
         faults_write(&w->faults, &b);
         control_answer(x, &b);
 }
-
-/* ---- settings and faults ---- */
 
 static int set_settings(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * control: the side of the simulator that tests and curious people use, under /sim.
+ * control: the control API under /sim.
  */
 #ifndef SIM_TELEGRAM_TG_CONTROL_H
 #define SIM_TELEGRAM_TG_CONTROL_H
@@ -8,10 +8,10 @@
 
 #include "net/http_server.h"
 
-/* All routes, those of the Bot API too. */
+/* All routes, including the Bot API. */
 extern const struct http_route tg_control_routes[];
 extern const size_t tg_control_route_count;
-/* One line for each control route. */
+/* Help text of the control API. */
 extern const char tg_control_help[];
 
 #endif

@@ -17,7 +17,7 @@ struct files {
         struct world *world;
         struct map by_id, by_path;
         struct file *oldest, *newest;
-        struct file *next_to_forget; /* contents before it are gone */
+        struct file *next_to_drop; /* older contents are dropped */
         size_t bytes, count;
         uint64_t made;
 };
@@ -39,9 +39,9 @@ static char *disk_path(const struct files *f, const struct file *file)
         return mem_printf("%s/%s", f->world->data_dir, name ? name + 1 : file->path);
 }
 
-static void forget_contents(struct files *f, struct file *file)
+static void drop_contents(struct files *f, struct file *file)
 {
-        if (file->forgotten)
+        if (file->dropped)
                 return;
         if (!file->data) {
                 char *path = disk_path(f, file);
@@ -51,42 +51,26 @@ static void forget_contents(struct files *f, struct file *file)
         }
         free(file->data);
         file->data = NULL;
-        file->forgotten = true;
+        file->dropped = true;
         f->bytes -= file->size;
 }
 
-static void file_free(struct file *file)
-{
-        free(file->data);
-        free(file->name);
-        free(file->mime);
-        free(file);
-}
-
-static void forget_oldest_file(struct files *f)
+static void drop_oldest(struct files *f)
 {
         struct file *file = f->oldest;
 
-        forget_contents(f, file);
-        if (f->next_to_forget == file)
-                f->next_to_forget = file->next;
+        drop_contents(f, file);
+        if (f->next_to_drop == file)
+                f->next_to_drop = file->next;
         f->oldest = file->next;
         if (!f->oldest)
                 f->newest = NULL;
         map_remove(&f->by_id, file->id);
         map_remove(&f->by_path, file->path);
         f->count--;
-        file_free(file);
-}
-
-static void make_room(struct files *f, size_t n)
-{
-        while (f->count >= MAX_FILES)
-                forget_oldest_file(f);
-        while (f->bytes + n > MAX_BYTES && f->next_to_forget) {
-                forget_contents(f, f->next_to_forget);
-                f->next_to_forget = f->next_to_forget->next;
-        }
+        free(file->name);
+        free(file->mime);
+        free(file);
 }
 
 static int write_to_disk(const struct files *f, const struct file *file, const void *data)
@@ -103,7 +87,7 @@ static int write_to_disk(const struct files *f, const struct file *file, const v
         return rc;
 }
 
-/* The end of the name, when it looks like one: ".pdf". */
+/* ".pdf" of the name, or by type. */
 static const char *extension(const char *name, const char *mime)
 {
         static const struct {
@@ -134,7 +118,12 @@ struct file *tg_files_add(struct files *f, const char *folder, const char *name,
         unsigned char hash[SHA256_SIZE];
         const char *image_mime = NULL;
 
-        make_room(f, n);
+        while (f->count >= MAX_FILES)
+                drop_oldest(f);
+        while (f->bytes + n > MAX_BYTES && f->next_to_drop) {
+                drop_contents(f, f->next_to_drop);
+                f->next_to_drop = f->next_to_drop->next;
+        }
         f->made++;
         crypto_sha256(data, n, hash);
         snprintf(file->id, sizeof(file->id), "SimFile%08llxAgADAQAD", (unsigned long long)f->made);
@@ -155,8 +144,8 @@ struct file *tg_files_add(struct files *f, const char *folder, const char *name,
         else
                 f->oldest = file;
         f->newest = file;
-        if (!f->next_to_forget)
-                f->next_to_forget = file;
+        if (!f->next_to_drop)
+                f->next_to_drop = file;
         f->bytes += n;
         f->count++;
         map_put(&f->by_id, file->id, file);
@@ -180,7 +169,7 @@ int tg_files_read(const struct files *f, const struct file *file, struct buf *b)
         FILE *in;
         size_t got = 0;
 
-        if (file->forgotten)
+        if (file->dropped)
                 return -1;
         if (file->data)
                 return buf_add(b, file->data, file->size);
@@ -204,7 +193,7 @@ void tg_files_free(struct files *f)
         if (!f)
                 return;
         while (f->oldest)
-                forget_oldest_file(f);
+                drop_oldest(f);
         map_release(&f->by_id);
         map_release(&f->by_path);
         free(f);
@@ -217,7 +206,7 @@ static int be16(const unsigned char *p)
         return p[0] << 8 | p[1];
 }
 
-/* Walks the segments of a JPEG up to the one with the size. */
+/* Finds the segment of a JPEG with its size. */
 static void jpeg_size(const unsigned char *p, size_t n, int *width, int *height)
 {
         for (size_t at = 2; at + 9 < n && p[at] == 0xff;) {

@@ -1,5 +1,5 @@
 /*
- * dragoman-sim telegram: what is its own in the life of a simulator.
+ * dragoman-sim telegram.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,25 +18,9 @@
 
 enum { OWN_DATA };
 static const struct own_option own[] = {
-        [OWN_DATA] = { "data", "DIR", "keep uploaded files there instead of in memory" },
+        [OWN_DATA] = { "data", "DIR", "keep uploaded files in DIR instead of in memory" },
         { 0 },
 };
-
-/* ---- the world ---- */
-
-static int make_bots(struct world *w, const struct options *o, struct error *err)
-{
-        struct user *ada = tg_world_make_user(w, ADA, "Ada", "ada");
-
-        for (size_t i = 0; i < o->token_count; i++) {
-                struct bot *b = tg_world_make_bot(w, o->tokens[i], err);
-
-                if (!b)
-                        return -1;
-                tg_chat_private(b, ada, true);
-        }
-        return 0;
-}
 
 static void close_world(struct world *w)
 {
@@ -48,6 +32,7 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
                                 struct error *err)
 {
         struct world *w = tg_world_new(l);
+        struct user *ada = tg_world_make_user(w, ADA, "Ada", "ada");
 
         w->client = client;
         w->quiet = o->quiet;
@@ -60,13 +45,17 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
                 w->faults.rng = o->seed;
         if (w->data_dir)
                 mkdir(w->data_dir, 0700);
-        if (make_bots(w, o, err) == 0)
-                return w;
-        close_world(w);
-        return NULL;
-}
+        for (size_t i = 0; i < o->token_count; i++) {
+                struct bot *b = tg_world_make_bot(w, o->tokens[i], err);
 
-/* ---- the server ---- */
+                if (!b) {
+                        close_world(w);
+                        return NULL;
+                }
+                tg_chat_private(b, ada, true);
+        }
+        return w;
+}
 
 static struct http_route *routes(size_t *count)
 {
@@ -100,18 +89,18 @@ static void refuse(void *arg, struct http_exchange *x, int status, const char *c
 static void greet(const struct world *w, const char *url)
 {
         printf("\n"
-               "@%s listens. For config.json:\n"
+               "The bot @%s is ready. For config.json:\n"
                "\n"
                "  \"adapters\": {\n"
                "    \"tg\": { \"type\": \"telegram\", \"botToken\": \"%s\",\n"
                "            \"apiBase\": \"%s\", \"admins\": [\"42\"], \"dm\": \"everyone\" }\n"
                "  }\n"
                "\n"
-               "Write to it as Ada, user 42, by typing here or with:\n"
+               "Lines typed here go to the bot from Ada (user 42); so does this:\n"
                "\n"
                "  curl %s/sim/send -d '{\"from\":42,\"text\":\"hello\"}'\n"
                "\n"
-               "What the bot says is shown here; GET /sim tells what else can be played.\n"
+               "The bot's messages appear here; GET /sim lists the control API.\n"
                "\n",
                w->bots->user.username, w->bots->token, url, url);
 }
@@ -120,9 +109,10 @@ int tg_main(int argc, char **argv)
 {
         static const struct simulator_ops ops = {
                 .about = { .name = "telegram",
-                           .about = "A Telegram Bot API server on this machine, with users you "
-                                    "play over HTTP. Every call is checked\n"
-                                    "against the official list of methods. Ends with Ctrl-C.\n",
+                           .about = "A simulated Telegram Bot API server, with users controlled "
+                                    "over HTTP. It checks every\n"
+                                    "call against the official list of methods. "
+                                    "Stop it with Ctrl-C.\n",
                            .port = "8081",
                            .token = "100000001:dragoman-simulator-token",
                            .own = own,

@@ -7,10 +7,7 @@
 #include "base/mem.h"
 
 static const struct media_kind kinds[] = {
-        /*
-         * name         folder         mime                        caption timed  sized  named
-         * image
-         */
+        /* name, folder, mime; caption, timed, sized, named, image */
         { "photo", "photos", "image/jpeg", true, false, true, false, true },
         { "audio", "music", "audio/mpeg", true, true, false, true, false },
         { "document", "documents", "application/octet-stream", true, false, false, true, false },
@@ -48,35 +45,17 @@ const struct media_kind *tg_media_kind_of_method(const char *method)
         return NULL;
 }
 
-static void write_file(struct buf *b, const struct file *f)
-{
-        jsonw_str(b, "file_id", f->id);
-        jsonw_str(b, "file_unique_id", f->unique_id);
-        jsonw_int(b, "file_size", (int64_t)f->size);
-}
-
-static void write_size(struct buf *b, const struct file *f, const json_t *details)
-{
-        jsonw_int(b, "width", json_int(details, "width", f->width ? f->width : 320));
-        jsonw_int(b, "height", json_int(details, "height", f->height ? f->height : 240));
-}
-
-static void write_sticker(struct buf *b, const json_t *details)
-{
-        jsonw_str(b, "type", "regular");
-        jsonw_bool(b, "is_animated", false);
-        jsonw_bool(b, "is_video", false);
-        jsonw_opt(b, "emoji", json_str(details, "emoji", NULL));
-        jsonw_opt(b, "set_name", json_str(details, "set_name", NULL));
-}
-
 static void write_object(struct buf *b, const struct media_kind *k, const struct file *f,
                          const json_t *details)
 {
         jsonw_open(b, '{');
-        write_file(b, f);
-        if (k->sized)
-                write_size(b, f, details);
+        jsonw_str(b, "file_id", f->id);
+        jsonw_str(b, "file_unique_id", f->unique_id);
+        jsonw_int(b, "file_size", (int64_t)f->size);
+        if (k->sized) {
+                jsonw_int(b, "width", json_int(details, "width", f->width ? f->width : 320));
+                jsonw_int(b, "height", json_int(details, "height", f->height ? f->height : 240));
+        }
         if (strcmp(k->name, "video_note") == 0)
                 jsonw_int(b, "length", json_int(details, "length", 240));
         if (k->timed)
@@ -89,8 +68,13 @@ static void write_object(struct buf *b, const struct media_kind *k, const struct
                 jsonw_opt(b, "title", json_str(details, "title", NULL));
                 jsonw_opt(b, "performer", json_str(details, "performer", NULL));
         }
-        if (strcmp(k->name, "sticker") == 0)
-                write_sticker(b, details);
+        if (strcmp(k->name, "sticker") == 0) {
+                jsonw_str(b, "type", "regular");
+                jsonw_bool(b, "is_animated", false);
+                jsonw_bool(b, "is_video", false);
+                jsonw_opt(b, "emoji", json_str(details, "emoji", NULL));
+                jsonw_opt(b, "set_name", json_str(details, "set_name", NULL));
+        }
         jsonw_close(b, '}');
 }
 
@@ -108,7 +92,7 @@ char *tg_media_member(const struct media_kind *k, const struct file *f, const js
         jsonw_quote(&b, k->name, strlen(k->name));
         buf_addch(&b, ':');
         write_object(&b, k, f, details);
-        /* old readers know an animation as a document */
+        /* for old clients an animation is also a document */
         if (strcmp(k->name, "animation") == 0) {
                 buf_addstr(&b, ",\"document\":");
                 write_object(&b, tg_media_kind("document"), f, details);

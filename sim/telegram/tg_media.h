@@ -1,5 +1,5 @@
 /*
- * media: the kinds of things besides text a message can hold.
+ * media: kinds of media in messages.
  */
 #ifndef SIM_TELEGRAM_TG_MEDIA_H
 #define SIM_TELEGRAM_TG_MEDIA_H
@@ -10,20 +10,19 @@
 #include "sim/telegram/tg_files.h"
 
 struct media_kind {
-        /* member of the message, and the parameter that holds the file: "photo" */
-        const char *name;
+        const char *name;   /* of the message member and the parameter: "photo" */
         const char *folder; /* of file paths: "photos" */
-        const char *mime;   /* when nobody told */
+        const char *mime;   /* default */
         bool caption;       /* has one */
         bool timed;         /* has a duration */
         bool sized;         /* has width and height */
-        bool named;         /* tells the file's name and type */
+        bool named;         /* has the file's name and type */
         bool image;         /* only images are accepted */
 };
 
-/* NULL when there is no such kind. */
+/* NULL: no such kind. */
 const struct media_kind *tg_media_kind(const char *name);
-/* Of sendPhoto: photo. NULL for other methods. */
+/* "photo" for "sendPhoto". NULL for other methods. */
 const struct media_kind *tg_media_kind_of_method(const char *method);
 /*
  * The message member as JSON text, "photo":[{...}]. details (may be NULL) has duration, width,

@@ -1,5 +1,5 @@
 /*
- * The methods about chats, their members and topics.
+ * Methods for chats, their members and topics.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static int get_chat(struct call *c)
         if (!chat)
                 return -1;
         tg_render_chat(&c->out, NULL, chat);
-        buf_truncate(&c->out, c->out.len - 1); /* the same, and more */
+        buf_truncate(&c->out, c->out.len - 1); /* the closing brace */
         jsonw_int(&c->out, "accent_color_id", 0);
         jsonw_int(&c->out, "max_reaction_count", 11);
         jsonw_raw(&c->out, "accepted_gift_types",
@@ -142,7 +142,7 @@ static int create_topic(struct call *c)
                 return tg_call_fail(c, 400, "Bad Request: TOPIC_TITLE_EMPTY");
         if (tg_call_pace(c, chat, 1) != 0)
                 return -1;
-        /* a topic has the number of the message that tells of its creation */
+        /* a topic has the id of the message about its creation */
         m = tg_chat_message_new(chat, &c->bot->user);
         m->extra = mem_strdup("\"forum_topic_created\":{}");
         tg_chat_post(chat, m, c->world->settings.keep_messages);

@@ -1,5 +1,5 @@
 /*
- * The methods that change, mark or remove messages, and those that only show something.
+ * Methods that edit, delete and mark messages, chat actions and answers to callbacks.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static bool same(const char *a, const char *b)
         return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Moves the new content of `draft` into m; draft is gone afterwards. */
+/* Replaces m by `draft`, if rc is 0; takes over draft. */
 static int apply(struct call *c, struct message *m, struct message *draft, int rc)
 {
         struct buf text, *b;
@@ -78,7 +78,7 @@ static int apply(struct call *c, struct message *m, struct message *draft, int r
         return 0;
 }
 
-static struct message *draft_of(const struct message *m)
+static struct message *make_draft(const struct message *m)
 {
         struct message *draft = tg_chat_message_new(m->chat, m->from);
 
@@ -95,7 +95,7 @@ static int edit_text(struct call *c)
                 return -1;
         if (m->media || !m->text)
                 return tg_call_fail(c, 400, "Bad Request: there is no text in the message to edit");
-        draft = draft_of(m);
+        draft = make_draft(m);
         return apply(c, m, draft, tg_compose_body(c, draft));
 }
 
@@ -108,7 +108,7 @@ static int edit_caption(struct call *c)
         if (!m->media || !m->media_kind->caption)
                 return tg_call_fail(c, 400,
                                     "Bad Request: there is no caption in the message to edit");
-        draft = draft_of(m);
+        draft = make_draft(m);
         return apply(c, m, draft, tg_compose_caption(c, c->args, draft));
 }
 
@@ -118,7 +118,7 @@ static int edit_markup(struct call *c)
 
         if (!m)
                 return -1;
-        draft = draft_of(m);
+        draft = make_draft(m);
         draft->text = mem_strdup(m->text);
         draft->entities = mem_strdup(m->entities);
         return apply(c, m, draft, 0);
@@ -182,8 +182,7 @@ static int delete_messages(struct call *c)
         if (json_array_size(ids) < 1 || json_array_size(ids) > 100)
                 return tg_call_fail(c, 400, "Bad Request: message identifiers are not specified");
         json_array_foreach(ids, i, id) {
-                /* those that are not there are skipped */
-                delete_one(c, chat, json_integer_value(id));
+                delete_one(c, chat, json_integer_value(id)); /* skips missing ones */
         }
         c->status = 200;
         return tg_call_true(c);
@@ -221,7 +220,7 @@ static int react(struct call *c)
         return tg_call_true(c);
 }
 
-/* ---- what only shows ---- */
+/* ---- chat actions and callbacks ---- */
 
 static int chat_action(struct call *c)
 {

@@ -1,5 +1,5 @@
 /*
- * The methods about the bot itself: who it is, its commands and texts; and its files.
+ * Methods for the bot itself: its commands, texts and files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static int get_me(struct call *c)
                                           "allows_users_to_create_topics" };
 
         tg_render_user(&c->out, NULL, &c->bot->user);
-        buf_truncate(&c->out, c->out.len - 1); /* the same, and more */
+        buf_truncate(&c->out, c->out.len - 1); /* the closing brace */
         jsonw_bool(&c->out, "can_join_groups", true);
         jsonw_bool(&c->out, "can_read_all_group_messages", !c->bot->privacy);
         for (size_t i = 0; i < COUNT(no); i++)
@@ -56,7 +56,7 @@ static int check_command(struct call *c, const json_t *command)
         return 0;
 }
 
-static void tell_commands(struct call *c, const char *key, const json_t *list)
+static void record_commands(struct call *c, const char *key, const json_t *list)
 {
         struct buf *b = tg_compose_record(c, "commands", NULL);
         char *text = list ? json_text(list) : mem_strdup("[]");
@@ -81,7 +81,7 @@ static int set_commands(struct call *c)
         }
         key = commands_key(c);
         json_decref(map_put(&c->bot->commands, key, json_incref(list)));
-        tell_commands(c, key, list);
+        record_commands(c, key, list);
         free(key);
         return tg_call_true(c);
 }
@@ -103,7 +103,7 @@ static int delete_commands(struct call *c)
         char *key = commands_key(c);
 
         json_decref(map_remove(&c->bot->commands, key));
-        tell_commands(c, key, NULL);
+        record_commands(c, key, NULL);
         free(key);
         return tg_call_true(c);
 }
@@ -168,7 +168,7 @@ static int get_file(struct call *c)
                 return tg_call_fail(c, 400, "Bad Request: invalid file_id");
         if (f->size > FILES_MAX_DOWNLOAD)
                 return tg_call_fail(c, 400, "Bad Request: file is too big");
-        if (f->forgotten)
+        if (f->dropped)
                 return tg_call_fail(
                         c, 400,
                         "Bad Request: wrong file_id or the file is temporarily unavailable");

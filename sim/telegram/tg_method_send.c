@@ -1,5 +1,5 @@
 /*
- * The methods that make new messages.
+ * Methods that send messages.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define MAX_ALBUM 10
 
-/* Posts m, when everything about it is good; takes it over in any case. */
+/* Posts m, if rc is 0; takes it over in any case. */
 static int post(struct call *c, struct message *m, int rc)
 {
         if (rc == 0)
@@ -28,7 +28,7 @@ static int post(struct call *c, struct message *m, int rc)
         return 0;
 }
 
-static struct message *begin(struct call *c, struct chat *chat)
+static struct message *make_message(struct call *c, struct chat *chat)
 {
         return tg_chat_message_new(chat, chat->type == CHAT_CHANNEL ? NULL : &c->bot->user);
 }
@@ -40,7 +40,7 @@ static int send_message(struct call *c)
 
         if (!chat)
                 return -1;
-        m = begin(c, chat);
+        m = make_message(c, chat);
         return post(c, m, tg_compose_body(c, m));
 }
 
@@ -65,7 +65,7 @@ static int send_media(struct call *c)
 
         if (!chat)
                 return -1;
-        m = begin(c, chat);
+        m = make_message(c, chat);
         return post(c, m, attach(c, m, k, c->args, k->name));
 }
 
@@ -85,7 +85,7 @@ static int build_album(struct call *c, struct chat *chat, const json_t *items,
                 if (!k)
                         return tg_call_fail(
                                 c, 400, "Bad Request: can't parse InputMedia: unsupported type");
-                album[i] = begin(c, chat);
+                album[i] = make_message(c, chat);
                 rc = attach(c, album[i], k, item, "media");
                 if (rc == 0)
                         rc = tg_compose_options(c, album[i]);
@@ -125,12 +125,12 @@ static int send_media_group(struct call *c)
         return 0;
 }
 
-/* ---- things that are one member made of parameters ---- */
+/* ---- locations, contacts, venues: one member made of parameters ---- */
 
-static const struct made {
+static const struct simple {
         const char *method, *member;
         const char *parameters[6];
-} made_of_parameters[] = {
+} simples[] = {
         { "sendLocation",
           "location",
           { "latitude", "longitude", "horizontal_accuracy", "live_period" } },
@@ -138,7 +138,7 @@ static const struct made {
         { "sendVenue", "venue", { "title", "address", "foursquare_id", "google_place_id" } },
 };
 
-static char *made_member(const struct made *kind, const json_t *args)
+static char *write_simple(const struct simple *kind, const json_t *args)
 {
         json_t *object = json_object();
         char *text, *member;
@@ -161,17 +161,17 @@ static char *made_member(const struct made *kind, const json_t *args)
         return member;
 }
 
-static int send_made(struct call *c)
+static int send_simple(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         struct message *m;
 
         if (!chat)
                 return -1;
-        m = begin(c, chat);
-        for (size_t i = 0; i < COUNT(made_of_parameters); i++) {
-                if (strcmp(made_of_parameters[i].method, c->method->name) == 0)
-                        m->extra = made_member(&made_of_parameters[i], c->args);
+        m = make_message(c, chat);
+        for (size_t i = 0; i < COUNT(simples); i++) {
+                if (strcmp(simples[i].method, c->method->name) == 0)
+                        m->extra = write_simple(&simples[i], c->args);
         }
         return post(c, m, 0);
 }
@@ -183,7 +183,7 @@ static int send_dice(struct call *c)
 
         if (!chat)
                 return -1;
-        m = begin(c, chat);
+        m = make_message(c, chat);
         m->extra = mem_printf("\"dice\":{\"emoji\":\"%s\",\"value\":%d}",
                               json_str(c->args, "emoji", "🎲"),
                               1 + (int)faults_random(&c->world->faults, 6));
@@ -192,7 +192,7 @@ static int send_dice(struct call *c)
 
 /* ---- forwarding and copying ---- */
 
-static char *origin(const struct message *m)
+static char *write_origin(const struct message *m)
 {
         struct buf b;
 
@@ -211,7 +211,7 @@ static char *origin(const struct message *m)
         return buf_take(&b);
 }
 
-static const struct message *source(struct call *c, int64_t id, const char *verb)
+static const struct message *find_source(struct call *c, int64_t id, const char *verb)
 {
         struct chat *from = tg_call_find_chat(c, "from_chat_id");
         const struct message *m = from ? tg_chat_find_message(from, id) : NULL;
@@ -223,7 +223,7 @@ static const struct message *source(struct call *c, int64_t id, const char *verb
 
 static struct message *copy_of(struct call *c, struct chat *chat, const struct message *m)
 {
-        struct message *copy = begin(c, chat);
+        struct message *copy = make_message(c, chat);
 
         copy->media_kind = m->media_kind;
         copy->media = mem_strdup(m->media);
@@ -236,13 +236,13 @@ static int forward_message(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         const struct message *m =
-                chat ? source(c, json_int(c->args, "message_id", 0), "forward") : NULL;
+                chat ? find_source(c, json_int(c->args, "message_id", 0), "forward") : NULL;
         struct message *copy;
 
         if (!m)
                 return -1;
         copy = copy_of(c, chat, m);
-        copy->extra = origin(m);
+        copy->extra = write_origin(m);
         return post(c, copy, 0);
 }
 
@@ -250,7 +250,7 @@ static int copy_message(struct call *c)
 {
         struct chat *chat = tg_call_chat(c);
         const struct message *m =
-                chat ? source(c, json_int(c->args, "message_id", 0), "copy") : NULL;
+                chat ? find_source(c, json_int(c->args, "message_id", 0), "copy") : NULL;
         size_t from = c->out.len;
         struct message *copy;
         int rc = 0;
@@ -263,7 +263,7 @@ static int copy_message(struct call *c)
         rc = post(c, copy, rc);
         if (rc != 0)
                 return rc;
-        /* only the number is told */
+        /* the result is only the id */
         buf_truncate(&c->out, from);
         jsonw_open(&c->out, '{');
         jsonw_int(&c->out, "message_id", chat->last_id);
@@ -282,9 +282,9 @@ const struct tg_method_row tg_method_send[] = {
         { "sendVideoNote", send_media },
         { "sendSticker", send_media },
         { "sendMediaGroup", send_media_group },
-        { "sendLocation", send_made },
-        { "sendContact", send_made },
-        { "sendVenue", send_made },
+        { "sendLocation", send_simple },
+        { "sendContact", send_simple },
+        { "sendVenue", send_simple },
         { "sendDice", send_dice },
         { "forwardMessage", forward_message },
         { "copyMessage", copy_message },

@@ -58,12 +58,6 @@ void tg_render_member(struct buf *b, const char *key, const struct member *m)
         jsonw_close(b, '}');
 }
 
-static void render_raw(struct buf *b, const char *members)
-{
-        if (members)
-                buf_addf(b, ",%s", members);
-}
-
 static void render_body(struct buf *b, const struct message *m, bool with_reply)
 {
         const struct message *to =
@@ -87,13 +81,15 @@ static void render_body(struct buf *b, const struct message *m, bool with_reply)
                 render_body(b, to, false);
                 jsonw_close(b, '}');
         }
-        render_raw(b, m->media);
+        if (m->media)
+                buf_addf(b, ",%s", m->media);
         if (m->text && *m->text) {
                 jsonw_str(b, m->media ? "caption" : "text", m->text);
                 if (m->entities)
                         jsonw_raw(b, m->media ? "caption_entities" : "entities", m->entities);
         }
-        render_raw(b, m->extra);
+        if (m->extra)
+                buf_addf(b, ",%s", m->extra);
         if (m->markup)
                 jsonw_raw(b, "reply_markup", m->markup);
 }

@@ -31,7 +31,7 @@ void tg_rich_text_add(struct rich_text *r, const char *bytes, size_t n)
         for (size_t i = 0; i < n; i++) {
                 unsigned char c = (unsigned char)bytes[i];
 
-                /* every first byte of a character counts one, of a four-byte one two */
+                /* a character counts one unit, a four-byte one two */
                 r->units += (c & 0xc0u) != 0x80u ? 1u + (c >= 0xf0u) : 0u;
         }
         buf_add(&r->text, bytes, n);
@@ -57,7 +57,7 @@ void tg_rich_text_mark(struct rich_text *r, const char *type, size_t offset, cha
 
 /* ---- an entity list ---- */
 
-/* Everything but type, offset and length, as members without braces; NULL when there is nothing. */
+/* Members but type, offset and length, without braces; NULL: none. */
 static char *other_members(const json_t *entity)
 {
         struct buf b;
@@ -98,7 +98,7 @@ int tg_rich_text_from_entities(struct rich_text *r, const char *text, json_t *en
                         return -1;
                 }
                 if ((size_t)offset >= r->units || length == 0)
-                        continue; /* the real server drops those silently */
+                        continue; /* the real server drops these silently */
                 if ((size_t)offset + (size_t)length > r->units)
                         length = (int64_t)(r->units - (size_t)offset);
                 push(r, (struct rich_text_entity){ json_str(e, "type", ""), (size_t)offset,
@@ -108,15 +108,6 @@ int tg_rich_text_from_entities(struct rich_text *r, const char *text, json_t *en
 }
 
 /* ---- trimming ---- */
-
-static size_t blanks_at_start(const struct buf *b)
-{
-        size_t n = 0;
-
-        while (n < b->len && isspace((unsigned char)b->data[n]))
-                n++;
-        return n;
-}
 
 static void clip(struct rich_text_entity *e, size_t front, size_t units)
 {
@@ -130,8 +121,10 @@ static void clip(struct rich_text_entity *e, size_t front, size_t units)
 
 void tg_rich_text_trim(struct rich_text *r)
 {
-        size_t front = blanks_at_start(&r->text), kept = 0, end;
+        size_t front = 0, kept = 0, end;
 
+        while (front < r->text.len && isspace((unsigned char)r->text.data[front]))
+                front++;
         buf_consume(&r->text, front);
         end = r->text.len;
         while (end > 0 && isspace((unsigned char)r->text.data[end - 1]))
@@ -148,7 +141,7 @@ void tg_rich_text_trim(struct rich_text *r)
         r->count = kept;
 }
 
-/* ---- what the server finds by itself ---- */
+/* ---- detected entities ---- */
 
 static bool is_word(unsigned char c)
 {
@@ -172,13 +165,6 @@ static size_t command_length(const char *p)
                 return 0;
         bot = p[1 + n] == '@' ? name_length(p + 2 + n) : 0;
         return 1 + n + (bot >= 3 ? 1 + bot : 0);
-}
-
-static size_t mention_length(const char *p)
-{
-        size_t n = name_length(p + 1);
-
-        return n >= 3 && n <= 32 ? 1 + n : 0;
 }
 
 static size_t hashtag_length(const char *p)
@@ -206,7 +192,7 @@ static size_t url_length(const char *p)
         return n;
 }
 
-static bool covered(const struct rich_text *r, size_t known, size_t offset)
+static bool is_covered(const struct rich_text *r, size_t known, size_t offset)
 {
         for (size_t i = 0; i < known; i++) {
                 const struct rich_text_entity *e = &r->list[i];
@@ -221,8 +207,10 @@ static bool covered(const struct rich_text *r, size_t known, size_t offset)
         return false;
 }
 
-static size_t find_at(const char *p, unsigned char before, const char **type)
+static size_t detect_at(const char *p, unsigned char before, const char **type)
 {
+        size_t n;
+
         if (is_word(before) || before == '/')
                 return 0;
         switch (*p) {
@@ -231,7 +219,8 @@ static size_t find_at(const char *p, unsigned char before, const char **type)
                 return before == '<' || before == ':' ? 0 : command_length(p);
         case '@':
                 *type = "mention";
-                return mention_length(p);
+                n = name_length(p + 1);
+                return n >= 3 && n <= 32 ? 1 + n : 0;
         case '#':
                 *type = "hashtag";
                 return hashtag_length(p);
@@ -251,9 +240,9 @@ void tg_rich_text_detect(struct rich_text *r)
 
         while (p < end) {
                 const char *type = NULL;
-                size_t n = find_at(p, before, &type), length;
+                size_t n = detect_at(p, before, &type), length;
 
-                if (n == 0 || covered(r, known, units)) {
+                if (n == 0 || is_covered(r, known, units)) {
                         unsigned char c = (unsigned char)*p++;
 
                         units += (c & 0xc0u) != 0x80u ? 1u + (c >= 0xf0u) : 0u;
@@ -268,9 +257,9 @@ void tg_rich_text_detect(struct rich_text *r)
         }
 }
 
-/* ---- out ---- */
+/* ---- output ---- */
 
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
         const struct rich_text_entity *x = a, *y = b;
 
@@ -287,7 +276,7 @@ char *tg_rich_text_entities(struct rich_text *r)
 
         if (r->count == 0)
                 return NULL;
-        qsort(r->list, r->count, sizeof(*r->list), by_place);
+        qsort(r->list, r->count, sizeof(*r->list), by_offset);
         buf_init(&b, 0);
         jsonw_open(&b, '[');
         for (size_t i = 0; i < r->count; i++) {

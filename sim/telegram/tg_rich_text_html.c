@@ -1,5 +1,5 @@
 /*
- * parse_mode HTML, as strict as the real server and with its words: clients show or match them.
+ * parse_mode HTML, as strict as the real server and with its error texts, which clients match.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -51,12 +51,7 @@ struct html {
 
 #define FAIL(h, ...) (snprintf((h)->problem, TG_RICH_TEXT_PROBLEM_SIZE, __VA_ARGS__), -1)
 
-static bool blank(char c)
-{
-        return isspace((unsigned char)c);
-}
-
-/* "&amp;" and numbers. Returns its length in the text and the character, or 0. */
+/* Reads "&amp;" or a number. Returns its length and the character, or 0. */
 static size_t read_reference(const char *p, uint32_t *cp)
 {
         static const struct {
@@ -83,16 +78,7 @@ static size_t read_reference(const char *p, uint32_t *cp)
 
 /* ---- start tags ---- */
 
-static int find_tag(const char *name, size_t n)
-{
-        for (size_t i = 0; i < COUNT(tags); i++) {
-                if (strlen(tags[i].tag) == n && strncasecmp(tags[i].tag, name, n) == 0)
-                        return (int)i;
-        }
-        return -1;
-}
-
-static int read_quoted(struct html *h, struct buf *value)
+static void read_quoted(struct html *h, struct buf *value)
 {
         char quote = *h->p++;
 
@@ -110,7 +96,6 @@ static int read_quoted(struct html *h, struct buf *value)
         }
         if (*h->p == quote)
                 h->p++;
-        return 0;
 }
 
 static int read_token(struct html *h, struct buf *value)
@@ -119,18 +104,18 @@ static int read_token(struct html *h, struct buf *value)
 
         while (isalnum((unsigned char)*h->p) || *h->p == '.' || *h->p == '-')
                 buf_addch(value, (char)tolower((unsigned char)*h->p++));
-        if (!blank(*h->p) && *h->p != '>')
+        if (!isspace((unsigned char)*h->p) && *h->p != '>')
                 return FAIL(h, "Unexpected end of name token at byte offset %zu",
                             (size_t)(begin - h->text));
         return 0;
 }
 
-/* Keeps the one attribute that means something for this tag. */
-static void use_attribute(struct open_tag *t, const char *name, size_t name_n, const char *value)
+/* Keeps the attribute that has a meaning for this tag. */
+static void set_attribute(struct open_tag *t, const char *name, size_t name_n, const char *value)
 {
         static const struct {
                 const char *tag, *attribute, *prefix;
-        } meant[] = {
+        } known[] = {
                 { "a", "href", "" },
                 { "code", "class", "language-" },
                 { "span", "class", "tg-" },
@@ -138,13 +123,13 @@ static void use_attribute(struct open_tag *t, const char *name, size_t name_n, c
                 { "blockquote", "expandable", "" },
         };
 
-        for (size_t i = 0; i < COUNT(meant); i++) {
-                size_t n = strlen(meant[i].prefix);
+        for (size_t i = 0; i < COUNT(known); i++) {
+                size_t n = strlen(known[i].prefix);
 
-                if (strcmp(meant[i].tag, tags[t->tag].tag) != 0 ||
-                    strlen(meant[i].attribute) != name_n ||
-                    strncmp(meant[i].attribute, name, name_n) != 0 ||
-                    strncmp(value, meant[i].prefix, n) != 0)
+                if (strcmp(known[i].tag, tags[t->tag].tag) != 0 ||
+                    strlen(known[i].attribute) != name_n ||
+                    strncmp(known[i].attribute, name, name_n) != 0 ||
+                    strncmp(value, known[i].prefix, n) != 0)
                         continue;
                 free(t->argument);
                 t->argument = mem_strdup(value + n);
@@ -156,16 +141,16 @@ static int read_attribute(struct html *h, struct open_tag *t, size_t begin)
         const char *tag = tags[t->tag].tag, *name = h->p;
         size_t name_n = strcspn(name, "= \t\r\n>");
         struct buf value;
-        int rc;
+        int rc = 0;
 
         if (name_n == 0)
                 return FAIL(h, "Empty attribute name in the tag \"%s\" at byte offset %zu", tag,
                             begin);
         h->p += name_n;
-        while (blank(*h->p))
+        while (isspace((unsigned char)*h->p))
                 h->p++;
         if (*h->p != '=' && strcmp(tag, "blockquote") == 0) {
-                use_attribute(t, name, name_n, "");
+                set_attribute(t, name, name_n, "");
                 return 0;
         }
         if (*h->p != '=')
@@ -174,14 +159,17 @@ static int read_attribute(struct html *h, struct open_tag *t, size_t begin)
                         "Expected equal sign in declaration of an attribute of the tag \"%s\" at "
                         "byte offset %zu",
                         tag, begin);
-        for (h->p++; blank(*h->p);)
+        for (h->p++; isspace((unsigned char)*h->p);)
                 h->p++;
         if (!*h->p)
                 return FAIL(h, "Unclosed start tag \"%s\" at byte offset %zu", tag, begin);
         buf_init(&value, 0);
-        rc = *h->p == '\'' || *h->p == '"' ? read_quoted(h, &value) : read_token(h, &value);
+        if (*h->p == '\'' || *h->p == '"')
+                read_quoted(h, &value);
+        else
+                rc = read_token(h, &value);
         if (rc == 0)
-                use_attribute(t, name, name_n, value.data);
+                set_attribute(t, name, name_n, value.data);
         buf_release(&value);
         return rc;
 }
@@ -189,21 +177,24 @@ static int read_attribute(struct html *h, struct open_tag *t, size_t begin)
 static int start_tag(struct html *h)
 {
         size_t begin = (size_t)(h->p - h->text), n = strcspn(h->p + 1, " \t\r\n>");
-        int tag = find_tag(h->p + 1, n);
         struct open_tag *t = &h->nested[h->depth];
+        size_t tag = 0;
 
+        while (tag < COUNT(tags) &&
+               (strlen(tags[tag].tag) != n || strncasecmp(tags[tag].tag, h->p + 1, n) != 0))
+                tag++;
         if (!h->p[1 + n])
                 return FAIL(h, "Unclosed start tag at byte offset %zu", begin);
-        if (tag < 0)
+        if (tag == COUNT(tags))
                 return FAIL(h, "Unsupported start tag \"%.*s\" at byte offset %zu",
                             (int)(n < 60 ? n : 60), h->p + 1, begin);
         if (h->depth == MAX_NESTED)
                 return FAIL(h, "Too many nested tags at byte offset %zu", begin);
-        *t = (struct open_tag){ (size_t)tag, h->out->units, h->out->text.len, NULL };
+        *t = (struct open_tag){ tag, h->out->units, h->out->text.len, NULL };
         h->depth++;
         h->p += 1 + n;
         while (*h->p != '>') {
-                while (blank(*h->p))
+                while (isspace((unsigned char)*h->p))
                         h->p++;
                 if (*h->p == '>')
                         break;
@@ -286,7 +277,7 @@ static int end_tag(struct html *h)
         if (h->depth == 0)
                 return FAIL(h, "Unexpected end tag at byte offset %zu", begin);
         n = strcspn(name, " \t\r\n>");
-        for (h->p = name + n; blank(*h->p);)
+        for (h->p = name + n; isspace((unsigned char)*h->p);)
                 h->p++;
         if (*h->p != '>')
                 return FAIL(h, "Unclosed end tag at byte offset %zu", begin);
@@ -303,33 +294,30 @@ static int end_tag(struct html *h)
         return 0;
 }
 
-static int step(struct html *h)
-{
-        uint32_t cp = 0;
-        size_t n;
-        char bytes[4];
-
-        if (*h->p == '<')
-                return h->p[1] == '/' ? end_tag(h) : start_tag(h);
-        n = *h->p == '&' ? read_reference(h->p, &cp) : 0;
-        if (n > 0) {
-                tg_rich_text_add(h->out, bytes, utf8_encode(cp, bytes));
-        } else {
-                n = 1 + strcspn(h->p + 1, "<&");
-                tg_rich_text_add(h->out, h->p, n);
-        }
-        h->p += n;
-        return 0;
-}
-
 int tg_rich_text_html(struct rich_text *r, const char *html,
                       char problem[TG_RICH_TEXT_PROBLEM_SIZE])
 {
         struct html h = { .out = r, .text = html, .p = html, .problem = problem };
         int rc = 0;
 
-        while (rc == 0 && *h.p)
-                rc = step(&h);
+        while (rc == 0 && *h.p) {
+                uint32_t cp = 0;
+                char bytes[4];
+                size_t n;
+
+                if (*h.p == '<') {
+                        rc = h.p[1] == '/' ? end_tag(&h) : start_tag(&h);
+                        continue;
+                }
+                n = *h.p == '&' ? read_reference(h.p, &cp) : 0;
+                if (n > 0) {
+                        tg_rich_text_add(r, bytes, utf8_encode(cp, bytes));
+                } else {
+                        n = 1 + strcspn(h.p + 1, "<&");
+                        tg_rich_text_add(r, h.p, n);
+                }
+                h.p += n;
+        }
         if (rc == 0 && h.depth > 0)
                 rc = FAIL(&h, "Can't find end tag corresponding to start tag \"%s\"",
                           tags[h.nested[h.depth - 1].tag].tag);

@@ -1,5 +1,5 @@
 /*
- * parse_mode MarkdownV2 and Markdown, with the real server's words for the mistakes.
+ * parse_mode MarkdownV2 and Markdown, with the real server's error texts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 static const struct mark {
         const char *sign; /* longer ones first */
         const char *type;
-        const char *name; /* as errors call it */
+        const char *name; /* in errors */
 } marks[] = {
         { "__", "underline", "Underline" },
         { "_", "italic", "Italic" },
@@ -34,7 +34,7 @@ struct md {
         const char *text, *p;
         struct open_mark nested[MAX_NESTED];
         size_t depth;
-        bool quote; /* inside lines that begin with > */
+        bool quote; /* in lines that begin with > */
         size_t quote_offset;
         char *problem;
 };
@@ -46,9 +46,7 @@ static size_t at(const struct md *m)
         return (size_t)(m->p - m->text);
 }
 
-/*
- * Text up to `stop`; a backslash keeps the next character. Returns false when the stop never comes.
- */
+/* Copies text up to `stop`; a backslash escapes the next character. False: no stop. */
 static bool copy_until(struct md *m, const char *stop)
 {
         size_t n = strlen(stop);
@@ -74,7 +72,7 @@ static char *member(const char *key, const char *value, size_t n)
 }
 
 /* `code` and ```language\nlines```. */
-static int code(struct md *m)
+static int read_code(struct md *m)
 {
         size_t begin = at(m), offset = m->out->units, n;
         const char *language;
@@ -99,19 +97,14 @@ static int code(struct md *m)
         return 0;
 }
 
-/* Behind the "]" of a link: "(address)". */
+/* Reads the "(address)" of a link. */
 static int finish_link(struct md *m, const struct open_mark *o)
 {
         struct buf url;
         unsigned long long id;
 
-        if (*m->p != '(') {
-                /*
-                 * a link without an address is a link to its own text, if that is one; else plain
-                 * text
-                 */
-                return 0;
-        }
+        if (*m->p != '(')
+                return 0; /* plain text, or a URL that is detected later */
         buf_init(&url, 0);
         for (m->p++; *m->p && *m->p != ')'; m->p++) {
                 if (*m->p == '\\' && m->p[1])
@@ -158,7 +151,7 @@ static bool closes(const struct md *m)
 
         if (!o || strncmp(m->p, sign, strlen(sign)) != 0)
                 return false;
-        /* of "__" the end of an underline is meant, not that of an italic */
+        /* "__" ends an underline rather than an italic */
         return strcmp(sign, "_") != 0 || m->p[1] != '_' || m->depth < 2 ||
                strcmp(m->nested[m->depth - 2].mark->sign, "__") != 0 || m->p[2] == '_';
 }
@@ -178,11 +171,6 @@ static int open_mark(struct md *m)
                     *m->p);
 }
 
-static bool line_begins(const struct md *m)
-{
-        return m->p == m->text || m->p[-1] == '\n';
-}
-
 static void end_quote(struct md *m)
 {
         if (m->quote)
@@ -192,7 +180,7 @@ static void end_quote(struct md *m)
 
 static int v2_step(struct md *m)
 {
-        if (line_begins(m)) {
+        if (m->p == m->text || m->p[-1] == '\n') {
                 bool quoted = *m->p == '>';
 
                 if (!quoted)
@@ -216,7 +204,7 @@ static int v2_step(struct md *m)
                 return 0;
         }
         if (*m->p == '`')
-                return code(m);
+                return read_code(m);
         if (closes(m))
                 return close_mark(m);
         return open_mark(m);
@@ -270,7 +258,7 @@ static int v1_step(struct md *m)
         if (c == '`') {
                 size_t begin = at(m);
 
-                return code(m) == 0
+                return read_code(m) == 0
                                ? 0
                                : FAIL(m, "Can't find end of the entity starting at byte offset %zu",
                                       begin);

@@ -58,29 +58,19 @@ int tg_spec_update_kind_number(const char *name)
         return -1;
 }
 
-/*
- * Clients write some emoji with the variation selector that asks for colour, the list has them
- * without.
- */
-static size_t without_selector(const char *in, char *out, size_t room)
-{
-        size_t n = 0;
-
-        while (*in && n + 1 < room) {
-                if (strncmp(in, "\xef\xb8\x8f", 3) == 0)
-                        in += 3;
-                else
-                        out[n++] = *in++;
-        }
-        out[n] = '\0';
-        return n;
-}
-
 bool tg_spec_reaction_allowed(const char *emoji)
 {
         char bare[40];
+        size_t n = 0;
 
-        without_selector(emoji, bare, sizeof(bare));
+        /* clients may write the variation selector, which the list lacks */
+        while (*emoji && n + 1 < sizeof(bare)) {
+                if (strncmp(emoji, "\xef\xb8\x8f", 3) == 0)
+                        emoji += 3;
+                else
+                        bare[n++] = *emoji++;
+        }
+        bare[n] = '\0';
         for (size_t i = 0; i < COUNT(tg_spec_reactions); i++) {
                 if (strcmp(tg_spec_reactions[i], bare) == 0)
                         return true;
@@ -90,9 +80,7 @@ bool tg_spec_reaction_allowed(const char *emoji)
 
 /* ---- values ---- */
 
-/*
- * What a value is measured against: some of the described types, seen from inside `depth` arrays.
- */
+/* The described types of a value, inside `depth` arrays. */
 struct wanted {
         const struct tg_spec_type *types;
         size_t count;
@@ -100,32 +88,27 @@ struct wanted {
         const char *only;
 };
 
-/* One attempt to make a value fit. */
+/* One attempt to convert a value. */
 struct fitting {
-        char problem[TG_SPEC_PROBLEM_SIZE]; /* "": none in words */
-        bool lenient;                       /* unknown fields are overlooked */
+        char problem[TG_SPEC_PROBLEM_SIZE]; /* "": none */
+        bool lenient;                       /* ignore unknown fields */
 };
 
 static json_t *fit(json_t *value, const struct wanted *want, struct fitting *f);
 
-static bool is_integer(const char *text, json_int_t *out)
-{
-        char *end;
-
-        errno = 0;
-        *out = strtoll(text, &end, 10);
-        return end != text && *end == '\0' && errno == 0;
-}
-
 static json_t *fit_integer(json_t *value)
 {
+        const char *text = json_string_value(value);
         json_int_t n;
+        char *end;
 
         if (json_is_integer(value))
                 return json_incref(value);
-        if (json_is_string(value) && is_integer(json_string_value(value), &n))
-                return json_integer(n);
-        return NULL;
+        if (!text)
+                return NULL;
+        errno = 0;
+        n = strtoll(text, &end, 10);
+        return end != text && *end == '\0' && errno == 0 ? json_integer(n) : NULL;
 }
 
 static json_t *fit_float(json_t *value)
@@ -176,7 +159,7 @@ static struct wanted wanted_of(const struct tg_spec_field *f)
         return (struct wanted){ tg_spec_types + f->types, f->type_count, 0, f->only };
 }
 
-/* False: a field that nobody knows. */
+/* False: unknown, or of a wrong type. */
 static bool fit_member(json_t *out, const struct tg_spec_object *o, const char *key, json_t *member,
                        struct fitting *f)
 {
@@ -237,7 +220,7 @@ static json_t *fit_object(json_t *value, const struct tg_spec_object *o, struct 
 
                 if (fitted)
                         return fitted;
-                /* it is of this kind, but something else is wrong */
+                /* of this kind, but something else is wrong */
                 if (!strstr(one.problem, "\"type\""))
                         best = one;
         }
@@ -257,7 +240,7 @@ static json_t *fit_one(json_t *value, const struct tg_spec_type *type, const cha
                 return fit_boolean(value);
         case TG_SPEC_OBJECT:
                 return fit_object(value, &tg_spec_objects[type->object], f);
-        default: /* a string; files are strings too by now: an id, an address or attach://part */
+        default: /* a string, or a file: an id, a URL or attach://part */
                 if (!json_is_string(value) || (only && strcmp(json_string_value(value), only) != 0))
                         return NULL;
                 return json_incref(value);
@@ -283,32 +266,25 @@ static json_t *fit_array(json_t *value, const struct wanted *want, struct fittin
 }
 
 /* Objects and arrays may come as text. */
-static json_t *parse_text(json_t *value)
+static json_t *fit_text(json_t *value, const struct wanted *want, struct fitting *f)
 {
         const char *text = json_string_value(value);
-        size_t blank = text ? strspn(text, " \t\r\n") : 0;
-
-        if (!text || (text[blank] != '{' && text[blank] != '['))
-                return NULL;
-        return json_read(text, json_string_length(value), NULL);
-}
-
-static json_t *fit_parsed(json_t *value, const struct wanted *want, struct fitting *f)
-{
         bool structured = false;
-        json_t *fitted = NULL;
+        json_t *fitted = NULL, *parsed;
 
         for (size_t i = 0; i < want->count; i++)
                 structured = structured || want->types[i].depth > want->depth ||
                              want->types[i].kind == TG_SPEC_OBJECT;
-        if (structured && (value = parse_text(value))) {
-                fitted = fit(value, want, f);
-                json_decref(value);
-        }
+        if (!structured || !strchr("{[", text[strspn(text, " \t\r\n")]))
+                return NULL;
+        parsed = json_read(text, json_string_length(value), NULL);
+        if (parsed)
+                fitted = fit(parsed, want, f);
+        json_decref(parsed);
         return fitted;
 }
 
-/* Has the object at least one of the value's members? Then it is the one that was meant. */
+/* An object type that has at least one of the value's members was most likely meant. */
 static bool resembles(json_t *value, const struct tg_spec_type *type)
 {
         const struct tg_spec_object *o = &tg_spec_objects[type->object];
@@ -324,7 +300,7 @@ static bool resembles(json_t *value, const struct tg_spec_type *type)
         return false;
 }
 
-/* A new reference, or NULL; then there may be a problem in words. */
+/* A new reference, or NULL, possibly with a problem. */
 static json_t *fit(json_t *value, const struct wanted *want, struct fitting *f)
 {
         bool array = false;
@@ -342,7 +318,7 @@ static json_t *fit(json_t *value, const struct wanted *want, struct fitting *f)
         }
         if (array && json_is_array(value))
                 return fit_array(value, want, f);
-        return want->depth == 0 && json_is_string(value) ? fit_parsed(value, want, f) : NULL;
+        return want->depth == 0 && json_is_string(value) ? fit_text(value, want, f) : NULL;
 }
 
 /* ---- parameters ---- */
@@ -363,15 +339,15 @@ static void describe(const struct tg_spec_field *f, char *out, size_t room)
         }
 }
 
-static void note(char *problem, bool *noted, const char *text)
+/* Keeps the first problem. */
+static void set_problem(char *problem, const char *text)
 {
-        if (!*noted)
+        if (!problem[0])
                 snprintf(problem, TG_SPEC_PROBLEM_SIZE, "%.*s", TG_SPEC_PROBLEM_SIZE - 1, text);
-        *noted = true;
 }
 
 static void check_one(const struct tg_spec_method *m, json_t *args, const char *name, json_t *value,
-                      char *problem, bool *noted)
+                      char *problem)
 {
         const struct tg_spec_field *field = find_field(m->fields, m->field_count, name);
         struct fitting strict = { "", false }, lenient = { "", true };
@@ -381,7 +357,7 @@ static void check_one(const struct tg_spec_method *m, json_t *args, const char *
 
         if (!field) {
                 snprintf(text, sizeof(text), "unknown parameter \"%.100s\"", name);
-                note(problem, noted, text);
+                set_problem(problem, text);
                 return;
         }
         want = wanted_of(field);
@@ -391,15 +367,14 @@ static void check_one(const struct tg_spec_method *m, json_t *args, const char *
                 snprintf(text, sizeof(text), "can't parse parameter \"%.40s\": %s%s", name,
                          strict.problem[0] ? strict.problem : "expected ",
                          strict.problem[0] ? "" : kinds);
-                note(problem, noted, text);
+                set_problem(problem, text);
                 fitted = fit(value, &want, &lenient);
         }
         if (fitted)
                 json_object_set_new(args, name, fitted);
 }
 
-static void check_required(const struct tg_spec_method *m, const json_t *args, char *problem,
-                           bool *noted)
+static void check_required(const struct tg_spec_method *m, const json_t *args, char *problem)
 {
         for (size_t i = m->fields; i < (size_t)m->fields + m->field_count; i++) {
                 const struct tg_spec_field *f = &tg_spec_fields[i];
@@ -407,14 +382,14 @@ static void check_required(const struct tg_spec_method *m, const json_t *args, c
 
                 if (!f->required || json_object_get(args, f->name))
                         continue;
-                /* the real server's words where they are known */
+                /* the real server's texts where they are known */
                 if (strcmp(f->name, "chat_id") == 0)
                         snprintf(text, sizeof(text), "chat_id is empty");
                 else if (strcmp(f->name, "text") == 0)
                         snprintf(text, sizeof(text), "message text is empty");
                 else
                         snprintf(text, sizeof(text), "parameter \"%s\" is required", f->name);
-                note(problem, noted, text);
+                set_problem(problem, text);
         }
 }
 
@@ -425,7 +400,6 @@ bool tg_spec_has_parameter(const struct tg_spec_method *m, const char *name)
 
 int tg_spec_check(const struct tg_spec_method *m, json_t *args, char problem[TG_SPEC_PROBLEM_SIZE])
 {
-        bool noted = false;
         const char *name;
         json_t *value;
         void *next;
@@ -435,8 +409,8 @@ int tg_spec_check(const struct tg_spec_method *m, json_t *args, char problem[TG_
                 if (json_is_null(value))
                         json_object_del(args, name);
                 else
-                        check_one(m, args, name, value, problem, &noted);
+                        check_one(m, args, name, value, problem);
         }
-        check_required(m, args, problem, &noted);
-        return noted ? -1 : 0;
+        check_required(m, args, problem);
+        return problem[0] ? -1 : 0;
 }

@@ -1,9 +1,8 @@
 /*
- * spec: what the Bot API's own description says about methods and parameters.
+ * spec: checks parameters against the Bot API's own description.
  *
- * Parameters arrive as text (query, forms) or as JSON; tg_spec_check turns them into JSON of the
- * described types and says what is wrong with them. The tables are made from the description by
- * gen/methods.
+ * Parameters arrive as text (query, forms) or as JSON; tg_spec_check converts them to the described
+ * types. gen/spec makes the tables from the description.
  */
 #ifndef SIM_TELEGRAM_TG_SPEC_H
 #define SIM_TELEGRAM_TG_SPEC_H
@@ -56,33 +55,25 @@ struct tg_spec_method {
 
 #define TG_SPEC_PROBLEM_SIZE 200
 
-/*
- * Case does not matter. NULL when there is no such method. The result's address identifies the
- * method.
- */
+/* Ignores case. NULL: no such method. */
 const struct tg_spec_method *tg_spec_method(const char *name);
-/* The method's place in the table, for arrays beside it; tg_spec_method_count of them. */
+/* The method's index in the table. */
 size_t tg_spec_method_number(const struct tg_spec_method *m);
 size_t tg_spec_method_count(void);
 const struct tg_spec_method *tg_spec_method_at(size_t i);
 
 /*
- * Replaces the members of args by values of the described types, removing null ones. Returns 0, or
- * -1 with the first problem in words ("unknown parameter \"x\""); the rest is converted even then.
- * Unknown parameters stay in place.
+ * Converts the members of args to the described types and removes null ones; unknown ones stay.
+ * Returns 0, or -1 with the first problem; the rest is converted even then.
  */
 int tg_spec_check(const struct tg_spec_method *m, json_t *args, char problem[TG_SPEC_PROBLEM_SIZE]);
 
-/* Does the method take a parameter of this name? */
 bool tg_spec_has_parameter(const struct tg_spec_method *m, const char *name);
 
-/*
- * "message", "edited_message", ...: the kinds of updates, and the number of one of them (-1: none).
- */
+/* Kinds of updates: "message", ...; the number of one is -1 if unknown. */
 size_t tg_spec_update_kind_count(void);
 const char *tg_spec_update_kind(size_t i);
 int tg_spec_update_kind_number(const char *name);
-/* May a bot react with this emoji? */
 bool tg_spec_reaction_allowed(const char *emoji);
 
 #endif

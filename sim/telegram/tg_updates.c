@@ -22,13 +22,13 @@ struct updates {
         int64_t next_id;
         uint64_t allowed; /* one bit for each kind */
         bool is_default;
-        struct call *poll; /* waits */
+        struct call *poll; /* waiting getUpdates */
         struct timer *timer;
 };
 
 static void on_timer(void *arg);
 
-/* Everything but what has to be asked for by name. */
+/* All kinds but those that must be requested by name. */
 static uint64_t default_kinds(void)
 {
         static const char *const left_out[] = { "chat_member", "message_reaction",
@@ -106,7 +106,7 @@ void tg_updates_allow(struct updates *u, const json_t *kinds)
                 int n = tg_spec_update_kind_number(json_string_value(kind) ? json_string_value(kind)
                                                                            : "");
 
-                if (n >= 0) /* the real server, too, overlooks names it does not know */
+                if (n >= 0) /* like the real server, ignore unknown names */
                         u->allowed |= UINT64_C(1) << n;
         }
 }
@@ -123,7 +123,7 @@ void tg_updates_write_allowed(const struct updates *u, struct buf *b)
         jsonw_close(b, ']');
 }
 
-/* ---- in ---- */
+/* ---- adding ---- */
 
 static struct update *update_new(struct updates *u, const char *kind, int64_t chat,
                                  const char *member)
@@ -165,13 +165,13 @@ bool tg_updates_push(struct bot *b, const char *kind, int64_t chat, const char *
         if (tg_webhook_is_set(b->webhook))
                 tg_webhook_offer(b->webhook, one);
         else if (u->poll)
-                timer_start(u->timer, 0); /* in the next round, with all that comes in this one */
+                timer_start(u->timer, 0); /* answer in the next loop iteration, with all of this */
         return true;
 }
 
-/* ---- out ---- */
+/* ---- getUpdates ---- */
 
-/* Everything below the offset is done with. */
+/* Removes updates below the offset. */
 static void confirm(struct updates *u, int64_t offset)
 {
         struct update *one, *next;
@@ -191,18 +191,7 @@ static void confirm(struct updates *u, int64_t offset)
         }
 }
 
-static void shuffle(struct faults *f, struct update **batch, size_t n)
-{
-        for (size_t i = n; i > 1; i--) {
-                size_t j = faults_random(f, i);
-                struct update *swap = batch[i - 1];
-
-                batch[i - 1] = batch[j];
-                batch[j] = swap;
-        }
-}
-
-/* Back to the order they came in, for each chat in the places it has. */
+/* Restores the order within each chat. */
 static void order_within_chats(struct update **batch, size_t n)
 {
         for (size_t i = 0; i < n; i++) {
@@ -223,7 +212,13 @@ static void reorder(struct faults *f, struct update **batch, size_t n)
 
         if (!fault)
                 return;
-        shuffle(f, batch, n);
+        for (size_t i = n; i > 1; i--) {
+                size_t j = faults_random(f, i);
+                struct update *swap = batch[i - 1];
+
+                batch[i - 1] = batch[j];
+                batch[j] = swap;
+        }
         if (!fault->within_chat)
                 order_within_chats(batch, n);
 }
@@ -249,7 +244,7 @@ static void answer(struct updates *u, struct call *c)
         tg_call_finish(c);
 }
 
-/* Updates came, or the time is over. */
+/* Updates arrived, or the poll timed out. */
 static void on_timer(void *arg)
 {
         struct updates *u = arg;
@@ -292,9 +287,9 @@ int tg_updates_get(struct call *c)
                 keep_last(u, -offset);
         if (timeout <= 0 || !TAILQ_EMPTY(&u->queue)) {
                 answer(u, c);
-                return CALL_LATER;
+                return TG_CALL_LATER;
         }
         u->poll = c;
         timer_start(u->timer, (timeout < MAX_TIMEOUT_S ? timeout : MAX_TIMEOUT_S) * 1000);
-        return CALL_LATER;
+        return TG_CALL_LATER;
 }

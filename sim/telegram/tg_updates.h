@@ -1,5 +1,5 @@
 /*
- * updates: what a bot has not confirmed yet, and the long poll that asks for it.
+ * updates: a bot's queue of unconfirmed updates, and its long poll.
  */
 #ifndef SIM_TELEGRAM_TG_UPDATES_H
 #define SIM_TELEGRAM_TG_UPDATES_H
@@ -20,8 +20,8 @@ struct update {
         int64_t chat;
         char *text; /* the whole object */
         size_t n;
-        bool again;        /* a fault: once it is confirmed it comes a second time */
-        bool ghost;        /* this is the second time */
+        bool again;        /* a fault: deliver it again after it is confirmed */
+        bool ghost;        /* delivered again */
         struct lane *lane; /* while a webhook is set */
         TAILQ_ENTRY(update) next, lane_next;
 };
@@ -30,24 +30,21 @@ TAILQ_HEAD(update_list, update);
 
 struct updates *tg_updates_new(struct bot *b);
 void tg_updates_free(struct updates *u);
-/*
- * A new update: member is its content as JSON text, kind "message", "callback_query"... False: the
- * bot does not want it.
- */
+/* Adds an update; member is its content as JSON text. False: not in allowed_updates. */
 bool tg_updates_push(struct bot *b, const char *kind, int64_t chat, const char *member);
 size_t tg_updates_pending(const struct updates *u);
 void tg_updates_forget_all(struct updates *u);
-/* NULL leaves the setting as it is, an empty list means the default. */
+/* Sets allowed_updates; NULL changes nothing, an empty list sets the default. */
 void tg_updates_allow(struct updates *u, const json_t *kinds);
-/* A member "allowed_updates", unless the default holds. */
+/* Writes a member "allowed_updates", unless it is the default. */
 void tg_updates_write_allowed(const struct updates *u, struct buf *b);
 /* For the webhook: in order. */
 struct update *tg_updates_first(const struct updates *u);
 void tg_updates_remove(struct updates *u, struct update *one);
 
-/* The method. */
+/* The method getUpdates. */
 int tg_updates_get(struct call *c);
-/* Ends a waiting poll with 409 and these words. */
+/* Ends a waiting poll with 409. */
 void tg_updates_interrupt(struct updates *u, const char *why);
 
 #endif

@@ -29,7 +29,7 @@ struct lane {
         struct http_call *http;
         struct timer *retry;
         unsigned attempts;
-        bool ready; /* in the list of those that want to send */
+        bool ready; /* in the webhook's list */
         TAILQ_ENTRY(lane) next;
 };
 
@@ -37,7 +37,7 @@ TAILQ_HEAD(lanes, lane);
 
 struct webhook {
         struct bot *bot;
-        char *url, *secret, *certificate; /* certificate: a file of ours */
+        char *url, *secret, *certificate; /* certificate: a temporary file */
         struct http_client *own_client;   /* trusts the certificate */
         int64_t max_connections;
         unsigned in_flight;
@@ -68,18 +68,16 @@ bool tg_webhook_is_set(const struct webhook *w)
 
 static struct lane *lane_of(struct webhook *w, int64_t chat)
 {
-        char key[24];
-        struct lane *l;
+        struct tg_world_key key = tg_world_key(chat);
+        struct lane *l = map_get(&w->lanes, key.text);
 
-        snprintf(key, sizeof(key), "%lld", (long long)chat);
-        l = map_get(&w->lanes, key);
         if (l)
                 return l;
         l = mem_zalloc(sizeof(*l));
         l->webhook = w;
         l->chat = chat;
         TAILQ_INIT(&l->updates);
-        map_put(&w->lanes, key, l);
+        map_put(&w->lanes, key.text, l);
         return l;
 }
 
@@ -91,7 +89,7 @@ static void lane_ready(struct lane *l)
         TAILQ_INSERT_TAIL(&l->webhook->ready, l, next);
 }
 
-static void lane_rest(struct lane *l)
+static void lane_unready(struct lane *l)
 {
         if (l->ready)
                 TAILQ_REMOVE(&l->webhook->ready, l, next);
@@ -102,7 +100,7 @@ static void lane_free(struct lane *l)
 {
         struct update *u;
 
-        lane_rest(l);
+        lane_unready(l);
         if (l->http) {
                 http_call_abort(l->http);
                 l->webhook->in_flight--;
@@ -111,15 +109,6 @@ static void lane_free(struct lane *l)
                 u->lane = NULL;
         timer_free(l->retry);
         free(l);
-}
-
-static void lane_drop(struct lane *l)
-{
-        char key[24];
-
-        snprintf(key, sizeof(key), "%lld", (long long)l->chat);
-        map_remove(&l->webhook->lanes, key);
-        lane_free(l);
 }
 
 void tg_webhook_offer(struct webhook *w, struct update *u)
@@ -139,11 +128,13 @@ void tg_webhook_withdraw(struct webhook *w, struct update *u)
                 return;
         u->lane = NULL;
         TAILQ_REMOVE(&l->updates, u, lane_next);
-        if (TAILQ_EMPTY(&l->updates))
-                lane_drop(l);
+        if (!TAILQ_EMPTY(&l->updates))
+                return;
+        map_remove(&l->webhook->lanes, tg_world_key(l->chat).text);
+        lane_free(l);
 }
 
-/* ---- carrying ---- */
+/* ---- posting ---- */
 
 static void on_retry(void *arg)
 {
@@ -153,7 +144,7 @@ static void on_retry(void *arg)
         pump(l->webhook);
 }
 
-static void delivered(struct lane *l)
+static void on_accepted(struct lane *l)
 {
         struct webhook *w = l->webhook;
         struct update *u = TAILQ_FIRST(&l->updates);
@@ -166,10 +157,10 @@ static void delivered(struct lane *l)
         }
         if (TAILQ_NEXT(u, lane_next))
                 lane_ready(l);
-        tg_updates_remove(w->bot->updates, u); /* and the lane with it, when it was the last */
+        tg_updates_remove(w->bot->updates, u); /* frees the lane if it was the last */
 }
 
-static void refused(struct lane *l, const struct http_result *r)
+static void on_refused(struct lane *l, const struct http_result *r)
 {
         struct webhook *w = l->webhook;
         int64_t delay = FIRST_DELAY_MS << (l->attempts < 9 ? l->attempts : 9);
@@ -202,16 +193,16 @@ static void on_done(void *arg, const struct http_result *r)
         if (good && r->body_n > 0)
                 reply = json_read(r->body, r->body_n, NULL);
         if (good)
-                delivered(l);
+                on_accepted(l);
         else
-                refused(l, r);
+                on_refused(l, r);
         if (json_is_object(reply) && json_str(reply, "method", NULL))
                 tg_call_from_webhook(bot, reply);
         json_decref(reply);
         pump(w);
 }
 
-static void carry(struct lane *l)
+static void post_first(struct lane *l)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
         struct webhook *w = l->webhook;
@@ -244,14 +235,14 @@ static void pump(struct webhook *w)
         while (w->in_flight < (unsigned)w->max_connections && !TAILQ_EMPTY(&w->ready)) {
                 struct lane *l = TAILQ_FIRST(&w->ready);
 
-                lane_rest(l);
-                carry(l);
+                lane_unready(l);
+                post_first(l);
         }
 }
 
 /* ---- methods ---- */
 
-static void forget(struct webhook *w)
+static void reset(struct webhook *w)
 {
         const char *key;
         void *lane;
@@ -275,21 +266,12 @@ void tg_webhook_free(struct webhook *w)
 {
         if (!w)
                 return;
-        forget(w);
+        reset(w);
         map_release(&w->lanes);
         free(w);
 }
 
-static bool secret_ok(const char *secret)
-{
-        size_t n = strlen(secret);
-
-        return n <= 256 &&
-               strspn(secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") ==
-                       n;
-}
-
-/* The uploaded certificate becomes a file, because that is what the client takes. */
+/* Writes the uploaded certificate to a file, as the HTTP client needs one. */
 static int trust(struct webhook *w, const struct multipart_part *part, struct error *err)
 {
         char path[] = "/tmp/dragoman-sim-XXXXXX";
@@ -300,7 +282,7 @@ static int trust(struct webhook *w, const struct multipart_part *part, struct er
         if (fd >= 0)
                 close(fd);
         if (!written)
-                return error_set(err, ERR_IO, "cannot keep the certificate");
+                return error_set(err, ERR_IO, "cannot store the certificate");
         w->certificate = mem_strdup(path);
         w->own_client = http_client_new(w->bot->world->loop, &options, err);
         return w->own_client ? 0 : -1;
@@ -308,23 +290,20 @@ static int trust(struct webhook *w, const struct multipart_part *part, struct er
 
 static int check(struct call *c, const char *url, const char *secret, int64_t connections)
 {
+        static const char allowed[] =
+                "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+
         if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
                 return tg_call_fail(
                         c, 400,
                         "Bad Request: bad webhook: An HTTPS URL must be provided for webhook");
-        if (secret && !secret_ok(secret))
+        if (secret && (strlen(secret) > 256 || strspn(secret, allowed) != strlen(secret)))
                 return tg_call_fail(c, 400,
                                     "Bad Request: secret token contains unallowed characters");
         if (connections < 1 || connections > MAX_CONNECTIONS)
                 return tg_call_fail(c, 400,
                                     "Bad Request: max_connections must be between 1 and 100");
         return 0;
-}
-
-static void begin_carrying(struct webhook *w)
-{
-        for (struct update *u = tg_updates_first(w->bot->updates); u; u = TAILQ_NEXT(u, next))
-                tg_webhook_offer(w, u);
 }
 
 int tg_webhook_set(struct call *c)
@@ -341,7 +320,7 @@ int tg_webhook_set(struct call *c)
         if (check(c, url, secret, connections) != 0)
                 return -1;
         tg_updates_interrupt(c->bot->updates, "terminated by setWebhook request");
-        forget(w);
+        reset(w);
         if (certificate && trust(w, certificate, &err) != 0)
                 return tg_call_fail(c, 400, "Bad Request: bad webhook: %s", err.text);
         w->url = mem_strdup(url);
@@ -350,7 +329,8 @@ int tg_webhook_set(struct call *c)
         tg_updates_allow(c->bot->updates, json_object_get(c->args, "allowed_updates"));
         if (json_flag(c->args, "drop_pending_updates", false))
                 tg_updates_forget_all(c->bot->updates);
-        begin_carrying(w);
+        for (struct update *u = tg_updates_first(w->bot->updates); u; u = TAILQ_NEXT(u, next))
+                tg_webhook_offer(w, u);
         c->note = "Webhook was set";
         return tg_call_true(c);
 }
@@ -359,7 +339,7 @@ int tg_webhook_delete(struct call *c)
 {
         c->note = tg_webhook_is_set(c->bot->webhook) ? "Webhook was deleted"
                                                      : "Webhook is already deleted";
-        forget(c->bot->webhook);
+        reset(c->bot->webhook);
         if (json_flag(c->args, "drop_pending_updates", false))
                 tg_updates_forget_all(c->bot->updates);
         return tg_call_true(c);

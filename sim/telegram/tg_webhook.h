@@ -1,9 +1,8 @@
 /*
- * webhook: updates carried to the bot.
+ * webhook: posts updates to the bot.
  *
- * Updates of one chat go one after the other, those of different chats side by side, up to
- * max_connections. An answer other than 2xx is followed by another attempt, later each time. The
- * answer may hold one method call, which is made.
+ * Updates of one chat go in order, those of different chats in parallel, up to max_connections.
+ * After an answer other than 2xx it retries with backoff. The answer may hold one method call.
  */
 #ifndef SIM_TELEGRAM_TG_WEBHOOK_H
 #define SIM_TELEGRAM_TG_WEBHOOK_H
@@ -18,7 +17,7 @@ struct webhook;
 struct webhook *tg_webhook_new(struct bot *b);
 void tg_webhook_free(struct webhook *w);
 bool tg_webhook_is_set(const struct webhook *w);
-/* A new update to carry; only while set. */
+/* Adds an update; only while set. */
 void tg_webhook_offer(struct webhook *w, struct update *u);
 /* The update is about to be freed. */
 void tg_webhook_withdraw(struct webhook *w, struct update *u);

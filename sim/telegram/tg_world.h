@@ -1,9 +1,9 @@
 /*
- * world: the users, chats, messages and bots that exist in the simulated Telegram.
+ * world: the users, chats, messages and bots of the simulated Telegram.
  *
- * Everything lives until the world is freed, except messages: a chat keeps the last so many. A
- * private chat belongs to one bot and has its user's number; groups and channels are shared by all
- * bots that are members.
+ * Everything lives until the world is freed, except messages: a chat keeps the last keep_messages.
+ * A private chat belongs to one bot and has the id of its user; groups and channels are shared by
+ * the bots that are members.
  */
 #ifndef SIM_TELEGRAM_TG_WORLD_H
 #define SIM_TELEGRAM_TG_WORLD_H
@@ -58,7 +58,7 @@ struct bucket {
 struct message {
         int64_t id, date, edit_date, thread_id;
         struct chat *chat;
-        struct user *from;                   /* NULL: the chat itself speaks, as channels do */
+        struct user *from;                   /* NULL: sent as the chat, as in channels */
         const struct media_kind *media_kind; /* NULL: text or a service message */
         char *media;                         /* its member as JSON text: "photo":[...] */
         char *text, *entities; /* entities is JSON text or NULL; with media they are the caption */
@@ -66,7 +66,7 @@ struct message {
         /* more members as JSON text: forward_origin, media_group_id, services */
         char *extra;
         int64_t reply_to;  /* 0: none */
-        json_t *reactions; /* by whom: a list of reaction types; NULL: none */
+        json_t *reactions; /* user id -> list of reaction types; NULL: none */
 };
 
 struct chat {
@@ -90,22 +90,22 @@ struct bot {
         struct world *world;
         struct user user;
         char *token;
-        bool privacy;    /* in groups it sees only what is meant for it */
+        bool privacy;    /* in groups it gets only messages addressed to it */
         bool logged_out; /* until the next start */
         struct map private_chats;
         struct updates *updates;
         struct webhook *webhook;
         struct map commands;  /* scope and language -> json_t array */
         struct map texts;     /* name, description, ... by language -> char * */
-        struct map callbacks; /* pressed buttons that wait for an answer -> anything */
+        struct map callbacks; /* ids of pressed buttons without an answer */
         struct bucket pace;
         struct bot *next;
 };
 
 struct world_settings {
-        bool strict;       /* unknown parameters and wrong types are refused */
-        bool limits;       /* 429 when a rate is passed */
-        bool record_calls; /* every call goes to the list of calls, with its parameters */
+        bool strict;       /* refuse unknown parameters and wrong types */
+        bool limits;       /* answer 429 above a rate limit */
+        bool record_calls; /* list calls with their parameters */
         double per_second, per_chat_second, chat_burst, per_group_minute;
         size_t keep_messages; /* per chat */
 };
@@ -121,40 +121,45 @@ struct world {
         struct map names;         /* lower-case username of a group or channel -> struct chat */
         struct files *files;
         struct faults faults;
-        struct journal *sent;    /* what bots did */
-        struct journal *calls;   /* what they asked for */
-        struct journal *invalid; /* those calls that break the rules */
-        struct call *live;       /* calls without an answer yet */
+        struct journal *sent;    /* actions of bots */
+        struct journal *calls;   /* their API calls */
+        struct journal *invalid; /* calls that break the rules */
+        struct call *live;       /* unanswered calls */
         uint64_t call_count, invalid_count, message_count, edit_count, update_count, flood_count;
         bool quiet;
         const char *data_dir; /* NULL: files stay in memory */
         int64_t next_user, next_group;
-        uint64_t next_token; /* for ids that only have to differ */
+        uint64_t next_token; /* for unique ids */
 };
 
-/* ---- world.c ---- */
+/* An id as the key of a map. */
+struct tg_world_key {
+        char text[24];
+};
+
+/* ---- tg_world.c ---- */
 struct world *tg_world_new(struct loop *l);
 void tg_world_free(struct world *w);
 
-/*
- * Made on first mention. A bot's token is its number, a colon and a secret; NULL with an error when
- * it is not.
- */
+struct tg_world_key tg_world_key(int64_t id);
+/* The bot of this token, made if missing. NULL with an error: not of the form "1001:abc". */
 struct bot *tg_world_make_bot(struct world *w, const char *token, struct error *err);
 struct bot *tg_world_bot_by_token(const struct world *w, const char *token);
-/* By number, username or token; NULL text gives the first bot. */
+/* By id, username or token; NULL gives the first. */
 struct bot *tg_world_bot_by_name(const struct world *w, const char *text);
 struct user *tg_world_user(const struct world *w, int64_t id);
-/* Made when missing; names that are given replace the old ones. */
+/* The user of this id, made if missing; 0 makes a new one. Names that are not NULL are set. */
 struct user *tg_world_make_user(struct world *w, int64_t id, const char *first_name,
                                 const char *username);
 struct user *tg_world_user_by_username(const struct world *w, const char *username);
 
+/* ---- tg_chat.c ---- */
 struct chat *tg_chat_private(struct bot *b, struct user *u, bool make);
 struct chat *tg_chat_group(const struct world *w, int64_t id);
-/* id 0: the next free one that fits the type. NULL when the id is taken or does not fit. */
+/* id 0: the next free one. NULL: the id is taken or does not fit the type. */
 struct chat *tg_chat_make(struct world *w, int64_t id, enum chat_type type, const char *title);
 void tg_chat_set_username(struct world *w, struct chat *c, const char *username);
+void tg_chat_free(struct chat *c);
 const char *tg_chat_type_name(enum chat_type t);
 struct member *tg_chat_member(const struct chat *c, int64_t user_id);
 struct member *tg_chat_set_member(struct chat *c, struct user *u, struct bot *b, enum standing s);
@@ -164,16 +169,16 @@ struct topic *tg_chat_add_topic(struct chat *c, int64_t id, const char *name);
 
 struct message *tg_chat_message_new(struct chat *c, struct user *from);
 void tg_chat_message_free(struct message *m);
-/* Takes over m, gives it a number and the date; the oldest goes when there are too many. */
+/* Takes over m, sets its id and date; drops the oldest when the chat is full. */
 struct message *tg_chat_post(struct chat *c, struct message *m, size_t keep);
 struct message *tg_chat_find_message(const struct chat *c, int64_t id);
-/* Takes over m, which has the number of the one it replaces. */
+/* Takes over m, which replaces the message of the same id. */
 void tg_chat_replace(struct chat *c, struct message *m);
 void tg_chat_delete(struct chat *c, struct message *m);
-/* Text and entities out of r. */
+/* Moves text and entities out of r. */
 void tg_chat_message_set_text(struct message *m, struct rich_text *r);
 
-/* ---- render.c: members of the answers; key NULL inside arrays and at the root ---- */
+/* ---- tg_render.c: JSON values; key NULL inside arrays and at the root ---- */
 void tg_render_user(struct buf *b, const char *key, const struct user *u);
 void tg_render_chat(struct buf *b, const char *key, const struct chat *c);
 void tg_render_message(struct buf *b, const char *key, const struct message *m);
