@@ -111,7 +111,7 @@ static const struct world_setting settings[] = {
         { "limits",          WORLD_SETTING_FLAG,  AT(limits),          0,  0 },
         { "record_calls",    WORLD_SETTING_FLAG,  AT(record_calls),    0,  0 },
         { "acks",            WORLD_SETTING_FLAG,  AT(acks),            0,  0 },
-        { "keep_messages",   WORLD_SETTING_SIZE,  AT(keep_messages),   OPTIONS_KEEP_MIN, 1000000 },
+        { "keep_messages",   WORLD_SETTING_SIZE,  AT(keep_messages),   OPTIONS_KEEP_MIN, 1e6 },
         { "heartbeat_ms",    WORLD_SETTING_INT, AT(heartbeat_ms),    10, INT32_MAX },
         { "resume_ms",       WORLD_SETTING_INT, AT(resume_ms),       0,  0 },
         { "shards",          WORLD_SETTING_INT, AT(shards),          1,  INT32_MAX },

@@ -19,40 +19,37 @@
 #define MAX_UPLOAD_BODY (FILES_MAX_UPLOAD + (1 << 20))
 
 const char tg_control_help[] =
-        "  POST /sim/send      a user writes: {\"from\":42,\"text\":\"hi\"}, or a list of those\n"
-        "                      chat, text, entities, reply_to, message_thread_id, forward_from, "
-        "photo,\n"
-        "                      document, voice, ... : "
-        "{\"content\":\"..\"|\"base64\":\"..\"|\"size\":n,\n"
-        "                      \"file_name\":\"..\"}, caption, album: [..], location, contact, "
-        "service\n"
+        "  POST /sim/send      {\"from\":42,\"text\":\"hi\"}, or a list of those; chat, entities,\n"
+        "                      reply_to, message_thread_id, forward_from, caption, album: [..],\n"
+        "                      location, contact, service; photo, document, voice, ...:\n"
+        "                      {\"content\":\"..\",\"file_name\":\"..\"} (or base64, size)\n"
         "  POST /sim/edit      {\"chat\":42,\"message_id\":1,\"text\":\"ho\"}\n"
-        "  POST /sim/react     {\"chat\":42,\"message_id\":1,\"reaction\":[\"👍\"]}, [] takes it "
-        "back\n"
-        "  POST /sim/press     a button: {\"chat\":42,\"message_id\":2,\"data\":\"yes\"}\n"
+        "  POST /sim/react     {\"chat\":42,\"message_id\":1,\"reaction\":[\"👍\"]}; [] removes it\n"
+        "  POST /sim/press     {\"chat\":42,\"message_id\":2,\"data\":\"yes\"}\n"
         "  POST /sim/block     {\"user\":42,\"blocked\":true}\n"
         "  POST /sim/users     {\"id\":42,\"first_name\":\"Ada\",\"username\":\"ada\"}\n"
         "  POST /sim/chats     {\"type\":\"supergroup\",\"title\":\"Lobby\",\"forum\":true,\n"
         "                      \"bot_status\":\"administrator\"}; type group, supergroup or "
         "channel\n"
         "  POST /sim/topics    {\"chat\":-100..,\"name\":\"News\"}\n"
-        "  POST /sim/members   {\"chat\":-100..,\"user\":7,\"status\":\"left\"}; without user the "
-        "bot\n"
+        "  POST /sim/members   {\"chat\":-100..,\"user\":7,\"status\":\"left\"}; default user: "
+        "the bot\n"
         "  POST /sim/migrate   {\"chat\":-5}: the group becomes a supergroup\n"
         "  POST /sim/bots      {\"token\":\"2:abc\",\"username\":\"x_bot\",\"privacy\":true}\n"
-        "  GET  /sim/messages  what bots did: after, wait (ms), limit, chat, kind (message, edit,\n"
-        "                      delete, reaction, action, callback_answer, topic, commands, leave)\n"
-        "  GET  /sim/calls     every call with its validity: after, wait, limit, kind (a method),\n"
-        "                      valid=false for the invalid ones only\n"
+        "  GET  /sim/messages  actions of bots: after, wait (ms), limit, chat, kind (message,\n"
+        "                      edit, delete, reaction, action, callback_answer, topic, commands,\n"
+        "                      leave)\n"
+        "  GET  /sim/calls     API calls: after, wait, limit, kind (a method), valid=false\n"
         "  GET  /sim/history   the messages of ?chat=\n"
         "  GET  /sim/state     bots, counters, settings\n"
         "  POST /sim/settings  {\"strict\":true,\"limits\":true,\"record_calls\":true,...}\n"
-        "  POST /sim/faults    {\"kind\":\"cut_after\",\"method\":\"sendMessage\",\"next\":3};\n"
-        "                      kinds cut_before, cut_after, slow, error, error_after, flood,\n"
-        "                      duplicate, reorder, drop;\n"
-        "                      or with \"probability\"; \"ms\", \"status\", \"retry_after\",\n"
-        "                      \"within_chat\", \"seed\"\n"
-        "  DELETE /sim/faults  no more of them; GET shows them\n";
+        "  POST /sim/faults    {\"kind\":\"cut_after\",\"method\":\"sendMessage\",\"next\":3}, or "
+        "with\n"
+        "                      \"probability\"; kinds: cut_before, cut_after, slow, error,\n"
+        "                      error_after, flood, duplicate, reorder, drop; also \"ms\", "
+        "\"status\",\n"
+        "                      \"retry_after\", \"within_chat\", \"seed\"\n"
+        "  DELETE /sim/faults  ends them; GET lists them\n";
 
 /* ---- views ---- */
 
@@ -96,8 +93,7 @@ static const struct world_setting settings[] = {
         { "per_chat_per_second",  WORLD_SETTING_REAL, AT(per_chat_second),  0, 0 },
         { "chat_burst",           WORLD_SETTING_REAL, AT(chat_burst),       0, 0 },
         { "per_group_per_minute", WORLD_SETTING_REAL, AT(per_group_minute), 0, 0 },
-        { "keep_messages",        WORLD_SETTING_SIZE, AT(keep_messages),    OPTIONS_KEEP_MIN,
-          1000000 },
+        { "keep_messages",        WORLD_SETTING_SIZE, AT(keep_messages),    OPTIONS_KEEP_MIN, 1e6 },
         { 0 },
 };
 /* clang-format on */

@@ -1,4 +1,4 @@
-# Shared by the scripts that run foreign clients against a simulator. Set `platform` before sourcing.
+# Shared by the scripts that run third-party clients against a simulator. Set `platform` before sourcing.
 set -u
 cd "$(dirname "$0")/../.."
 build=${BUILD:-build}

@@ -1,6 +1,5 @@
 /*
- * sim_rig: the simulated Discord on the test's loop, with a client for its API and one for
- * its gateway.
+ * sim_rig: the simulated Discord on the test's loop, with clients for its API and gateway.
  */
 #ifndef TESTS_LIB_SIM_RIG_H
 #define TESTS_LIB_SIM_RIG_H
@@ -41,15 +40,15 @@ int sim_rig_teardown(void **state);
 void sim_rig_start(struct sim_rig *r, struct sim_answer *a, const char *method, const char *path,
                    const char *body);
 void sim_rig_await(struct sim_rig *r, struct sim_answer *a);
-/* A call of the API ("/channels/..") that must be answered with this status. Yours. */
+/* Calls the API ("/channels/..") and expects this status. The answer is yours. */
 json_t *sim_rig_call(struct sim_rig *r, const char *method, const char *path, const char *body,
                      int status);
-/* The same, and the answer must have this code. */
+/* The same, and expects this error code. */
 void sim_rig_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
                      int status, int code);
-/* POST /sim/what; the answer is yours. */
+/* POST /sim/what, or GET without a request; the answer is yours. */
 json_t *sim_rig_control(struct sim_rig *r, const char *what, const char *request);
-/* The same, with nothing to look at. */
+/* The same, and frees the answer. */
 void sim_rig_control_ok(struct sim_rig *r, const char *what, const char *request);
 
 /* ---- the gateway ---- */
@@ -57,10 +56,10 @@ void sim_rig_control_ok(struct sim_rig *r, const char *what, const char *request
 struct sim_link {
         struct sim_rig *rig;
         struct websocket *ws;
-        json_t *frames[256]; /* what came and was not read yet */
+        json_t *frames[256]; /* received, not yet read */
         size_t count;
         bool closed, opened;
-        int code; /* it was closed with */
+        int code; /* of the close */
         struct unpack *unpack;
 };
 
@@ -69,12 +68,12 @@ void sim_rig_connect(struct sim_rig *r, struct sim_link *l, const char *path, co
 void sim_rig_send(struct sim_link *l, const char *frame);
 /* The next frame; yours. */
 json_t *sim_rig_receive(struct sim_link *l);
-/* The next dispatch of this name, passing over others; its d is yours. */
+/* The next event of this name, skipping others; its d is yours. */
 json_t *sim_rig_event(struct sim_link *l, const char *name);
-/* Waits for the close; its code. */
+/* Waits for the close; returns its code. */
 int sim_rig_close_code(struct sim_link *l);
 void sim_rig_disconnect(struct sim_link *l);
-/* Hello, identify with these intents, READY (yours). */
+/* Connects, identifies with these intents, returns READY (yours). */
 json_t *sim_rig_identify(struct sim_rig *r, struct sim_link *l, unsigned intents);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The simulated HTTP API: what a client relies on beyond what discord.js and discord.py use.
+ * The simulated HTTP API, beyond what discord.js and discord.py use.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +19,8 @@
 
 #define MESSAGES "/channels/" GENERAL "/messages"
 
-/* A message the bot sends to the channel; its id in out. */
-static void sent(struct sim_rig *r, const char *body, char *out, size_t room)
+/* The bot sends a message to the channel; out gets its id. */
+static void post_message(struct sim_rig *r, const char *body, char *out, size_t room)
 {
         json_t *m = sim_rig_call(r, NULL, MESSAGES, body, 200);
 
@@ -28,7 +28,7 @@ static void sent(struct sim_rig *r, const char *body, char *out, size_t room)
         json_decref(m);
 }
 
-static size_t count_of(struct sim_rig *r, const char *what)
+static size_t count_items(struct sim_rig *r, const char *what)
 {
         json_t *page = sim_rig_control(r, what, NULL);
         size_t n = json_array_size(json_object_get(page, "items"));
@@ -62,12 +62,12 @@ static void errors_have_discords_codes(void **state)
         sim_rig_refused(r, NULL, "/interactions/5/abc/callback", "{\"type\":5}", 404, 10062);
 }
 
-static void missing_rights_are_told_apart(void **state)
+static void missing_permissions_have_distinct_codes(void **state)
 {
         struct sim_rig *r = *state;
         char id[32];
 
-        sent(r, "{\"content\":\"before\"}", id, sizeof(id));
+        post_message(r, "{\"content\":\"before\"}", id, sizeof(id));
         sim_rig_control_ok(r, "permissions",
                            "{\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}");
         sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50013);
@@ -85,27 +85,27 @@ static void missing_rights_are_told_apart(void **state)
         }
 }
 
-static void a_nonce_that_is_enforced_makes_one_message(void **state)
+static void an_enforced_nonce_makes_one_message(void **state)
 {
         struct sim_rig *r = *state;
         static const char body[] = "{\"content\":\"x\",\"nonce\":\"abc\",\"enforce_nonce\":true}";
         char first[32], second[32], third[32];
 
-        sent(r, body, first, sizeof(first));
-        sent(r, body, second, sizeof(second));
+        post_message(r, body, first, sizeof(first));
+        post_message(r, body, second, sizeof(second));
         assert_string_equal(first, second);
-        sent(r, "{\"content\":\"x\",\"nonce\":\"abc\"}", third, sizeof(third));
+        post_message(r, "{\"content\":\"x\",\"nonce\":\"abc\"}", third, sizeof(third));
         assert_string_not_equal(first, third);
-        assert_int_equal(count_of(r, "messages?kind=message"), 2);
+        assert_int_equal(count_items(r, "messages?kind=message"), 2);
         sim_rig_control_ok(r, "settings", "{\"nonce_ms\":-1}");
-        sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", first,
-             sizeof(first));
-        sent(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", second,
-             sizeof(second));
-        assert_string_not_equal(first, second); /* minutes later it is forgotten */
+        post_message(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", first,
+                     sizeof(first));
+        post_message(r, "{\"content\":\"x\",\"nonce\":\"def\",\"enforce_nonce\":true}", second,
+                     sizeof(second));
+        assert_string_not_equal(first, second); /* forgotten after nonce_ms */
 }
 
-static void a_reply_to_what_is_gone_fails_unless_it_may(void **state)
+static void a_reply_to_a_missing_message_fails_by_default(void **state)
 {
         struct sim_rig *r = *state;
         json_t *m;
@@ -142,13 +142,13 @@ static void only_allowed_mentions_ping(void **state)
                         400, 50035);
 }
 
-static void an_edit_that_is_refused_changes_nothing(void **state)
+static void a_refused_edit_changes_nothing(void **state)
 {
         struct sim_rig *r = *state;
         char id[32], *path;
         json_t *m;
 
-        sent(r, "{\"content\":\"as it was\"}", id, sizeof(id));
+        post_message(r, "{\"content\":\"as it was\"}", id, sizeof(id));
         path = mem_printf(MESSAGES "/%s", id);
         sim_rig_refused(r, "PATCH", path, "{\"content\":\"\"}", 400, 50006);
         m = sim_rig_call(r, NULL, path, NULL, 200);
@@ -163,7 +163,7 @@ static void a_message_has_one_thread(void **state)
         char id[32], *path;
         json_t *thread;
 
-        sent(r, "{\"content\":\"x\"}", id, sizeof(id));
+        post_message(r, "{\"content\":\"x\"}", id, sizeof(id));
         path = mem_printf(MESSAGES "/%s/threads", id);
         thread = sim_rig_call(r, NULL, path, "{\"name\":\"T\"}", 201);
         assert_string_equal(json_str(thread, "id", ""), id);
@@ -173,7 +173,7 @@ static void a_message_has_one_thread(void **state)
         free(path);
 }
 
-static void strangers_and_those_who_refuse_are_not_reached(void **state)
+static void direct_messages_to_strangers_are_refused(void **state)
 {
         struct sim_rig *r = *state;
         json_t *dm;
@@ -191,7 +191,7 @@ static void strangers_and_those_who_refuse_are_not_reached(void **state)
         free(path);
 }
 
-static void buckets_are_counted_and_passed_with_429(void **state)
+static void a_full_bucket_answers_429(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_answer a;
@@ -215,7 +215,7 @@ static void buckets_are_counted_and_passed_with_429(void **state)
         json_decref(sim_rig_call(r, NULL, "/channels/" GENERAL, NULL, 200));
 }
 
-static void faults_strike_once(void **state)
+static void faults_fire_once(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_answer a;
@@ -234,12 +234,12 @@ static void faults_strike_once(void **state)
         sim_rig_await(r, &a);
         assert_int_equal(a.status, 502);
         json_decref(a.body);
-        assert_int_equal(count_of(r, "messages"), 0);
+        assert_int_equal(count_items(r, "messages"), 0);
         sim_rig_control_ok(r, "faults", "{\"kind\":\"cut_after\"}");
         sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
         sim_rig_await(r, &a);
         assert_int_equal(a.status, 0);
-        assert_int_equal(count_of(r, "messages"), 1); /* it has happened all the same */
+        assert_int_equal(count_items(r, "messages"), 1); /* the message was posted */
 }
 
 static void invalid_calls_are_listed(void **state)
@@ -255,14 +255,14 @@ static void invalid_calls_are_listed(void **state)
         json_decref(page);
 }
 
-static void pages_of_history_run_from_new_to_old(void **state)
+static void history_pages_list_newest_first(void **state)
 {
         struct sim_rig *r = *state;
         char ids[4][32], *path;
         json_t *page;
 
         for (int i = 0; i < 4; i++)
-                sent(r, "{\"content\":\"x\"}", ids[i], sizeof(ids[i]));
+                post_message(r, "{\"content\":\"x\"}", ids[i], sizeof(ids[i]));
         path = mem_printf(MESSAGES "?after=%s&limit=2", ids[0]);
         page = sim_rig_call(r, NULL, path, NULL, 200);
         assert_int_equal(json_array_size(page), 2);
@@ -279,16 +279,16 @@ static void pages_of_history_run_from_new_to_old(void **state)
 
 /* ---- interactions over HTTP ---- */
 
-static void waited_for(struct sim_rig *r, const char *kind, size_t n)
+static void wait_for_entries(struct sim_rig *r, const char *kind, size_t n)
 {
         char *what = mem_printf("messages?wait=5000&after=0&kind=%s", kind);
 
-        while (count_of(r, what) < n)
+        while (count_items(r, what) < n)
                 continue;
         free(what);
 }
 
-/* The value of a header of a request, in out. */
+/* Copies the value of a request header to out. */
 static void header(const char *request, const char *name, char *out, size_t room)
 {
         const char *at = strcasestr(request, name);
@@ -331,9 +331,9 @@ static void an_endpoint_gets_signed_interactions(void **state)
         request = mem_printf("{\"interactions_url\":\"%s\"}", url);
         sim_rig_control_ok(r, "bots", request);
         free(request);
-        waited_for(r, "endpoint", 2); /* the ping, and the probe with a wrong signature */
+        wait_for_entries(r, "endpoint", 2); /* the ping, and the forged probe */
         sim_rig_control_ok(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
-        waited_for(r, "interaction_answer", 1);
+        wait_for_entries(r, "interaction_answer", 1);
         page = sim_rig_control(r, "messages?kind=interaction_answer", NULL);
         last = json_array_get(json_object_get(page, "items"), 0);
         assert_string_equal(json_str(last, "text", ""), "here");
@@ -343,7 +343,7 @@ static void an_endpoint_gets_signed_interactions(void **state)
         free(url);
 }
 
-static void an_answer_comes_once_and_in_time(void **state)
+static void an_interaction_is_answered_once_in_time(void **state)
 {
         struct sim_rig *r = *state;
         json_t *made;
@@ -374,19 +374,19 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(a_wrong_token_is_401),
                 TEST(errors_have_discords_codes),
-                TEST(missing_rights_are_told_apart),
-                TEST(a_nonce_that_is_enforced_makes_one_message),
-                TEST(a_reply_to_what_is_gone_fails_unless_it_may),
+                TEST(missing_permissions_have_distinct_codes),
+                TEST(an_enforced_nonce_makes_one_message),
+                TEST(a_reply_to_a_missing_message_fails_by_default),
                 TEST(only_allowed_mentions_ping),
-                TEST(an_edit_that_is_refused_changes_nothing),
+                TEST(a_refused_edit_changes_nothing),
                 TEST(a_message_has_one_thread),
-                TEST(strangers_and_those_who_refuse_are_not_reached),
-                TEST(buckets_are_counted_and_passed_with_429),
-                TEST(faults_strike_once),
+                TEST(direct_messages_to_strangers_are_refused),
+                TEST(a_full_bucket_answers_429),
+                TEST(faults_fire_once),
                 TEST(invalid_calls_are_listed),
-                TEST(pages_of_history_run_from_new_to_old),
+                TEST(history_pages_list_newest_first),
                 TEST(an_endpoint_gets_signed_interactions),
-                TEST(an_answer_comes_once_and_in_time),
+                TEST(an_interaction_is_answered_once_in_time),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

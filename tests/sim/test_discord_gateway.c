@@ -18,7 +18,7 @@
 
 #define AGENT 46593u /* guilds, messages, reactions, direct messages and reactions, content */
 
-static json_t *connected(struct sim_rig *r, struct sim_link *l)
+static json_t *connect_agent(struct sim_rig *r, struct sim_link *l)
 {
         json_t *ready = sim_rig_identify(r, l, AGENT);
 
@@ -42,7 +42,7 @@ static void a_session_begins_with_ready_and_the_guilds(void **state)
         sim_rig_disconnect(&l);
 }
 
-static void heartbeats_are_acknowledged_unless_they_shall_not(void **state)
+static void heartbeats_are_acked_unless_muted(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
@@ -50,7 +50,7 @@ static void heartbeats_are_acknowledged_unless_they_shall_not(void **state)
 
         sim_rig_connect(r, &l, "/", "");
         sim_rig_control_ok(r, "faults", "{\"kind\":\"mute\",\"method\":\"heartbeat\"}");
-        sim_rig_send(&l, "{\"op\":1,\"d\":null}"); /* this one is not answered */
+        sim_rig_send(&l, "{\"op\":1,\"d\":null}"); /* gets no ACK */
         sim_rig_send(&l, "{\"op\":1,\"d\":7}");
         frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 11);
@@ -64,7 +64,7 @@ static void heartbeats_are_acknowledged_unless_they_shall_not(void **state)
 
 /* ---- intents ---- */
 
-static void without_the_intent_contents_are_hidden(void **state)
+static void without_the_intent_content_is_hidden(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
@@ -89,7 +89,7 @@ static void without_the_intent_contents_are_hidden(void **state)
         sim_rig_disconnect(&l);
 }
 
-static void events_nobody_asked_for_do_not_come(void **state)
+static void events_without_their_intent_are_not_sent(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
@@ -151,7 +151,7 @@ static void each_mistake_has_its_close_code(void **state)
         }
 }
 
-static void who_identifies_twice_or_sends_too_much_is_closed(void **state)
+static void identifying_twice_or_flooding_closes(void **state)
 {
         static const char identify[] = "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0}}";
         struct sim_rig *r = *state;
@@ -180,8 +180,8 @@ static void who_identifies_twice_or_sends_too_much_is_closed(void **state)
 
 /* ---- resuming ---- */
 
-/* Hangs up, comes back with RESUME at this number. */
-static void come_back(struct sim_rig *r, struct sim_link *l, const char *session, int seq)
+/* Disconnects and reconnects with RESUME at this seq. */
+static void resume(struct sim_rig *r, struct sim_link *l, const char *session, int seq)
 {
         char *frame = mem_printf("{\"op\":6,\"d\":{\"token\":\"" TOKEN
                                  "\",\"session_id\":\"%s\",\"seq\":%d}}",
@@ -193,18 +193,18 @@ static void come_back(struct sim_rig *r, struct sim_link *l, const char *session
         free(frame);
 }
 
-static void what_was_missed_is_replayed_with_its_numbers(void **state)
+static void resume_replays_missed_events_with_their_seq(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
-        json_t *ready = connected(r, &l), *frame;
+        json_t *ready = connect_agent(r, &l), *frame;
 
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"seen\"}");
         json_decref(sim_rig_event(&l, "MESSAGE_CREATE"));
         sim_rig_control_ok(r, "gateway", "{\"action\":\"cut\"}");
         assert_int_equal(sim_rig_close_code(&l), WEBSOCKET_ABNORMAL);
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"missed\"}");
-        come_back(r, &l, json_str(ready, "session_id", ""), 3);
+        resume(r, &l, json_str(ready, "session_id", ""), 3);
         frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "s", -1), 4);
         assert_string_equal(json_str(json_object_get(frame, "d"), "content", ""), "missed");
@@ -214,22 +214,22 @@ static void what_was_missed_is_replayed_with_its_numbers(void **state)
         sim_rig_disconnect(&l);
 }
 
-static void a_session_that_is_gone_is_refused(void **state)
+static void an_expired_session_is_refused(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
-        json_t *ready = connected(r, &l), *frame;
+        json_t *ready = connect_agent(r, &l), *frame;
 
-        come_back(r, &l, json_str(ready, "session_id", ""), 99);
+        resume(r, &l, json_str(ready, "session_id", ""), 99);
         assert_int_equal(sim_rig_close_code(&l), 4007);
         sim_rig_control_ok(r, "faults", "{\"kind\":\"refuse\",\"method\":\"resume\"}");
-        come_back(r, &l, json_str(ready, "session_id", ""), 2);
+        resume(r, &l, json_str(ready, "session_id", ""), 2);
         frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 9);
         assert_false(json_flag(frame, "d", true));
         json_decref(frame);
         sim_rig_control_ok(r, "gateway", "{\"action\":\"expire\"}");
-        come_back(r, &l, json_str(ready, "session_id", ""), 2);
+        resume(r, &l, json_str(ready, "session_id", ""), 2);
         frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 9);
         json_decref(frame);
@@ -237,7 +237,7 @@ static void a_session_that_is_gone_is_refused(void **state)
         sim_rig_disconnect(&l);
 }
 
-static void the_days_budget_ends_in_a_new_token(void **state)
+static void exceeding_the_daily_starts_resets_the_token(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
@@ -259,7 +259,7 @@ static void the_days_budget_ends_in_a_new_token(void **state)
 
 /* ---- compression, shards, faults ---- */
 
-static void streams_are_compressed_as_asked(void **state)
+static void streams_are_compressed_on_request(void **state)
 {
         static const char *const names[] = { "zlib-stream", "zstd-stream" };
         struct sim_rig *r = *state;
@@ -271,9 +271,9 @@ static void streams_are_compressed_as_asked(void **state)
                 sim_rig_connect(r, &l, "/", names[i]);
                 sim_rig_send(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":46593}}");
                 json_decref(sim_rig_event(&l, "GUILD_CREATE"));
-                sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"squeezed\"}");
+                sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"compressed\"}");
                 m = sim_rig_event(&l, "MESSAGE_CREATE");
-                assert_string_equal(json_str(m, "content", ""), "squeezed");
+                assert_string_equal(json_str(m, "content", ""), "compressed");
                 json_decref(m);
                 sim_rig_disconnect(&l);
         }
@@ -311,13 +311,13 @@ static void a_guild_belongs_to_one_shard(void **state)
         sim_rig_disconnect(&l[1]);
 }
 
-static void events_come_twice_or_never_on_request(void **state)
+static void events_are_duplicated_or_dropped_on_request(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
         json_t *first, *second;
 
-        json_decref(connected(r, &l));
+        json_decref(connect_agent(r, &l));
         sim_rig_control_ok(r, "faults", "{\"kind\":\"drop\",\"method\":\"MESSAGE_CREATE\"}");
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"lost\"}");
         sim_rig_control_ok(r, "faults", "{\"kind\":\"duplicate\",\"method\":\"MESSAGE_CREATE\"}");
@@ -337,7 +337,7 @@ static void the_gateway_misbehaves_on_request(void **state)
         struct sim_link l;
         json_t *frame;
 
-        json_decref(connected(r, &l));
+        json_decref(connect_agent(r, &l));
         sim_rig_control_ok(r, "gateway", "{\"action\":\"reconnect\"}");
         frame = sim_rig_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 7);
@@ -355,7 +355,7 @@ static void the_gateway_misbehaves_on_request(void **state)
         sim_rig_disconnect(&l);
 }
 
-static void a_large_guild_is_large(void **state)
+static void padding_makes_guild_create_large(void **state)
 {
         struct sim_rig *r = *state;
         struct sim_link l;
@@ -377,19 +377,19 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(a_session_begins_with_ready_and_the_guilds),
-                TEST(heartbeats_are_acknowledged_unless_they_shall_not),
-                TEST(without_the_intent_contents_are_hidden),
-                TEST(events_nobody_asked_for_do_not_come),
+                TEST(heartbeats_are_acked_unless_muted),
+                TEST(without_the_intent_content_is_hidden),
+                TEST(events_without_their_intent_are_not_sent),
                 TEST(each_mistake_has_its_close_code),
-                TEST(who_identifies_twice_or_sends_too_much_is_closed),
-                TEST(what_was_missed_is_replayed_with_its_numbers),
-                TEST(a_session_that_is_gone_is_refused),
-                TEST(the_days_budget_ends_in_a_new_token),
-                TEST(streams_are_compressed_as_asked),
+                TEST(identifying_twice_or_flooding_closes),
+                TEST(resume_replays_missed_events_with_their_seq),
+                TEST(an_expired_session_is_refused),
+                TEST(exceeding_the_daily_starts_resets_the_token),
+                TEST(streams_are_compressed_on_request),
                 TEST(a_guild_belongs_to_one_shard),
-                TEST(events_come_twice_or_never_on_request),
+                TEST(events_are_duplicated_or_dropped_on_request),
                 TEST(the_gateway_misbehaves_on_request),
-                TEST(a_large_guild_is_large),
+                TEST(padding_makes_guild_create_large),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

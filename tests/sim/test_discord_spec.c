@@ -1,5 +1,5 @@
 /*
- * Requests against Discord's own description: what fits, and what the errors look like.
+ * Checks of requests against Discord's own description.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,12 +15,9 @@
 #include "base/mem.h"
 #include "sim/discord/dc_spec.h"
 
-/*
- * "" when the body fits, else the first problem; `at` (if not NULL) is where an error must be,
- * "a/b/0".
- */
-static void judged(const char *op, const char *text, const char *problem, const char *at,
-                   const char *code)
+/* problem "": the body is valid. `at`, if not NULL, is the path of the error: "a/b/0". */
+static void check_body(const char *op, const char *text, const char *problem, const char *at,
+                       const char *code)
 {
         json_t *body = json_read(text, strlen(text), NULL), *errors, *below;
         char told[DC_SPEC_PROBLEM_SIZE];
@@ -44,56 +41,56 @@ static void judged(const char *op, const char *text, const char *problem, const 
         json_decref(errors);
 }
 
-static void what_fits_passes(void **state)
+static void valid_requests_pass(void **state)
 {
         (void)state;
-        judged("create_message", "{\"content\":\"hi\",\"nonce\":7,\"enforce_nonce\":true}", "",
-               NULL, NULL);
-        judged("create_message", "{\"content\":null,\"embeds\":[{\"title\":\"t\"}]}", "", NULL,
-               NULL);
-        judged("create_message",
-               "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false},"
-               "\"allowed_mentions\":{\"parse\":[],\"replied_user\":false},\"content\":\"x\"}",
-               "", NULL, NULL);
-        judged("create_message",
-               "{\"components\":[{\"type\":1,\"components\":[{\"type\":2,\"style\":1,"
-               "\"label\":\"Yes\",\"custom_id\":\"y\"}]}]}",
-               "", NULL, NULL);
-        judged("bulk_set_application_commands",
-               "[{\"name\":\"ask\",\"description\":\"Asks\",\"options\":[{\"type\":3,"
-               "\"name\":\"q\",\"description\":\"What\",\"required\":true}]}]",
-               "", NULL, NULL);
-        judged("create_interaction_response", "{\"type\":5,\"data\":{\"flags\":64}}", "", NULL,
-               NULL);
+        check_body("create_message", "{\"content\":\"hi\",\"nonce\":7,\"enforce_nonce\":true}", "",
+                   NULL, NULL);
+        check_body("create_message", "{\"content\":null,\"embeds\":[{\"title\":\"t\"}]}", "", NULL,
+                   NULL);
+        check_body("create_message",
+                   "{\"message_reference\":{\"message_id\":\"5\",\"fail_if_not_exists\":false},"
+                   "\"allowed_mentions\":{\"parse\":[],\"replied_user\":false},\"content\":\"x\"}",
+                   "", NULL, NULL);
+        check_body("create_message",
+                   "{\"components\":[{\"type\":1,\"components\":[{\"type\":2,\"style\":1,"
+                   "\"label\":\"Yes\",\"custom_id\":\"y\"}]}]}",
+                   "", NULL, NULL);
+        check_body("bulk_set_application_commands",
+                   "[{\"name\":\"ask\",\"description\":\"Asks\",\"options\":[{\"type\":3,"
+                   "\"name\":\"q\",\"description\":\"What\",\"required\":true}]}]",
+                   "", NULL, NULL);
+        check_body("create_interaction_response", "{\"type\":5,\"data\":{\"flags\":64}}", "", NULL,
+                   NULL);
 }
 
-static void what_does_not_fit_is_told_where_it_is(void **state)
+static void errors_name_the_place_in_the_request(void **state)
 {
         char *longer = mem_zalloc(2100), *body;
 
         (void)state;
-        judged("create_message", "{\"colour\":1}", "body: \"colour\" is not in the description.",
-               "colour", "UNKNOWN_FIELD");
-        judged("create_message", "{\"content\":5}",
-               "content: Could not interpret the value as string.", "content",
-               "STRING_TYPE_CONVERT");
-        judged("create_message", "{\"embeds\":[{\"title\":\"a\"},{\"color\":\"red\"}]}",
-               "embeds.1.color: Value is not int.", "embeds/1/color", "NUMBER_TYPE_COERCE");
-        judged("create_message", "{\"message_reference\":{\"message_id\":\"five\"}}",
-               "message_reference.message_id: Value \"five\" is not snowflake.",
-               "message_reference/message_id", "NUMBER_TYPE_COERCE");
-        judged("create_message", "{\"allowed_mentions\":{\"parse\":[\"all\"]}}",
-               "allowed_mentions.parse.0: Value \"all\" is not one of those allowed.",
-               "allowed_mentions/parse/0", "BASE_TYPE_CHOICES");
-        judged("create_thread_from_message", "{\"auto_archive_duration\":61,\"name\":\"x\"}",
-               "auto_archive_duration: Value 61 is not one of those allowed.",
-               "auto_archive_duration", "BASE_TYPE_CHOICES");
-        judged("create_thread_from_message", "{}", "body: This field is required (name)", "name",
-               "BASE_TYPE_REQUIRED");
+        check_body("create_message", "{\"colour\":1}",
+                   "body: \"colour\" is not in the description.", "colour", "UNKNOWN_FIELD");
+        check_body("create_message", "{\"content\":5}",
+                   "content: Could not interpret the value as string.", "content",
+                   "STRING_TYPE_CONVERT");
+        check_body("create_message", "{\"embeds\":[{\"title\":\"a\"},{\"color\":\"red\"}]}",
+                   "embeds.1.color: Value is not int.", "embeds/1/color", "NUMBER_TYPE_COERCE");
+        check_body("create_message", "{\"message_reference\":{\"message_id\":\"five\"}}",
+                   "message_reference.message_id: Value \"five\" is not snowflake.",
+                   "message_reference/message_id", "NUMBER_TYPE_COERCE");
+        check_body("create_message", "{\"allowed_mentions\":{\"parse\":[\"all\"]}}",
+                   "allowed_mentions.parse.0: Value \"all\" is not one of those allowed.",
+                   "allowed_mentions/parse/0", "BASE_TYPE_CHOICES");
+        check_body("create_thread_from_message", "{\"auto_archive_duration\":61,\"name\":\"x\"}",
+                   "auto_archive_duration: Value 61 is not one of those allowed.",
+                   "auto_archive_duration", "BASE_TYPE_CHOICES");
+        check_body("create_thread_from_message", "{}", "body: This field is required (name)",
+                   "name", "BASE_TYPE_REQUIRED");
         memset(longer, 'x', 2001);
         body = mem_printf("{\"content\":\"%s\"}", longer);
-        judged("create_message", body, "content: Must be 2000 or fewer in length.", "content",
-               "BASE_TYPE_MAX_LENGTH");
+        check_body("create_message", body, "content: Must be 2000 or fewer in length.", "content",
+                   "BASE_TYPE_MAX_LENGTH");
         free(body);
         free(longer);
 }
@@ -108,7 +105,7 @@ static void lengths_are_counted_in_characters(void **state)
         for (int i = 0; i < 2000; i++)
                 buf_addstr(&b, "é");
         buf_addstr(&b, "\"}");
-        judged("create_message", b.data, "", NULL, NULL);
+        check_body("create_message", b.data, "", NULL, NULL);
         buf_release(&b);
 }
 
@@ -131,7 +128,7 @@ static void queries_are_checked_too(void **state)
         json_decref(query);
 }
 
-static void unknown_members_can_be_overlooked(void **state)
+static void lenient_checks_ignore_unknown_members(void **state)
 {
         json_t *body = json_pack("{s:s,s:i}", "content", "x", "colour", 1);
         char problem[DC_SPEC_PROBLEM_SIZE];
@@ -144,11 +141,11 @@ static void unknown_members_can_be_overlooked(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_fits_passes),
-                cmocka_unit_test(what_does_not_fit_is_told_where_it_is),
+                cmocka_unit_test(valid_requests_pass),
+                cmocka_unit_test(errors_name_the_place_in_the_request),
                 cmocka_unit_test(lengths_are_counted_in_characters),
                 cmocka_unit_test(queries_are_checked_too),
-                cmocka_unit_test(unknown_members_can_be_overlooked),
+                cmocka_unit_test(lenient_checks_ignore_unknown_members),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

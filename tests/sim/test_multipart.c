@@ -18,7 +18,7 @@ static int parse(struct multipart *m, const char *type, const char *body)
         return multipart_init(m, type, body, strlen(body), &err);
 }
 
-static void fields_and_files_are_told_apart(void **state)
+static void fields_and_files_are_distinguished(void **state)
 {
         struct multipart m;
         const struct multipart_part *file;
@@ -45,7 +45,7 @@ static void fields_and_files_are_told_apart(void **state)
         file = multipart_find(&m, "photo");
         assert_string_equal(file->file_name, "a \"b\".png");
         assert_string_equal(file->content_type, "image/png");
-        assert_int_equal(file->n, 6); /* what looks like a boundary but is none stays */
+        assert_int_equal(file->n, 6); /* a near-boundary is data */
         assert_memory_equal(file->data, "\r\n--xy", 6);
         multipart_release(&m);
 }
@@ -63,7 +63,7 @@ static void an_empty_part_is_empty(void **state)
         multipart_release(&m);
 }
 
-static void what_is_not_exactly_right_is_refused(void **state)
+static void malformed_bodies_are_refused(void **state)
 {
         static const struct {
                 const char *type, *body;
@@ -92,9 +92,9 @@ static void what_is_not_exactly_right_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(fields_and_files_are_told_apart),
+                cmocka_unit_test(fields_and_files_are_distinguished),
                 cmocka_unit_test(an_empty_part_is_empty),
-                cmocka_unit_test(what_is_not_exactly_right_is_refused),
+                cmocka_unit_test(malformed_bodies_are_refused),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* How simulators are started, and how their settings are turned. */
+/* Options and settings of simulators. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static const struct options_about about = { .name = "test",
                                             .own = own,
                                             .controls = "" };
 
-/* A command line of words; it must outlive what is read. */
+/* Reads a command line; the words stay valid until the next call. */
 static int read_line(struct options *o, const char *words)
 {
         static char line[200];
@@ -36,7 +36,7 @@ static int read_line(struct options *o, const char *words)
         return options_read(o, &about, argc, argv);
 }
 
-static void options_are_read_with_those_of_the_simulator_itself(void **state)
+static void shared_and_own_options_are_read(void **state)
 {
         struct options o;
         char *address;
@@ -64,7 +64,7 @@ static void options_are_read_with_those_of_the_simulator_itself(void **state)
         free(address);
 }
 
-static void mistakes_end_with_64_and_help_with_none(void **state)
+static void usage_errors_return_64_and_help_minus_1(void **state)
 {
         struct options o;
 
@@ -93,7 +93,7 @@ static const struct world_setting settings[] = {
         { 0 },
 };
 
-static int turn(struct settings *s, const char *request)
+static int change(struct settings *s, const char *request)
 {
         json_t *j = json_loads(request, 0, NULL);
         struct error err = { 0 };
@@ -104,16 +104,16 @@ static int turn(struct settings *s, const char *request)
         return rc;
 }
 
-static void settings_are_turned_all_together_or_not_at_all(void **state)
+static void settings_change_all_or_nothing(void **state)
 {
         struct settings s = { true, 1, 10, 0.5 };
         struct buf b;
 
         (void)state;
-        assert_int_equal(turn(&s, "{\"strict\":false,\"wait\":-1,\"keep\":100,\"rate\":2}"), 0);
-        assert_int_equal(turn(&s, "{\"strict\":true,\"keep\":101}"), -1);
-        assert_int_equal(turn(&s, "{\"strict\":true,\"wait\":\"long\"}"), -1);
-        assert_int_equal(turn(&s, "{\"rate\":1.5,\"strict\":1}"), -1);
+        assert_int_equal(change(&s, "{\"strict\":false,\"wait\":-1,\"keep\":100,\"rate\":2}"), 0);
+        assert_int_equal(change(&s, "{\"strict\":true,\"keep\":101}"), -1);
+        assert_int_equal(change(&s, "{\"strict\":true,\"wait\":\"long\"}"), -1);
+        assert_int_equal(change(&s, "{\"rate\":1.5,\"strict\":1}"), -1);
         buf_init(&b, 0);
         jsonw_open(&b, '{');
         world_settings_write(settings, &s, &b);
@@ -126,9 +126,9 @@ static void settings_are_turned_all_together_or_not_at_all(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(options_are_read_with_those_of_the_simulator_itself),
-                cmocka_unit_test(mistakes_end_with_64_and_help_with_none),
-                cmocka_unit_test(settings_are_turned_all_together_or_not_at_all),
+                cmocka_unit_test(shared_and_own_options_are_read),
+                cmocka_unit_test(usage_errors_return_64_and_help_minus_1),
+                cmocka_unit_test(settings_change_all_or_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /*
- * The simulator over HTTP: what a client relies on beyond single methods.
+ * The simulated Bot API over HTTP, beyond single methods.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,7 +103,7 @@ static void await(struct rig *r, struct answer *a)
                 assert_true(loop_step(r->loop, true));
 }
 
-/* Asks and waits; the caller frees the body. */
+/* Sends a request and waits; the caller frees the body. */
 static struct answer ask(struct rig *r, const char *path, const char *body)
 {
         struct answer a;
@@ -113,7 +113,7 @@ static struct answer ask(struct rig *r, const char *path, const char *body)
         return a;
 }
 
-/* A method call that must be answered with this status; the result, or the whole error. Yours. */
+/* Calls a method, expects this status; returns the result or the error, yours. */
 static json_t *call(struct rig *r, const char *method, const char *args, int status)
 {
         char *path = mem_printf("/bot" TOKEN "/%s", method);
@@ -137,7 +137,7 @@ static void refused(struct rig *r, const char *method, const char *args, int sta
         json_decref(error);
 }
 
-static void play(struct rig *r, const char *what, const char *request)
+static void control(struct rig *r, const char *what, const char *request)
 {
         char *path = mem_printf("/sim/%s", what);
         struct answer a = ask(r, path, request);
@@ -147,15 +147,15 @@ static void play(struct rig *r, const char *what, const char *request)
         json_decref(a.body);
 }
 
-static void say(struct rig *r, const char *text)
+static void send_text(struct rig *r, const char *text)
 {
         char *request = mem_printf("{\"from\":42,\"text\":\"%s\"}", text);
 
-        play(r, "send", request);
+        control(r, "send", request);
         free(request);
 }
 
-/* The texts of the updates, with blanks between them. Yours. */
+/* The texts of the updates, separated by blanks. Yours. */
 static char *texts(const json_t *updates, int64_t *last_id)
 {
         struct buf b;
@@ -172,7 +172,7 @@ static char *texts(const json_t *updates, int64_t *last_id)
         return buf_take(&b);
 }
 
-static void poll_is(struct rig *r, const char *args, const char *expected, int64_t *last_id)
+static void assert_poll(struct rig *r, const char *args, const char *expected, int64_t *last_id)
 {
         json_t *updates = call(r, "getUpdates", args, 200);
         char *got = texts(updates, last_id);
@@ -184,34 +184,34 @@ static void poll_is(struct rig *r, const char *args, const char *expected, int64
 
 /* ---- updates ---- */
 
-static void an_update_stays_until_a_higher_offset_confirms_it(void **state)
+static void updates_stay_until_an_offset_confirms_them(void **state)
 {
         struct rig *r = *state;
         int64_t last = 0;
         char args[64];
 
-        say(r, "a");
-        say(r, "b");
-        poll_is(r, "{}", "a b", &last);
-        poll_is(r, "{\"limit\":1}", "a", NULL);
+        send_text(r, "a");
+        send_text(r, "b");
+        assert_poll(r, "{}", "a b", &last);
+        assert_poll(r, "{\"limit\":1}", "a", NULL);
         snprintf(args, sizeof(args), "{\"offset\":%lld}", (long long)last);
-        poll_is(r, args, "b", NULL);
+        assert_poll(r, args, "b", NULL);
         snprintf(args, sizeof(args), "{\"offset\":%lld}", (long long)last + 1);
-        poll_is(r, args, "", NULL);
-        say(r, "c");
-        say(r, "d");
-        poll_is(r, "{\"offset\":-1}", "d", NULL);
-        poll_is(r, "{}", "d", NULL);
+        assert_poll(r, args, "", NULL);
+        send_text(r, "c");
+        send_text(r, "d");
+        assert_poll(r, "{\"offset\":-1}", "d", NULL);
+        assert_poll(r, "{}", "d", NULL);
 }
 
-static void a_long_poll_is_answered_when_something_happens(void **state)
+static void a_long_poll_returns_on_the_first_update(void **state)
 {
         struct rig *r = *state;
         struct answer a;
         char *got;
 
         start(r, &a, "/bot" TOKEN "/getUpdates?timeout=50", NULL);
-        say(r, "now");
+        send_text(r, "now");
         await(r, &a);
         got = texts(json_object_get(a.body, "result"), NULL);
         assert_string_equal(got, "now");
@@ -225,8 +225,8 @@ static void a_second_poller_ends_the_first(void **state)
         struct answer first;
 
         start(r, &first, "/bot" TOKEN "/getUpdates?timeout=50", NULL);
-        json_decref(call(r, "getMe", NULL, 200)); /* by now the first one waits */
-        poll_is(r, "{}", "", NULL);
+        json_decref(call(r, "getMe", NULL, 200)); /* the first one waits now */
+        assert_poll(r, "{}", "", NULL);
         await(r, &first);
         assert_int_equal(first.status, 409);
         json_decref(first.body);
@@ -236,17 +236,17 @@ static void allowed_updates_are_remembered(void **state)
 {
         struct rig *r = *state;
 
-        poll_is(r, "{\"allowed_updates\":[\"callback_query\"]}", "", NULL);
-        say(r, "unseen");
-        poll_is(r, "{}", "", NULL);
-        poll_is(r, "{\"allowed_updates\":[]}", "", NULL);
-        say(r, "seen");
-        poll_is(r, "{}", "seen", NULL);
+        assert_poll(r, "{\"allowed_updates\":[\"callback_query\"]}", "", NULL);
+        send_text(r, "unseen");
+        assert_poll(r, "{}", "", NULL);
+        assert_poll(r, "{\"allowed_updates\":[]}", "", NULL);
+        send_text(r, "seen");
+        assert_poll(r, "{}", "seen", NULL);
 }
 
 /* ---- webhooks ---- */
 
-static void a_webhook_gets_each_update_until_it_says_2xx(void **state)
+static void a_webhook_retries_until_2xx(void **state)
 {
         static const struct fake_answer script[] = {
                 { .bytes = "HTTP/1.1 500 no\r\nContent-Length: 0\r\n\r\n" },
@@ -265,7 +265,7 @@ static void a_webhook_gets_each_update_until_it_says_2xx(void **state)
         refused(r, "getUpdates", "{}", 409,
                 "Conflict: can't use getUpdates method while webhook is active; use "
                 "deleteWebhook to delete the webhook first");
-        say(r, "hooked");
+        send_text(r, "hooked");
         while (r->world->message_count == 0)
                 assert_true(loop_step(r->loop, true));
         assert_int_equal(fake_server_requests(hook), 2);
@@ -273,7 +273,7 @@ static void a_webhook_gets_each_update_until_it_says_2xx(void **state)
                 strstr(fake_server_request(hook, 1), "X-Telegram-Bot-Api-Secret-Token: s3"));
         assert_non_null(strstr(fake_server_request(hook, 1), "hooked"));
         json_decref(call(r, "deleteWebhook", "{}", 200));
-        poll_is(r, "{}", "", NULL);
+        assert_poll(r, "{}", "", NULL);
         fake_server_free(hook);
         free(url);
         free(args);
@@ -281,7 +281,7 @@ static void a_webhook_gets_each_update_until_it_says_2xx(void **state)
 
 /* ---- errors ---- */
 
-static void calls_are_refused_in_telegrams_words(void **state)
+static void errors_have_telegrams_texts(void **state)
 {
         struct rig *r = *state;
         struct answer a = ask(r, "/bot9:wrong/getMe", NULL);
@@ -306,18 +306,18 @@ static void calls_are_refused_in_telegrams_words(void **state)
         json_decref(call(r, "sendMessage", args, 200));
         free(args);
         free(long_text);
-        play(r, "block", "{\"user\":42}");
+        control(r, "block", "{\"user\":42}");
         refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 403,
                 "Forbidden: bot was blocked by the user");
 }
 
-static void a_group_that_moved_says_where(void **state)
+static void a_migrated_group_names_the_supergroup(void **state)
 {
         struct rig *r = *state;
         json_t *error;
 
-        play(r, "chats", "{\"id\":-5,\"type\":\"group\",\"title\":\"G\"}");
-        play(r, "migrate", "{\"chat\":-5,\"to\":-1005000000000}");
+        control(r, "chats", "{\"id\":-5,\"type\":\"group\",\"title\":\"G\"}");
+        control(r, "migrate", "{\"chat\":-5,\"to\":-1005000000000}");
         error = call(r, "sendMessage", "{\"chat_id\":-5,\"text\":\"x\"}", 400);
         assert_int_equal(json_int(json_object_get(error, "parameters"), "migrate_to_chat_id", 0),
                          -1005000000000);
@@ -325,7 +325,7 @@ static void a_group_that_moved_says_where(void **state)
         json_decref(call(r, "sendMessage", "{\"chat_id\":-1005000000000,\"text\":\"x\"}", 200));
 }
 
-static void too_many_messages_to_a_chat_are_told_when_to_come_back(void **state)
+static void a_flooded_chat_answers_429_with_retry_after(void **state)
 {
         struct rig *r = *state;
         json_t *error;
@@ -334,20 +334,20 @@ static void too_many_messages_to_a_chat_are_told_when_to_come_back(void **state)
         for (int i = 0; i < 3; i++)
                 json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
         error = call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 429);
-        /* one a second; whole seconds, rounded up */
+        /* one a second, rounded up */
         assert_in_range(json_int(json_object_get(error, "parameters"), "retry_after", 0), 1, 2);
         json_decref(error);
         assert_int_equal(r->world->message_count, 3);
 }
 
-static void every_invalid_call_is_listed(void **state)
+static void invalid_calls_are_listed(void **state)
 {
         struct rig *r = *state;
         struct answer a;
 
         refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\",\"odd\":1}", 400,
                 "Bad Request: unknown parameter \"odd\"");
-        play(r, "settings", "{\"strict\":false}");
+        control(r, "settings", "{\"strict\":false}");
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\",\"odd\":1}", 200));
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
         a = ask(r, "/sim/calls?valid=false", NULL);
@@ -357,61 +357,61 @@ static void every_invalid_call_is_listed(void **state)
 
 /* ---- faults ---- */
 
-static void a_cut_before_has_no_effect_and_a_cut_after_has(void **state)
+static void only_cut_after_has_an_effect(void **state)
 {
         struct rig *r = *state;
         struct answer a;
 
-        play(r, "faults", "{\"kind\":\"cut_before\",\"method\":\"sendMessage\"}");
+        control(r, "faults", "{\"kind\":\"cut_before\",\"method\":\"sendMessage\"}");
         a = ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
         assert_int_equal(a.status, 0);
         assert_int_equal(r->world->message_count, 0);
-        play(r, "faults", "{\"kind\":\"cut_after\",\"method\":\"sendMessage\"}");
+        control(r, "faults", "{\"kind\":\"cut_after\",\"method\":\"sendMessage\"}");
         a = ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
         assert_int_equal(a.status, 0);
         assert_int_equal(r->world->message_count, 1);
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
 }
 
-static void floods_and_errors_come_on_request(void **state)
+static void floods_and_errors_fire_on_request(void **state)
 {
         struct rig *r = *state;
         json_t *error;
 
-        play(r, "faults", "{\"kind\":\"flood\",\"method\":\"sendMessage\",\"retry_after\":7}");
+        control(r, "faults", "{\"kind\":\"flood\",\"method\":\"sendMessage\",\"retry_after\":7}");
         error = call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 429);
         assert_int_equal(json_int(json_object_get(error, "parameters"), "retry_after", 0), 7);
         json_decref(error);
-        play(r, "faults", "{\"kind\":\"error\",\"status\":503}");
+        control(r, "faults", "{\"kind\":\"error\",\"status\":503}");
         json_decref(call(r, "getMe", "{}", 503));
-        play(r, "faults", "{\"kind\":\"error_after\",\"status\":500}");
+        control(r, "faults", "{\"kind\":\"error_after\",\"status\":500}");
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 500));
         assert_int_equal(r->world->message_count, 1);
 }
 
-static void a_duplicated_update_comes_again_once_it_was_confirmed(void **state)
+static void a_duplicate_follows_its_confirmation(void **state)
 {
         struct rig *r = *state;
         int64_t last = 0;
         char args[64];
 
-        play(r, "faults", "{\"kind\":\"duplicate\"}");
-        say(r, "twice");
-        poll_is(r, "{}", "twice", &last);
+        control(r, "faults", "{\"kind\":\"duplicate\"}");
+        send_text(r, "twice");
+        assert_poll(r, "{}", "twice", &last);
         snprintf(args, sizeof(args), "{\"offset\":%lld}", (long long)last + 1);
-        poll_is(r, args, "twice", NULL);
-        poll_is(r, args, "", NULL);
+        assert_poll(r, args, "twice", NULL);
+        assert_poll(r, args, "", NULL);
 }
 
 /* ---- memory ---- */
 
-static void a_chat_keeps_only_its_last_messages(void **state)
+static void a_chat_keeps_its_last_messages(void **state)
 {
         struct rig *r = *state;
         struct answer a;
 
         for (int i = 0; i < 250; i++)
-                say(r, "x");
+                send_text(r, "x");
         a = ask(r, "/sim/history?chat=42", NULL);
         assert_int_equal(json_array_size(json_object_get(a.body, "messages")), 200);
         json_decref(a.body);
@@ -425,19 +425,19 @@ static void a_chat_keeps_only_its_last_messages(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(an_update_stays_until_a_higher_offset_confirms_it),
-                TEST(a_long_poll_is_answered_when_something_happens),
+                TEST(updates_stay_until_an_offset_confirms_them),
+                TEST(a_long_poll_returns_on_the_first_update),
                 TEST(a_second_poller_ends_the_first),
                 TEST(allowed_updates_are_remembered),
-                TEST(a_webhook_gets_each_update_until_it_says_2xx),
-                TEST(calls_are_refused_in_telegrams_words),
-                TEST(a_group_that_moved_says_where),
-                TEST(too_many_messages_to_a_chat_are_told_when_to_come_back),
-                TEST(every_invalid_call_is_listed),
-                TEST(a_cut_before_has_no_effect_and_a_cut_after_has),
-                TEST(floods_and_errors_come_on_request),
-                TEST(a_duplicated_update_comes_again_once_it_was_confirmed),
-                TEST(a_chat_keeps_only_its_last_messages),
+                TEST(a_webhook_retries_until_2xx),
+                TEST(errors_have_telegrams_texts),
+                TEST(a_migrated_group_names_the_supergroup),
+                TEST(a_flooded_chat_answers_429_with_retry_after),
+                TEST(invalid_calls_are_listed),
+                TEST(only_cut_after_has_an_effect),
+                TEST(floods_and_errors_fire_on_request),
+                TEST(a_duplicate_follows_its_confirmation),
+                TEST(a_chat_keeps_its_last_messages),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

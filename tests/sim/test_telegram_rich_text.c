@@ -14,7 +14,7 @@ typedef int parse_fn(struct rich_text *r, const char *text, char *problem);
 
 struct row {
         const char *in, *text;
-        const char *entities; /* or the problem, when text is NULL */
+        const char *entities; /* or the problem, if text is NULL */
 };
 
 static void check(parse_fn *parse, const struct row *row)
@@ -40,7 +40,7 @@ static void check(parse_fn *parse, const struct row *row)
         tg_rich_text_release(&r);
 }
 
-static void html_is_parsed_as_telegram_does(void **state)
+static void html_is_parsed_like_telegram(void **state)
 {
         static const struct row rows[] = {
                 { "a<b>b</b>", "ab", "[{\"offset\":1,\"length\":1,\"type\":\"bold\"}]" },
@@ -76,7 +76,7 @@ static void html_is_parsed_as_telegram_does(void **state)
                 check(tg_rich_text_html, &rows[i]);
 }
 
-static void markdown_v2_is_parsed_as_telegram_does(void **state)
+static void markdown_v2_is_parsed_like_telegram(void **state)
 {
         static const struct row rows[] = {
                 { "*b* _i_ __u__ ~s~", "b i u s",
@@ -102,7 +102,7 @@ static void markdown_v2_is_parsed_as_telegram_does(void **state)
                 check(tg_rich_text_markdown_v2, &rows[i]);
 }
 
-static void the_old_markdown_is_parsed_as_telegram_does(void **state)
+static void old_markdown_is_parsed_like_telegram(void **state)
 {
         static const struct row rows[] = {
                 { "*b* a.b \\_", "b a.b _", "[{\"offset\":0,\"length\":1,\"type\":\"bold\"}]" },
@@ -122,7 +122,7 @@ static int plain(struct rich_text *r, const char *text, char *problem)
         return rc;
 }
 
-static void mentions_commands_tags_and_addresses_are_found(void **state)
+static void mentions_commands_hashtags_urls_are_found(void **state)
 {
         static const struct row rows[] = {
                 { "/go@my_bot now", "/go@my_bot now",
@@ -140,7 +140,7 @@ static void mentions_commands_tags_and_addresses_are_found(void **state)
                 check(plain, &rows[i]);
 }
 
-static void nothing_is_found_inside_code(void **state)
+static void nothing_is_detected_inside_code(void **state)
 {
         char problem[TG_RICH_TEXT_PROBLEM_SIZE], *entities;
         struct rich_text r;
@@ -161,11 +161,11 @@ static void nothing_is_found_inside_code(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(html_is_parsed_as_telegram_does),
-                cmocka_unit_test(markdown_v2_is_parsed_as_telegram_does),
-                cmocka_unit_test(the_old_markdown_is_parsed_as_telegram_does),
-                cmocka_unit_test(mentions_commands_tags_and_addresses_are_found),
-                cmocka_unit_test(nothing_is_found_inside_code),
+                cmocka_unit_test(html_is_parsed_like_telegram),
+                cmocka_unit_test(markdown_v2_is_parsed_like_telegram),
+                cmocka_unit_test(old_markdown_is_parsed_like_telegram),
+                cmocka_unit_test(mentions_commands_hashtags_urls_are_found),
+                cmocka_unit_test(nothing_is_detected_inside_code),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

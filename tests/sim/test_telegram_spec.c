@@ -28,8 +28,7 @@ static void methods_are_found_in_any_case(void **state)
                 assert_ptr_equal(tg_spec_method(tg_spec_method_at(i)->name), tg_spec_method_at(i));
 }
 
-/* The table was made from the description that lies beside the tests. */
-static void the_table_has_every_method_and_parameter_of_the_description(void **state)
+static void the_table_covers_the_whole_description(void **state)
 {
         json_t *spec = json_load_file("tests/data/telegram_bot_api.json", 0, NULL), *method, *field;
         const char *name;
@@ -50,7 +49,7 @@ static void the_table_has_every_method_and_parameter_of_the_description(void **s
         json_decref(spec);
 }
 
-static void text_becomes_values_of_the_described_types(void **state)
+static void texts_are_converted_to_described_types(void **state)
 {
         json_t *args =
                 object("{\"chat_id\":\"42\",\"text\":\"hi\",\"disable_notification\":\"True\","
@@ -69,7 +68,7 @@ static void text_becomes_values_of_the_described_types(void **state)
         json_decref(args);
 }
 
-static void what_breaks_the_description_is_named(void **state)
+static void violations_of_the_description_are_named(void **state)
 {
         static const struct {
                 const char *method, *args, *problem;
@@ -140,7 +139,7 @@ static void only_some_emoji_are_reactions(void **state)
         (void)state;
         assert_true(tg_spec_reaction_allowed("👍"));
         assert_true(tg_spec_reaction_allowed("❤"));
-        assert_true(tg_spec_reaction_allowed("❤️")); /* as phones write it */
+        assert_true(tg_spec_reaction_allowed("❤️")); /* with variation selector */
         assert_true(tg_spec_reaction_allowed("👨‍💻"));
         assert_false(tg_spec_reaction_allowed("✅"));
         assert_false(tg_spec_reaction_allowed(""));
@@ -150,9 +149,9 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(methods_are_found_in_any_case),
-                cmocka_unit_test(the_table_has_every_method_and_parameter_of_the_description),
-                cmocka_unit_test(text_becomes_values_of_the_described_types),
-                cmocka_unit_test(what_breaks_the_description_is_named),
+                cmocka_unit_test(the_table_covers_the_whole_description),
+                cmocka_unit_test(texts_are_converted_to_described_types),
+                cmocka_unit_test(violations_of_the_description_are_named),
                 cmocka_unit_test(an_unknown_field_does_not_stop_the_conversion),
                 cmocka_unit_test(only_some_emoji_are_reactions),
         };

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the simulator answers has the shape that Discord's own description promises."""
+"""The simulator's answers match Discord's own description."""
 import json
 import os
 import sys
@@ -24,8 +24,8 @@ def fetch(url, method, body=None):
         return answer.status, json.loads(text) if text else None
 
 
-def play(what, wish):
-    return fetch(ROOT + "/sim/" + what, "POST", wish)[1]
+def control(what, request):
+    return fetch(ROOT + "/sim/" + what, "POST", request)[1]
 
 
 def resolve(schema):
@@ -35,7 +35,7 @@ def resolve(schema):
 
 
 def problems(schema, value, path):
-    """What is wrong with a value, as a list of sentences."""
+    """Lists the violations of a value."""
     schema = resolve(schema)
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -68,7 +68,7 @@ def object_problems(schema, value, path):
 
 
 def ask(name, body=None, query="", **ids):
-    """Calls an operation and compares its answer with the description."""
+    """Calls an operation and checks its answer against the description."""
     method, path, op = OPERATIONS[name]
     status, answer = fetch(ROOT + "/api/v10" + path.format(**ids) + query, method, body)
     described = op["responses"][str(status)].get("content", {}).get("application/json")
@@ -79,7 +79,7 @@ def ask(name, body=None, query="", **ids):
 
 
 buttons = [{"type": 1, "components": [{"type": 2, "style": 1, "label": "Yes", "custom_id": "yes"}]}]
-play("channels", {"name": "help", "type": "forum"})
+control("channels", {"name": "help", "type": "forum"})
 first = ask("create_message", {"content": "x", "embeds": [{"title": "t"}], "components": buttons}, channel_id=GENERAL)
 ask("create_message", {"content": "<@42>", "message_reference": {"message_id": first["id"]}}, channel_id=GENERAL)
 ask("add_my_message_reaction", channel_id=GENERAL, message_id=first["id"], emoji_name="%F0%9F%91%8D")
@@ -90,7 +90,7 @@ ask("list_messages", channel_id=GENERAL)
 ask("get_channel", channel_id=GENERAL)
 ask("trigger_typing_indicator", channel_id=GENERAL)
 dm = ask("create_dm", {"recipient_id": "42"})
-play("send", {"text": "look", "files": [{}], "extra": {}})
+control("send", {"text": "look", "files": [{}], "extra": {}})
 ask("list_messages", channel_id=dm["id"])
 channels = ask("list_guild_channels", guild_id=GUILD)
 forum = next(c for c in channels if c["name"] == "help")
@@ -105,7 +105,7 @@ ask("get_guild_member", guild_id=GUILD, user_id="42")
 command = {"name": "ask", "description": "Asks", "options": [{"type": 3, "name": "q", "description": "What"}]}
 ask("bulk_set_application_commands", [command], application_id=BOT)
 ask("list_application_commands", application_id=BOT)
-made = play("command", {"channel": "general", "name": "ask", "options": {"q": "x"}})
+made = control("command", {"channel": "general", "name": "ask", "options": {"q": "x"}})
 ask("create_interaction_response", {"type": 4, "data": {"content": "z"}}, "?with_response=true",
     interaction_id=made["interaction"], interaction_token=made["token"])
 ask("update_original_webhook_message", {"content": "edited"}, webhook_id=BOT, webhook_token=made["token"])

@@ -1,15 +1,15 @@
-// The other side of the simulator: plays the people and looks at what the bot did.
+// The control API: acts as people and reads what the bot did.
 import assert from "node:assert/strict";
 
 export const root = process.env.SIM_URL;
 export const token = process.env.SIM_TOKEN;
 
-export async function look(what) {
+export async function view(what) {
   return (await fetch(`${root}/sim/${what}`)).json();
 }
 
-export async function play(what, wish) {
-  const answer = await fetch(`${root}/sim/${what}`, { method: "POST", body: JSON.stringify(wish) });
+export async function control(what, request) {
+  const answer = await fetch(`${root}/sim/${what}`, { method: "POST", body: JSON.stringify(request) });
   const body = await answer.json();
   assert.equal(body.ok, true, `${what}: ${body.error}`);
   return body;
@@ -17,23 +17,23 @@ export async function play(what, wish) {
 
 let seen = 0;
 
-// Waits for the bot's next act of this kind that fits, skipping others.
-export async function bot(kind, fits = () => true) {
+// Waits for the bot's next action of this kind that matches, skipping others.
+export async function bot(kind, matches = () => true) {
   for (let i = 0; i < 10; i++) {
-    const { items } = await look(`messages?after=${seen}&wait=1000&limit=1000`);
+    const { items } = await view(`messages?after=${seen}&wait=1000&limit=1000`);
     for (const item of items) {
       seen = item.seq;
-      if (item.kind === kind && fits(item)) return item;
+      if (item.kind === kind && matches(item)) return item;
     }
   }
   throw new Error(`the bot did no ${kind}`);
 }
 
-// Runs the parts one after the other and ends the program with 0 or 1.
-// `expected` are the codes of the refusals a part provokes.
+// Runs the parts in order and exits with 0 or 1.
+// `expected` lists the error codes the parts provoke.
 export async function run(name, parts, expected = []) {
   const timer = setTimeout(() => {
-    console.error(`${name}: no end within a minute`);
+    console.error(`${name}: timed out after a minute`);
     process.exit(1);
   }, 60000);
   try {
@@ -41,7 +41,7 @@ export async function run(name, parts, expected = []) {
       await part();
       console.log(`ok    ${name}: ${what}`);
     }
-    const { items } = await look("calls?valid=false");
+    const { items } = await view("calls?valid=false");
     assert.deepEqual(items.filter((call) => !expected.includes(call.code)), []);
     console.log(`ok    ${name}: every call was valid`);
   } catch (error) {

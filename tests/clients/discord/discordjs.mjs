@@ -5,7 +5,7 @@ import {
   ActionRowBuilder, AttachmentBuilder, ButtonBuilder, ButtonStyle, ChannelType, Client, EmbedBuilder, Events,
   GatewayIntentBits as I, MessageFlags, Partials, SlashCommandBuilder,
 } from "discord.js";
-import { bot as did, look, play, root, run, token } from "./control.mjs";
+import { bot as did, view, control, root, run, token } from "./control.mjs";
 
 const general = "900000000000000002";
 const client = new Client({
@@ -72,12 +72,12 @@ await run("discord.js", {
     assert.equal(client.channels.cache.get(general).name, "general");
   },
   "receive and reply": async () => {
-    const sent = await play("send", { channel: "general", text: "hi 👋" });
+    const sent = await control("send", { channel: "general", text: "hi 👋" });
     const reply = await said("echo: hi 👋");
     assert.equal(reply.reply_to, sent.message_id);
     assert.deepEqual(reply.message.mentions, []);
   },
-  "nobody is pinged": async () => {
+  "replies ping no one": async () => {
     const channel = client.channels.cache.get(general);
     await channel.send("@everyone <@42>");
     const { message } = await said("@everyone <@42>");
@@ -93,14 +93,14 @@ await run("discord.js", {
     assert.equal(first.id, second.id);
   },
   "direct messages": async () => {
-    await play("send", { text: "psst" });
+    await control("send", { text: "psst" });
     assert.equal((await said("echo: psst")).to, "ada");
     const ada = await client.users.fetch("42");
     await ada.send("on my own");
     await said("on my own");
-    await play("users", { id: "42", refuses: true });
+    await control("users", { id: "42", refuses: true });
     await refused(50007, ada.send("no?"));
-    await play("users", { id: "42", refuses: false });
+    await control("users", { id: "42", refuses: false });
   },
   "edits and deletes": async () => {
     const channel = client.channels.cache.get(general);
@@ -112,28 +112,28 @@ await run("discord.js", {
     await refused(10008, message.edit("gone"));
     await refused(50035, channel.send("x".repeat(2001)));
     await refused(10003, client.channels.fetch("1"));
-    const sent = await play("send", { channel: "general", text: "tpyo" });
+    const sent = await control("send", { channel: "general", text: "tpyo" });
     await said("echo: tpyo");
     const edited = next(Events.MessageUpdate);
-    await play("edit", { message_id: sent.message_id, text: "typo" });
+    await control("edit", { message_id: sent.message_id, text: "typo" });
     assert.equal((await edited).id, sent.message_id);
     const deleted = next(Events.MessageDelete);
-    await play("delete", { message_id: sent.message_id });
+    await control("delete", { message_id: sent.message_id });
     assert.equal((await deleted).id, sent.message_id);
   },
-  "replies to what is gone": async () => {
+  "replies to deleted messages": async () => {
     const channel = client.channels.cache.get(general);
     await refused(50035, channel.send({ content: "x", reply: { messageReference: "5" } }));
     await channel.send({ content: "anyway", reply: { messageReference: "5", failIfNotExists: false } });
     assert.equal((await said("anyway")).reply_to, undefined);
   },
   "embeds": async () => {
-    await play("send", { channel: "general", text: "embed" });
+    await control("send", { channel: "general", text: "embed" });
     const { message } = await did("message", (m) => m.message.embeds.length > 0);
     assert.equal(message.embeds[0].title, "Title");
   },
   "reactions": async () => {
-    const sent = await play("send", { channel: "general", text: "react" });
+    const sent = await control("send", { channel: "general", text: "react" });
     await said("echo: react");
     const message = await client.channels.cache.get(general).messages.fetch(sent.message_id);
     const reaction = await message.react("👀");
@@ -141,56 +141,56 @@ await run("discord.js", {
     await reaction.users.remove(client.user.id);
     await did("reaction_removed");
     const added = next(Events.MessageReactionAdd);
-    await play("react", { message_id: sent.message_id, emoji: "👍" });
+    await control("react", { message_id: sent.message_id, emoji: "👍" });
     assert.equal((await added).emoji.name, "👍");
     const removed = next(Events.MessageReactionRemove);
-    await play("unreact", { message_id: sent.message_id, emoji: "👍" });
+    await control("unreact", { message_id: sent.message_id, emoji: "👍" });
     assert.equal((await removed).emoji.name, "👍");
-    const direct = await play("send", { text: "react here" });
+    const direct = await control("send", { text: "react here" });
     const private_ = next(Events.MessageReactionAdd);
-    await play("react", { message_id: direct.message_id, emoji: "❤️" });
+    await control("react", { message_id: direct.message_id, emoji: "❤️" });
     assert.equal((await private_).emoji.name, "❤️");
   },
   "files up and down": async () => {
-    await play("send", { channel: "general", files: [{ content: "quiet", file_name: "a.txt" }] });
+    await control("send", { channel: "general", files: [{ content: "quiet", file_name: "a.txt" }] });
     const { message } = await said("here");
     const [attachment] = message.attachments;
     assert.deepEqual([attachment.filename, attachment.description], ["loud.txt", "loud"]);
     assert.equal(await (await fetch(attachment.url)).text(), "QUIET");
   },
   "threads": async () => {
-    const sent = await play("send", { channel: "general", text: "thread" });
+    const sent = await control("send", { channel: "general", text: "thread" });
     const item = await did("thread");
     assert.deepEqual([item.thread, item.name], [sent.message_id, "A thread"]);
     assert.equal((await said("in here")).channel, sent.message_id);
-    await play("send", { channel: sent.message_id, text: "follow-up" });
+    await control("send", { channel: sent.message_id, text: "follow-up" });
     assert.equal((await said("echo: follow-up")).channel, sent.message_id);
     const message = await client.channels.cache.get(general).messages.fetch(sent.message_id);
     await assert.rejects(message.startThread({ name: "again" }), { code: "MessageExistingThread" });
     const renamed = next(Events.ThreadUpdate);
-    await play("rename", { channel: sent.message_id, name: "Renamed" });
+    await control("rename", { channel: sent.message_id, name: "Renamed" });
     await renamed;
     assert.equal(client.channels.cache.get(sent.message_id).name, "Renamed");
     const made = next(Events.ChannelCreate);
-    await play("channels", { name: "help", type: "forum" });
+    await control("channels", { name: "help", type: "forum" });
     const forum = await made;
     assert.equal(forum.type, ChannelType.GuildForum);
-    await play("thread", { channel: "help", name: "A post", text: "how?" });
+    await control("thread", { channel: "help", name: "A post", text: "how?" });
     await said("echo: how?");
     const post = await forum.threads.create({ name: "My post", message: { content: "like this" } });
     assert.equal((await post.fetchStarterMessage()).content, "like this");
   },
   "slash commands and buttons": async () => {
-    await play("send", { channel: "general", text: "menu" });
+    await control("send", { channel: "general", text: "menu" });
     const menu = await said("choose");
-    await play("press", { message_id: menu.message_id, custom_id: "yes" });
+    await control("press", { message_id: menu.message_id, custom_id: "yes" });
     const pressed = await did("interaction_answer");
     assert.deepEqual([pressed.type, pressed.text], [7, "you said yes"]);
     const ask = new SlashCommandBuilder().setName("ask").setDescription("Asks something")
       .addStringOption((o) => o.setName("question").setDescription("What").setRequired(true));
     await client.application.commands.set([ask]);
     assert.deepEqual((await did("commands")).commands.map((c) => c.name), ["ask"]);
-    await play("command", { channel: "general", name: "ask", options: { question: "why" } });
+    await control("command", { channel: "general", name: "ask", options: { question: "why" } });
     assert.equal((await did("interaction_answer")).type, 5);
     assert.equal((await did("interaction_edit")).text, "about why");
     const more = await did("follow_up");
@@ -198,21 +198,21 @@ await run("discord.js", {
   },
   "resume after a cut": async () => {
     const resumed = next(Events.ShardResume);
-    await play("gateway", { action: "cut" });
-    await play("send", { channel: "general", text: "while away" });
+    await control("gateway", { action: "cut" });
+    await control("send", { channel: "general", text: "while away" });
     await said("echo: while away");
     await resumed;
     const again = next(Events.ShardResume);
-    await play("gateway", { action: "reconnect" });
+    await control("gateway", { action: "reconnect" });
     await again;
-    assert.equal((await look("links?kind=identify")).items.length, 1);
-    assert.ok((await look("links?kind=resume")).items.every((l) => l.known && l.path === "/resume"));
+    assert.equal((await view("links?kind=identify")).items.length, 1);
+    assert.ok((await view("links?kind=resume")).items.every((l) => l.known && l.path === "/resume"));
   },
   "a new session": async () => {
     const ready = next(Events.ShardReady);
-    await play("gateway", { action: "invalid_session", resumable: false });
+    await control("gateway", { action: "invalid_session", resumable: false });
     await ready;
-    await play("send", { channel: "general", text: "still there?" });
+    await control("send", { channel: "general", text: "still there?" });
     await said("echo: still there?");
   },
 }, [50035, 50006]);

@@ -16,29 +16,29 @@ TOKEN = os.environ["SIM_TOKEN"]
 seen = 0
 
 
-def fetch(path, wish=None):
-    data = json.dumps(wish).encode() if wish is not None else None
+def fetch(path, request=None):
+    data = json.dumps(request).encode() if request is not None else None
     with urllib.request.urlopen(ROOT + "/sim/" + path, data) as answer:
         return json.load(answer)
 
 
-async def ask(path, wish=None):
-    return await asyncio.get_running_loop().run_in_executor(None, fetch, path, wish)
+async def ask(path, request=None):
+    return await asyncio.get_running_loop().run_in_executor(None, fetch, path, request)
 
 
-async def did(kind, fits=lambda item: True):
-    """Waits for the bot's next act of this kind that fits."""
+async def next_action(kind, matches=lambda item: True):
+    """Waits for the bot's next action of this kind that matches."""
     global seen
     for _ in range(10):
         for item in (await ask("messages?after=%d&wait=1000&limit=1000" % seen))["items"]:
             seen = item["seq"]
-            if item["kind"] == kind and fits(item):
+            if item["kind"] == kind and matches(item):
                 return item
     raise AssertionError("the bot did no " + kind)
 
 
-async def said(text):
-    return await did("message", lambda m: m["text"] == text)
+async def next_message(text):
+    return await next_action("message", lambda m: m["text"] == text)
 
 
 async def refused(code, awaitable):
@@ -50,7 +50,7 @@ async def refused(code, awaitable):
     raise AssertionError("%d was expected" % code)
 
 
-# The library has the addresses of the real Discord in two constants.
+# The library keeps Discord's addresses in two constants.
 discord.http.Route.BASE = ROOT + "/api/v10"
 discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(fetch("state")["gateway"])
 
@@ -140,17 +140,17 @@ async def login():
 
 async def receive_and_reply():
     sent = await ask("send", {"channel": "general", "text": "hi 👋"})
-    reply = await said("echo: hi 👋")
+    reply = await next_message("echo: hi 👋")
     assert reply["reply_to"] == sent["message_id"]
     assert reply["message"]["mentions"] == []
 
 
 async def direct():
     await ask("send", {"text": "psst"})
-    assert (await said("echo: psst"))["to"] == "ada"
+    assert (await next_message("echo: psst"))["to"] == "ada"
     ada = await client.fetch_user(42)
     await ada.send("on my own")
-    await said("on my own")
+    await next_message("on my own")
     await ask("users", {"id": "42", "refuses": True})
     await refused(50007, ada.send("no?"))
     await ask("users", {"id": "42", "refuses": False})
@@ -160,29 +160,29 @@ async def edits_and_deletes():
     channel = client.get_channel(900000000000000002)
     message = await channel.send("frist")
     await message.edit(content="first")
-    assert (await did("edit"))["text"] == "first"
+    assert (await next_action("edit"))["text"] == "first"
     await message.delete()
-    await did("delete")
+    await next_action("delete")
     await refused(10008, message.edit(content="gone"))
     await refused(50006, channel.send(""))
     await refused(50035, channel.send("x" * 2001))
     sent = await ask("send", {"channel": "general", "text": "tpyo"})
-    await said("echo: tpyo")
+    await next_message("echo: tpyo")
     await ask("edit", {"message_id": sent["message_id"], "text": "typo"})
-    await said("now: typo")
+    await next_message("now: typo")
     await ask("delete", {"message_id": sent["message_id"]})
     assert await awaited("deleted") == (int(sent["message_id"]),)
 
 
 async def reactions():
     sent = await ask("send", {"channel": "general", "text": "react"})
-    await said("echo: react")
+    await next_message("echo: react")
     channel = client.get_channel(900000000000000002)
     message = await channel.fetch_message(int(sent["message_id"]))
     await message.add_reaction("👀")
-    assert (await did("reaction"))["emoji"] == "👀"
+    assert (await next_action("reaction"))["emoji"] == "👀"
     await message.remove_reaction("👀", client.user)
-    await did("reaction_removed")
+    await next_action("reaction_removed")
     await refused(10014, message.add_reaction("no emoji"))
     await ask("react", {"message_id": sent["message_id"], "emoji": "👍"})
     assert await awaited("reaction") == ("👍", "ada")
@@ -192,7 +192,7 @@ async def reactions():
 
 async def attachments():
     await ask("send", {"channel": "general", "files": [{"content": "quiet", "file_name": "a.txt"}]})
-    item = await said("here")
+    item = await next_message("here")
     attachment = item["message"]["attachments"][0]
     assert attachment["filename"] == "loud.txt" and attachment["description"] == "loud", attachment
     with urllib.request.urlopen(attachment["url"]) as answer:
@@ -201,20 +201,20 @@ async def attachments():
 
 async def threads():
     sent = await ask("send", {"channel": "general", "text": "thread"})
-    item = await did("thread")
+    item = await next_action("thread")
     assert item["thread"] == sent["message_id"] and item["name"] == "A thread", item
-    assert (await said("in here"))["channel"] == sent["message_id"]
+    assert (await next_message("in here"))["channel"] == sent["message_id"]
     thread = client.get_channel(int(sent["message_id"]))
     await ask("send", {"channel": sent["message_id"], "text": "follow-up"})
-    assert (await said("echo: follow-up"))["channel"] == sent["message_id"]
+    assert (await next_message("echo: follow-up"))["channel"] == sent["message_id"]
     await thread.edit(name="Renamed", archived=False)
-    assert (await did("thread_change"))["change"]["name"] == "Renamed"
+    assert (await next_action("thread_change"))["change"]["name"] == "Renamed"
     await refused(160004, (await thread.parent.fetch_message(thread.id)).create_thread(name="again"))
     await ask("channels", {"name": "help", "type": "forum"})
     await ask("thread", {"channel": "help", "name": "A post", "text": "how?"})
     while await awaited("thread") != ("A post",):
         pass
-    await said("echo: how?")
+    await next_message("echo: how?")
     forum = discord.utils.get(client.guilds[0].forums, name="help")
     post = await forum.create_thread(name="My post", content="like this")
     assert post.message.content == "like this" and post.thread.parent == forum
@@ -230,24 +230,24 @@ async def history():
 
 async def interactions():
     await ask("send", {"channel": "general", "text": "menu"})
-    menu = await said("choose")
+    menu = await next_message("choose")
     await ask("press", {"message_id": menu["message_id"], "custom_id": "yes"})
-    answer = await did("interaction_answer")
+    answer = await next_action("interaction_answer")
     assert answer["type"] == 7 and answer["text"] == "you said yes", answer
     await tree.sync()
-    commands = (await did("commands"))["commands"]
+    commands = (await next_action("commands"))["commands"]
     assert [c["name"] for c in commands] == ["ask_me"]
     await ask("command", {"channel": "general", "name": "ask_me", "options": {"question": "why"}})
-    assert (await did("interaction_answer"))["type"] == 5
-    assert (await did("interaction_edit"))["text"] == "about why"
-    follow_up = await did("follow_up")
+    assert (await next_action("interaction_answer"))["type"] == 5
+    assert (await next_action("interaction_edit"))["text"] == "about why"
+    follow_up = await next_action("follow_up")
     assert follow_up["text"] == "and more" and follow_up["ephemeral"]
 
 
 async def resume():
     await ask("gateway", {"action": "cut"})
     await ask("send", {"channel": "general", "text": "while away"})
-    await said("echo: while away")
+    await next_message("echo: while away")
     await awaited("resumed")
     links = (await ask("links?kind=resume"))["items"]
     assert links[-1]["known"] and links[-1]["path"] == "/resume", links

@@ -1,4 +1,4 @@
-// OpenAI's own client against a running daemon: BASE_URL, API_KEY, and READER_KEY, which may not ask.
+// OpenAI's own client against a daemon at BASE_URL, with API_KEY; READER_KEY may not chat.
 import assert from "node:assert/strict";
 import OpenAI, { NotFoundError, PermissionDeniedError, APIError } from "openai";
 
@@ -16,7 +16,7 @@ assert.equal(whole.choices[0].message.content, "You said: hello");
 assert.equal(whole.choices[0].finish_reason, "stop");
 assert.equal(whole.object, "chat.completion");
 
-// pieces, and what the client makes of them
+// streaming
 const stream = await client.chat.completions.create(says("slow words", { stream: true, stream_options: { include_usage: true } }));
 let text = "", pieces = 0, usage = null;
 for await (const chunk of stream) {
@@ -30,12 +30,12 @@ assert.ok(usage && usage.total_tokens >= 0);
 const final = await client.chat.completions.stream(says("slow words")).finalContent();
 assert.equal(final, "One. Two. Three.");
 
-// a conversation that is known here
+// an existing conversation
 const named = (content) => client.chat.completions.create(says(content, { user: "ann" }));
 await named("first");
 assert.equal((await named("second")).choices[0].message.content, "You said: second");
 
-// asking again is not a second turn
+// a repeated request starts no second turn
 const again = () => client.chat.completions.create(says("once"), { headers: { "Idempotency-Key": "one" } });
 assert.equal((await again()).id, (await again()).id);
 
@@ -44,4 +44,4 @@ await assert.rejects(client.chat.completions.create(says("bad luck")), (e) => e 
 await assert.rejects(client.chat.completions.stream(says("bad luck")).finalContent(), (e) => e instanceof APIError && e.code === "agent_error");
 const reader = new OpenAI({ ...options, apiKey: process.env.READER_KEY });
 await assert.rejects(reader.chat.completions.create(says("x")), PermissionDeniedError);
-console.log("openai: all is well");
+console.log("openai: ok");

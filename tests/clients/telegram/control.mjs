@@ -1,11 +1,11 @@
-// The other side of the simulator: plays the users and looks at what the bot did.
+// The control API: acts as users and reads what the bot did.
 import assert from "node:assert/strict";
 
 export const root = process.env.SIM_URL;
 export const token = process.env.SIM_TOKEN;
 
-export async function play(what, wish) {
-  const answer = await fetch(`${root}/sim/${what}`, { method: "POST", body: JSON.stringify(wish) });
+export async function control(what, request) {
+  const answer = await fetch(`${root}/sim/${what}`, { method: "POST", body: JSON.stringify(request) });
   const body = await answer.json();
   assert.equal(body.ok, true, `${what}: ${body.error}`);
   return body;
@@ -13,15 +13,15 @@ export async function play(what, wish) {
 
 let seen = 0;
 
-// Waits for the bot's next act of this kind that fits, skipping others.
-export async function bot(kind, fits = () => true) {
+// Waits for the bot's next action of this kind that matches, skipping others.
+export async function bot(kind, matches = () => true) {
   const deadline = Date.now() + 10000;
   while (Date.now() < deadline) {
     const answer = await fetch(`${root}/sim/messages?after=${seen}&wait=2000&limit=1`);
     const { items } = await answer.json();
     for (const item of items) {
       seen = item.seq;
-      if (item.kind === kind && fits(item)) return item;
+      if (item.kind === kind && matches(item)) return item;
     }
   }
   throw new Error(`the bot did no ${kind}`);
@@ -32,11 +32,11 @@ export async function invalidCalls() {
   return (await answer.json()).items;
 }
 
-// Runs the parts one after the other and ends the program with 0 or 1.
-// `oddities` are what the client is known to send beyond the description; the real server overlooks them.
+// Runs the parts in order and exits with 0 or 1.
+// `oddities` lists what the client sends beyond the description; the real server ignores it.
 export async function run(name, parts, oddities = []) {
   const timer = setTimeout(() => {
-    console.error(`${name}: no end within a minute`);
+    console.error(`${name}: timed out after a minute`);
     process.exit(1);
   }, 60000);
   try {

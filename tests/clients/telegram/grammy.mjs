@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { Bot, GrammyError, InlineKeyboard, InputFile, webhookCallback } from "grammy";
-import { bot as did, play, root, run, token } from "./control.mjs";
+import { bot as did, control, root, run, token } from "./control.mjs";
 
 const client = new Bot(token, { client: { apiRoot: root } });
 const allowed = ["message", "edited_message", "callback_query", "message_reaction", "my_chat_member"];
@@ -41,71 +41,71 @@ const said = (text) => did("message", (m) => m.message.text === text);
 await run("grammy", {
   "polling and text": async () => {
     client.start({ allowed_updates: allowed });
-    await play("send", { from: 42, text: "hi 👋" });
+    await control("send", { from: 42, text: "hi 👋" });
     await said("echo: hi 👋");
   },
   "commands and replies": async () => {
-    const sent = await play("send", { from: 42, text: "/start" });
+    const sent = await control("send", { from: 42, text: "/start" });
     const reply = await said("welcome");
     assert.equal(reply.message.reply_to_message.message_id, sent.message_id);
   },
   "markup": async () => {
-    await play("send", { from: 42, text: "/bold" });
+    await control("send", { from: 42, text: "/bold" });
     const { message } = await said("bold & italic");
     assert.deepEqual(message.entities.map((e) => [e.type, e.offset, e.length]), [["bold", 0, 4], ["italic", 7, 6]]);
     await assert.rejects(client.api.sendMessage(42, "<b>oops", { parse_mode: "HTML" }), (e) =>
       e instanceof GrammyError && e.description.includes("can't parse entities"));
   },
   "buttons and edits": async () => {
-    await play("send", { from: 42, text: "/menu" });
+    await control("send", { from: 42, text: "/menu" });
     const menu = await said("choose");
-    const press = await play("press", { chat: 42, message_id: menu.message_id, data: "yes" });
+    const press = await control("press", { chat: 42, message_id: menu.message_id, data: "yes" });
     const answer = await did("callback_answer");
     assert.equal(answer.callback_query_id, press.callback_query_id);
     assert.equal((await did("edit")).message.text, "you said yes");
     await assert.rejects(client.api.editMessageText(42, menu.message_id, "you said yes"), /message is not modified/);
   },
   "files up and down": async () => {
-    await play("send", { from: 42, document: { content: "quiet", file_name: "a.txt" } });
+    await control("send", { from: 42, document: { content: "quiet", file_name: "a.txt" } });
     const loud = await did("message", (m) => m.message.document);
     assert.equal(loud.message.caption, "here");
     const file = await client.api.getFile(loud.message.document.file_id);
     const answer = await fetch(`${root}/file/bot${token}/${file.file_path}`);
     assert.equal(await answer.text(), "QUIET");
-    await play("send", { from: 42, photo: {} });
+    await control("send", { from: 42, photo: {} });
     assert.equal((await did("message", (m) => m.message.photo)).message.caption, "yours");
-    await play("send", { from: 42, text: "/album" });
+    await control("send", { from: 42, text: "/album" });
     const first = await did("message", (m) => m.message.document);
     const second = await did("message", (m) => m.message.document);
     assert.equal(first.message.media_group_id, second.message.media_group_id);
   },
   "reactions": async () => {
-    const sent = await play("send", { from: 42, text: "react" });
+    const sent = await control("send", { from: 42, text: "react" });
     assert.deepEqual((await did("reaction")).reaction, [{ type: "emoji", emoji: "👀" }]);
-    await play("react", { chat: 42, message_id: sent.message_id, reaction: ["👍"] });
+    await control("react", { chat: 42, message_id: sent.message_id, reaction: ["👍"] });
     await said("thanks for the thumb");
     await assert.rejects(client.api.setMessageReaction(42, sent.message_id, [{ type: "emoji", emoji: "✅" }]),
       /REACTION_INVALID/);
   },
   "edited messages": async () => {
-    const sent = await play("send", { from: 42, text: "frist" });
+    const sent = await control("send", { from: 42, text: "frist" });
     await said("echo: frist");
-    await play("edit", { chat: 42, message_id: sent.message_id, text: "first" });
+    await control("edit", { chat: 42, message_id: sent.message_id, text: "first" });
     await said("now: first");
   },
   "topics": async () => {
-    const { chat } = await play("chats", { title: "Forum", forum: true, bot_status: "administrator" });
+    const { chat } = await control("chats", { title: "Forum", forum: true, bot_status: "administrator" });
     const topic = await client.api.createForumTopic(chat.id, "News");
-    await play("send", { chat: chat.id, message_thread_id: topic.message_thread_id, text: "in here" });
+    await control("send", { chat: chat.id, message_thread_id: topic.message_thread_id, text: "in here" });
     const echo = await said("echo: in here");
     assert.equal(echo.message.message_thread_id, topic.message_thread_id);
     await assert.rejects(client.api.sendMessage(chat.id, "x", { message_thread_id: 1 }), /message thread not found/);
     await client.api.closeForumTopic(chat.id, topic.message_thread_id);
   },
   "blocked": async () => {
-    await play("block", { user: 42, blocked: true });
+    await control("block", { user: 42, blocked: true });
     await assert.rejects(client.api.sendMessage(42, "hello?"), /bot was blocked by the user/);
-    await play("block", { user: 42, blocked: false });
+    await control("block", { user: 42, blocked: false });
   },
   "webhook": async () => {
     await client.stop();
@@ -114,7 +114,7 @@ await run("grammy", {
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     await client.api.setWebhook(`http://127.0.0.1:${server.address().port}/hook`, { secret_token: "s3cret" });
     await assert.rejects(client.api.getUpdates(), /can't use getUpdates method while webhook is active/);
-    await play("send", { from: 42, text: "by hook" });
+    await control("send", { from: 42, text: "by hook" });
     await said("echo: by hook");
     assert.equal((await client.api.getWebhookInfo()).pending_update_count, 0);
     await client.api.deleteWebhook();

@@ -16,26 +16,26 @@ TOKEN = os.environ["SIM_TOKEN"]
 seen = 0
 
 
-def ask(path, wish=None):
-    data = json.dumps(wish).encode() if wish is not None else None
+def ask(path, request=None):
+    data = json.dumps(request).encode() if request is not None else None
     with urllib.request.urlopen(ROOT + "/sim/" + path, data) as answer:
         return json.load(answer)
 
 
-def did(kind, fits=lambda item: True):
-    """Waits for the bot's next act of this kind that fits."""
+def next_action(kind, matches=lambda item: True):
+    """Waits for the bot's next action of this kind that matches."""
     global seen
     end = time.monotonic() + 10
     while time.monotonic() < end:
         for item in ask("messages?after=%d&wait=2000&limit=1" % seen)["items"]:
             seen = item["seq"]
-            if item["kind"] == kind and fits(item):
+            if item["kind"] == kind and matches(item):
                 return item
     raise AssertionError("the bot did no " + kind)
 
 
-def said(text):
-    return did("message", lambda m: m["message"].get("text") == text)
+def next_message(text):
+    return next_action("message", lambda m: m["message"].get("text") == text)
 
 
 def refused(kind, words, fn, *args, **kwargs):
@@ -77,14 +77,14 @@ def polling():
     add_handlers(updater)
     updater.start_polling(timeout=1)
     ask("send", {"from": 42, "text": "hi"})
-    assert said("echo: hi")["message"]["reply_to_message"]["text"] == "hi"
+    assert next_message("echo: hi")["message"]["reply_to_message"]["text"] == "hi"
     ask("send", {"from": 42, "text": "/menu"})
-    menu = said("choose")
+    menu = next_message("choose")
     ask("press", {"chat": 42, "message_id": menu["message_id"], "data": "yes"})
-    assert did("callback_answer")["text"] == "good"
-    assert did("edit")["message"]["text"] == "you said yes"
+    assert next_action("callback_answer")["text"] == "good"
+    assert next_action("edit")["message"]["text"] == "you said yes"
     ask("send", {"from": 42, "document": {"content": "quiet", "file_name": "a.txt"}})
-    assert did("message", lambda m: "document" in m["message"])["message"]["caption"] == "here"
+    assert next_action("message", lambda m: "document" in m["message"])["message"]["caption"] == "here"
     updater.stop()
 
 
@@ -104,15 +104,15 @@ def calls():
     place = bot.send_location(42, 52.5, 13.4)
     assert round(place.location.latitude, 1) == 52.5
     assert bot.set_my_commands([("start", "begin")]) and bot.get_my_commands()[0].command == "start"
-    # newer than this library: its own way of calling what it does not know
+    # newer than this library: call it by name
     bot._post("setMessageReaction", {"chat_id": 42, "message_id": bold.message_id,
                                      "reaction": [{"type": "emoji", "emoji": "👌"}]})
-    assert did("reaction")["reaction"][0]["emoji"] == "👌"
+    assert next_action("reaction")["reaction"][0]["emoji"] == "👌"
     forum = ask("chats", {"title": "Forum", "forum": True, "bot_status": "administrator"})["chat"]["id"]
     topic = bot._post("createForumTopic", {"chat_id": forum, "name": "News"})["message_thread_id"]
     inside = bot.send_message(forum, "in here", api_kwargs={"message_thread_id": topic})
     assert inside.text == "in here"
-    assert said("in here")["message"]["message_thread_id"] == topic
+    assert next_message("in here")["message"]["message_thread_id"] == topic
     assert bold.delete()
     ask("block", {"user": 42})
     refused(Unauthorized, "blocked", bot.send_message, 42, "x")
@@ -125,7 +125,7 @@ def webhook():
     port = int(os.environ["HOOK_PORT"])
     updater.start_webhook(listen="127.0.0.1", port=port, url_path="hook", webhook_url="http://127.0.0.1:%d/hook" % port)
     ask("send", {"from": 42, "text": "by hook"})
-    said("echo: by hook")
+    next_message("echo: by hook")
     updater.bot.delete_webhook()
     updater.stop()
 

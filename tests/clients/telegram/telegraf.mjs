@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { Markup, Telegraf } from "telegraf";
-import { bot as did, play, root, run, token } from "./control.mjs";
+import { bot as did, control, root, run, token } from "./control.mjs";
 
 const client = new Telegraf(token, { telegram: { apiRoot: root } });
 
@@ -32,24 +32,24 @@ const said = (text) => did("message", (m) => m.message.text === text);
 await run("telegraf", {
   "polling, text and typing": async () => {
     client.launch({ allowedUpdates: ["message", "callback_query", "message_reaction"] });
-    await play("send", { from: 42, text: "hi" });
+    await control("send", { from: 42, text: "hi" });
     assert.equal((await did("action")).action, "typing");
     const { message } = await said("echo: hi");
     assert.equal(message.entities[0].type, "bold");
   },
   "commands": async () => {
-    await play("send", { from: 42, text: "/start" });
+    await control("send", { from: 42, text: "/start" });
     await said("welcome");
   },
   "buttons and edits": async () => {
-    await play("send", { from: 42, text: "/menu" });
+    await control("send", { from: 42, text: "/menu" });
     const menu = await said("choose");
-    await play("press", { chat: 42, message_id: menu.message_id, text: "Yes" });
+    await control("press", { chat: 42, message_id: menu.message_id, text: "Yes" });
     assert.equal((await did("callback_answer")).text, "good");
     assert.equal((await did("edit")).message.text, "you said yes");
   },
   "files up and down": async () => {
-    await play("send", { from: 42, photo: {}, caption: "look" });
+    await control("send", { from: 42, photo: {}, caption: "look" });
     const photo = await did("message", (m) => m.message.photo);
     assert.equal(photo.message.caption, "yours");
     const document = await client.telegram.sendDocument(42, { source: Buffer.from("bytes"), filename: "b.bin" });
@@ -62,16 +62,16 @@ await run("telegraf", {
     assert.equal(album.length, 2);
   },
   "reactions": async () => {
-    const sent = await play("send", { from: 42, text: "nice" });
+    const sent = await control("send", { from: 42, text: "nice" });
     await said("echo: nice");
-    await play("react", { chat: 42, message_id: sent.message_id, reaction: ["🔥"] });
+    await control("react", { chat: 42, message_id: sent.message_id, reaction: ["🔥"] });
     await said("seen");
     await client.telegram.callApi("setMessageReaction",
       { chat_id: 42, message_id: sent.message_id, reaction: [{ type: "emoji", emoji: "👌" }] });
     assert.equal((await did("reaction")).reaction[0].emoji, "👌");
   },
   "topics": async () => {
-    const { chat } = await play("chats", { title: "Forum", forum: true, bot_status: "administrator" });
+    const { chat } = await control("chats", { title: "Forum", forum: true, bot_status: "administrator" });
     const topic = await client.telegram.createForumTopic(chat.id, "News");
     const sent = await client.telegram.sendMessage(chat.id, "in here", { message_thread_id: topic.message_thread_id });
     assert.equal(sent.is_topic_message, true);
@@ -82,7 +82,7 @@ await run("telegraf", {
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address();
     await client.telegram.setWebhook(`http://127.0.0.1:${port}/hook`, { secret_token: "s3cret" });
-    await play("send", { from: 42, text: "hooked" });
+    await control("send", { from: 42, text: "hooked" });
     await said("echo: hooked");
     await client.telegram.deleteWebhook();
     server.close();
