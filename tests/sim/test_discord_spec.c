@@ -20,12 +20,12 @@ static void check_body(const char *op, const char *text, const char *problem, co
                        const char *code)
 {
         json_t *body = json_read(text, strlen(text), NULL), *errors, *below;
-        char told[DC_SPEC_PROBLEM_SIZE];
+        char first[DC_SPEC_PROBLEM_SIZE];
         char *path, *name, *rest;
 
         assert_non_null(body);
-        errors = dc_spec_check_body(dc_spec_op(op), body, false, told);
-        assert_string_equal(told, problem);
+        errors = dc_spec_check_body(dc_spec_op(op), body, false, first);
+        assert_string_equal(first, problem);
         json_decref(body);
         if (!at) {
                 assert_null(errors);
