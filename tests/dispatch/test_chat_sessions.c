@@ -325,7 +325,7 @@ static void hear(struct rig *g, const struct incoming *in)
 {
         unsigned acks = g->acks;
 
-        rig_hear(g, in);
+        rig_receive(g, in);
         rig_until(g, &g->acks, acks + 1);
         rig_until_idle(g);
 }
@@ -388,7 +388,7 @@ static void a_turn_open_at_a_restart_keeps_its_session_live(void **state)
         (void)state;
         rig_decided_by(g, d);
         in.is_mention = true;
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->run_count, 1);
         assert_int_equal(store_write_now(g->store, begin_at_noon, NULL, &err),
                          0); /* the road uses the real clock */
@@ -462,10 +462,10 @@ static void a_question_does_not_join_an_ambient_turn(void **state)
         (void)state;
         rig_decided_by(g, d);
         question.is_mention = true;
-        rig_hear(g, &talk);
-        rig_hear(g, &question);
-        rig_hear(g, &question);
-        rig_hear(g, &talk);
+        rig_receive(g, &talk);
+        rig_receive(g, &question);
+        rig_receive(g, &question);
+        rig_receive(g, &talk);
         rig_until_count(g, "trigger_log", 4);
         /* one ambient turn reads the channel for all of them */
         assert_string_equal(rig_list(g, "rule || ' ' || inputs FROM turns ORDER BY id"),

@@ -261,7 +261,7 @@ static void hear(struct rig *g, const struct incoming *in)
 {
         unsigned acks = g->acks;
 
-        rig_hear(g, in);
+        rig_receive(g, in);
         rig_until(g, &g->acks, acks + 1);
         rig_until_idle(g);
 }
@@ -348,11 +348,11 @@ static void stop_ends_the_running_turn_of_its_sender(void **state)
         (void)state;
         rig_decided_by(g, d);
         ann.is_mention = bob.is_mention = true;
-        rig_hear(g, &ann);
-        rig_hear(g, &bob);
+        rig_receive(g, &ann);
+        rig_receive(g, &bob);
         rig_until(g, &g->run_count, 2); /* two conversations in one channel */
         bob.text = "/stop";
-        rig_hear(g, &bob);
+        rig_receive(g, &bob);
         rig_until_count(g, "turns WHERE state = 'cancelled'", 1);
         assert_false(g->runs[0].cancelled);
         assert_true(g->runs[1].cancelled);

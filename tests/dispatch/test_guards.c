@@ -39,7 +39,7 @@ static void hear(struct fixture *f, const struct incoming *in)
 {
         unsigned acks = f->rig->acks;
 
-        rig_hear(f->rig, in);
+        rig_receive(f->rig, in);
         rig_until(f->rig, &f->rig->acks, acks + 1);
         rig_until_idle(f->rig);
 }
@@ -361,7 +361,7 @@ static void ask(struct fixture *f, const char *channel)
         int64_t rows = rig_count(f->rig, "trigger_log");
 
         in.channel = channel;
-        rig_hear(f->rig, &in);
+        rig_receive(f->rig, &in);
         rig_until_count(f->rig, "trigger_log", rows + 1);
 }
 
@@ -479,9 +479,9 @@ static void an_ambient_rule_sends_no_notices(void **state)
         open_with(&f,
                   "[{\"name\": \"room\", \"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]",
                   a);
-        f.rig->recalls[0] =
+        f.rig->history[0] =
                 (struct rig_line){ .id = "1", .sender = "7", .name = "Ann", .text = "hello" };
-        f.rig->recall_count = 1;
+        f.rig->history_count = 1;
         hear(&f, &in);
         hear(&f, &in);
         assert_non_null(strstr(last_row(&f), "the sender caused 1 turns"));

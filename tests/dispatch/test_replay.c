@@ -44,7 +44,7 @@ static int64_t hear(struct fixture *f, const char *sender, const char *text, boo
         unsigned acks = f->rig->acks;
 
         in.is_mention = mention;
-        rig_hear(f->rig, &in);
+        rig_receive(f->rig, &in);
         rig_until(f->rig, &f->rig->acks, acks + 1);
         rig_until_idle(f->rig);
         return f->rig->last_event;

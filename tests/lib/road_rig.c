@@ -268,37 +268,37 @@ static void reconcile_hook(struct adapters *ctx, const struct delivery *d)
         record_send((struct rig *)ctx, d, true);
 }
 
-void rig_recall(struct rig *g)
+void rig_send_history(struct rig *g)
 {
-        struct channel_message lines[COUNT(g->recalls)] = { 0 };
+        struct channel_message lines[COUNT(g->history)] = { 0 };
         struct error err;
-        channel_history_fn *done = g->recall_done;
+        channel_history_fn *done = g->history_done;
 
         if (!done)
                 return;
-        g->recall_done = NULL;
-        if (g->recall_fails) {
+        g->history_done = NULL;
+        if (g->history_fails) {
                 error_set(&err, ERR_NET, "the platform is away");
-                done(g->recall_arg, NULL, 0, &err);
+                done(g->history_arg, NULL, 0, &err);
                 return;
         }
-        for (unsigned i = 0; i < g->recall_count; i++)
-                lines[i] = (struct channel_message){ .id = g->recalls[i].id,
-                                                     .sender_id = g->recalls[i].sender,
-                                                     .sender_name = g->recalls[i].name,
-                                                     .is_own = g->recalls[i].own,
-                                                     .text = g->recalls[i].text,
+        for (unsigned i = 0; i < g->history_count; i++)
+                lines[i] = (struct channel_message){ .id = g->history[i].id,
+                                                     .sender_id = g->history[i].sender,
+                                                     .sender_name = g->history[i].name,
+                                                     .is_own = g->history[i].own,
+                                                     .text = g->history[i].text,
                                                      .time_ms = 1000 + i };
-        done(g->recall_arg, lines, g->recall_count, NULL);
+        done(g->history_arg, lines, g->history_count, NULL);
 }
 
-static void on_recall(void *arg)
+static void on_history_due(void *arg)
 {
-        rig_recall(arg);
+        rig_send_history(arg);
 }
 
-static void recall(struct adapters *ctx, const char *adapter, const char *channel,
-                   const char *thread, unsigned limit, channel_history_fn *done, void *arg)
+static void fetch_history(struct adapters *ctx, const char *adapter, const char *channel,
+                          const char *thread, unsigned limit, channel_history_fn *done, void *arg)
 {
         struct rig *g = (struct rig *)ctx;
 
@@ -306,11 +306,11 @@ static void recall(struct adapters *ctx, const char *adapter, const char *channe
         (void)channel;
         (void)thread;
         (void)limit;
-        g->recalled++;
-        g->recall_done = done;
-        g->recall_arg = arg;
-        if (!g->recall_hangs)
-                loop_defer(g->loop, on_recall, g);
+        g->history_fetches++;
+        g->history_done = done;
+        g->history_arg = arg;
+        if (!g->history_hangs)
+                loop_defer(g->loop, on_history_due, g);
 }
 
 static const char *thread_at(struct adapters *ctx, const struct incoming *in)
@@ -347,7 +347,7 @@ static void open_all(struct rig *g)
                                .render = render,
                                .send = send_hook,
                                .reconcile = reconcile_hook,
-                               .channel_history = recall,
+                               .channel_history = fetch_history,
                                .thread_at = thread_at },
         };
         struct error err = { 0 };
@@ -456,10 +456,10 @@ void rig_say(struct rig *g, const char *adapter, const char *channel, const char
                 .adapter = adapter, .channel = channel, .guild = agent, .text = text, .key = key
         };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
 }
 
-void rig_hear(struct rig *g, const struct incoming *heard)
+void rig_receive(struct rig *g, const struct incoming *heard)
 {
         struct incoming in = *heard;
         char made[32];
@@ -554,7 +554,7 @@ static struct activity activity(struct rig *g)
         a.counters[3] = g->sent_count;
         a.counters[4] = g->endings;
         a.counters[5] = g->ended;
-        a.counters[6] = g->recalled;
+        a.counters[6] = g->history_fetches;
         road_stats(g->road, &a.road);
         return a;
 }

@@ -84,13 +84,13 @@ struct rig {
         bool adapters_down;
         struct pace_limits pace;
         bool no_thread;             /* else a message can start the thread "t-" plus its id */
-        struct rig_line recalls[8]; /* channel history, oldest first */
-        unsigned recall_count;
-        unsigned recalled; /* how often it was fetched */
-        bool recall_hangs; /* only rig_recall answers */
-        bool recall_fails;
-        channel_history_fn *recall_done;
-        void *recall_arg;
+        struct rig_line history[8]; /* channel history, oldest first */
+        unsigned history_count;
+        unsigned history_fetches; /* how often it was fetched */
+        bool history_hangs;       /* only rig_send_history answers */
+        bool history_fails;
+        channel_history_fn *history_done;
+        void *history_arg;
 };
 
 struct rig *rig_new(void);
@@ -104,13 +104,13 @@ void rig_restart(struct rig *g);
 void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent,
              const char *text, const char *key);
 /* Fills in what is NULL: adapter "j", channel "c", agent "echo", sender Ann. */
-void rig_hear(struct rig *g, const struct incoming *in);
+void rig_receive(struct rig *g, const struct incoming *in);
 void rig_answer(struct rig *g, unsigned run, const char *text);
 void rig_fail(struct rig *g, unsigned run, enum error_kind kind, const char *notice);
 void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum error_kind kind,
                 int64_t retry_after_ms);
 /* Answers a pending fetch of channel history. */
-void rig_recall(struct rig *g);
+void rig_send_history(struct rig *g);
 
 /* Each runs the loop; those that wait fail the test after PATIENCE_MS. */
 void rig_until(struct rig *g, const unsigned *counter, unsigned n);

@@ -29,7 +29,7 @@ static void says(struct rig *g, const char *id, const char *text)
                                .id = id,
                                .text = text };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
 }
 
 static void asks(struct rig *g, const char *id, const char *text)
@@ -44,11 +44,11 @@ static void the_agent_gets_the_current_channel_history(void **state)
         const struct turn_run *run;
 
         (void)state;
-        g->recalls[0] = (struct rig_line){ "m1", "11", "Ann", "we should play Catan again", false };
-        g->recalls[1] = (struct rig_line){ "m2", "99", "Bot", "want to lock in a time?", true };
-        g->recalls[2] = (struct rig_line){ "m3", "12", "Bob", "", false };
-        g->recalls[3] = (struct rig_line){ "m4", "12", "Bob", "yes!", false };
-        g->recall_count = 4;
+        g->history[0] = (struct rig_line){ "m1", "11", "Ann", "we should play Catan again", false };
+        g->history[1] = (struct rig_line){ "m2", "99", "Bot", "want to lock in a time?", true };
+        g->history[2] = (struct rig_line){ "m3", "12", "Bob", "", false };
+        g->history[3] = (struct rig_line){ "m4", "12", "Bob", "yes!", false };
+        g->history_count = 4;
         asks(g, "m4", "yes!");
         run = g->runs[0].run;
         assert_int_equal(run->mode, MODE_AMBIENT);
@@ -77,14 +77,14 @@ static void without_channel_history_the_transcript_is_used(void **state)
 
         (void)state;
         in.text = "we should play Catan again";
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->run_count, 1);
         rig_answer(g, 0, "[SILENT]");
         rig_until_idle(g);
         in.text = "yes!";
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->run_count, 2);
-        assert_int_equal(g->recalled, 0);
+        assert_int_equal(g->history_fetches, 0);
         assert_int_equal(g->runs[1].run->history_count, 1);
         assert_string_equal(g->runs[1].run->history[0].text, "we should play Catan again");
         rig_answer(g, 1, "Saturday?");
@@ -107,7 +107,7 @@ static void messages_during_a_turn_become_one_more_turn(void **state)
         rig_answer(g, 0, "[SILENT]");
         rig_until(g, &g->run_count, 2);
         assert_string_equal(g->runs[1].text, "two+three+four");
-        assert_int_equal(g->recalled, 2); /* fetched for each turn */
+        assert_int_equal(g->history_fetches, 2); /* fetched for each turn */
         rig_answer(g, 1, "[SILENT]");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "turns"), 2);
@@ -213,7 +213,7 @@ static void a_queued_turn_keeps_the_policy_of_a_removed_rule(void **state)
                 remove_rule_while_waiting(g, restart);
                 assert_int_equal(g->runs[1 + restart].run->mode, MODE_AMBIENT);
                 assert_string_equal(g->runs[1 + restart].run->prompt, "Read the room.");
-                assert_int_equal(g->recalled, 2 + restart);
+                assert_int_equal(g->history_fetches, 2 + restart);
                 rig_answer(g, 1u + (unsigned)restart, "Move along.");
                 rig_until_idle(g);
                 assert_int_equal(rig_count(g, "deliveries"), 0);
@@ -254,14 +254,14 @@ static void unreadable_channel_history_fails_only_its_turn(void **state)
         struct rig *g = ambient_rig();
 
         (void)state;
-        g->recall_fails = true;
+        g->history_fails = true;
         says(g, "m1", "hm");
         rig_until_count(g, "turns WHERE state = 'failed'", 1);
         assert_string_equal(rig_text(g, "error FROM turns"),
                             "cannot read what was said in the channel: the platform is away");
         assert_int_equal(rig_count(g, "deliveries"), 0);
         assert_int_equal(g->run_count, 0);
-        g->recall_fails = false;
+        g->history_fails = false;
         asks(g, "m2", "again");
         rig_fail(g, 0, ERR_NET, "Sorry, that went wrong."); /* sends no notice */
         rig_until_idle(g);
@@ -276,11 +276,11 @@ static void a_hanging_platform_does_not_block_the_lane(void **state)
         (void)state;
         g->limits.turn_seconds = 1;
         road_set_limits(g->road, &g->limits);
-        g->recall_hangs = true;
+        g->history_hangs = true;
         says(g, "m1", "one");
         rig_until_count(g, "turns WHERE state = 'failed'", 1);
-        rig_recall(g); /* too late */
-        g->recall_hangs = false;
+        rig_send_history(g); /* too late */
+        g->history_hangs = false;
         asks(g, "m2", "two");
         rig_free(g);
 }
@@ -290,24 +290,24 @@ static void a_turn_may_be_cancelled_while_history_is_fetched(void **state)
         struct rig *g = ambient_rig();
 
         (void)state;
-        g->recall_hangs = true;
+        g->history_hangs = true;
         says(g, "m1", "one");
-        rig_until(g, &g->recalled, 1);
+        rig_until(g, &g->history_fetches, 1);
         turn_cancel(g->road, 1, "the test stops it", NULL, NULL);
-        rig_recall(g);
+        rig_send_history(g);
         rig_until_count(g, "turns WHERE state = 'cancelled'", 1);
         assert_int_equal(g->run_count, 0);
         says(g, "m2", "two");
-        rig_until(g, &g->recalled, 2);
+        rig_until(g, &g->history_fetches, 2);
         {
-                channel_history_fn *done = g->recall_done;
-                void *arg = g->recall_arg;
+                channel_history_fn *done = g->history_done;
+                void *arg = g->history_arg;
 
                 rig_restart(g);
                 done(arg, NULL, 0, NULL); /* too late */
         }
-        rig_until(g, &g->recalled, 3);
-        rig_recall(g);
+        rig_until(g, &g->history_fetches, 3);
+        rig_send_history(g);
         rig_until(g, &g->run_count, 1);
         rig_free(g);
 }

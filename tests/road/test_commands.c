@@ -165,7 +165,7 @@ static struct reset_turns resets_of(struct rig *g, const char *channel, const ch
         struct reset_turns resets = { 0 };
         unsigned runs = g->run_count;
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until_count(g, "trigger_log", before + 1);
         if (text[0] == '/')
                 return resets;
@@ -324,7 +324,7 @@ static void stop_counts_for_the_sender_and_the_chat_only(void **state)
         rig_say(g, "j", "c", "echo", "for ann", NULL);
         rig_say(g, "j", "c", "batch", "for ann, too", NULL);
         rig_say(g, "j", "c", "echo", "for all", NULL);
-        rig_hear(g, &bob);
+        rig_receive(g, &bob);
         rig_until(g, &g->run_count, 4);
         rig_say(g, "j", "c", "once", "/stop", NULL);
         rig_until_count(g, "turns WHERE state = 'cancelled'", 3);

@@ -19,7 +19,7 @@ static void commands(struct rig *g, const char *agent, const char *id, const cha
                                .is_command = true,
                                .is_awaited = true };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
 }
 
 static void asks(struct rig *g, const char *agent, const char *id, const char *text)
@@ -160,7 +160,7 @@ static void an_unanswered_command_loses_its_placeholder(void **state)
         commands(g, "echo", "i1", "refused");
         commands(g, "echo", "i2", "too old");
         commands(g, "echo", "i3", "refused with a word");
-        rig_hear(g, &plain);
+        rig_receive(g, &plain);
         rig_until(g, &g->acks, 4);
         rig_until_idle(g);
         assert_string_equal(sent(g), "cancel_deferred:i1 cancel_deferred:i2 send:i3");

@@ -170,11 +170,11 @@ static void deleting_the_question_deletes_the_draft(void **state)
 
         (void)state;
         g->auto_send = true;
-        rig_hear(g, &asked);
+        rig_receive(g, &asked);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "a draft", 7);
         rig_until_count(g, "deliveries WHERE kind = 'send' AND state = 'sent'", 1);
-        rig_hear(g, &deleted);
+        rig_receive(g, &deleted);
         rig_until_count(g, "deliveries WHERE kind = 'delete' AND state = 'sent'", 1);
         assert_true(g->runs[0].cancelled);
         rig_until_idle(g);

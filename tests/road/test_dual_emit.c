@@ -19,7 +19,7 @@ static void react(struct rig *g, const char *type, const char *key)
                                .sender_id = "ann",
                                .emoji = "\xf0\x9f\x91\x8d" };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->acks, before + 1);
         rig_until_idle(g);
 }

@@ -13,7 +13,7 @@ static void hear(struct rig *g, const struct incoming *in)
 {
         unsigned before = g->acks;
 
-        rig_hear(g, in);
+        rig_receive(g, in);
         rig_until(g, &g->acks, before + 1);
 }
 

@@ -22,7 +22,7 @@ static void happens(struct rig *g, const char *type, const char *id, const char 
                                .guild = "batch",
                                .text = text };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until_count(g, "trigger_log", before + 1);
 }
 
@@ -144,9 +144,9 @@ static void a_message_after_a_deletion_is_answered(void **state)
         (void)state;
         g->debounce_ms = g->debounce_max_ms = 100;
         says(g, "1", "typo");
-        rig_hear(g, &other); /* while it is stored, the next two arrive as a batch */
-        rig_hear(g, &deletion);
-        rig_hear(g, &better);
+        rig_receive(g, &other); /* while it is stored, the next two arrive as a batch */
+        rig_receive(g, &deletion);
+        rig_receive(g, &better);
         rig_until(g, &g->run_count, 1);
         assert_string_equal(g->runs[0].text, "better");
         assert_string_equal(rig_text(g, "inputs FROM turns WHERE state = 'cancelled'"), "1");

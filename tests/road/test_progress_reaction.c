@@ -26,7 +26,7 @@ static void asks(struct rig *g, const char *agent, const char *id, enum chat_kin
                 .adapter = "react", .guild = agent, .chat = chat, .id = id, .text = "a question"
         };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->run_count, g->run_count + 1);
 }
 
@@ -164,7 +164,7 @@ static void only_addressed_group_messages_get_reactions(void **state)
         rig_until_idle(g);
         g->policy.mode = MODE_REPLY;
         g->decides = everything_triggers;
-        rig_hear(g, &reaction);
+        rig_receive(g, &reaction);
         rig_until(g, &g->run_count, 3);
         rig_settle(g);
         rig_answer(g, 2, "what a message");

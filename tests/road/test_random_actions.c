@@ -46,7 +46,7 @@ static void acts(struct rig *g, const char *type, unsigned message, const char *
         snprintf(sender, sizeof(sender), "%u", message % PEOPLE);
         snprintf(thread, sizeof(thread), "t%u", (message / PEOPLE) % PEOPLE);
         in.thread = in_thread ? thread : NULL;
-        rig_hear(g, &in);
+        rig_receive(g, &in);
 }
 
 static void answer_one(struct rig *g, unsigned i)

@@ -38,7 +38,7 @@ static void says(struct rig *g, const char *id, const char *name, const char *te
                                .text = text };
         unsigned acks = g->acks;
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->acks, acks + 1);
         rig_until_idle(g);
 }
@@ -49,7 +49,7 @@ static void reacts(struct rig *g, const char *id, const char *type)
                 .adapter = "react", .id = id, .type = type, .chat = CHAT_GROUP, .emoji = "🔬"
         };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->run_count, g->run_count + 1);
 }
 

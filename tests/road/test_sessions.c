@@ -29,7 +29,7 @@ static void says(struct rig *g, const char *person, const char *text)
 {
         struct incoming in = { .sender_id = person, .sender_name = person, .text = text };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
 }
 
 static void two_people_of_a_channel_have_a_lane_each(void **state)
@@ -94,7 +94,7 @@ static void asks(struct rig *g, const char *thread, const char *text)
 {
         struct incoming in = { .thread = thread, .guild = "batch", .text = text };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->run_count, g->run_count + 1);
 }
 
@@ -162,10 +162,10 @@ static void a_session_runs_one_turn_at_a_time_across_lanes(void **state)
         session = "s1";
         g->decides = in_the_session;
         asks(g, NULL, "in the channel");
-        rig_hear(g, &thread);
+        rig_receive(g, &thread);
         rig_until_count(g, "turns", 2);
         thread.text = "and more";
-        rig_hear(g, &thread);
+        rig_receive(g, &thread);
         rig_until_count(g, "trigger_log", 3);
         rig_settle(g);
         assert_int_equal(g->run_count, 1);

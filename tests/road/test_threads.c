@@ -17,7 +17,7 @@ static void asks(struct rig *g, const char *id, const char *thread, enum chat_ki
                 .adapter = "react", .id = id, .thread = thread, .chat = chat, .text = text
         };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->run_count, g->run_count + 1);
 }
 
@@ -117,7 +117,7 @@ static void a_draft_in_the_channel_moves_into_the_thread(void **state)
         (void)state;
         g->auto_send = true;
         g->policy.thread_chars = 5;
-        rig_hear(g, &in);
+        rig_receive(g, &in);
         rig_until(g, &g->run_count, 1);
         turn_delta(g->runs[0].run, "a long", 6);
         rig_until_count(g, "deliveries WHERE kind = 'send' AND state = 'sent'", 1);

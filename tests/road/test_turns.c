@@ -169,7 +169,7 @@ static void says(struct rig *g, const char *who, const char *text)
 {
         struct incoming in = { .channel = "c", .guild = "batch", .sender_id = who, .text = text };
 
-        rig_hear(g, &in);
+        rig_receive(g, &in);
 }
 
 static void two_people_in_one_window_are_two_turns(void **state)
