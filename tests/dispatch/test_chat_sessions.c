@@ -12,7 +12,6 @@
 #include "dispatch/dispatch_private.h"
 #include "dispatch/dry_run.h"
 #include "dispatch_rig.h"
-#include "store/sql.h"
 
 /* Decides as for the road, and frees the extra write. */
 static bool placed(struct dispatch *d, const struct incoming *in, struct decision *out)
@@ -372,12 +371,6 @@ static void sessions_and_their_threads_survive_a_restart(void **state)
         rig_free(g);
 }
 
-static int begin_at_noon(struct store_tx *tx, void *arg, struct error *err)
-{
-        (void)arg;
-        return sql_exec(tx, err, "UPDATE turns SET created_ms = ?1", SQL_INT(NOON));
-}
-
 static void a_turn_open_at_a_restart_keeps_its_session_live(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -390,8 +383,7 @@ static void a_turn_open_at_a_restart_keeps_its_session_live(void **state)
         in.is_mention = true;
         rig_receive(g, &in);
         rig_until(g, &g->run_count, 1);
-        assert_int_equal(store_write_now(g->store, begin_at_noon, NULL, &err),
-                         0); /* the road uses the real clock */
+        rig_update(g, "turns SET created_ms = ?1", NOON, 0); /* the road uses the real clock */
         dispatch_free(d);
         d = rig_dispatch("[]", rig_adapter());
         dispatch_set_clock(d, NOON + 2 * WINDOW * SECONDS);

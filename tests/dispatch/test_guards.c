@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "dispatch/limits/limits.h"
 #include "dispatch_rig.h"
-#include "store/sql.h"
 
 #define TALK "[{\"name\": \"all\", \"when\": {\"event\": \"*\", \"bots\": \"all\"}}]"
 
@@ -318,12 +317,6 @@ static void a_used_up_budget_is_notified_once_until_midnight(void **state)
         close_all(&f);
 }
 
-static int set_cost(struct store_tx *tx, void *arg, struct error *err)
-{
-        (void)arg;
-        return sql_exec(tx, err, "UPDATE turns SET cost_microusd = 700000");
-}
-
 static void todays_costs_count_after_a_restart(void **state)
 {
         static const char rules[] = "[{\"name\": \"dear\", \"budget\": {\"usdPerDay\": 0.5}}]";
@@ -334,7 +327,7 @@ static void todays_costs_count_after_a_restart(void **state)
         (void)state;
         open_with(&f, rules, rig_adapter());
         hear(&f, &in);
-        assert_int_equal(store_write_now(f.rig->store, set_cost, NULL, &err), 0);
+        rig_update(f.rig, "turns SET cost_microusd = ?1", 700000, 0);
         dispatch_free(f.dispatch);
         f.dispatch = rig_dispatch(rules, rig_adapter());
         dispatch_set_clock(f.dispatch, clock_wall_ms());
@@ -402,7 +395,7 @@ static void unfinished_turns_count_after_a_restart(void **state)
         open_with(&f, rules, rig_adapter());
         ask(&f, "a");
         rig_until_idle(f.rig);
-        assert_int_equal(store_write_now(f.rig->store, set_cost, NULL, &err), 0);
+        rig_update(f.rig, "turns SET cost_microusd = ?1", 700000, 0);
         f.rig->auto_answer = false;
         ask(&f, "b");
         rig_until(f.rig, &f.rig->run_count, 2);

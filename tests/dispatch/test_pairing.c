@@ -120,7 +120,7 @@ static void a_code_is_sent_once_and_survives_a_restart(void **state)
         out = policy_rig_dm(g, "tg", "7", code); /* typing it in the chat does nothing */
         assert_false(out.trigger);
         assert_null(out.notice);
-        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"), 1);
+        assert_int_equal(policy_rig_count(g, "pairings"), 1);
         policy_rig_restart(g);
         assert_null(policy_rig_dm(g, "tg", "7", "hello").notice);
         assert_int_equal(word(g, code, false).kind, ERR_NONE);
@@ -132,12 +132,12 @@ static void an_expired_code_is_replaced(void **state)
         char old[HUMAN_CODE_TEXT_SIZE], new[HUMAN_CODE_TEXT_SIZE];
 
         knock(g, "7", old);
-        policy_rig_run(g, "UPDATE pairings SET expires_ms = 1");
+        policy_rig_update(g, "pairings SET expires_ms = 1", 0, 0);
         policy_rig_restart(g);
         assert_int_equal(word(g, old, false).kind, ERR_MISSING);
         knock(g, "7", new);
         assert_string_not_equal(old, new);
-        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"), 1);
+        assert_int_equal(policy_rig_count(g, "pairings"), 1);
 }
 
 static void strangers_cannot_make_the_bot_talk_much(void **state)
@@ -164,8 +164,7 @@ static void strangers_cannot_make_the_bot_talk_much(void **state)
         assert_non_null(strstr(out.reason, "20 wait on this adapter already"));
         out = policy_rig_dm(g, "dc", "7", "hello"); /* the limit is per adapter */
         assert_non_null(out.notice);
-        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM pairings"),
-                         PAIRING_WAITING_MAX + 1);
+        assert_int_equal(policy_rig_count(g, "pairings"), PAIRING_WAITING_MAX + 1);
 }
 
 static void a_denied_stranger_gets_no_further_code(void **state)

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "dispatch/replay.h"
 #include "dispatch_rig.h"
-#include "store/sql.h"
 
 #define OLD "[{\"name\": \"talk\", \"when\": {\"mention\": true, \"conversation\": true}}]"
 
@@ -138,24 +137,21 @@ static void differences_are_reported_and_counted(void **state)
 }
 
 /* Moves the first message and its turn 100 seconds back. */
-static int set_back(struct store_tx *tx, void *arg, struct error *err)
+static void set_back(struct rig *g)
 {
-        (void)arg;
-        if (sql_exec(tx, err, "UPDATE trigger_log SET time_ms = time_ms - 100000") != 0)
-                return -1;
-        return sql_exec(tx, err, "UPDATE turns SET ended_ms = ended_ms - 100000");
+        rig_update(g, "trigger_log SET time_ms = time_ms - ?1", 100000, 0);
+        rig_update(g, "turns SET ended_ms = ended_ms - ?1", 100000, 0);
 }
 
 static void sessions_last_as_long_as_they_did(void **state)
 {
         struct dispatch_adapter other = rig_adapter();
         struct fixture f;
-        struct error err;
 
         (void)state;
         open_with(&f, rig_adapter());
         hear(&f, "7", "hello", true);
-        assert_int_equal(store_write_now(f.rig->store, set_back, NULL, &err), 0);
+        set_back(f.rig);
         hear(&f, "7", "more", false);
         other.conversation_seconds = 120;
         replay(&f, OLD, other);

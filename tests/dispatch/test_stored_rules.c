@@ -161,7 +161,7 @@ static void mistakes_name_the_field(void **state)
         memset(name, 'n', sizeof(name) - 1);
         assert_int_equal(put(g, name, 0, true, "{}", RULE_CREATE), ERR_INVALID);
         assert_int_equal(stored_rules_count(g->policy->rules), 0);
-        assert_int_equal(policy_rig_count(g, "SELECT count(*) FROM rules"), 0);
+        assert_int_equal(policy_rig_count(g, "rules"), 0);
 }
 
 static void a_rule_this_version_rejects_does_not_apply(void **state)
@@ -169,7 +169,7 @@ static void a_rule_this_version_rejects_does_not_apply(void **state)
         struct policy_rig *g = *state;
 
         put(g, "x", 0, true, "{\"mode\":\"off\"}", RULE_CREATE);
-        policy_rig_run(g, "UPDATE rules SET rule = '{\"mood\":1}'");
+        policy_rig_update(g, "rules SET rule = '{\"mood\":1}'", 0, 0);
         policy_rig_restart(g);
         assert_true(policy_rig_dm(g, "tg", "7", "hello").trigger);
         assert_non_null(strstr(stored_rules_at(g->policy->rules, 0)->why, "unknown key 'mood'"));

@@ -18,7 +18,6 @@
 #include "patience.h"
 #include "rows/schema.h"
 #include "scratch.h"
-#include "store/sql.h"
 
 /* ---- the road's hooks ---- */
 
@@ -397,27 +396,6 @@ void api_rig_expect(struct api_rig *r, const char *method, const char *path, con
                 fail_msg("%s %s: wanted %d and '%s', got %s", method, path, status,
                          part ? part : "", a.text);
         api_answer_release(&a);
-}
-
-struct rig_count {
-        const char *sql;
-        int64_t number;
-};
-
-static int count_rows(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct rig_count *c = arg;
-
-        return sql_number(tx, 0, &c->number, err, c->sql);
-}
-
-int64_t api_rig_count(struct api_rig *r, const char *sql)
-{
-        struct rig_count c = { .sql = sql };
-        struct error err = { 0 };
-
-        must(store_read_now(r->store, count_rows, &c, &err) == 0, &err);
-        return c.number;
 }
 
 void api_answer_release(struct api_answer *a)

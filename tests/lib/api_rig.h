@@ -18,6 +18,7 @@
 #include "net/http_client.h"
 #include "platform/platform.h"
 #include "road/road.h"
+#include "rows.h"
 
 #define API_RIG_HANGING 64
 
@@ -84,8 +85,10 @@ void api_rig_expect(struct api_rig *r, const char *method, const char *path, con
 /* Runs the loop until *counter is at least n; fails the test after some seconds. */
 void api_rig_until(struct api_rig *r, const unsigned *counter, unsigned n);
 
-/* The number a query finds; portable SQL, a string constant. */
-int64_t api_rig_count(struct api_rig *r, const char *sql);
+/* Rows; see rows.h. */
+#define api_rig_count(r, from)       rows_count((r)->store, from)
+#define api_rig_number(r, select)    rows_number((r)->store, select)
+#define api_rig_update(r, set, a, b) rows_update((r)->store, set, a, b)
 
 /* cmocka fixtures: *state is the rig. */
 int api_rig_setup(void **state);

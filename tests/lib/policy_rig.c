@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "rows/schema.h"
 #include "scratch.h"
-#include "store/sql.h"
 
 static struct dispatch_adapter adapter(const char *name, const char *platform, const char *dm,
                                        const char *admin)
@@ -180,37 +179,4 @@ struct decision policy_rig_group(struct policy_rig *g, const char *adapter_name,
                                .text = text };
 
         return decide(g, &in);
-}
-
-struct counting {
-        const char *sql;
-        int64_t n;
-};
-
-static int count(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct counting *c = arg;
-        return sql_number(tx, 0, &c->n, err, c->sql);
-}
-
-int64_t policy_rig_count(struct policy_rig *g, const char *sql)
-{
-        struct counting c = { sql, -1 };
-        struct error err;
-
-        assert_int_equal(store_read_now(g->store, count, &c, &err), 0);
-        return c.n;
-}
-
-static int run(struct store_tx *tx, void *arg, struct error *err)
-{
-        return sql_exec(tx, err, arg);
-}
-
-void policy_rig_run(struct policy_rig *g, const char *sql)
-{
-        struct error err;
-
-        if (store_write_now(g->store, run, (void *)sql, &err) < 0)
-                fail_msg("%s", err.text);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "dispatch/dispatch.h"
+#include "rows.h"
 
 struct policy_rig {
         char *dir;
@@ -46,9 +47,9 @@ struct decision policy_rig_dm(struct policy_rig *g, const char *adapter, const c
 /* The same in the group "g". */
 struct decision policy_rig_group(struct policy_rig *g, const char *adapter, const char *sender,
                                  const char *text);
-/* Runs a statement, a string constant, behind the policy's back. */
-void policy_rig_run(struct policy_rig *g, const char *sql);
-/* One number from the store. */
-int64_t policy_rig_count(struct policy_rig *g, const char *sql);
+/* Rows; see rows.h. */
+#define policy_rig_count(g, from)       rows_count((g)->store, from)
+#define policy_rig_number(g, select)    rows_number((g)->store, select)
+#define policy_rig_update(g, set, a, b) rows_update((g)->store, set, a, b)
 
 #endif

@@ -19,7 +19,6 @@
 #include "road/road_state.h"
 #include "rows/meta_row.h"
 #include "rows/schema.h"
-#include "store/sql.h"
 
 #define QUIET_MS 10 /* more than the retry delay that rig_new_in sets */
 
@@ -632,108 +631,19 @@ void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum er
 
 /* ---- rows ---- */
 
-struct update {
+struct wanted {
         const char *sql;
-        int64_t a, b;
+        int64_t count;
 };
-
-static int run_update(struct store_tx *tx, void *arg, struct error *err)
-{
-        const struct update *u = arg;
-
-        return sql_exec(tx, err, u->sql, SQL_INT(u->a), SQL_INT(u->b));
-}
-
-void rig_sql_update(struct rig *g, const char *sql, int64_t a, int64_t b)
-{
-        struct update u = { sql, a, b };
-        struct error err;
-
-        if (store_write_now(g->store, run_update, &u, &err) < 0)
-                fail_msg("%s: %s", sql, err.text);
-}
-
-struct query {
-        const char *sql, *member;
-        bool first;     /* leave out further rows */
-        int64_t number; /* of the first row */
-        unsigned rows;
-        struct buf text;
-};
-
-static int run_query(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct query *q = arg;
-        struct store_stmt *s = sql_query(tx, q->sql);
-        int rc;
-
-        q->rows = 0;
-        buf_clear(&q->text);
-        while ((rc = sql_next(s, err)) == 1) {
-                const char *text;
-                json_t *object = NULL;
-
-                if (q->rows == 0)
-                        sql_read(s, OUT_INT(&q->number));
-                sql_read(s, OUT_TEXT(&text));
-                if (q->member && text) {
-                        object = json_read(text, strlen(text), NULL);
-                        text = json_str(object, q->member, NULL);
-                }
-                if (q->rows == 0 || !q->first)
-                        buf_addf(&q->text, "%s%s", q->rows > 0 ? ", " : "", text ? text : "");
-                q->rows++;
-                json_decref(object);
-        }
-        return rc;
-}
-
-static void query(struct rig *g, struct query *q)
-{
-        struct error err;
-
-        buf_init(&q->text, 0);
-        if (store_read_now(g->store, run_query, q, &err) < 0)
-                fail_msg("%s: %s", q->sql, err.text);
-}
-
-int64_t rig_sql_number(struct rig *g, const char *sql)
-{
-        struct query q = { .sql = sql };
-
-        query(g, &q);
-        buf_release(&q.text);
-        return q.number;
-}
 
 static bool count_is_reached(struct rig *g, const void *arg)
 {
-        const struct query *q = arg;
+        const struct wanted *w = arg;
 
-        return rig_sql_number(g, q->sql) >= q->number;
+        return rows_sql_number(g->store, w->sql) >= w->count;
 }
 
-void rig_sql_until(struct rig *g, const char *sql, int64_t n)
+void rig_sql_until(struct rig *g, const char *sql, int64_t count)
 {
-        run_until(g, count_is_reached, &(struct query){ .sql = sql, .number = n }, sql);
-}
-
-static const char *query_text(struct rig *g, struct query *q)
-{
-        static char text[4096];
-
-        query(g, q);
-        snprintf(text, sizeof(text), "%s", q->text.data);
-        buf_release(&q->text);
-        return text;
-}
-
-const char *rig_sql_text(struct rig *g, const char *sql)
-{
-        return query_text(g, &(struct query){ .sql = sql, .first = true });
-}
-
-const char *rig_sql_list(struct rig *g, const char *sql, const char *member)
-{
-        return query_text(g, &(struct query){ .sql = sql, .member = member });
+        run_until(g, count_is_reached, &(struct wanted){ sql, count }, sql);
 }

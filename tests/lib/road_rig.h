@@ -20,6 +20,7 @@
 #define TESTS_ROAD_RIG_H
 
 #include "road/road.h"
+#include "rows.h"
 
 #define RIG_MAX 4096
 
@@ -124,27 +125,15 @@ void rig_settle(struct rig *g);
 /* For a fixed time: for what depends on a timer of the road. */
 void rig_run_for(struct rig *g, int64_t ms);
 
-/*
- * Rows. The arguments are string constants in portable SQL:
- *     rig_count(g, "turns WHERE state = 'done'")
- *     rig_text(g, "state FROM turns WHERE id = 1")
- */
-#define rig_count(g, from)          rig_sql_number(g, "SELECT count(*) FROM " from)
+/* Rows; see rows.h. */
+#define rig_count(g, from)             rows_count((g)->store, from)
+#define rig_number(g, select)          rows_number((g)->store, select)
+#define rig_text(g, select)            rows_text((g)->store, select)
+#define rig_list(g, select)            rows_list((g)->store, select)
+#define rig_members(g, select, member) rows_members((g)->store, select, member)
+#define rig_update(g, set, a, b)       rows_update((g)->store, set, a, b)
+/* Runs the loop until there are so many rows. */
 #define rig_until_count(g, from, n) rig_sql_until(g, "SELECT count(*) FROM " from, n)
-#define rig_number(g, select)       rig_sql_number(g, "SELECT " select)
-/* The first row; "" when there is none. Valid until the next call, as below. */
-#define rig_text(g, select) rig_sql_text(g, "SELECT " select)
-/* All rows, with ", " between. */
-#define rig_list(g, select) rig_sql_list(g, "SELECT " select, NULL)
-/* A member of the JSON objects in all rows, with ", " between. */
-#define rig_members(g, select, member) rig_sql_list(g, "SELECT " select, member)
-/* ?1 is a, ?2 is b. */
-#define rig_update(g, set, a, b) rig_sql_update(g, "UPDATE " set, a, b)
-
-void rig_sql_update(struct rig *g, const char *sql, int64_t a, int64_t b);
-int64_t rig_sql_number(struct rig *g, const char *sql);
-void rig_sql_until(struct rig *g, const char *sql, int64_t n);
-const char *rig_sql_text(struct rig *g, const char *sql);
-const char *rig_sql_list(struct rig *g, const char *sql, const char *member);
+void rig_sql_until(struct rig *g, const char *sql, int64_t count);
 
 #endif

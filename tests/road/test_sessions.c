@@ -203,7 +203,7 @@ static void a_new_session_starts_with_the_last_lines_of_its_lane(void **state)
 
 static void age_lines(struct rig *g)
 {
-        rig_update(g, "transcript SET time_ms = time_ms - ?1 WHERE id >= ?2", 86400001, 0);
+        rig_update(g, "transcript SET time_ms = time_ms - ?1", 86400001, 0);
 }
 
 static void a_new_session_gets_no_old_lines(void **state)
