@@ -31,7 +31,7 @@ struct incoming *dry_run_event(const json_t *event, struct error *err)
                 error_set(err, ERR_INVALID, "'payload' is not an object");
                 return NULL;
         }
-        if (!event_is_inbound(type)) {
+        if (!incoming_is_type(type)) {
                 error_set(err, ERR_INVALID, "rules do not apply to events of type '%.60s'", type);
                 return NULL;
         }
@@ -59,7 +59,7 @@ struct incoming *dry_run_find(struct store_tx *tx, int64_t seq, struct error *er
                 error_set(err, ERR_MISSING,
                           "there is no event 'evt-%lld'; it may be older than what is kept",
                           (long long)seq);
-        else if (!event_is_inbound(row->type))
+        else if (!incoming_is_type(row->type))
                 error_set(err, ERR_INVALID, "rules do not apply to events of type '%s'", row->type);
         else
                 in = incoming_from_row(row, err);

@@ -301,7 +301,7 @@ const char *incoming_sender(const struct incoming *in)
         return in->sender_id ? in->sender_id : "someone";
 }
 
-bool event_is_inbound(const char *type)
+bool incoming_is_type(const char *type)
 {
         static const char *const inbound[] = {
                 EVENT_MESSAGE_RECEIVED,  EVENT_MESSAGE_EDITED,   EVENT_MESSAGE_DELETED,

@@ -102,6 +102,6 @@ void incoming_free(struct incoming *in);
 /* A name to show. */
 const char *incoming_sender(const struct incoming *in);
 /* Do events of this type need a decision? */
-bool event_is_inbound(const char *type);
+bool incoming_is_type(const char *type);
 
 #endif

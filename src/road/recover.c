@@ -43,7 +43,7 @@ static int read_undecided(struct store_tx *tx, void *arg, struct error *err)
         while ((rc = journal_row_next(s, &row, err)) == 1) {
                 struct incoming *in;
 
-                if (!row.key || !event_is_inbound(row.type))
+                if (!row.key || !incoming_is_type(row.type))
                         continue;
                 journal_row_read_payload(s, &row);
                 in = parse(&row);

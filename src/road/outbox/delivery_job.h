@@ -38,14 +38,14 @@ struct delivery_job {
         struct delivery_queue *queue; /* NULL until it is in memory */
         char *payload, *target;       /* replaced: d points here */
         char *request_key, *request_hash;
-        bool journaled;    /* the journal is the delivery: stored as sent */
-        bool unconfirmed;  /* an earlier run claimed it: it may have arrived */
-        bool rate_limited; /* an earlier run met the platform's rate limit */
+        bool journaled;    /* stored as sent */
+        bool unconfirmed;  /* claimed by an earlier run: it may have arrived */
+        bool rate_limited; /* in an earlier run */
         bool reconciling;
         bool counted;         /* among the adapter's unconfirmed sends */
         int64_t edits;        /* the delivery whose message it changes; 0: none */
         int64_t due_mono;     /* not before */
-        int64_t delay_ms;     /* due so long after its creation */
+        int64_t delay_ms;     /* from creation to due */
         int64_t lease_ms;     /* of the last claim */
         int64_t expires_ms;   /* wall clock, as stored; 0: never */
         int64_t expires_boot; /* the same by a clock that cannot be set */

@@ -381,7 +381,7 @@ static void summarize(const struct trace_report *r, struct buf *b)
                 buf_addf(b, "silent because %s", d->reason);
         else if (d)
                 buf_addf(b, "silent: the event was %s", trigger_status_name(d->status));
-        else if (r->event && event_is_inbound(r->event->type))
+        else if (r->event && incoming_is_type(r->event->type))
                 buf_addstr(b, "stored, waiting to be decided");
         else
                 buf_addstr(b, "recorded; nothing had to be decided about it");

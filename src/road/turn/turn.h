@@ -1,9 +1,8 @@
 /*
  * turn: turns and lanes in memory. For src/road alone.
  *
- *     STORING ──► QUEUED ── claim committed ──► STARTING ──► RUNNING ── agent answers ──► ENDING
- *        └── the lane is free ──► STORING_RUNNING ──┘                        end committed ──►
- * freed
+ *     STORING ──► QUEUED ── claim committed ──► STARTING ──► RUNNING ── answer ──► ENDING
+ *        └── lane free ──► STORING_RUNNING ──────┘                end committed: freed
  *
  * The claim raises attempt and fence before the agent is asked, and the end names the fence, so a
  * late answer changes nothing. After a crash a running turn is repeated (AGENT_REPEATABLE) or ended
