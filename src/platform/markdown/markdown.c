@@ -42,7 +42,7 @@ int markdown_render(const char *text, size_t n, const struct markdown_limits *li
                 md_doc_plain(&doc, clean, n);
         }
         md_write(&doc, limits, &atoms);
-        md_atoms_split(&atoms, limits->max, limits->caption, out);
+        md_split(&atoms, limits->max, limits->caption, out);
         md_atoms_release(&atoms);
         md_doc_release(&doc);
         free(clean);

@@ -2,7 +2,7 @@
  * markdown: renders an agent's Markdown for a platform, in messages the platform accepts.
  *
  * GitHub's Markdown is parsed into blocks (md_doc.c), written as atoms in the platform's dialect
- * (md_write.c, md_dialect.c) and split into parts (md_atoms.c). Each part is valid UTF-8, shows
+ * (md_write.c, md_dialect.c) and split into parts (md_split.c). Each part is valid UTF-8, shows
  * something and is at most `max` long, markup included. No part ends inside a character, an escape,
  * a tag or a mention; markup open at a cut is closed and reopened. Raw HTML is text. Input that is
  * too long or built to explode is written as plain paragraphs.

@@ -1,5 +1,5 @@
 /*
- * md_atoms: a rendered text, and how it is split into messages.
+ * md_atoms: a rendered text, ready to be split into messages.
  *
  * An atom is never cut: a visible character with its escape, a mention, a space, a line break. The
  * markup between two atoms follows from their spans: close up to the common ancestor, write the
@@ -85,11 +85,12 @@ uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const cha
                        const char *close, struct md_piece line);
 
 /*
+ * md_split.c: splits the text into parts.
+ *
  * `max` is in the atoms' unit, 0 for no limit. The writer promises that what is between two allowed
  * cuts fits into a part. `caption` limits the first part without that promise: it may be empty.
  */
-void md_atoms_split(const struct md_atoms *atoms, size_t max, size_t caption,
-                    struct markdown_parts *out);
+void md_split(const struct md_atoms *atoms, size_t max, size_t caption, struct markdown_parts *out);
 
 /* md_write.c: blocks become atoms in a platform's dialect; release them. */
 void md_write(const struct md_doc *doc, const struct markdown_limits *limits,

@@ -10,7 +10,7 @@
 #include "platform/markdown/md_dialect.h"
 
 /*
- * Bounds that keep the promise to md_atoms_split: open spans (a quote, three styles, a link), a
+ * Bounds that keep the promise to md_split: open spans (a quote, three styles, a link), a
  * marker, an indentation and one glyph together are shorter than MARKDOWN_PART_MIN.
  */
 enum {
