@@ -1,5 +1,4 @@
-/* Splits a rendered text into messages: each part closes the markup that is open and the next
- * reopens it. */
+/* Splits a rendered text into messages. A part closes open markup, the next one reopens it. */
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
