@@ -1,5 +1,5 @@
 /*
- * decision: what dispatch says about an event, and what the road asks of dispatch.
+ * decision: dispatch's decision about an event, and the road's contract with dispatch.
  */
 #ifndef ROAD_DECISION_H
 #define ROAD_DECISION_H
@@ -15,7 +15,7 @@ struct dispatch;
 struct turn_run;
 struct turn_outcome;
 
-/* The road carries a command out in the transaction of the decision. */
+/* Carried out in the decision's transaction. */
 enum road_command {
         COMMAND_NONE,
         COMMAND_NEW,     /* reset the conversation */
@@ -25,7 +25,7 @@ enum road_command {
         COMMAND_HANDLED, /* done by dispatch: reason and notice are the result */
 };
 
-/* A further write in a transaction of the road. fn may run more than once; done frees arg. */
+/* An extra write in one of the road's transactions. fn may run more than once; done frees arg. */
 struct tx_extra {
         store_fn *fn; /* NULL: none */
         void (*done)(void *arg);
@@ -38,17 +38,17 @@ struct decision {
         bool expired; /* stored, but too old to answer */
         const char *agent;
         const char *rule;
-        const char *reason;  /* why it did not trigger, for the trigger log */
+        const char *reason;  /* for the trigger log */
         int64_t debounce_ms; /* 0: start at once */
         int64_t debounce_max_ms;
         int64_t turns, turns_seconds; /* rate limit of the sender in this channel */
-        const char *notice;           /* not triggered: sent to the channel */
+        const char *notice;           /* not triggered: sent to the chat */
         bool remember;                /* not triggered, agent set: add the text to the transcript */
-        bool per_person;              /* the conversation is the sender's own in this channel */
+        bool per_person;              /* the conversation is the sender's own */
         const char *session;          /* for agents; NULL: none */
         struct reply_policy policy;
         enum road_command command;
-        struct tx_extra extra; /* written whatever the decision is */
+        struct tx_extra extra; /* written in any case */
 };
 
 /* Where a triggering message would go. Dispatch asks once, before the guards that count turns. */
@@ -59,12 +59,11 @@ struct placement_query {
         void *arg;
 };
 
-/* The contract with dispatch. */
 struct road_dispatch {
         struct dispatch *dispatch;
         void (*decide)(struct dispatch *d, const struct incoming *in,
                        const struct placement_query *query, struct decision *out);
-        /* *extra is stored together with the turn's end. May be NULL. */
+        /* *extra is committed with the turn's end. May be NULL. */
         void (*ending)(struct dispatch *d, const struct turn_run *run,
                        const struct turn_outcome *outcome, struct tx_extra *extra);
         /* The end is stored. May be NULL. */

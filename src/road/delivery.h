@@ -1,5 +1,5 @@
 /*
- * delivery: one outbound action as an adapter sees it, and what the road asks of platforms.
+ * delivery: one outbound action, and the road's contract with platforms.
  */
 #ifndef ROAD_DELIVERY_H
 #define ROAD_DELIVERY_H
@@ -17,8 +17,8 @@ struct adapters;
 struct road;
 
 enum adapter_ability {
-        ADAPTER_JOURNALED = 1 << 0,  /* sent when committed: clients read the journal */
-        ADAPTER_IDEMPOTENT = 1 << 1, /* repeating a send with the same delivery id is harmless */
+        ADAPTER_JOURNALED = 1 << 0,  /* committing is sending: clients read the journal */
+        ADAPTER_IDEMPOTENT = 1 << 1, /* a repeated send with the same delivery id is harmless */
         ADAPTER_READBACK = 1 << 2,   /* can reconcile unconfirmed sends */
         ADAPTER_EDITS = 1 << 3,
         ADAPTER_TYPING = 1 << 4,
@@ -45,7 +45,7 @@ struct delivery {
 
 enum send_outcome {
         SEND_DONE,
-        SEND_RETRY,    /* did not arrive; another attempt makes sense */
+        SEND_RETRY,    /* did not arrive; retry */
         SEND_REJECTED, /* did not arrive and never will */
         SEND_UNSURE,   /* may have arrived */
 };
@@ -56,18 +56,17 @@ struct send_result {
         /* ERR_LIMIT with SEND_RETRY: the platform's rate limit; not counted as an attempt */
         enum error_kind kind;
         const char *why;
-        int64_t retry_after_ms; /* -1: the platform did not say */
-        bool freeze_adapter;    /* the rate limit is the adapter's, not only the channel's */
+        int64_t retry_after_ms; /* -1: not given */
+        bool freeze_adapter; /* the rate limit holds for the whole adapter, not only this channel */
 };
 
-/* Adapters report each delivery here, after the send slot has returned; repeats are harmless. */
+/* Called by adapters for each delivery, after the send slot has returned; repeats are harmless. */
 void delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result);
 
-/* Text split into messages. */
 struct rendered_part {
         char *text;
-        char *plain; /* in case the platform refuses the markup; NULL: same as text */
+        char *plain; /* fallback if the platform rejects the markup; NULL: same as text */
 };
 struct rendered {
         struct rendered_part *parts;
@@ -87,7 +86,6 @@ struct channel_message {
 typedef void channel_history_fn(void *arg, const struct channel_message *messages, size_t count,
                                 const struct error *err);
 
-/* The contract with platforms. */
 struct road_platforms {
         struct adapters *adapters;
         unsigned (*abilities)(struct adapters *as, const char *adapter);
@@ -96,7 +94,7 @@ struct road_platforms {
         bool (*channel_is_group)(struct adapters *as, const char *adapter, const char *channel);
         int (*render)(struct adapters *as, const char *adapter, const char *text,
                       struct rendered *out, struct error *err);
-        /* As render, where the first part is a file's caption (may be empty). May be NULL. */
+        /* As render, for a file's caption: the first part may be empty. May be NULL. */
         int (*caption)(struct adapters *as, const char *adapter, const char *text,
                        struct rendered *out, struct error *err);
         void (*send)(struct adapters *as, const struct delivery *d); /* delivery_result follows */
@@ -106,7 +104,7 @@ struct road_platforms {
         void (*channel_history)(struct adapters *as, const char *adapter, const char *channel,
                                 const char *thread, unsigned limit, channel_history_fn *done,
                                 void *arg);
-        /* The id of a thread begun at this message, borrowed; NULL: impossible. May be NULL. */
+        /* Id of a thread started at this message, borrowed; NULL: impossible. May be NULL. */
         const char *(*thread_at)(struct adapters *as, const struct incoming *in);
 };
 

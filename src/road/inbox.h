@@ -1,5 +1,5 @@
 /*
- * inbox: stores an event, then acknowledges it.
+ * inbox: commits an event, then acknowledges it.
  */
 #ifndef ROAD_INBOX_H
 #define ROAD_INBOX_H
@@ -21,7 +21,7 @@ struct inbox_receipt {
 };
 typedef void inbox_ack_fn(void *arg, const struct inbox_receipt *receipt);
 
-/* Copies what it needs. Calls ack after the commit, never before this has returned. */
+/* Copies. Calls ack after the commit, never before returning. */
 void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack, void *arg);
 
 #endif

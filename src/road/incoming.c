@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-/* What incoming_parse and incoming_dup really return: the struct and the memory of its strings. */
+/* Result of incoming_parse and incoming_dup: the struct and the memory of its strings. */
 struct box {
-        struct incoming in; /* first, so that a pointer to it is a pointer to the box */
+        struct incoming in; /* first member: incoming_free casts back */
         struct arena arena;
 };
 
@@ -129,7 +129,7 @@ static void parse_attachments(struct box *b, const json_t *list)
         b->in.attachment_count = n;
 }
 
-/* A string member as a copy in the box. */
+/* Copies a string member into the box. */
 static const char *keep(struct box *b, const json_t *object, const char *key)
 {
         return arena_strdup(&b->arena, json_str(object, key, NULL));
@@ -206,7 +206,7 @@ struct incoming *incoming_from_row(const struct journal_row *row, struct error *
                               err);
 }
 
-/* A copy that is valid UTF-8; the common case costs one look and one copy. */
+/* Copies as valid UTF-8; the common case is one scan and one copy. */
 static const char *copy(struct box *b, const char *text)
 {
         char *clean;

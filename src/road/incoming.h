@@ -1,6 +1,6 @@
 /*
- * incoming: an event as an adapter hands it over, in one shape for all platforms, and its payload
- * in the journal.
+ * incoming: an event as an adapter hands it over, the same for all platforms, and its journal
+ * payload.
  */
 #ifndef ROAD_INCOMING_H
 #define ROAD_INCOMING_H
@@ -19,7 +19,7 @@
 #define EVENT_MESSAGE_FAILED    "message.failed"
 #define EVENT_MESSAGE_EDITED    "message.edited"
 #define EVENT_MESSAGE_DELETED   "message.deleted"
-#define EVENT_MESSAGE_PART      "message.part" /* reported in the event of another message */
+#define EVENT_MESSAGE_PART      "message.part" /* reported in another message's event */
 #define EVENT_REACTION_RECEIVED "reaction.received"
 #define EVENT_REACTION_REMOVED  "reaction.removed"
 #define EVENT_TURN_STARTED      "turn.started"
@@ -34,12 +34,12 @@ struct attachment {
         const char *kind;
         const char *name;
         const char *mime;
-        const char *url;  /* of the platform; may need credentials */
+        const char *url;  /* the platform's; may need credentials */
         const char *path; /* in the workspace; NULL until downloaded */
         int64_t size;     /* 0: unknown */
 };
 
-/* A message that is reported in the event of another one, as in an album. */
+/* A message reported in another one's event, as in an album. */
 struct incoming_part {
         const char *key, *id;
 };
@@ -49,8 +49,8 @@ struct incoming {
         const char *type; /* an inbound EVENT_*; NULL: message.received */
         const char *adapter;
         const char *platform;
-        const char *key; /* dedup key, unique per adapter; required */
-        const char *id;  /* of the message, or of the one that is edited, deleted or reacted to */
+        const char *key;     /* dedup key, unique per adapter; required */
+        const char *id;      /* of the message, or the one edited, deleted or reacted to */
         const char *channel; /* required */
         const char *thread;
         enum chat_kind chat;
@@ -69,37 +69,36 @@ struct incoming {
         const char *emoji;    /* of a reaction */
         const char *emoji_name;
         bool emoji_custom;
-        int64_t time_ms;   /* of the platform; 0: now */
+        int64_t time_ms;   /* the platform's; 0: now */
         const char *trace; /* continue this trace; NULL: a new one */
         int hops;          /* bots it has passed through */
         bool is_command;   /* complete in itself: no debounce */
-        bool is_awaited;   /* the platform shows a placeholder until it is answered or cancelled */
-        bool more_follows; /* further parts arrive as events of their own, for the same turn */
+        bool is_awaited;   /* the platform shows a placeholder until answered or cancelled */
+        bool more_follows; /* further parts follow as separate events for the same turn */
         const struct attachment *attachments;
         size_t attachment_count;
         /*
-         * Stored with the event under their own keys. If any key is known nothing is stored
-         * (INBOX_DUPLICATE): hand each part over by itself then, for some may be new.
+         * Stored under their own keys. If any key is known, nothing is stored (INBOX_DUPLICATE):
+         * then submit each part as an event, since some may be new.
          */
         const struct incoming_part *parts;
         size_t part_count;
-        const char *metadata; /* JSON object, specific to the platform */
-        const char *agent;    /* asked for by trusted software */
-        int64_t person;       /* filled in by dispatch, never stored; 0: not known */
-        int64_t event;        /* journal number, once stored */
+        const char *metadata; /* JSON object, platform-specific */
+        const char *agent;    /* requested by trusted software */
+        int64_t person;       /* set by dispatch, never stored; 0: unknown */
+        int64_t event;        /* journal number once stored */
 };
 
 /* Appends a JSON object. */
 void incoming_payload(const struct incoming *in, struct buf *out);
-/* NULL with an error: the payload is damaged. */
+/* NULL with an error: damaged payload. */
 struct incoming *incoming_parse(const struct bus_event *e, struct error *err);
 struct incoming *incoming_from_row(const struct journal_row *row, struct error *err);
-/* A deep copy, made valid UTF-8. */
+/* Deep copy, converted to valid UTF-8. */
 struct incoming *incoming_dup(const struct incoming *in);
-/* The message as it reads after an edit, as a copy. */
+/* A copy of the message with the edit applied. */
 struct incoming *incoming_edited(const struct incoming *said, const struct incoming *edit);
 void incoming_free(struct incoming *in);
-/* A name to show. */
 const char *incoming_sender(const struct incoming *in);
 /* Do events of this type need a decision? */
 bool incoming_is_type(const char *type);

@@ -1,9 +1,9 @@
 /*
- * late_reply: answers to a turn that come from outside its run: a POST to its reply URL, or the
- * response of a call that outlived it.
+ * late_reply: answers to a turn from outside its run: a POST to its reply URL, or the response of a
+ * call that outlived it.
  *
- * The first ends a running turn. Others become messages of their own or are discarded, by the
- * agent's policy, and are journaled as turn.reply.
+ * The first ends a running turn. Later ones are delivered or discarded by the agent's policy, and
+ * journaled as turn.reply.
  */
 #ifndef ROAD_LATE_REPLY_H
 #define ROAD_LATE_REPLY_H
@@ -19,7 +19,7 @@ enum late_reply_outcome {
         LATE_REPLY_ENDED,     /* it ended the turn */
         LATE_REPLY_DELIVERED, /* stored as a delivery */
         LATE_REPLY_DISCARDED, /* see why */
-        LATE_REPLY_DUPLICATE, /* its idempotency key was seen before */
+        LATE_REPLY_DUPLICATE, /* known idempotency key */
 };
 const char *late_reply_outcome_name(enum late_reply_outcome outcome);
 
@@ -27,15 +27,16 @@ struct late_reply_result {
         enum late_reply_outcome outcome;
         int64_t delivery; /* 0: none */
         char why[100];
-        /* ERR_MISSING: no such turn; ERR_BUSY: try again; ERR_CONFLICT: no further answers */
+        /* ERR_MISSING: no such turn; ERR_BUSY: try again; ERR_CONFLICT: no further answers
+         * accepted */
         struct error error;
 };
 typedef void late_reply_fn(void *arg, const struct late_reply_result *result);
 
-/* Calls fn once, when the outcome is stored. key: for idempotency, may be NULL. Copies. */
+/* Calls fn once the outcome is stored. key: for idempotency, may be NULL. Copies. */
 void late_reply_submit(struct road *r, int64_t turn, const char *key,
                        const struct turn_reply *reply, late_reply_fn *fn, void *arg);
-/* The response of an agent's call after the turn has ended. Copies. */
+/* A response that arrived after the turn ended. Copies. */
 void late_reply_overdue(struct road *r, int64_t turn, const struct turn_reply *reply);
 
 #endif

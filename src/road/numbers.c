@@ -43,7 +43,7 @@ static int write_reservation(struct store_tx *tx, void *arg, struct error *err)
 
 static void add_block(struct numbers *n, int64_t first, int64_t count)
 {
-        if (n->spare < n->spare_end) { /* too small for what was wanted */
+        if (n->spare < n->spare_end) { /* fewer than wanted */
                 n->next = n->spare;
                 n->end = n->spare_end;
         }
@@ -90,7 +90,7 @@ bool numbers_take(struct numbers *n, size_t count, int64_t *first)
 
         if (enough && n->end - n->next < (int64_t)count) {
                 if (n->spare != n->end)
-                        n->next = n->spare; /* the rest of this block stays unused */
+                        n->next = n->spare; /* skip the rest of this block */
                 n->end = n->spare_end;
                 n->spare = n->spare_end = 0;
         }

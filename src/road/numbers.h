@@ -1,8 +1,8 @@
 /*
  * numbers: turn and delivery numbers, reserved from the store in blocks.
  *
- * A number is known before its row is written, and two processes never use the same one. Numbers
- * grow. A clean close returns what was not used; a crash leaves a gap.
+ * A number is known before its row is written, and no two processes use the same one. Numbers only
+ * grow. A clean close returns unused ones; a crash leaves a gap.
  */
 #ifndef ROAD_NUMBERS_H
 #define ROAD_NUMBERS_H
@@ -21,19 +21,19 @@ struct numbers {
         struct road *road;
         const char *name;         /* of the row */
         int64_t next, end;        /* free: next to end - 1 */
-        int64_t spare, spare_end; /* the block after these; equal: none */
-        int64_t wanted;           /* reserve at least so many */
+        int64_t spare, spare_end; /* the next block; equal: none */
+        int64_t wanted;           /* reserve at least this many */
         bool reserving;           /* a block is being reserved */
 };
 
-/* Blocks while reserving; if that fails it is repeated later. */
+/* Blocks while reserving; a failure is retried later. */
 void numbers_open(struct numbers *n, struct road *r, const char *name);
-void numbers_close(struct numbers *n); /* blocks while returning what was not used */
+void numbers_close(struct numbers *n); /* blocks while returning unused numbers */
 /* Takes consecutive numbers. False: not enough; road_numbers_refilled follows. */
 bool numbers_take(struct numbers *n, size_t count, int64_t *first);
 bool numbers_have(const struct numbers *n, size_t count);
 int64_t numbers_left(const struct numbers *n);
-/* The least number that will be taken; needs numbers_left > 0. */
+/* The lowest number not yet taken; needs numbers_left > 0. */
 int64_t numbers_next(const struct numbers *n);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * outbox: deliveries on request, beside those that turns make.
+ * outbox: deliveries submitted from outside a turn.
  */
 #ifndef ROAD_OUTBOX_H
 #define ROAD_OUTBOX_H
@@ -14,20 +14,20 @@
 struct outgoing {
         const char *adapter, *channel, *thread;
         enum delivery_kind kind;
-        const char *text;       /* Markdown, rendered and split; of an upload: the caption */
+        const char *text;       /* Markdown, rendered and split; caption of an upload */
         const char *reply_to;   /* the platform's id */
         const char *message_id; /* to edit, delete or react to */
         const char *emoji;
-        const char *buttons; /* JSON: rows of {"text", "data" or "url"}, below the last part */
+        const char *buttons; /* JSON: rows of {"text", "data" or "url"}, under the last part */
         struct {
                 const char *path; /* inside the workspace */
                 const char *name, *mime, *as;
-        } file;                   /* DELIVER_UPLOAD */
-        const char *trace;        /* NULL: a new one */
-        const char *author;       /* speaks in the bot's name: added to transcripts; NULL: none */
-        const char *request_key;  /* the same key gives the same delivery */
+        } file;
+        const char *trace;       /* NULL: a new one */
+        const char *author;      /* a human speaking as the bot: added to transcripts; NULL: none */
+        const char *request_key; /* the same key gives the same delivery */
         const char *request_hash; /* another hash with the same key: ERR_CONFLICT; may be NULL */
-        int64_t reply_of;         /* the turn this is a late reply to; 0: none */
+        int64_t reply_of;         /* late reply to this turn; 0: none */
         enum pace_class class;
         int64_t expires_ms; /* wall clock; 0: the configured expiry */
 };
@@ -35,17 +35,17 @@ struct outgoing {
 struct outbox_receipt {
         int64_t delivery; /* the first */
         unsigned count;
-        bool duplicate; /* the request key was seen before */
+        bool duplicate; /* known request key */
         char trace[33];
         struct error error; /* ERR_NONE: stored */
 };
 typedef void outbox_ack_fn(void *arg, const struct outbox_receipt *receipt);
 
-/* Stores the deliveries, then calls ack; sending follows. */
+/* Stores the deliveries, then calls ack; sends later. */
 void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg);
-/* Queues a dead delivery again; an unknown one only with force, because it may have arrived. */
+/* Requeues a dead delivery; an unknown one only with force, because it may have arrived. */
 void outbox_retry(struct road *r, int64_t delivery, bool force, store_done_fn *done, void *arg);
-/* An adapter became ready, or its limits changed. */
+/* Called when an adapter becomes ready or its limits change. */
 void outbox_wake(struct road *r, const char *adapter);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * prune: deletes old records (limits.recordDays, limits.transcriptDays), a block of each table per
- * transaction, and moves the cursors of events that are still needed.
+ * prune: deletes old records (limits.recordDays, limits.transcriptDays), one block per table and
+ * transaction, and moves the cursors of events still needed.
  */
 #include <stdlib.h>
 
@@ -17,9 +17,9 @@
 struct prune_job {
         struct road *road;
         int64_t record_before_ms, transcript_before_ms;
-        int64_t future_ms; /* rows created after this come from a wrong clock */
-        int64_t decided;   /* every event up to here is decided; 0: not known */
-        int64_t done;      /* no open turn needs an event up to here; -1: not known */
+        int64_t future_ms; /* later rows come from a wrong clock */
+        int64_t decided;   /* all events up to here are decided; 0: unknown */
+        int64_t done;      /* no open turn needs events up to here; -1: unknown */
         bool more;         /* result */
 };
 
@@ -56,7 +56,7 @@ static void on_pruned(void *arg, const struct error *err)
         free(p);
 }
 
-/* A crash reads open turns back from their events, so these must not be deleted before. */
+/* Recovery reads open turns back from their events, so keep these. */
 static int64_t done_up_to(const struct road *r, int64_t decided)
 {
         int64_t done = decided > 0 ? decided : INT64_MAX;
@@ -83,7 +83,7 @@ void prune_run(void *road)
         p->record_before_ms = now_ms - r->limits.record_days * DAY_MS;
         p->transcript_before_ms = now_ms - r->limits.transcript_days * DAY_MS;
         p->future_ms = now_ms + DAY_MS;
-        /* events of our own need no decision: without this they could not be pruned */
+        /* our own events need no decision, and must not hold back the cursor */
         if (r->inbox.pending_count == 0 && !r->inbox.deciding && !r->inbox.asked)
                 p->decided = bus_head(r->bus);
         p->done = done_up_to(r, p->decided);
@@ -94,7 +94,7 @@ void prune_run(void *road)
 void prune_begin(struct road *r)
 {
         r->prune = timer_new(r->loop, prune_run, r);
-        /* before the bus prunes for the first time, so that it finds our cursors */
+        /* before the bus first prunes, so that our cursors exist */
         timer_start(r->prune, PRUNE_EVERY_MS / 2);
         timer_unref(r->prune);
 }

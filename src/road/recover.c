@@ -1,9 +1,9 @@
 /*
- * recover: what an earlier run left open, and failed turns that are retried.
+ * recover: resumes open rows of an earlier run, and retries failed turns.
  *
- * Queued turns go on waiting. Running ones are run again when that does no harm (AGENT_REPEATABLE)
- * and not too often, else given up with a notice. Deliveries in state sending may have arrived.
- * Events after the dispatch cursor are decided.
+ * Queued turns keep waiting. Running ones run again if harmless (AGENT_REPEATABLE) and not too
+ * often, else they end with a notice. Deliveries in state sending may have arrived. Events after
+ * the dispatch cursor are decided.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 
 /* ---- events ---- */
 
-/* NULL: it cannot be read. */
+/* NULL: unreadable. */
 static struct incoming *parse(const struct journal_row *row)
 {
         struct error err;
@@ -47,7 +47,7 @@ static int read_undecided(struct store_tx *tx, void *arg, struct error *err)
                         continue;
                 journal_row_read_payload(s, &row);
                 in = parse(&row);
-                if (in) /* the loop waits for this function, so the list is ours */
+                if (in) /* the loop is blocked meanwhile, so no lock */
                         decide_later(r, in);
         }
         return rc;
@@ -69,7 +69,7 @@ static int read_deliveries(struct store_tx *tx, void *arg, struct error *err)
                 int64_t pause = row.due_ms - (row.lease_ms > 0 ? row.lease_ms : row.created_ms);
 
                 j->unconfirmed = row.state == DELIVERY_SENDING;
-                /* a clock that was set back must not make a pause longer */
+                /* a clock set back must not lengthen the pause */
                 if (!j->unconfirmed && left > 0)
                         j->due_mono = left < pause ? left : pause; /* recover_open adds the clock */
                 j->rate_limited = !j->unconfirmed && row.error_kind &&
@@ -103,7 +103,7 @@ static int recover_deliveries(struct road *r, struct error *err)
 
 /* ---- turns ---- */
 
-/* A turn as read, before it has a place in memory. */
+/* A turn as read, not yet in a lane. */
 struct recovered_turn {
         struct turn_row *row;
         struct reset_turns resets;
@@ -124,7 +124,7 @@ static void recovered_free(struct recovered_turn *v)
         free(v);
 }
 
-/* *out: NULL when it was pruned, or only its key is kept (see bus.h). */
+/* *out: NULL when pruned or reduced to its key (see bus.h). */
 static int read_event(struct store_tx *tx, int64_t seq, struct incoming **out, struct error *err)
 {
         struct journal_row *row;
@@ -196,7 +196,7 @@ static int read_turns(struct store_tx *tx, void *arg, struct error *err)
         return rc;
 }
 
-/* Puts it into its lane; takes its inputs. */
+/* Adds it to its lane; takes its inputs. */
 static struct turn *queue_recovered(struct road *r, struct recovered_turn *v)
 {
         const struct turn_row *row = v->row;
@@ -214,14 +214,13 @@ static struct turn *queue_recovered(struct road *r, struct recovered_turn *v)
                                 .channel = row->channel,
                                 .thread = row->thread,
                                 .trace = row->trace };
-        /* a clock that was set back must not make a debounce longer */
+        /* a clock set back must not lengthen the debounce */
         int64_t left = row->due_ms - clock_wall_ms(), whole = row->due_ms - row->created_ms;
         struct reply_policy policy;
         struct turn *t;
 
         lane->conversation = row->conversation;
-        if (lane->reset_turn <
-            row->reset_turn) /* there may be a newer one since the row was read */
+        if (lane->reset_turn < row->reset_turn) /* may be newer than the row */
                 lane->reset_turn = row->reset_turn;
         t = turn_new(r, lane, &run);
         reply_policy_read(&policy, row->reply_policy, &t->arena);
@@ -258,7 +257,7 @@ static void resume(struct road *r, struct recovered_turn *v)
         unsigned can = r->agents.abilities(r->agents.agents, row->agent);
         struct turn *t;
 
-        if (v->count == 0) { /* it can be neither run nor answered, now or later */
+        if (v->count == 0) { /* can never be run or answered */
                 struct lost_turn *lost = mem_zalloc(sizeof(*lost));
 
                 log_error("turn given up: its messages are no longer kept", LOG_I("turn", row->id));
@@ -286,7 +285,7 @@ struct resumption {
         struct recovered_list turns;
 };
 
-/* From the loop, when agents and adapters are there. */
+/* On the loop, once agents and adapters exist. */
 static void on_resume(void *arg)
 {
         struct resumption *v = arg;

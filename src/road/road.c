@@ -100,12 +100,12 @@ static void on_written(void *arg, const struct error *err)
         if (!err || w->road->closing) {
                 w->road->writes--;
                 if (!err)
-                        w->done(w->arg); /* else the next run does it again: the row is unchanged */
+                        w->done(w->arg); /* the row is unchanged, so the next run repeats it */
                 timer_free(w->timer);
                 free(w);
                 return;
         }
-        /* logged once, unless it neither passes by itself nor is reported elsewhere (damage) */
+        /* logged once if it passes by itself or is reported elsewhere (damage) */
         passes = err->kind == ERR_FULL || err->kind == ERR_IO || err->kind == ERR_BUSY ||
                  err->kind == ERR_LIMIT || err->kind == ERR_CORRUPT;
         if (w->pause_ms == RETRY_FIRST_MS || !passes)
@@ -245,7 +245,7 @@ void road_close(struct road *r)
         free(r);
 }
 
-/* ---- what is going on ---- */
+/* ---- status ---- */
 
 void road_stats(const struct road *r, struct road_stats *out)
 {

@@ -51,19 +51,19 @@ struct road_limits {
 };
 extern const struct setting road_settings[]; /* the section "limits", with help for each field */
 
-/* "true" journals reactions also as message.received, for older software; never triggers. */
+/* "true" also journals reactions as message.received, for older software; never triggers. */
 #define ROAD_DUAL_EMIT "OMNI_DUAL_EMIT_REACTIONS"
 
-/* Blocks while reading open rows; resumes them when the loop runs. */
+/* Blocks while reading open rows; they resume when the loop runs. */
 struct road *road_open(const struct road_env *env, const struct road_limits *limits,
                        struct error *err);
 void road_set_limits(struct road *r, const struct road_limits *limits);
 /* Starts nothing new; calls drained(arg) when turns and sends have ended, or after ms. */
 void road_drain(struct road *r, int64_t ms, void (*drained)(void *arg), void *arg);
-/* Frees what is in memory; the next road_open resumes open rows. */
+/* Frees memory only; the next road_open resumes open rows. */
 void road_close(struct road *r);
 
-/* Queues a failed turn again. */
+/* Requeues a failed turn. */
 void turn_retry(struct road *r, int64_t turn, store_done_fn *done, void *arg);
 /* done (may be NULL) gets ERR_MISSING when the turn is neither queued nor running. */
 void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *done, void *arg);
@@ -77,9 +77,9 @@ struct road_stats {
 void road_stats(const struct road *r, struct road_stats *out);
 
 struct adapter_stats {
-        int64_t last_inbound_ms; /* wall clock; 0: none yet, as all below */
+        int64_t last_inbound_ms; /* wall clock; 0 here and below: none yet */
         int64_t last_sent_ms;
-        int64_t oldest_open_ms; /* when the oldest open delivery was created */
+        int64_t oldest_open_ms; /* creation of the oldest open delivery */
         size_t open;
         int64_t last_failure_ms;
         char last_failure[160];

@@ -1,6 +1,6 @@
 /*
- * road_state: what the road has in memory, for src/road alone. All of it is rebuilt from rows at
- * start; idle conversations are in the store only.
+ * road_state: the road's state in memory, for src/road alone. Rebuilt from rows at start; idle
+ * conversations exist only in the store.
  */
 #ifndef ROAD_ROAD_STATE_H
 #define ROAD_ROAD_STATE_H
@@ -11,7 +11,7 @@
 #include "road/road.h"
 #include "road/turn/turn.h"
 
-#define ROAD_KEY_BREAK "\x1f"     /* between the parts of a key; no platform has it in an id */
+#define ROAD_KEY_BREAK "\x1f"     /* separates parts of a key; never part of a platform's ids */
 #define ROAD_CURSOR    "dispatch" /* events up to here are decided */
 #define TURNS_CURSOR   "turns"    /* no open turn needs events up to here; moved by prune.c */
 
@@ -29,11 +29,11 @@ struct road {
         struct turns turns;
         struct outbox outbox;
         struct road_stats stats;
-        unsigned writes; /* and reads under way; road_close waits for them */
+        unsigned writes; /* and reads in flight; road_close waits for them */
         struct timer *prune;
-        bool resumed;  /* open rows are in memory; agents and adapters may be asked */
+        bool resumed;  /* open rows are loaded; agents and adapters may be called */
         bool draining; /* nothing new is started */
-        bool closing;  /* failed writes are left to the next run */
+        bool closing;  /* leave failed writes to the next run */
         struct timer *drain_timer;
         void (*drained)(void *arg);
         void *drained_arg;
@@ -43,7 +43,7 @@ struct road {
 
 /* "trn-12" */
 char *road_key(const char *prefix, int64_t n, char out[ROAD_KEY_SIZE]);
-/* Memory has gone ahead of this write: repeats fn until it is committed, then calls done. */
+/* For writes that memory already reflects: repeats fn until it commits, then calls done. */
 void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg);
 void road_check_drained(struct road *r);
 void road_numbers_refilled(struct road *r);
@@ -54,7 +54,7 @@ int recover_open(struct road *r, struct error *err);
 
 /* ---- prune.c ---- */
 
-void prune_begin(struct road *r); /* every minute */
-void prune_run(void *road);       /* now */
+void prune_begin(struct road *r);
+void prune_run(void *road);
 
 #endif

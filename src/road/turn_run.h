@@ -1,5 +1,5 @@
 /*
- * turn_run: one run of an agent as the agent sees it, and what the road asks of agents.
+ * turn_run: one run of an agent, and the road's contract with agents.
  */
 #ifndef ROAD_TURN_RUN_H
 #define ROAD_TURN_RUN_H
@@ -25,7 +25,7 @@ enum agent_ability {
 
 struct transcript_line {
         const char *role;    /* "user" or "assistant" */
-        const char *name;    /* of the speaker; in channel history "discord:123"; may be NULL */
+        const char *name;    /* "discord:123" in channel history; may be NULL */
         const char *display; /* channel history only */
         const char *text;
         int64_t time_ms;
@@ -37,10 +37,10 @@ struct turn_run {
         int64_t fence;
         int attempt;               /* 1 for the first */
         int64_t conversation;      /* shown as "conv-N" */
-        int64_t reset_turn;        /* of the conversation's last /new; 0: none */
-        struct reset_turns resets; /* the same for memory that spans conversations */
+        int64_t reset_turn;        /* turn of the conversation's last /new; 0: none */
+        struct reset_turns resets; /* the same across conversations */
         const char *agent;
-        const char *key; /* idempotency key, the same for every attempt */
+        const char *key; /* idempotency key, equal for all attempts */
         const char *trace;
         const char *adapter, *channel, *thread;
         const struct incoming *const *inputs; /* oldest first, at least one */
@@ -49,46 +49,45 @@ struct turn_run {
         unsigned history_count;
         const char *session, *rule; /* of the decision; may be NULL */
         enum reply_mode mode;
-        const char *prompt; /* goes before the conversation; may be NULL */
+        const char *prompt; /* precedes the conversation; may be NULL */
         void *agent_data;   /* the agent's own */
 };
 
 struct turn_reply {
         enum error_kind kind; /* ERR_NONE: an answer; else the turn failed */
-        const char *text;     /* posted: the answer or a short notice; NULL or "": nothing */
-        const char *error;    /* of a failure, for the operator */
+        const char *text;     /* answer or short notice to post; NULL or "": nothing */
+        const char *error;    /* for the operator */
         int64_t tokens_in, tokens_out, cost_microusd;
-        const char *const *parts; /* the text as several messages; NULL: it is one */
+        const char *const *parts; /* the text as several messages; NULL: one */
         unsigned part_count;
         const char *request_key; /* of the first message; may be NULL */
 };
 
-/* Agents call these, never before the start slot has returned. */
+/* Called by agents, never before the start slot has returned. */
 void turn_delta(struct turn_run *run, const char *text, size_t n);
 void turn_progress(struct turn_run *run, const char *label);            /* "reading the manual" */
 void turn_finish(struct turn_run *run, const struct turn_reply *reply); /* once; frees run */
 
 struct turn_outcome {
         bool answered;      /* something was posted */
-        const char *thread; /* begun by the answer; NULL: none */
+        const char *thread; /* started by the answer; NULL: none */
         int64_t cost_microusd;
 };
 
 /* See late_reply.h. */
 struct late_reply_policy {
-        bool deliver_failed; /* to a failed turn; else discard */
-        int64_t max_replies; /* answers one turn may have */
+        bool deliver_failed; /* else discard replies to failed turns */
+        int64_t max_replies; /* answers per turn */
 };
 
-/* The contract with agents. */
 struct road_agents {
         struct agents *agents;
         unsigned (*abilities)(struct agents *as, const char *agent); /* 0: unknown agent */
         void (*start)(struct agents *as, struct turn_run *run);
         void (*cancel)(struct agents *as, struct turn_run *run); /* no callback follows */
-        /* Finishes the run with an answer from outside. False: it is not running. May be NULL. */
+        /* Ends the run with an answer from outside. False: not running. May be NULL. */
         bool (*answer)(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
-        /* False: the agent takes no late replies. May be NULL. */
+        /* False: no late replies. May be NULL. */
         bool (*late_replies)(struct agents *as, const char *agent, struct late_reply_policy *out);
 };
 

@@ -1,8 +1,8 @@
 /*
- * command: messages to the bot itself.
+ * command: chat commands (/new, /stop, /status, /why).
  *
- * A command is no turn and never waits for one: the transaction of its decision carries it out.
- * Turns to be stopped are marked there, so a stop holds even if the process ends before they do.
+ * A command is no turn and never waits for one; the decision's transaction carries it out. Turns to
+ * stop are marked there, so a stop survives a crash.
  */
 #include <stdlib.h>
 
@@ -16,15 +16,15 @@ struct command {
         struct effect effect; /* first, so that they convert */
         struct road *road;
         enum road_command what;
-        struct lane_name name; /* strings of the event, which lives until this is committed */
-        const char *sender;    /* of the event; may be NULL */
-        int64_t reset_turn;    /* COMMAND_NEW: earlier turns are no longer history */
+        struct lane_name name; /* strings borrowed from the event, which outlives the commit */
+        const char *sender;    /* may be NULL */
+        int64_t reset_turn;    /* COMMAND_NEW: history begins after this turn */
         /* COMMAND_STOP */
         char *why;
         int64_t *turns;
         unsigned turn_count;
-        unsigned running;         /* of them */
-        int64_t dropped_messages; /* of the others */
+        unsigned running;         /* of the turns */
+        int64_t dropped_messages; /* in queued turns */
 };
 
 const char *command_name(enum road_command what)
@@ -195,7 +195,7 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
         if (what == COMMAND_STOP || what == COMMAND_STATUS) {
                 visit_lanes(c, n, answer);
                 shared.person = NULL;
-                if (n->person) /* besides their own, the one the chat shares */
+                if (n->person) /* besides their own, the chat's shared conversation */
                         visit_lanes(c, &shared, answer);
         }
         if (what == COMMAND_STOP) {

@@ -1,9 +1,9 @@
 /*
- * decide: what becomes of each event, and its place in a conversation.
+ * decide: decides events and places them in conversations.
  *
- * Events are decided in commit order, and stored in batches while one write is under way. A
- * decision is made once, in memory; its write is repeated until it is stored. Until then the cursor
- * "dispatch" has not moved, so after a crash the events are decided again.
+ * Events are decided in commit order and stored in batches, one write at a time. A decision is made
+ * once, in memory, and its write is repeated until it commits. Only then does the cursor "dispatch"
+ * move, so events are decided again after a crash.
  */
 #include "road/inbox/decide.h"
 
@@ -20,37 +20,37 @@
 #include "rows/conversation_row.h"
 #include "rows/trigger_log_row.h"
 
-#define PARTS_MS      1500 /* from one part of a message to the next */
+#define PARTS_MS      1500 /* between parts of a message */
 #define MAX_DECISIONS 512  /* per transaction */
 
 enum decided_as { SKIPPED, EXPIRED, NEW_TURN, JOINED, CARRIED_OUT };
 
-/* The decision of one event, with everything the store's thread needs. */
+/* One event's decision, with everything the writer thread needs. */
 struct decided {
         enum decided_as as;
         struct incoming *in; /* NEW_TURN, JOINED: the turn's; else ours */
         struct turn *turn;
         char *reason;
-        char *agent, *rule; /* of the decision, also for skipped ones */
+        char *agent, *rule; /* also set when skipped */
         struct tx_extra extra;
-        struct effect *effect;       /* CARRIED_OUT: what is changed; may be NULL */
-        struct delivery_job *notice; /* without a turn: sent to the chat; may be NULL */
+        struct effect *effect;       /* CARRIED_OUT: may be NULL */
+        struct delivery_job *notice; /* no turn: sent to the chat; may be NULL */
         int64_t notice_id;
         bool asks_report;  /* /why: the notice is the trace report */
         struct buf report; /* result of reading it */
 
         /* NEW_TURN and JOINED */
-        char *inputs; /* of the turn, including this event */
+        char *inputs; /* of the turn, with this event */
         char *policy; /* NEW_TURN: as stored; NULL: a plain reply */
         int64_t due_ms;
         bool starts; /* stored as running */
 
-        /* the conversation it belongs to; agent NULL: none */
+        /* its conversation; agent NULL: none */
         struct lane_name lane;
         char *lane_key;            /* SKIPPED: the transcript gets the text; else NULL */
-        int64_t known;             /* the conversation's number when the lane has it */
+        int64_t known;             /* the conversation's number, if the lane has it */
         int64_t conversation;      /* result */
-        int64_t reset_turn;        /* result, when the number was not known */
+        int64_t reset_turn;        /* result, if the number was not known */
         struct reset_turns resets; /* result */
 };
 
@@ -83,9 +83,9 @@ static struct incoming *take_pending(struct inbox *i)
         return in;
 }
 
-/* ---- where a message goes ---- */
+/* ---- placing a message ---- */
 
-/* Did the sender of the message also write the last one the turn answers? */
+/* Did the sender also write the turn's last message? */
 static bool is_same_sender(const struct turn *t, const struct incoming *in)
 {
         const char *last = t->run.input_count > 0 ? turn_last_input(t)->sender_id : NULL;
@@ -94,9 +94,9 @@ static bool is_same_sender(const struct turn *t, const struct incoming *in)
 }
 
 /*
- * A queued turn takes further messages of its sender while its debounce lasts. An agent that takes
- * several messages gets everything that arrived while the lane was busy, but two people who begin
- * at the same moment are two turns. Answered and unanswered messages never share a turn.
+ * A queued turn takes further messages of its sender until its debounce ends. An agent with
+ * AGENT_BATCHES gets everything that arrived while the lane was busy, but two people who write at
+ * the same moment start two turns. Answered and unanswered messages never share a turn.
  */
 static bool may_join(struct road *r, struct turn *t, const struct incoming *in,
                      const struct decision *d)
@@ -118,7 +118,7 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in,
                (r->agents.abilities(r->agents.agents, t->run.agent) & AGENT_BATCHES) != 0;
 }
 
-/* Never a turn before the sender's last one. NULL: it begins a turn. */
+/* Never a turn before the sender's last one. NULL: start a new turn. */
 static struct turn *find_turn_to_join(struct road *r, struct lane *lane, const struct incoming *in,
                                       const struct decision *d)
 {
@@ -143,12 +143,11 @@ static struct lane_name lane_name_of(const struct incoming *in, const struct dec
                                    .person = d->per_person ? in->sender_id : NULL };
 }
 
-/* What dispatch asks about a message that triggers. */
 struct place_query {
         struct road *road;
         const struct incoming *in;
-        struct lane *lane;   /* NULL: not asked */
-        struct turn *joined; /* NULL: it begins a turn */
+        struct lane *lane;   /* NULL: not yet asked */
+        struct turn *joined; /* NULL: a new turn */
         char *refusal;
 };
 
@@ -181,7 +180,7 @@ static void join_turn(struct decided *p, struct turn *t, const struct decision *
         t->lane->mailbox++;
         if (due > t->queue.due_limit)
                 due = t->queue.due_limit;
-        /* relative to the stored time, however the wall clock jumped since */
+        /* relative to the stored time, because the wall clock may have jumped */
         t->queue.due_ms += due - t->queue.due_mono;
         t->queue.due_mono = due;
 }
@@ -239,7 +238,7 @@ static void place(struct decided *p, const struct place_query *q, struct decisio
 
 /* ---- deciding an event ---- */
 
-/* A short text from us, not from an agent: its first part is all of it. */
+/* Only the first part: notices are short. */
 static struct delivery_job *make_notice(struct road *r, const struct incoming *in, const char *text)
 {
         struct rendered parts = { 0 };
@@ -281,7 +280,7 @@ static void carry_out(struct road *r, struct decided *p, enum road_command what)
         buf_release(&answer);
 }
 
-/* An edit or deletion of a message that waits for an answer concerns its turn alone. */
+/* An edit or deletion of a queued message affects only its turn. */
 static bool decide_edit(struct road *r, struct decided *p)
 {
         struct turn *t;
@@ -333,7 +332,7 @@ static void decide(struct road *r, struct decided *p, struct incoming *in)
         if (!p->turn && !p->notice && !p->asks_report && deferred_reply_is_open(in))
                 p->notice = deferred_reply_cancel(r, in, NULL);
         if ((p->notice || p->asks_report) && !numbers_take(&r->delivery_numbers, 1, &p->notice_id))
-                abort(); /* decide_pending takes no more events than there are numbers */
+                abort(); /* decide_pending limits the batch to the numbers left */
         if (p->notice)
                 p->notice->d.id = p->notice_id;
 }
@@ -378,7 +377,7 @@ static int write_turn(struct store_tx *tx, struct decisions *ds, struct decided 
         return p->starts ? turn_append_started(tx, &ds->batch, t, ds->now_ms, err) : 0;
 }
 
-/* A person has taken over: the agent is not asked, but its transcript gets the message. */
+/* Handed over to a human: no turn, but the agent's transcript gets the message. */
 static int write_remembered(struct store_tx *tx, const struct decisions *ds,
                             const struct decided *p, struct error *err)
 {
@@ -532,7 +531,7 @@ static void on_stored(void *arg)
         }
         for (unsigned i = 0; i < ds->count; i++)
                 on_item_stored(r, &ds->items[i]);
-        /* new turns may be the first of their lanes, and joined ones may have come due */
+        /* new turns may be first in their lanes; joined ones may have come due */
         for (unsigned i = 0; i < ds->count; i++) {
                 struct decided *p = &ds->items[i];
 
@@ -552,7 +551,7 @@ static void store_decisions(struct decisions *ds)
         road_write(ds->road, "decisions", write_decisions, on_stored, ds);
 }
 
-/* ---- in batches ---- */
+/* ---- batches ---- */
 
 static int read_report(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -585,18 +584,18 @@ void decide_pending(struct road *r)
                 deliveries = numbers_left(&r->delivery_numbers);
         struct decisions *ds;
 
-        /* what an earlier run left is in its lanes first */
+        /* turns of an earlier run enter their lanes first */
         if (!r->resumed || in->deciding || waiting == 0 || (r->draining && !in->asked))
                 return;
         if (waiting > MAX_DECISIONS)
                 waiting = MAX_DECISIONS;
-        /* each takes a turn's and a delivery's number at most */
+        /* each takes at most one turn and one delivery number */
         if ((int64_t)waiting > turns)
                 waiting = (size_t)turns;
         if ((int64_t)waiting > deliveries)
                 waiting = (size_t)deliveries;
         if (waiting == 0)
-                return; /* road_numbers_refilled comes back */
+                return; /* road_numbers_refilled calls again */
         ds = mem_zalloc(sizeof(*ds));
         ds->road = r;
         ds->items = mem_array(waiting, sizeof(*ds->items));
@@ -612,7 +611,7 @@ void decide_pending(struct road *r)
 
                 decide(r, p, take_pending(in));
                 if (p->asks_report && ds->count > 0) {
-                        /* its report needs what the others store: next batch */
+                        /* its report needs the other decisions stored: next batch */
                         in->asked = mem_dup(p, sizeof(*p));
                         break;
                 }

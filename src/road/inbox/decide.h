@@ -1,6 +1,6 @@
 /*
- * decide: events that are stored but not decided, and what decisions do besides beginning turns.
- * For src/road alone.
+ * decide: stored events that wait for a decision, and effects of decisions other than turns. For
+ * src/road alone.
  */
 #ifndef ROAD_INBOX_DECIDE_H
 #define ROAD_INBOX_DECIDE_H
@@ -11,7 +11,6 @@
 #include "road/road.h"
 #include "road/turn/turn.h"
 
-/* A committed event that waits for its decision. */
 struct pending_event {
         struct incoming *in;
         STAILQ_ENTRY(pending_event) next;
@@ -21,11 +20,11 @@ struct inbox {
         STAILQ_HEAD(, pending_event) pending;
         size_t pending_count;
         bool deciding;         /* decisions are being stored */
-        struct decided *asked; /* a /why that waits for them */
+        struct decided *asked; /* a /why that waits for that */
         bool dual_emit;        /* see ROAD_DUAL_EMIT */
 };
 
-/* A change that a decision makes, written by the decision's transaction. */
+/* A change made by a decision, written in its transaction. */
 struct effect {
         /* may run more than once */
         int (*write)(struct store_tx *tx, struct effect *e, struct error *err);
@@ -35,14 +34,14 @@ struct effect {
 
 /* ---- decide.c ---- */
 
-void decide_later(struct road *r, struct incoming *in); /* takes in over */
-void decide_pending(struct road *r);                    /* unless decisions are being stored */
+void decide_later(struct road *r, struct incoming *in); /* takes ownership of in */
+void decide_pending(struct road *r);                    /* no-op while decisions are being stored */
 void decide_release(struct road *r);
 
 /* ---- command.c ---- */
 
 const char *command_name(enum road_command what);
-/* Appends its answer. COMMAND_WHY has none: the trace report follows. */
+/* Appends the answer, except for COMMAND_WHY: the trace report follows. */
 struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
                            const struct incoming *in, struct buf *answer);
 
@@ -50,7 +49,7 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
 
 void message_edit_index(struct turn *t, const struct incoming *in);
 void message_edit_unindex(struct turn *t, const struct incoming *in);
-/* NULL: no turn answers the message. *reason is yours to free. */
+/* NULL: no turn has the message. *reason is yours to free. */
 struct effect *message_edit_new(struct road *r, const struct incoming *in, struct turn **turn,
                                 char **reason);
 

@@ -1,7 +1,6 @@
 /*
- * The completion of the commit acknowledges an event, and nothing else does. Whether it is new is
- * decided by the unique key in the same insert; a message in several parts has several keys, each
- * a row.
+ * Only the commit acknowledges an event. The unique dedup key in the same insert detects
+ * duplicates; each part of a message has its own key and row.
  */
 #include "road/inbox.h"
 
@@ -28,7 +27,7 @@ struct arrival {
         void *arg;
         /* results */
         struct inbox_receipt receipt;
-        char first_trace[ID_TRACE_SIZE]; /* of the event that a duplicate repeats */
+        char first_trace[ID_TRACE_SIZE]; /* of the original, for a duplicate */
         struct bus_batch batch;
 };
 
@@ -40,11 +39,11 @@ static void arrival_free(struct arrival *a)
         free(a);
 }
 
-/* ---- inside the store function ---- */
+/* ---- in the store function ---- */
 
 /*
- * A reaction once more, as a message of the old shape. Without a key it is never decided, neither
- * now nor after a restart.
+ * Repeats a reaction as a message of the old shape. Without a dedup key it is never decided, not
+ * even after a restart.
  */
 static int append_copy(struct store_tx *tx, struct arrival *a, const struct bus_event *original,
                        struct error *err)
@@ -78,7 +77,7 @@ static int append_copy(struct store_tx *tx, struct arrival *a, const struct bus_
         return rc < 0 ? -1 : 0;
 }
 
-/* Before the event itself, which must be the last of its chat. */
+/* Before the event itself, which must come last. */
 static int append_parts(struct store_tx *tx, struct arrival *a, const struct bus_event *whole,
                         struct error *err)
 {
@@ -107,14 +106,14 @@ static int append_parts(struct store_tx *tx, struct arrival *a, const struct bus
         return rc < 0 ? -1 : 0;
 }
 
-/* 1: one of its keys is known; 0: none is; -1. */
+/* 1: one of its keys is known; 0: none; -1: error. */
 static int find_known(struct store_tx *tx, struct arrival *a, struct error *err)
 {
         const struct incoming *in = a->in;
         int rc;
 
         if (in->part_count == 0)
-                return 0; /* the insert finds out */
+                return 0; /* the insert checks */
         rc = journal_row_find(tx, in->adapter, in->key, &a->receipt.event, err);
         for (size_t i = 0; rc == 0 && i < in->part_count; i++)
                 rc = journal_row_find(tx, in->adapter, in->parts[i].key, &a->receipt.event, err);
@@ -199,7 +198,7 @@ static void on_refused(void *arg)
         arrival_free(a);
 }
 
-/* Refuses before it costs anything. 0: the event may pass. */
+/* Cheap checks before any work. 0: accepted. */
 static int check(const struct road *r, const struct incoming *in, struct error *err)
 {
         if (!in->adapter || !in->channel || !in->key || in->key[0] == '\0' ||
@@ -228,7 +227,7 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
         a->ack = ack;
         a->arg = arg;
         buf_init(&a->payload, 0);
-        buf_reserve(&a->payload, 512); /* most payloads: it grows once, not six times */
+        buf_reserve(&a->payload, 512); /* fits most payloads: one allocation instead of six */
         if (check(r, in, &a->receipt.error) < 0) {
                 r->stats.refused++;
                 loop_defer(r->loop, on_refused, a);

@@ -1,10 +1,9 @@
 /*
- * message_edit: edits and deletions of messages that are not answered yet.
+ * message_edit: edits and deletions of unanswered messages.
  *
- * While the message waits, its turn reads the new text, or does without it; a turn with nothing
- * left to answer is cancelled. Once the turn runs, deleting all of its messages stops it. The
- * journal keeps the original: the trigger log names the edit whose text counts, and a restart reads
- * that.
+ * A queued turn reads the new text or drops the message, and is cancelled when no message is left.
+ * A running turn stops when all its messages are deleted. The journal keeps the original; the
+ * trigger log names the edit, and a restart reads that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +20,14 @@ struct message_edit {
         struct road *road;
         int64_t turn;
         int64_t event;             /* the message */
-        int64_t edit;              /* 0: it is deleted */
-        char *inputs;              /* of the turn without the deleted message; NULL: unchanged */
-        bool cancels;              /* nothing is left to answer */
-        bool blocks_start;         /* counted in queue.changes of the turn */
+        int64_t edit;              /* 0: deleted */
+        char *inputs;              /* without the deleted message; NULL: unchanged */
+        bool cancels;              /* no message is left */
+        bool blocks_start;         /* counted in the turn's queue.changes */
         struct incoming *replaced; /* no longer an input */
 };
 
-/* ---- which turn has a message ---- */
+/* ---- finding the turn ---- */
 
 static char *input_key(const struct incoming *in)
 {
@@ -64,7 +63,7 @@ void message_edit_unindex(struct turn *t, const struct incoming *in)
         free(key);
 }
 
-/* The turn that has the message; *at: which of its inputs it is. */
+/* The turn with the message, and its index in *at. */
 static struct turn *find(const struct road *r, const struct incoming *in, unsigned *at)
 {
         char *key = input_key(in);
@@ -78,7 +77,7 @@ static struct turn *find(const struct road *r, const struct incoming *in, unsign
         return NULL;
 }
 
-/* ---- the effect ---- */
+/* ---- storing the change ---- */
 
 static int write_edit(struct store_tx *tx, struct effect *e, struct error *err)
 {
@@ -129,7 +128,7 @@ static struct message_edit *edit_new(struct turn *t, unsigned at)
         return m;
 }
 
-/* ---- what may be changed ---- */
+/* ---- permitted changes ---- */
 
 static bool is_waiting(const struct turn *t)
 {
@@ -142,7 +141,7 @@ static struct message_edit *apply_edit(struct turn *t, unsigned at, const struct
         const char *author = t->inputs[at]->sender_id;
         struct message_edit *m;
 
-        /* only the author may edit, though anyone may delete: a moderator, or an unnamed sender */
+        /* only the author edits; anyone may delete: a moderator, or an unnamed sender */
         if (!is_waiting(t) || (author && in->sender_id && strcmp(author, in->sender_id) != 0))
                 return NULL;
         m = edit_new(t, at);
@@ -155,7 +154,7 @@ static struct message_edit *apply_edit(struct turn *t, unsigned at, const struct
         return m;
 }
 
-/* Without messages deleted while it runs, which are no longer indexed: a restart skips them. */
+/* Omits messages deleted while running, which are unindexed: a restart skips them. */
 static char *remaining_inputs(const struct turn *t)
 {
         struct buf inputs;

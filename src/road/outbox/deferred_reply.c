@@ -1,8 +1,8 @@
 /*
  * deferred_reply: the placeholder a platform shows while a command is being answered.
  *
- * A turn answers the last of its messages. The placeholders of the others, and of all messages that
- * get no answer (silence, a stop, a refusal), are removed by deliveries of the same transaction.
+ * A turn answers its last message. Placeholders of the others, and of messages that get no answer
+ * (silence, a stop, a refusal), are removed by deliveries in the same transaction.
  */
 #include "base/jsonw.h"
 #include "road/outbox/delivery_job.h"

@@ -113,7 +113,7 @@ bool delivery_is_unseen(const struct delivery_job *j)
         return j->phase == JOB_QUEUED && !j->unconfirmed && j->d.attempt == 0;
 }
 
-/* ---- inside store functions ---- */
+/* ---- in store functions ---- */
 
 void delivery_write_sent(const struct delivery_job *j, const char *platform_id, int64_t time_ms,
                          struct buf *payload)
@@ -128,7 +128,7 @@ void delivery_write_sent(const struct delivery_job *j, const char *platform_id, 
         jsonw_str(payload, "channelId", j->d.channel);
         jsonw_opt(payload, "threadId", j->d.thread);
         jsonw_int(payload, "timestamp", time_ms);
-        if (n > 2) { /* the members of the delivery's own payload */
+        if (n > 2) { /* append the members of its own payload */
                 buf_addch(payload, ',');
                 buf_add(payload, j->d.payload + 1, n - 2);
         }

@@ -33,17 +33,17 @@ enum delivery_phase {
 };
 
 struct delivery_job {
-        struct delivery d; /* strings are in the same block */
+        struct delivery d; /* strings in the same block */
         enum delivery_phase phase;
-        struct delivery_queue *queue; /* NULL until it is in memory */
-        char *payload, *target;       /* replaced: d points here */
+        struct delivery_queue *queue; /* NULL until enqueued */
+        char *payload, *target;       /* replacements that d points to */
         char *request_key, *request_hash;
         bool journaled;    /* stored as sent */
         bool unconfirmed;  /* claimed by an earlier run: it may have arrived */
         bool rate_limited; /* in an earlier run */
         bool reconciling;
-        bool counted;         /* among the adapter's unconfirmed sends */
-        int64_t edits;        /* the delivery whose message it changes; 0: none */
+        bool counted;         /* in the adapter's count of unconfirmed sends */
+        int64_t edits;        /* the delivery whose message it edits; 0: none */
         int64_t due_mono;     /* not before */
         int64_t delay_ms;     /* from creation to due */
         int64_t lease_ms;     /* of the last claim */
@@ -55,13 +55,13 @@ struct delivery_job {
 };
 TAILQ_HEAD(delivery_list, delivery_job);
 
-/* Deliveries of one channel or thread, sent one after the other. */
+/* Deliveries of one chat, sent in order. */
 struct delivery_queue {
         struct outbox_adapter *adapter;
         char *key; /* channel and thread */
         struct delivery_list jobs;
         struct timer *timer;
-        bool blocked; /* until the adapter has fewer unconfirmed sends */
+        bool blocked; /* waits for fewer unconfirmed sends */
         TAILQ_ENTRY(delivery_queue) next_blocked;
 };
 TAILQ_HEAD(delivery_queue_list, delivery_queue);
@@ -71,8 +71,8 @@ struct outbox_adapter {
         char *name;
         struct pace *pace;
         struct map queues;
-        struct turn_list held; /* turns that wait until fewer deliveries are open */
-        int64_t unconfirmed;   /* sends that a crash would leave unknown */
+        struct turn_list held; /* turns waiting for fewer open deliveries */
+        int64_t unconfirmed;   /* state unknown after a crash */
         struct delivery_queue_list blocked;
         struct adapter_stats stats;
 };
@@ -86,7 +86,7 @@ struct outbox {
 
 /* ---- delivery.c ---- */
 
-/* Copies *d and sets created_ms and the configured expiry. */
+/* Copies *d; sets created_ms and the default expiry. */
 struct delivery_job *delivery_new(struct road *r, const struct delivery *d);
 struct delivery_job *delivery_load(const struct delivery_row *row);
 void delivery_free(struct delivery_job *j);
@@ -94,14 +94,14 @@ void delivery_free(struct delivery_job *j);
 void delivery_enter(struct delivery_job *j, enum delivery_phase phase);
 void delivery_expire_at(struct delivery_job *j, int64_t wall_ms); /* 0: never */
 void delivery_set_payload(struct delivery_job *j, const char *payload);
-void delivery_become_send(struct delivery_job *j); /* there is no message to edit */
+void delivery_become_send(struct delivery_job *j); /* no message to edit */
 bool delivery_is_typing(const struct delivery_job *j);
-/* Doing it twice is like doing it once. */
+/* Is repeating it harmless? */
 bool delivery_is_repeatable(const struct delivery_job *j);
 /* Queued and never attempted. */
 bool delivery_is_unseen(const struct delivery_job *j);
 
-/* Inside store functions: the row, and the event of a journaled delivery. */
+/* In store functions: the row, and the event of a journaled delivery. */
 int delivery_store(struct store_tx *tx, struct bus_batch *batch, const struct delivery_job *j,
                    struct error *err);
 int delivery_append_event(struct store_tx *tx, struct bus_batch *batch,
@@ -113,30 +113,30 @@ void delivery_write_sent(const struct delivery_job *j, const char *platform_id, 
 
 /* ---- outbox.c ---- */
 
-/* Owns j, whose row is stored. */
+/* Takes j, whose row is stored. */
 void outbox_enqueue(struct road *r, struct delivery_job *j);
-/* The same for several in order; *answer (NULL at first) is the message that reactions follow. */
+/* For several in order; *answer (initially NULL) is the message that reactions follow. */
 void outbox_enqueue_next(struct road *r, struct delivery_job *j, struct delivery_job **answer);
-/* True: claimed and in memory; store it, then call outbox_on_stored. */
+/* True: claimed in memory; store it, then call outbox_on_stored. */
 bool outbox_claim_new(struct road *r, struct delivery_job *j);
 void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored);
-/* Frees it in memory; its row is the caller's business. */
+/* Frees it; does not touch its row. */
 void outbox_remove(struct road *r, struct delivery_job *j);
-/* It no longer counts as an unconfirmed send. */
+/* It is no longer an unconfirmed send. */
 void outbox_confirm(struct road *r, struct delivery_job *j);
-/* The thread could not be begun: its turn's deliveries go to the channel, as their rows say. */
+/* The thread could not be created: send its turn's deliveries to the channel, as stored. */
 void outbox_leave_thread(struct road *r, struct delivery_job *thread);
 void outbox_count_journaled(struct road *r, const char *adapter, size_t count, int64_t time_ms);
-/* Sends the first of the queue if it may go now. */
+/* Sends the first of the queue if allowed now. */
 void outbox_pump(struct road *r, struct delivery_queue *q);
 void outbox_pump_all(struct road *r);
 void outbox_update_limits(struct road *r);
 void outbox_sweep(struct road *r); /* frees idle rate budgets */
-struct outbox_adapter *outbox_adapter(struct road *r, const char *name); /* made on demand */
+struct outbox_adapter *outbox_adapter(struct road *r, const char *name); /* created on demand */
 bool outbox_has_room(const struct road *r, const char *adapter);
 struct delivery_job *outbox_find(const struct road *r, int64_t delivery);
-/* A queued edit of the same message (by edits or message_id) that a newer text replaces, or NULL.
- */
+/* A queued edit of the same message (by edits or message_id) that a newer text can replace, or
+ * NULL. */
 struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, int64_t edits,
                                       const char *message_id);
 void outbox_release(struct road *r);
@@ -145,17 +145,17 @@ void outbox_release(struct road *r);
 
 void delivery_result_apply(struct road *r, struct delivery_job *j,
                            const struct send_result *result);
-/* Without an attempt: DELIVERY_EXPIRED or DELIVERY_UNKNOWN. */
+/* Ends it without an attempt, as DELIVERY_EXPIRED or DELIVERY_UNKNOWN. */
 void delivery_result_give_up(struct road *r, struct delivery_job *j, enum delivery_state state,
                              const char *why);
-/* Queues it again as if never claimed. */
+/* Requeues it as if never claimed. */
 void delivery_result_unclaim(struct road *r, struct delivery_job *j);
 
 /* ---- deferred_reply.c ---- */
 
-/* Has the message a placeholder that must be removed without an answer? */
+/* Is there a placeholder to remove? */
 bool deferred_reply_is_open(const struct incoming *in);
-/* Removes the placeholder; turn may be NULL. The delivery has no number yet. */
+/* Removes the placeholder; turn may be NULL. Leaves the delivery unnumbered. */
 struct delivery_job *deferred_reply_cancel(struct road *r, const struct incoming *in,
                                            const struct turn *turn);
 

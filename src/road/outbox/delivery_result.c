@@ -1,8 +1,8 @@
 /*
- * delivery_result: stores the result of an attempt before the queue goes on.
+ * delivery_result: stores the result of an attempt before the queue continues.
  *
- * A send that may have arrived is repeated where that does no harm, read back where the platform
- * can be asked, and otherwise reported as unknown; it is never repeated blindly.
+ * A send that may have arrived is repeated if harmless, read back if the platform can be asked, and
+ * otherwise reported as unknown; it is never repeated blindly.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,16 +25,16 @@ struct settlement {
         char *platform_id, *why;
         enum error_kind kind;
         int64_t now_ms, due_ms;
-        int64_t attempt_after; /* a rate limit does not count as an attempt */
-        bool becomes_send;     /* the message to edit is gone: send the text as a new one */
-        bool leaves_thread;    /* the thread could not be begun: use the channel */
+        int64_t attempt_after; /* rate limits are not counted */
+        bool becomes_send;     /* the message to edit is gone: send a new one */
+        bool leaves_thread;    /* the thread could not be created: use the channel */
         bool lost;             /* result: the row was claimed elsewhere */
         struct bus_batch batch;
 };
 
 /* ---- storing ---- */
 
-/* Typing signs, and claims that are undone, leave no trace. */
+/* Typing and undone claims are not recorded. */
 static bool is_recorded(const struct settlement *m)
 {
         return !delivery_is_typing(m->job) && (m->state != DELIVERY_QUEUED || m->outcome);
@@ -87,7 +87,7 @@ static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
                 .platform_id = m->platform_id,
                 .error_kind = m->kind ? error_kind_name(m->kind) : NULL,
                 .error = m->why,
-                .lease_ms = m->now_ms, /* due_ms minus it is the pause that was asked for */
+                .lease_ms = m->now_ms, /* due_ms minus this is the requested pause */
                 .kind = m->becomes_send ? DELIVER_SEND : j->d.kind,
                 .edits = m->becomes_send ? 0 : j->edits,
         };
@@ -191,7 +191,7 @@ static void settle(struct settlement *m)
         road_write(m->road, "delivery result", write_settlement, on_settled, m);
 }
 
-/* ---- what a result means ---- */
+/* ---- interpreting a result ---- */
 
 static void give_up(struct road *r, struct delivery_job *j, enum delivery_state state,
                     const struct send_result *result)
@@ -199,7 +199,8 @@ static void give_up(struct road *r, struct delivery_job *j, enum delivery_state 
         bool leaves_thread = j->d.turn > 0 && j->d.kind == DELIVER_THREAD;
         struct settlement *m;
 
-        /* not a dead letter: the answer comes whole at the end, or arrives without its thread */
+        /* no dead letter: a draft's text comes with the answer, a thread's answer goes to the
+         * channel */
         if ((j->d.class > PACE_APPROVAL || leaves_thread) && state == DELIVERY_FAILED)
                 state = DELIVERY_EXPIRED;
         if (!delivery_is_typing(j))
@@ -212,7 +213,7 @@ static void give_up(struct road *r, struct delivery_job *j, enum delivery_state 
         settle(m);
 }
 
-/* finally: the state when all attempts are used up. */
+/* finally: the state once attempts are used up. */
 static void retry(struct road *r, struct delivery_job *j, const struct send_result *result,
                   enum delivery_state finally)
 {
@@ -269,7 +270,7 @@ void delivery_result_apply(struct road *r, struct delivery_job *j, const struct 
                 retry(r, j, result, DELIVERY_FAILED);
                 break;
         case SEND_REJECTED:
-                /* a final answer whose draft was deleted is sent as a new message */
+                /* a final answer whose draft was deleted becomes a new message */
                 if (result->kind != ERR_MISSING || j->edits == 0 || j->d.class != PACE_FINAL) {
                         give_up(r, j, DELIVERY_FAILED, result);
                         break;
@@ -299,7 +300,7 @@ void delivery_result_unclaim(struct road *r, struct delivery_job *j)
         struct send_result result = { 0 };
         struct settlement *m;
 
-        if (j->unconfirmed) { /* it may have arrived: its row must go on saying so */
+        if (j->unconfirmed) { /* may have arrived: keep the row saying so */
                 delivery_enter(j, JOB_QUEUED);
                 r->outbox.sending--;
                 road_check_drained(r);

@@ -1,7 +1,7 @@
 /*
- * outbox: queues of deliveries and when the first of each is sent.
+ * outbox: delivery queues and when to send.
  *
- * Deliveries of a channel go one after the other; the adapter's rate budget (pace) decides when.
+ * Deliveries of a chat are sent in order; the adapter's rate budget (pace) decides when.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "road/road_state.h"
 #include "road/turn/turn.h"
 
-#define TYPING_SECONDS 5  /* a slow typing sign must not delay the answer */
-#define EDIT_LOOK_BACK 32 /* how far from the end of a queue an edit is looked for */
+#define TYPING_SECONDS 5  /* slow typing must not delay the answer */
+#define EDIT_LOOK_BACK 32 /* deliveries searched from the end of a queue */
 
 /* ---- adapters and queues ---- */
 
@@ -155,9 +155,8 @@ void outbox_release(struct road *r)
 /* ---- unconfirmed sends ---- */
 
 /*
- * After a crash a claimed message may have arrived, and some platforms cannot be asked. How many
- * are claimed at once is therefore limited to what keeps the connections busy; other queues wait in
- * the order they came.
+ * After a crash a claimed message may have arrived, and some platforms cannot be asked. So limit
+ * how many are claimed at once to what keeps the connections busy; other queues wait in FIFO order.
  */
 static bool is_undecidable(const struct road *r, const struct delivery_job *j)
 {
@@ -166,7 +165,7 @@ static bool is_undecidable(const struct road *r, const struct delivery_job *j)
         return !delivery_is_repeatable(j) && !(can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK));
 }
 
-/* Uploads take long by nature: they neither wait nor make others wait. */
+/* Uploads are slow by nature: they neither wait nor block others. */
 static bool is_counted(const struct road *r, const struct delivery_job *j)
 {
         return j->d.kind == DELIVER_SEND && is_undecidable(r, j);
@@ -194,7 +193,7 @@ void outbox_confirm(struct road *r, struct delivery_job *j)
         }
 }
 
-/* ---- in and out of memory ---- */
+/* ---- adding and removing ---- */
 
 static void add(struct road *r, struct delivery_job *j)
 {
@@ -310,12 +309,12 @@ struct delivery_claim {
         struct road *road;
         struct delivery_job *job;
         int64_t old_fence;
-        char *failed_payload; /* of a ✅ whose answer did not arrive; NULL: it is none */
+        char *failed_payload; /* of a ✅ whose answer did not arrive; else NULL */
         /* results */
         bool lost;         /* the row was claimed elsewhere */
-        bool becomes_send; /* the draft it edits never became a message */
+        bool becomes_send; /* its draft was never sent */
         bool answer_lost;  /* failed_payload is stored */
-        char *target;      /* the message it edits */
+        char *target;      /* the message to edit */
 };
 
 static int write_claim(struct store_tx *tx, void *arg, struct error *err)
@@ -370,7 +369,6 @@ static void on_deadline(void *arg)
         delivery_result_apply(j->queue->adapter->road, j, &result);
 }
 
-/* The claim is stored: hand it to the adapter. */
 static void send_claimed(struct road *r, struct delivery_job *j)
 {
         int64_t seconds = r->limits.delivery_seconds;
@@ -398,7 +396,7 @@ static void send_claimed(struct road *r, struct delivery_job *j)
         }
 }
 
-/* Another process has it, or its row was never stored. */
+/* Another process claimed it, or its row was never stored. */
 static void drop_claimed(struct road *r, struct delivery_job *j)
 {
         r->outbox.sending--;
@@ -428,7 +426,6 @@ static void on_claimed(void *arg)
                 send_claimed(r, j);
 }
 
-/* What changes in memory while a claim is being stored. */
 static void begin_claim(struct road *r, struct delivery_job *j)
 {
         j->d.fence++;
@@ -453,7 +450,7 @@ static void claim(struct road *r, struct delivery_job *j)
         road_write(r, "delivery claim", write_claim, on_claimed, c);
 }
 
-/* Milliseconds until the delivery may go. 0: now, and the budget is spent. */
+/* Milliseconds until it may be sent. 0: now; takes it from the budget. */
 static int64_t take_budget(struct road *r, struct outbox_adapter *a, const struct delivery_job *j)
 {
         int64_t now = loop_now_ms(r->loop);
@@ -528,7 +525,7 @@ static void pump_adapter(struct road *r, struct outbox_adapter *a)
         size_t n = 0;
         void *queue;
 
-        /* pumping changes the map: walk over a copy */
+        /* pumping changes the map: iterate over a copy */
         for (size_t i = 0; map_each(&a->queues, &i, NULL, &queue);)
                 all[n++] = queue;
         for (size_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
 /*
- * outbox_submit: deliveries that do not come from a turn's end: the API, tools, typing, retries.
+ * outbox_submit: deliveries outside a turn's end: API, tools, typing, retries.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +11,16 @@
 #include "road/road_state.h"
 #include "rows/conversation_row.h"
 
-/* conversations of a chat that get a person's words, those that were active last */
+/* a human's words go to this many conversations of the chat, most recent first */
 #define CHAT_CONVERSATIONS 64
 
 struct submission {
         struct road *road;
         struct delivery_job **jobs;
         size_t count;
-        char *author, *text; /* of a person speaking in the bot's name; NULL: none */
-        int64_t reply_of;    /* the turn this is a late reply to; 0: none */
-        int64_t replaces;    /* a queued edit that takes the new text, if it is still queued */
+        char *author, *text; /* of a human speaking as the bot; NULL: none */
+        int64_t reply_of;    /* late reply to this turn; 0: none */
+        int64_t replaces;    /* an edit to replace if still queued */
         outbox_ack_fn *ack;
         void *arg;
         struct outbox_receipt receipt;
@@ -89,7 +89,7 @@ static void on_written(void *arg, const struct error *err)
 
         r->writes--;
         bus_publish(r->bus, &s->batch);
-        /* a claim would be stored after this write, so what is sent is what is stored */
+        /* claims are stored after this write, so the text sent is the text stored */
         if (edit)
                 delivery_set_payload(edit, first->d.payload);
         if (stored && journaled)
@@ -119,7 +119,7 @@ static void on_written(void *arg, const struct error *err)
 
 /* ---- preparing ---- */
 
-/* The first part is the reply and has the file, the last has the buttons. */
+/* The first part is the reply and carries the file, the last carries the buttons. */
 static struct delivery_job *make_job(struct submission *s, const struct outgoing *out,
                                      const struct rendered_part *part, size_t at)
 {
@@ -138,23 +138,22 @@ static struct delivery_job *make_job(struct submission *s, const struct outgoing
         jsonw_opt(&payload, "emoji", out->emoji);
         if (last && out->buttons)
                 jsonw_raw(&payload, "buttons", out->buttons);
-        if (first) { /* a thread has a name as well */
+        if (first) { /* a thread also has a name */
                 jsonw_opt(&payload, "path", out->file.path);
                 jsonw_opt(&payload, "name", out->file.name);
                 jsonw_opt(&payload, "mime", out->file.mime);
                 jsonw_opt(&payload, "as", out->file.as);
         }
         jsonw_close(&payload, '}');
-        j = delivery_new(s->road,
-                         &(struct delivery){ .id = s->receipt.delivery + (int64_t)at,
-                                             .adapter = out->adapter,
-                                             .channel = out->channel,
-                                             .thread = out->thread,
-                                             /* what does not fit follows as new messages */
-                                             .kind = first ? out->kind : DELIVER_SEND,
-                                             .class = out->class,
-                                             .payload = payload.data,
-                                             .trace = s->receipt.trace });
+        j = delivery_new(s->road, &(struct delivery){ .id = s->receipt.delivery + (int64_t)at,
+                                                      .adapter = out->adapter,
+                                                      .channel = out->channel,
+                                                      .thread = out->thread,
+                                                      /* the remaining parts are new messages */
+                                                      .kind = first ? out->kind : DELIVER_SEND,
+                                                      .class = out->class,
+                                                      .payload = payload.data,
+                                                      .trace = s->receipt.trace });
         buf_release(&payload);
         if (out->expires_ms > 0)
                 delivery_expire_at(j, out->expires_ms);

@@ -13,15 +13,15 @@
 #include "rows/turn_row.h"
 #include "store/store.h"
 
-/* Each adds one object, as the member `key` or, with NULL, as an element. */
+/* Each adds an object, as member `key`, or as an element with NULL. */
 void row_json_turn(struct buf *b, const char *key, const struct turn_row *row);
 void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_log_row *row);
 void row_json_delivery(struct buf *b, const char *key, const struct delivery_row *row);
-/* With its attempts, which it reads: inside store functions only. */
+/* Also reads its attempts: in store functions only. */
 int row_json_delivery_attempts(struct store_tx *tx, struct buf *b, const char *key,
                                const struct delivery_row *row, struct error *err);
 
-/* "trn-12": a number as it is shown. */
+/* "trn-12". */
 void row_json_id(struct buf *b, const char *key, const char *prefix, int64_t n);
 /* RFC 3339; null for 0. */
 void row_json_time(struct buf *b, const char *key, int64_t wall_ms);

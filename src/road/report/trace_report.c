@@ -1,6 +1,6 @@
 /*
- * A report is read in the order in which things happened: the event, the decision about it, the
- * turn, its deliveries. The summary is made from these rows at the end.
+ * Reads rows in the order in which things happened: event, decision, turn, deliveries. The summary
+ * comes last, from these rows.
  */
 #include "road/report/trace_report.h"
 
@@ -18,10 +18,10 @@
 #include "road/report/row_json.h"
 #include "rows/journal_row.h"
 
-#define TEXT_BYTES  2000  /* shown of a message's text */
-#define ERROR_BYTES 300   /* shown of an error in the summary */
-#define QUOTE_CHARS 60    /* shown of a message in a chat */
-#define NEWEST      20000 /* rows searched where no index helps */
+#define TEXT_BYTES  2000  /* of a message's text */
+#define ERROR_BYTES 300   /* of an error in the summary */
+#define QUOTE_CHARS 60    /* of a message in a chat */
+#define NEWEST      20000 /* rows searched without an index */
 
 struct trace_report {
         struct store_tx *tx;
@@ -30,11 +30,11 @@ struct trace_report {
         int64_t now_ms;
         bool for_chat; /* leave out errors */
 
-        /* where to look; 0: not known */
+        /* where to look; 0: unknown */
         int64_t event_id, turn_id, delivery_id;
         char trace[ID_TRACE_SIZE];
 
-        /* what was found, NULL: nothing */
+        /* found rows; NULL: none */
         struct journal_row *event;
         struct trigger_log_row *decision;
         struct turn_row *turn;
@@ -58,7 +58,7 @@ static void set_trace(struct trace_report *r, const char *trace)
         snprintf(r->trace, sizeof(r->trace), "%s", trace ? trace : "");
 }
 
-/* ---- from an id to the numbers of rows: 1, 0 (unknown) or -1 ---- */
+/* ---- resolving an id: 1, 0 (unknown) or -1 ---- */
 
 static int find_turn(struct trace_report *r)
 {
@@ -90,7 +90,7 @@ static int find_delivery(struct trace_report *r)
         return rc;
 }
 
-/* The first inbound event of a trace; a message sent without one has only a delivery. */
+/* Finds the first inbound event; a message sent without one has only a delivery. */
 static int find_trace(struct trace_report *r)
 {
         int rc = trigger_log_row_find_trace(r->tx, r->trace, &r->event_id, r->err);
@@ -103,7 +103,7 @@ static int find_trace(struct trace_report *r)
         return journal_row_find_trace(r->tx, r->trace, NEWEST, &r->event_id, r->err);
 }
 
-/* An event of ours (turn.done, message.sent) is reported with the message that caused it. */
+/* For our own events (turn.done, message.sent) reports the message that caused them. */
 static int find_event(struct trace_report *r)
 {
         struct journal_row *row;
@@ -156,7 +156,7 @@ static int find(struct trace_report *r, const char *id)
         return rc == 1 ? find_delivery(r) : rc;
 }
 
-/* ---- parts ---- */
+/* ---- report members ---- */
 
 static int add_event(struct trace_report *r)
 {
@@ -227,7 +227,7 @@ static int add_turn(struct trace_report *r)
         return 0;
 }
 
-/* Of a turn only the answer counts: no drafts, reactions or threads. */
+/* Counts only the turn's answer: no drafts, reactions or threads. */
 static void count_delivery(struct trace_report *r, const struct delivery_row *row)
 {
         if (r->turn && (row->class != PACE_FINAL || row->kind == DELIVER_THREAD))

@@ -1,5 +1,5 @@
 /*
- * trace_report: what became of a message, and why; the answer to `why`. Inside store functions.
+ * trace_report: what happened to a message and why; the answer to `why`. In store functions.
  */
 #ifndef ROAD_REPORT_TRACE_REPORT_H
 #define ROAD_REPORT_TRACE_REPORT_H
@@ -20,8 +20,8 @@
 int trace_report_write(struct store_tx *tx, const char *id, struct buf *json, struct error *err);
 
 /*
- * Appends the summary of the last message that the sender of `asked` wrote in this chat before, as
- * a sentence for the chat: instead of errors, which only operators see, it names the turn.
+ * Appends the summary of the sender's previous message in this chat, as a sentence for the chat: it
+ * names the turn instead of errors, which only operators may see.
  */
 int trace_report_last(struct store_tx *tx, const struct incoming *asked, struct buf *text,
                       struct error *err);

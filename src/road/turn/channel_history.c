@@ -1,9 +1,7 @@
 /*
- * channel_history: the latest messages of a channel, fetched from the platform for an agent that
- * reads along.
+ * channel_history: a channel's latest messages, fetched from the platform for an ambient agent.
  *
- * An adapter that does not answer must not block the channel, and one that answers late finds no
- * turn.
+ * An adapter that never answers must not block the channel; a late answer finds no turn.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 #define FETCH_SECONDS 30
 
 struct history_fetch {
-        struct turn *turn; /* NULL: no longer wanted */
+        struct turn *turn; /* NULL: abandoned */
         struct timer *timer;
 };
 
@@ -32,13 +30,13 @@ void channel_history_forget(struct turn *t)
         t->progress.fetch = NULL;
 }
 
-/* Nothing is posted: the next message is another chance. */
+/* Nothing is posted: the next message tries again. */
 static void fail(struct turn *t, enum error_kind kind, const char *why)
 {
         char *error;
 
         if (t->cancel.why) {
-                turn_prepare_next(t); /* which ends it */
+                turn_prepare_next(t); /* ends the turn */
                 return;
         }
         error = mem_printf("cannot read what was said in the channel: %s", why);
@@ -109,7 +107,7 @@ bool channel_history_begin(struct turn *t)
         int64_t seconds = r->limits.turn_seconds;
         struct history_fetch *f;
 
-        /* where the platform cannot be asked, the transcript has what the bot has seen */
+        /* if the platform cannot be asked, the transcript must do */
         if (t->policy.mode != MODE_AMBIENT || t->policy.channel_messages <= 0 ||
             !r->platforms.channel_history ||
             !(r->platforms.abilities(r->platforms.adapters, t->run.adapter) &

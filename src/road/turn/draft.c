@@ -1,11 +1,11 @@
 /*
- * draft: what people see while a turn runs.
+ * draft: typing and the growing answer while a turn runs.
  *
- * Typing is shown from a moment after the start until the answer. Where the platform can edit, a
- * growing answer is one message: its first piece is sent, later pieces edit it, and the final text
- * is an edit as well, stored with the turn's end. Quick answers get no draft: they are simply sent.
+ * Typing is shown from shortly after the start until the answer. Where the platform can edit, the
+ * growing answer is one message: later pieces and the final text, stored with the turn's end, edit
+ * it. Quick answers get no draft.
  *
- * The turn's row has the draft's delivery, so a turn that runs again after a crash continues the
+ * The turn's row names the draft's delivery, so a turn that runs again after a crash continues the
  * same message.
  */
 #include <stdlib.h>
@@ -19,16 +19,16 @@
 #define TYPING_AFTER_MS 400
 #define TYPING_EVERY_MS 4500
 #define TYPING_LIFE_MS  5000
-#define FIRST_AFTER_MS  800 /* from the first piece to the draft */
+#define FIRST_AFTER_MS  800 /* from the first text to the draft */
 #define EDIT_EVERY_MS   1200
-#define TEXT_MAX        65536 /* longer answers are not previewed further */
+#define TEXT_MAX        65536 /* longer previews are not updated */
 
 struct draft {
         struct turn *turn;
         struct buf text;
         struct timer *typing, *show;
         bool changed; /* since it was last shown */
-        bool muted;   /* it may still become "no reply": show nothing */
+        bool muted;   /* may still become "no reply": show nothing */
 };
 
 void draft_end(struct turn *t)
@@ -49,7 +49,7 @@ void draft_end(struct turn *t)
 static void on_typing_submitted(void *arg, const struct outbox_receipt *receipt)
 {
         (void)arg;
-        (void)receipt; /* a typing sign that could not be stored is not missed */
+        (void)receipt; /* losing one is harmless */
 }
 
 static void on_typing(void *arg)
@@ -72,12 +72,12 @@ static void on_typing(void *arg)
         timer_start(d->typing, TYPING_EVERY_MS);
 }
 
-/* ---- showing the text ---- */
+/* ---- showing text ---- */
 
 struct draft_write {
         struct turn *turn;
         bool first;       /* the draft itself, not an edit of it */
-        int64_t replaces; /* a queued edit that takes the new text, if it is still queued */
+        int64_t replaces; /* an edit to replace if still queued */
         bool replaced;    /* result */
         struct delivery_job *job;
         struct bus_batch batch;
@@ -105,7 +105,7 @@ static void on_stored(void *arg)
         struct turn *t = w->turn;
         struct delivery_job *edit = w->replaced ? outbox_find(t->road, w->replaces) : NULL;
 
-        /* a claim would be stored after this write, so what is sent is what is stored */
+        /* claims are stored after this write, so the text sent is the text stored */
         if (edit)
                 delivery_set_payload(edit, w->job->d.payload);
         if (w->replaced)
@@ -118,7 +118,7 @@ static void on_stored(void *arg)
         turn_end_resume(t);
 }
 
-/* The text so far as the platform shows it, as a delivery without a number; NULL: nothing. */
+/* The text so far as an unnumbered delivery; NULL: nothing to show. */
 static struct delivery_job *make_preview(struct draft *d)
 {
         struct turn *t = d->turn;
@@ -169,7 +169,7 @@ static void on_show(void *arg)
         timer_start(d->show, EDIT_EVERY_MS);
         j = make_preview(d);
         if (j && !numbers_take(&r->delivery_numbers, 1, &j->d.id)) {
-                delivery_free(j); /* the store takes no writes: try again with the next piece */
+                delivery_free(j); /* the store refuses writes: retry with the next piece */
                 return;
         }
         d->changed = false;
@@ -188,7 +188,7 @@ static void on_show(void *arg)
         road_write(r, "draft", write_draft, on_stored, w);
 }
 
-/* ---- the turn's side ---- */
+/* ---- called by the turn ---- */
 
 void draft_begin(struct turn *t)
 {
@@ -198,7 +198,7 @@ void draft_begin(struct turn *t)
 
         if (t->policy.mode == MODE_SILENT)
                 return;
-        if (t->policy.mode != MODE_REPLY) /* where the answer goes is not known yet, or whether */
+        if (t->policy.mode != MODE_REPLY) /* destination not known yet, or silence possible */
                 can &= ~(unsigned)ADAPTER_STREAMS;
         if (!(can & (ADAPTER_TYPING | ADAPTER_STREAMS)))
                 return;
@@ -231,13 +231,13 @@ void draft_add(struct turn *t, const char *text, size_t n)
                 return;
         }
         if (!d->show || d->text.overflow || buf_add(&d->text, text, n) < 0)
-                return; /* too long for a preview: what is shown stays until the end */
+                return; /* too long to preview: keep the last one */
         d->changed = true;
         if (!timer_active(d->show))
                 timer_start(d->show, t->display.draft_delivery ? EDIT_EVERY_MS : FIRST_AFTER_MS);
 }
 
-/* The end makes queued pieces of the draft pointless. */
+/* Drops queued pieces of the draft, which the end replaces. */
 void draft_supersede(struct turn *t, struct answer *a)
 {
         struct road *r = t->road;

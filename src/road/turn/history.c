@@ -1,10 +1,9 @@
 /*
- * history: what an agent reads of the transcript before it answers.
+ * history: the transcript lines an agent gets.
  *
- * Without a session that is the conversation so far. With one it is what was said in the session,
- * in any lane, and what was said to no agent in this lane meanwhile; a few earlier lines precede
- * it, so that a session after a pause does not begin with nothing. They are counted from the
- * session's start and do not change while it lasts.
+ * Without a session, the conversation so far. With one, the session's lines in any lane plus those
+ * said to no agent in this lane meanwhile, preceded by a few earlier lines so that a new session
+ * has context. These are counted from the session's start and stay the same while it lasts.
  */
 #include <stdlib.h>
 
@@ -24,7 +23,7 @@ struct history_read {
         const char *session;
         int64_t conversation, limit, now_ms;
         struct transcript_line *lines; /* filled from the end */
-        unsigned unused;               /* lines at the beginning */
+        unsigned unused;               /* slots at the beginning */
 };
 
 /* Rows come newest first. */
@@ -51,7 +50,7 @@ static int add_lines(struct history_read *h, struct store_stmt *s, struct error 
 static int read_history(struct store_tx *tx, void *arg, struct error *err)
 {
         struct history_read *h = arg;
-        /* a new session starts now, after everything */
+        /* a new session starts after all lines */
         int64_t start_line = INT64_MAX, start_ms = h->now_ms;
         struct history_start from;
 

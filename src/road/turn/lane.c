@@ -91,7 +91,7 @@ void lane_release_all(struct road *r)
         map_release(&r->turns.lane_groups);
 }
 
-/* ---- the turns of a lane ---- */
+/* ---- a lane's turns ---- */
 
 void lane_append(struct lane *lane, struct turn *t)
 {
@@ -145,7 +145,7 @@ void lane_unhold(struct turn *t)
         t->queue.held_in = NULL;
 }
 
-/* ---- starting the next one ---- */
+/* ---- starting the next turn ---- */
 
 static void on_due(void *arg)
 {
@@ -154,7 +154,7 @@ static void on_due(void *arg)
         lane_pump(t->road, t->lane);
 }
 
-/* Starts the turn, the first of its lane that waits, as soon as it may. */
+/* Starts t, the first queued turn of its lane, as soon as it may. */
 static void pump_first(struct road *r, struct turn *t)
 {
         const char *adapter = t->run.adapter;
@@ -209,6 +209,7 @@ void lane_release_held(struct road *r, struct outbox_adapter *a)
                 lane_unhold(t);
                 pump_first(r, t);
                 if (t->queue.held_in == &r->turns.ready)
-                        break; /* there was room but no free place: it waits with the others */
+                        break; /* the outbox has room but all places are taken: it waits in `ready`
+                                */
         }
 }

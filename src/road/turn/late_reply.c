@@ -23,27 +23,27 @@
 #include "rows/journal_row.h"
 #include "rows/turn_row.h"
 
-#define KEY_DIGITS 32 /* of the hash that stands for an idempotency key */
+#define KEY_DIGITS 32 /* of the hash of an idempotency key */
 
 struct late_reply {
-        struct road *road; /* NULL once it is closed */
+        struct road *road; /* NULL once closed */
         struct store *store;
         int64_t turn;
         char turn_key[ROAD_KEY_SIZE];
-        char *request_key;       /* of the delivery; NULL: made when it is delivered */
-        bool overdue;            /* the response of a call that outlived the turn */
-        bool ends_turn;          /* waits for the turn's end to be stored */
+        char *request_key;       /* of the delivery; NULL: made at delivery */
+        bool overdue;            /* response of a call that outlived the turn */
+        bool ends_turn;          /* waits for the stored end */
         struct turn_reply reply; /* strings ours */
         char **parts;
         unsigned part_count, submitted;
         late_reply_fn *fn; /* may be NULL */
         void *arg;
         struct late_reply_result result;
-        struct turn_row *row; /* NULL: there is no such turn */
-        char *reply_to;       /* the platform's id of the last message the turn answers */
+        struct turn_row *row; /* NULL: no such turn */
+        char *reply_to;       /* platform id of the last message the turn answers */
         bool answered;        /* the turn itself posted an answer */
         int64_t replies;      /* late ones delivered so far */
-        int64_t duplicate;    /* the delivery with the same request key; 0: none */
+        int64_t duplicate;    /* delivery with the same request key; 0: none */
         struct bus_batch batch;
         LIST_ENTRY(late_reply) next;
 };
@@ -71,7 +71,7 @@ static struct late_reply *late_reply_new(struct road *r, int64_t turn,
         return l;
 }
 
-/* Reports the result, and frees it. */
+/* Reports the result and frees l. */
 static void report(struct late_reply *l)
 {
         if (l->fn)
@@ -90,7 +90,7 @@ static void report(struct late_reply *l)
         free(l);
 }
 
-/* ---- the record ---- */
+/* ---- recording ---- */
 
 const char *late_reply_outcome_name(enum late_reply_outcome outcome)
 {
@@ -179,7 +179,7 @@ static void on_submitted(void *arg, const struct outbox_receipt *receipt)
         }
 }
 
-/* The first message refers to the last input and counts as a reply; the other parts follow it. */
+/* The first message refers to the last input and counts as a reply; other parts follow. */
 static void submit_next(struct late_reply *l)
 {
         unsigned part = l->submitted++;
@@ -203,9 +203,9 @@ static void submit_next(struct late_reply *l)
         free(key);
 }
 
-/* ---- deciding, for a turn that does not run ---- */
+/* ---- deciding, when the turn is not running ---- */
 
-/* Replies to the same turn that are being stored, so their rows do not count yet. */
+/* Replies to the same turn whose rows are not stored yet. */
 static int64_t count_unstored(const struct late_reply *l)
 {
         const struct late_reply *other;
@@ -332,7 +332,7 @@ void late_reply_submit(struct road *r, int64_t turn, const char *key,
                 l->request_key = mem_printf("reply:%s:k%.*s", l->turn_key, KEY_DIGITS,
                                             crypto_sha256_hex(key, strlen(key), hex));
         l->reply.request_key = l->request_key;
-        /* set before the call: the turn's end may be stored at any time after it */
+        /* set first: the turn's end may be stored any time after the call */
         l->ends_turn = true;
         if (t && t->phase == PHASE_RUNNING && r->agents.answer &&
             r->agents.answer(r->agents.agents, &t->run, &l->reply))

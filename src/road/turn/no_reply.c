@@ -1,5 +1,5 @@
 /*
- * no_reply: answers that mean "I have nothing to say".
+ * no_reply: answers meaning "no reply".
  */
 #include <string.h>
 #include <strings.h>
@@ -11,7 +11,7 @@ static const char *const always[] = { "[SILENT]", "no action needed" };
 
 #define SPACE " \t\r\n"
 
-/* The text without space around it and without a full stop at its end. */
+/* Strips surrounding space and a final full stop. */
 static struct slice trimmed(const char *text)
 {
         struct slice s = slice_of(text ? text : "");
@@ -25,7 +25,7 @@ static struct slice trimmed(const char *text)
         return s;
 }
 
-/* Is one of the phrases this text, or with `begins` may it become one? */
+/* Is the text one of the phrases, or with `begins` a prefix of one? */
 static bool matches(const struct reply_policy *policy, struct slice text, bool begins)
 {
         for (size_t i = 0; i < COUNT(always) + policy->no_reply_count; i++) {

@@ -1,11 +1,10 @@
 /*
  * progress_reaction: 👀 on a message whose answer takes long, then ✅ or ❌.
  *
- * In groups, where the platform has reactions: after a while 👀 is put on the last message of the
- * turn. When the turn ends it is removed and ✅ or ❌ stands in its place, stored with the end;
- * quick answers leave no reaction at all. All of them go through the queue of their channel, so
- * none overtakes another, and where the answer stands in a thread they follow it. The turn's row
- * has the delivery, so that an end after a crash removes 👀 as well.
+ * In groups, on platforms with reactions: a slow turn puts 👀 on its last message. Its end replaces
+ * that by ✅ or ❌ in the same transaction; quick answers leave none. All go through the channel's
+ * queue, so none overtakes another; if the answer is in a thread they follow it. The turn's row
+ * names the delivery, so an end after a crash also removes 👀.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 #define DONE             "✅"
 #define FAILED           "❌"
 
-#define NUMBERS_RETRY_MS 1000 /* while the store has no delivery numbers */
+#define NUMBERS_RETRY_MS 1000 /* when delivery numbers run out */
 
 struct reaction_write {
         struct turn *turn;
@@ -108,7 +107,7 @@ void progress_reaction_begin(struct turn *t)
         timer_start(t->display.slow, t->policy.slow_ms);
 }
 
-/* ---- when it ends ---- */
+/* ---- at the end ---- */
 
 void progress_reaction_end(struct turn *t, enum error_kind kind, struct answer *a)
 {

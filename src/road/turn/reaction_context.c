@@ -1,9 +1,9 @@
 /*
- * reaction_context: the text a reaction was put on.
+ * reaction_context: the text of the message reacted to.
  *
- * A reaction event carries only the id of its message. The text is looked up among the latest
- * messages of the chat and handed to the agent as a quotation: other people's words must not pass
- * for those of the person who reacted. A message the journal does not have is not quoted.
+ * A reaction event carries only a message id. The text is looked up among the chat's latest
+ * messages and passed as a quotation, so that it is not mistaken for the reacting person's words.
+ * Messages missing from the journal are not quoted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,13 @@
 #include "road/turn/turn.h"
 #include "rows/journal_row.h"
 
-#define LOOK_BACK   500 /* messages of the chat */
+#define LOOK_BACK   500 /* messages searched */
 #define QUOTE_BYTES 4000
 #define NAME_BYTES  80
 
 struct context_read {
         struct turn *turn;
-        const struct incoming *in; /* the last input; its strings stay while we read */
+        const struct incoming *in; /* the last input; outlives the read */
         /* results */
         char *text, *author;
         bool own;
@@ -30,7 +30,7 @@ struct context_read {
 
 /* ---- on the reader's thread ---- */
 
-/* Takes the newest event about the message. True: this is it. */
+/* Takes the newest event about the message. True: found. */
 static bool take_event(struct context_read *c, const struct journal_row *row)
 {
         const json_t *sender;
@@ -84,18 +84,18 @@ static void add_quotation(const char *text, struct buf *out)
                 line = line < n ? line : n;
                 buf_addstr(out, "\n> ");
                 buf_add(out, text, line);
-                line += line < n; /* the line break */
+                line += line < n; /* include the line break */
                 text += line;
                 n -= line;
         }
 }
 
-/* The agent reads the quotation as the text; raw_text is the quoted message alone. */
+/* The quotation becomes the text; raw_text is the quoted message alone. */
 static void quote(struct turn *t, const struct context_read *c)
 {
         bool removed = strcmp(c->in->type, EVENT_REACTION_REMOVED) == 0;
         const char *author = c->author ? c->author : "someone";
-        /* a name is one line and does not end our remark */
+        /* one line, and nothing that closes our bracket */
         int author_n = (int)utf8_prefix(author, strcspn(author, "\r\n[]"), UTF8_BYTES, NAME_BYTES);
         struct incoming quoted = *c->in;
         struct buf text;

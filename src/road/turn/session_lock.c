@@ -1,8 +1,8 @@
 /*
- * session_lock: one turn of a session at a time, also where a session spans lanes.
+ * session_lock: runs one turn of a session at a time, across lanes.
  *
  * A thread that grew out of a channel continues the channel's session, and an agent must not run
- * twice at once on one session. The second turn waits here, first in its own lane. Only sessions
+ * twice at once on one session. The second turn waits here, still first in its lane. Only sessions
  * with a running turn have a lock.
  */
 #include <stdlib.h>
@@ -40,7 +40,7 @@ void session_lock_take(struct turn *t)
         struct road *r = t->road;
         struct session_lock *lock;
 
-        /* a turn given up or cancelled while another runs asks no agent and needs no lock */
+        /* a turn cancelled or given up while another runs calls no agent and needs no lock */
         if (!t->run.session || find(r, t->run.agent, t->run.session))
                 return;
         lock = mem_zalloc(sizeof(*lock));
@@ -77,7 +77,7 @@ void session_lock_release(struct turn *t)
                 next->queue.held_in = &held;
         free(lock->key);
         free(lock);
-        /* the first of them takes a new lock, the others find it and wait again */
+        /* the first takes a new lock, the others wait again */
         while ((next = TAILQ_FIRST(&held))) {
                 lane_unhold(next);
                 lane_pump(r, next->lane);

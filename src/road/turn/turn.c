@@ -22,7 +22,7 @@ struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *
 
         t = mem_dup_struct(&template, sizeof(template), strings, COUNT(strings));
         if (t->run.id == 0 && !numbers_take(&r->turn_numbers, 1, &t->run.id))
-                abort(); /* decide.c takes no more events than there are numbers */
+                abort(); /* decide.c limits events to the numbers left */
         t->run.conversation = lane->conversation;
         t->run.reset_turn = t->run.id >= lane->reset_turn ? lane->reset_turn : 0;
         snprintf(t->trace, sizeof(t->trace), "%s", run->trace ? run->trace : "");
@@ -137,7 +137,7 @@ struct turn_claim {
         struct turn *turn;
         int64_t old_fence;
         int64_t now_ms, lease_ms;
-        bool lost; /* result: another process has it */
+        bool lost; /* result: claimed by another process */
         struct bus_batch batch;
 };
 
@@ -225,7 +225,7 @@ void turn_claim(struct turn *t)
         road_write(r, "turn claim", write_claim, on_claimed, c);
 }
 
-/* ---- running: called by agents ---- */
+/* ---- calls from agents ---- */
 
 static void publish_live(struct turn *t, const char *type, const char *key, const char *text,
                          size_t n)

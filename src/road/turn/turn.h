@@ -21,31 +21,30 @@
 #include "rows/turn_row.h"
 
 enum turn_phase {
-        PHASE_STORING,         /* as queued */
-        PHASE_STORING_RUNNING, /* as running: the lane was free */
+        PHASE_STORING,         /* being inserted as queued */
+        PHASE_STORING_RUNNING, /* being inserted as running: the lane was free */
         PHASE_QUEUED,          /* waits for its time, lane, session or a free place */
-        PHASE_STARTING,        /* its claim is being stored, or its history read */
+        PHASE_STARTING,        /* storing its claim, or reading its history */
         PHASE_RUNNING,         /* the agent has it */
-        PHASE_ENDING,          /* its end is being stored */
+        PHASE_ENDING,          /* storing its end */
 };
 
-/* What the agent needs, in this order. */
 enum prepare_step {
-        PREPARE_REACTION_CONTEXT, /* the message that was reacted to */
-        PREPARE_HISTORY,          /* from the transcript or the channel */
+        PREPARE_REACTION_CONTEXT, /* the message reacted to */
+        PREPARE_HISTORY,          /* from transcript or channel */
         PREPARE_HAND_OVER,
 };
 
 struct turn {
-        struct turn_run run; /* first, so that a run converts to its turn */
+        struct turn_run run; /* first member: a run converts to its turn */
         struct road *road;
         struct lane *lane;
         enum turn_phase phase;
         char trace[ID_TRACE_SIZE];
         char key[ROAD_KEY_SIZE];  /* "trn-12" */
-        struct incoming **inputs; /* the same as run.inputs */
+        struct incoming **inputs; /* same as run.inputs */
         unsigned input_cap;
-        struct reply_policy policy; /* strings are in the arena */
+        struct reply_policy policy; /* strings in the arena */
         struct arena arena;         /* also holds the history */
         int64_t created_ms;         /* wall clock */
         int64_t started_ms;
@@ -56,19 +55,19 @@ struct turn {
                 int64_t due_ms;            /* the same by the wall clock, as stored */
                 int64_t due_limit;         /* of the debounce */
                 struct turn_list *held_in; /* waits there for a free place; NULL: nowhere */
-                unsigned changes;          /* of its inputs, being stored: it must not start */
+                unsigned changes;          /* to its inputs, being stored: must not start */
         } queue;
 
         struct {
                 enum prepare_step step;
-                struct history_fetch *fetch; /* of the channel history; may be NULL */
+                struct history_fetch *fetch; /* fetch of the channel history; may be NULL */
                 struct session_lock *lock;   /* may be NULL */
-                unsigned deleted;            /* inputs deleted by their authors since it runs */
-                struct turn_end *end;        /* waits to be stored */
+                unsigned deleted;            /* inputs deleted while running */
+                struct turn_end *end;        /* waiting to be stored */
         } progress;
 
         struct {
-                bool pending; /* being stored: nothing joins it */
+                bool pending; /* cancel being stored: no message joins */
                 char *why;    /* NULL: not cancelled */
                 store_done_fn *done;
                 void *arg;
@@ -76,10 +75,10 @@ struct turn {
 
         struct {
                 struct draft *draft;    /* may be NULL */
-                int64_t draft_delivery; /* that shows it; 0: none */
+                int64_t draft_delivery; /* delivery that shows it; 0: none */
                 struct timer *slow;     /* until the progress reaction */
                 int64_t reaction;       /* delivery of the progress reaction; 0: none */
-                unsigned writes;        /* being stored: the end waits for them */
+                unsigned writes;        /* in flight: the end waits for them */
         } display;
 
         TAILQ_ENTRY(turn) in_lane;
@@ -96,16 +95,16 @@ struct lane_name {
 struct lane {
         char *key;
         int64_t conversation; /* 0 until its row is known */
-        struct turn *running; /* in any phase but STORING and QUEUED */
+        struct turn *running; /* in any phase except STORING and QUEUED */
         struct turn_list waiting;
-        int64_t mailbox;     /* messages in waiting turns */
-        int64_t reset_turn;  /* of the last /new: nothing joins an earlier turn */
+        int64_t mailbox;     /* messages in queued turns */
+        int64_t reset_turn;  /* of the last /new: no message joins an earlier turn */
         unsigned cancelling; /* turns that end while another runs */
         struct lane_group *group;
         LIST_ENTRY(lane) in_group;
 };
 
-/* The lanes of one chat, or person in it, with different agents: the scope of commands. */
+/* A chat's or person's lanes with different agents: the scope of commands. */
 struct lane_group {
         char *key;
         LIST_HEAD(, lane) lanes;
@@ -114,23 +113,23 @@ struct lane_group {
 struct turns {
         struct map lanes, lane_groups;
         struct map by_number;
-        struct map inputs; /* turns by the messages they answer, see message_edit_index */
+        struct map inputs; /* turns by message, see message_edit_index */
         struct map session_locks;
-        struct turn_list ready;      /* wait for a free place */
-        TAILQ_HEAD(, turn_end) ends; /* wait for delivery numbers */
+        struct turn_list ready;      /* waiting for a free place */
+        TAILQ_HEAD(, turn_end) ends; /* waiting for delivery numbers */
         LIST_HEAD(, late_reply) late_replies;
         size_t running, open;
 };
 
-/* The deliveries that a turn's end makes. */
+/* The deliveries of a turn's end. */
 struct answer {
         struct delivery_job **jobs; /* in order */
         size_t count;
-        size_t messages, first; /* of the text: how many, and the first's index */
-        char *thread;           /* begun for it; NULL: none */
-        char *silent_reason;    /* why nothing is posted; NULL: something is */
+        size_t messages, first; /* messages of the text, and the index of the first */
+        char *thread;           /* started for it; NULL: none */
+        char *silent_reason;    /* why nothing is posted; NULL: posted */
         bool journaled;
-        bool refers; /* to the message it answers */
+        bool refers; /* to the message answered */
         int64_t superseded[4];
         size_t superseded_count;
 };
@@ -139,8 +138,8 @@ struct answer {
 
 char *lane_key(const struct lane_name *n); /* yours to free */
 const struct lane_group *lane_group_find(const struct road *r, const struct lane_name *n);
-struct lane *lane_get(struct road *r, const struct lane_name *n); /* made on demand */
-/* Starts the next turn if it may; may free the lane. */
+struct lane *lane_get(struct road *r, const struct lane_name *n); /* created on demand */
+/* Starts the next turn if allowed; may free the lane. */
 void lane_pump(struct road *r, struct lane *lane);
 void lane_pump_ready(struct road *r);                             /* a place became free */
 void lane_release_held(struct road *r, struct outbox_adapter *a); /* its outbox may have room */
@@ -149,7 +148,8 @@ void lane_append(struct lane *lane, struct turn *t);
 void lane_hold(struct turn *t, struct turn_list *list);
 void lane_unhold(struct turn *t);
 void lane_set_running(struct turn *t);
-void lane_take(struct turn *t); /* from the waiting ones; runs if the lane has no running turn */
+/* Removes a queued turn, which becomes the running one if the lane has none. */
+void lane_take(struct turn *t);
 void lane_give_back(struct turn *t); /* undoes lane_take */
 void lane_release_all(struct road *r);
 
@@ -157,7 +157,7 @@ void lane_release_all(struct road *r);
 
 bool session_lock_is_free(const struct road *r, const char *agent, const char *session);
 void session_lock_take(struct turn *t);
-/* True: another lane's turn has the session, and t waits for it. */
+/* True: another lane's turn holds the session; t waits. */
 bool session_lock_hold(struct turn *t);
 void session_lock_release(struct turn *t);
 void session_lock_release_all(struct road *r);
@@ -169,30 +169,30 @@ struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *
 void turn_free(struct turn *t);
 /* The only place that changes the phase. */
 void turn_enter(struct turn *t, enum turn_phase phase);
-/* Its strings are in the turn's arena. */
+/* Copies strings into the turn's arena. */
 void turn_set_policy(struct turn *t, const struct reply_policy *policy);
-void turn_add_input(struct turn *t, struct incoming *in); /* owns it */
+void turn_add_input(struct turn *t, struct incoming *in); /* takes ownership */
 struct incoming *turn_last_input(const struct turn *t);
 char *turn_inputs_text(const struct turn *t); /* "12,15", yours to free */
 void turn_write_inputs(const struct turn *t, const char *key, struct buf *json);
 struct turn *turn_find(const struct road *r, int64_t id);
 bool turn_may_start(const struct road *r, const char *adapter);
 void turn_claim(struct turn *t);
-/* Inside store functions. */
+/* In store functions. */
 int turn_append_started(struct store_tx *tx, struct bus_batch *batch, const struct turn *t,
                         int64_t now_ms, struct error *err);
-/* Ends a queued turn that was interrupted by a crash. */
+/* Ends a queued turn that a crash interrupted. */
 void turn_give_up(struct turn *t, const char *why);
 /* Ends a cancelled turn if its phase allows. */
 void turn_check_cancel(struct turn *t);
-bool turn_is_withdrawn(const struct turn *t); /* all its messages were deleted */
+bool turn_is_withdrawn(const struct turn *t); /* have all its messages been deleted? */
 void turn_leave(struct turn *t);              /* frees it and pumps its lane */
 
 /* ---- turn_prepare.c ---- */
 
-void turn_prepare(struct turn *t); /* its row says running */
+void turn_prepare(struct turn *t); /* called when its row says running */
 void turn_prepare_next(struct turn *t);
-/* True: begun, turn_prepare_next or turn_end follows. False: nothing to do. */
+/* True: started; turn_prepare_next or turn_end follows. False: nothing to do. */
 bool reaction_context_begin(struct turn *t);
 bool history_begin(struct turn *t);
 bool channel_history_begin(struct turn *t);
@@ -200,31 +200,32 @@ void channel_history_forget(struct turn *t);
 
 /* ---- turn_commit.c ---- */
 
-/* Stores the end and the deliveries; the turn leaves. */
+/* Stores the end and the deliveries, then frees the turn. */
 void turn_end(struct turn *t, const struct turn_reply *reply);
-/* Continues an end that waited for the display or for delivery numbers. */
+/* Resumes an end that waited for display writes or delivery numbers. */
 void turn_end_resume(struct turn *t);
 void turn_end_resume_all(struct road *r);
 void turn_end_discard(struct turn *t);
 
 /* ---- late_reply.c ---- */
 
-/* The end is stored; answered: not as a failure. */
+/* Called after the commit; answered: not a failure. */
 void late_reply_turn_ended(struct road *r, int64_t turn, bool answered);
 void late_reply_release(struct road *r);
 
 /* ---- turn_deliveries.c ---- */
 
-/* The deliveries have no numbers yet. */
+/* Leaves the deliveries unnumbered. */
 void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct answer *a);
 void turn_deliveries_add(struct answer *a, struct delivery_job *j);
-/* Frees a queued delivery; its row is marked at the turn's end. */
+/* Frees a queued delivery; the turn's end marks its row. */
 void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery_job *j);
 
 /* ---- no_reply.c ---- */
 
 bool no_reply_matches(const struct reply_policy *policy, const char *text);
-bool no_reply_may_follow(const struct reply_policy *policy, const char *text); /* it grows */
+/* The same for a partial text: may it become one? */
+bool no_reply_may_follow(const struct reply_policy *policy, const char *text);
 
 /* ---- draft.c ---- */
 
@@ -237,9 +238,9 @@ void draft_supersede(struct turn *t, struct answer *a);
 
 void progress_reaction_begin(struct turn *t);
 void progress_reaction_end(struct turn *t, enum error_kind kind, struct answer *a);
-/* Must j, a reaction in the channel, wait for the answer in a thread? */
+/* Must j, a reaction in the channel, wait for an answer in a thread? */
 bool progress_reaction_follows(const struct delivery_job *j, const struct delivery_job *answer);
-/* The payload of a ✅ as ❌, for an answer that does not arrive, yours to free; else NULL. */
+/* For a ✅: the payload as ❌, in case the answer does not arrive, yours to free; else NULL. */
 char *progress_reaction_failed_payload(const struct delivery_job *j);
 
 #endif

@@ -1,9 +1,8 @@
 /*
  * turn_commit: a turn's end and its deliveries, in one transaction.
  *
- * State, transcript, trigger log, events and deliveries are written together, and only if the
- * turn's fence still holds: an answer is stored whole and once, or not at all. Nothing is sent
- * before that.
+ * State, transcript, trigger log, events and deliveries are written together, if the turn's fence
+ * still holds: an answer is stored whole and once, or not at all. Only then is anything sent.
  */
 #include <stdlib.h>
 
@@ -24,25 +23,25 @@ struct turn_end {
         int64_t now_ms;
         bool made; /* the answer */
         struct answer answer;
-        bool claimed; /* the first delivery leaves with this transaction */
+        bool claimed; /* the first delivery is claimed in this transaction */
         struct turn_outcome outcome;
         struct tx_extra extra;
-        bool stale; /* result: the fence moved on, nothing was written */
+        bool stale; /* result: the fence moved, nothing written */
         struct bus_batch batch;
         TAILQ_ENTRY(turn_end) in_waiting;
         bool waiting; /* for delivery numbers */
 };
 
-/* ---- inside the store function ---- */
+/* ---- in the store function ---- */
 
 static int64_t duration_ms(const struct turn_end *e)
 {
         int64_t ms = e->now_ms - e->turn->created_ms;
 
-        return ms > 0 ? ms : 0; /* clocks are set back */
+        return ms > 0 ? ms : 0; /* the clock was set back */
 }
 
-/* A failed turn leaves no lines: a notice is not something the agent said. */
+/* Failed turns add no lines: a notice is not the agent's answer. */
 static int write_transcript(struct store_tx *tx, const struct turn_end *e, struct error *err)
 {
         const struct turn *t = e->turn;
@@ -68,7 +67,7 @@ static int write_transcript(struct store_tx *tx, const struct turn_end *e, struc
         return transcript_row_insert(tx, &row, err);
 }
 
-/* Tokens and cost are logged with the turn's last event, so that sums over the log are right. */
+/* Tokens and cost go to the turn's last event only, so that sums over the log are right. */
 static int write_trigger_log(struct store_tx *tx, const struct turn_end *e, struct error *err)
 {
         static const enum trigger_status statuses[] = { [TURN_DONE] = TRIGGER_DONE,
@@ -161,7 +160,7 @@ static int write_end(struct store_tx *tx, void *arg, struct error *err)
                 if (delivery_store(tx, &e->batch, a->jobs[i], err) < 0)
                         return -1;
         }
-        /* a retried turn may get the answer that has the key already */
+        /* a retried turn may repeat an answer whose key is taken */
         if (e->reply.request_key && a->messages > 0 &&
             delivery_row_set_request_key(tx, a->jobs[a->first]->d.id, e->reply.request_key, err) <
                     0)
@@ -179,7 +178,7 @@ static void end_free(struct turn_end *e)
         free((char *)e->reply.text);
         free((char *)e->reply.error);
         free((char *)e->reply.request_key);
-        free(e->answer.jobs); /* each belongs to the outbox or is freed */
+        free(e->answer.jobs); /* each is freed or owned by the outbox */
         free(e->answer.thread);
         free(e->answer.silent_reason);
         bus_batch_release(&e->batch);
@@ -233,7 +232,7 @@ static void on_ended(void *arg)
         turn_leave(t);
 }
 
-/* ---- from the reply to the transaction ---- */
+/* ---- ending a turn ---- */
 
 void turn_end_resume(struct turn *t)
 {

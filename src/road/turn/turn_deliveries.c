@@ -1,8 +1,8 @@
 /*
- * turn_deliveries: the deliveries that a turn's end makes.
+ * turn_deliveries: builds the deliveries of a turn's end.
  *
- * The text is split into messages for the chat, or for a thread that begins at the question. If
- * the agent chose silence nothing is posted, and the trigger log says why.
+ * The text is split into messages for the chat, or for a thread started at the question. If the
+ * agent chose silence, nothing is posted and the trigger log says why.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static void add_part(struct turn *t, struct answer *a, const char *text, const c
         a->messages++;
 }
 
-/* A text that cannot be rendered is sent as it is. */
+/* Falls back to the plain text if it cannot be rendered. */
 static void add_message(struct turn *t, struct answer *a, const char *text)
 {
         struct road *r = t->road;
@@ -94,7 +94,7 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
         rendered_release(&parts);
 }
 
-/* ---- a thread of its own ---- */
+/* ---- starting a thread ---- */
 
 static bool wants_thread(const struct turn *t, const struct turn_reply *reply)
 {
@@ -111,7 +111,7 @@ static bool wants_thread(const struct turn *t, const struct turn_reply *reply)
                        (size_t)policy->thread_chars;
 }
 
-/* Names it by the first line of the question, or by the emoji and the line it was put on. */
+/* Named by the first line of the question, or by the emoji and the line reacted to. */
 static void begin_thread(struct turn *t, struct answer *a)
 {
         struct road *r = t->road;
@@ -125,7 +125,7 @@ static void begin_thread(struct turn *t, struct answer *a)
         if (!id)
                 return;
         a->thread = mem_strdup(id);
-        a->refers = false; /* the thread does already */
+        a->refers = false; /* the thread already refers to it */
         buf_init(&name, 0);
         if (in->emoji && !in->emoji_custom)
                 buf_addf(&name, "%s ", in->emoji);
@@ -144,9 +144,9 @@ static void begin_thread(struct turn *t, struct answer *a)
         buf_release(&payload);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole answer ---- */
 
-/* Why the answer is not posted, yours to free; NULL: it is. */
+/* NULL: post it; else why not, yours to free. */
 static char *silent_reason(const struct turn *t, const struct turn_reply *reply)
 {
         if (t->policy.mode == MODE_SILENT)
@@ -154,14 +154,14 @@ static char *silent_reason(const struct turn *t, const struct turn_reply *reply)
                                   t->run.agent);
         if (t->policy.mode != MODE_AMBIENT)
                 return NULL;
-        if (reply->kind != ERR_NONE) /* the question was not for the bot */
+        if (reply->kind != ERR_NONE) /* failures are not posted where the bot was not asked */
                 return mem_printf("agent '%s' only reads along here", t->run.agent);
         return no_reply_matches(&t->policy, reply->text)
                        ? mem_printf("agent '%s' had nothing to say", t->run.agent)
                        : NULL;
 }
 
-/* Removes placeholders that the answer does not replace; a draft has replaced its own. */
+/* Removes placeholders that neither the answer nor a draft replaces. */
 static void cancel_deferred(struct turn *t, struct answer *a)
 {
         for (unsigned i = 0; i < t->run.input_count; i++) {
@@ -179,7 +179,7 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
         struct road *r = t->road;
         struct delivery_job *j;
 
-        /* an ambient answer refers to no message, unless a placeholder waits for it */
+        /* an ambient answer refers to no message, unless a placeholder waits */
         a->refers = t->policy.mode != MODE_AMBIENT || turn_last_input(t)->is_awaited;
         a->journaled = (r->platforms.abilities(r->platforms.adapters, t->run.adapter) &
                         ADAPTER_JOURNALED) != 0;
@@ -193,7 +193,7 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
                 for (unsigned i = 0; i < reply->part_count; i++)
                         add_message(t, a, reply->parts[i]);
         }
-        /* the draft's text stands in a thread now, or its question was deleted */
+        /* the draft's text moved to a thread, or its question was deleted */
         if (t->display.draft_delivery != 0 &&
             (a->thread || (reply->kind == ERR_CANCELLED && turn_is_withdrawn(t)))) {
                 j = make_job(t, DELIVER_DELETE, PACE_EDIT, t->run.thread, "{}");

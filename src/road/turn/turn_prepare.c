@@ -32,7 +32,7 @@ static void hand_over(struct turn *t)
         struct road *r = t->road;
 
         if (r->closing && !t->cancel.why)
-                return; /* the answer would come too late: the next run asks */
+                return; /* too late for an answer: the next run asks */
         turn_enter(t, PHASE_RUNNING);
         timer_free(t->timer);
         t->timer = timer_new(r->loop, on_deadline, t);
