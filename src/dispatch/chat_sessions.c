@@ -8,9 +8,9 @@
 #include "rows/chat_session_row.h"
 #include "rows/turn_row.h"
 
-#define KEYS_MAX    16                       /* of one session; the oldest is evicted */
-#define TURN_MAX_MS ((int64_t)24 * 3600000)  /* an open turn keeps a session live no longer */
-#define ROW_MAX_MS  ((int64_t)15 * 86400000) /* longer than any setting allows */
+#define KEYS_MAX    16                       /* per session; the oldest is evicted */
+#define TURN_MAX_MS ((int64_t)24 * 3600000)  /* an open turn keeps its session live this long */
+#define ROW_MAX_MS  ((int64_t)15 * 86400000) /* above any setting */
 
 struct session_chat {
         char *key;
@@ -89,11 +89,11 @@ size_t chat_sessions_count(const struct chat_sessions *cs)
         return cs->by_name.count;
 }
 
-/* ---- memory ---- */
+/* ---- sessions in memory ---- */
 
 static bool is_live(const struct chat_session *s, int64_t window_ms, int64_t now_ms)
 {
-        int64_t quiet_ms = now_ms - s->active_ms; /* below 0: the clock was set back */
+        int64_t quiet_ms = now_ms - s->active_ms; /* negative if the clock was set back */
 
         return quiet_ms < window_ms || (s->open > 0 && quiet_ms < TURN_MAX_MS);
 }
@@ -173,7 +173,7 @@ static const char *or_empty(const char *text)
         return text ? text : "";
 }
 
-/* Keys are stored: never change their format. */
+/* Stored: never change the format. */
 static void add_thread_key(const char *adapter, const char *channel, const char *thread,
                            struct buf *out)
 {
@@ -194,7 +194,7 @@ static void add_chat_key(const struct incoming *in, struct buf *out)
 /* "discord-dm:<uuid>", "discord-channel-<channel or thread>:<uuid>" */
 static void add_new_name(const char *platform, const struct incoming *in, struct buf *out)
 {
-        unsigned char b[16]; /* a random UUID, version 4 of RFC 9562 */
+        unsigned char b[16]; /* random UUID, version 4 of RFC 9562 */
 
         if (in->chat == CHAT_DM)
                 buf_addf(out, "%s-dm:", platform);
@@ -208,14 +208,14 @@ static void add_new_name(const char *platform, const struct incoming *in, struct
                 buf_addf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
 }
 
-/* ---- the session of a decision ---- */
+/* ---- deciding ---- */
 
 void chat_session_continue(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;
         const struct incoming *in = e->in;
         struct dispatch *d = e->d;
-        /* an event that arrives late counts at the time it was written */
+        /* a late event counts at the time it was written */
         int64_t time_ms = in->time_ms > 0 && in->time_ms < e->now_ms ? in->time_ms : e->now_ms;
 
         buf_clear(&d->chat);
@@ -230,7 +230,7 @@ void chat_session_continue(struct evaluation *e)
         e->context.in_session = e->live_session != NULL;
 }
 
-/* A message that is answered in a new thread begins a new session. */
+/* A message answered in a new thread starts a session. */
 static bool begins_thread(const struct evaluation *e)
 {
         return e->rule && e->rule->mode == MODE_THREAD && e->in->chat != CHAT_DM && !e->in->thread;
@@ -240,7 +240,7 @@ void chat_session_assign(struct evaluation *e)
 {
         struct buf *session = &e->d->session;
 
-        /* an ambient agent talks with everyone in the channel */
+        /* an ambient agent talks with the whole channel */
         if (e->session_seconds <= 0 || (e->rule && e->rule->mode == MODE_AMBIENT))
                 return;
         e->out->per_person = e->in->chat != CHAT_DM && !e->in->thread;
@@ -290,7 +290,7 @@ static struct tx_extra extra_new(store_fn *fn, const char *chat, const char *ses
 
 void chat_session_open(struct evaluation *e)
 {
-        /* a thread gets its key when the answer begins it */
+        /* a thread gets its key when the answer starts it */
         const char *chat = begins_thread(e) ? NULL : e->d->chat.data;
         const char *session = e->out->session;
 
@@ -314,9 +314,9 @@ void chat_session_restart(struct evaluation *e)
                              extra_new(write_touch, d->chat.data, d->session.data, e->now_ms));
 }
 
-/* ---- the end of a turn ---- */
+/* ---- ending a turn ---- */
 
-/* The chat key in which the session continues: a thread that the answer began; NULL: the same. */
+/* The chat key that continues the session: a thread started by the answer; NULL: the same. */
 static const char *next_chat(struct dispatch *d, const struct turn_run *run,
                              const struct turn_outcome *outcome)
 {

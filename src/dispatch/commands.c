@@ -8,7 +8,7 @@
 
 #define SPACE             " \t\r\n\v\f"
 #define WORD_MAX          20
-#define COMMANDS_MAX      20 /* of one sender in one channel */
+#define COMMANDS_MAX      20 /* per sender and channel */
 #define COMMANDS_SECONDS  60
 #define PAUSE_MINUTES_MAX ((int64_t)60 * 24 * 366)
 
@@ -25,8 +25,8 @@ static const struct chat_command commands[] = {
 /* ---- parsing ---- */
 
 /*
- * Reads the word after the slash, in lower case, behind any mentions ("@mybot /stop",
- * "<@42> /stop"). Returns what follows it; NULL when there is no such word.
+ * Reads the word after the slash, in lower case, skipping mentions ("@mybot /stop", "<@42> /stop").
+ * Returns the rest; NULL: no such word.
  */
 static const char *read_word(const char *text, char word[WORD_MAX])
 {
@@ -81,11 +81,11 @@ const struct chat_command *command_suggest(const char *text)
         return near && near[0] == word[0] ? find(near) : NULL;
 }
 
-/* ---- the guard ---- */
+/* ---- guard ---- */
 
 static const struct turn_rate command_rate = { COMMANDS_MAX, COMMANDS_SECONDS };
 
-/* Commands cost nothing, but their answers are messages. */
+/* Commands are free, but their answers are messages. */
 bool command_rate_guard(struct evaluation *e)
 {
         struct rate_key key = { e->in->adapter, e->in->channel, e->in->sender_id, "command" };
@@ -104,8 +104,7 @@ void command_count(struct evaluation *e)
 }
 
 /*
- * Finds the conversation that the command is about, as for a message. Where a rule says off the bot
- * ignores commands, too.
+ * Finds the command's conversation as for a message. A rule with "off" also ignores commands.
  */
 static bool find_conversation(struct evaluation *e)
 {
@@ -150,9 +149,9 @@ bool command_guard(struct evaluation *e)
         return evaluation_refuse(e, "the command /%s was carried out", c->name);
 }
 
-/* ---- carrying out ---- */
+/* ---- execution ---- */
 
-/* "30 back after lunch": minutes, if it begins with a number, and a reason. */
+/* "30 back after lunch": optional minutes and a reason. */
 static void pause_agent(struct evaluation *e)
 {
         const struct incoming *in = e->in;

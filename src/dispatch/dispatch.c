@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
 
-#define RATES_MAX     20000 /* senders whose turns are counted */
+#define RATES_MAX     20000 /* senders with counted turns */
 #define SESSIONS_MAX  20000 /* live sessions */
-#define REACTIONS_MAX 20000 /* messages whose reactions are counted */
+#define REACTIONS_MAX 20000 /* messages with counted reactions */
 #define LOOPS_MAX     1000  /* chats in which bots answer each other */
 
 /* ---- configuration ---- */
@@ -67,7 +67,7 @@ void dispatch_free(struct dispatch *d)
         free(d);
 }
 
-/* After adapters, rules or persons changed: rebuilds what is derived from them. */
+/* Called after adapters, rules or persons changed. */
 static void rebuild(void *dispatch)
 {
         struct dispatch *d = dispatch;
@@ -113,7 +113,7 @@ struct runtime_policy *dispatch_policy(const struct dispatch *d)
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent)
 {
-        char *only = mem_strdup(only_agent); /* may be the one that is freed here */
+        char *only = mem_strdup(only_agent); /* may be the string freed here */
         int64_t longest = 0;
 
         release_configuration(d);

@@ -1,8 +1,8 @@
 /*
  * dispatch: decides whether an event triggers an agent, and which.
  *
- * An event passes a list of guards (evaluation.c); the first that refuses ends the evaluation with
- * a reason. Counting, recording the sender and carrying out commands follow.
+ * Guards (evaluation.c) check an event in order; the first to refuse ends the evaluation with a
+ * reason. Then dispatch counts, records the sender and carries out commands.
  */
 #ifndef DISPATCH_DISPATCH_H
 #define DISPATCH_DISPATCH_H
@@ -20,12 +20,11 @@
 
 struct dispatch;
 
-/* What dispatch must know about an adapter. */
 struct dispatch_adapter {
         char *name;
         char *platform;
         char *agent;           /* may be NULL */
-        bool trusted;          /* its clients have shown a key: no access check */
+        bool trusted;          /* clients authenticate with a key: no access check */
         struct access *access; /* NULL: no one is allowed, unless trusted */
         struct turn_rate rate;
         int64_t max_hops; /* bots a message may have passed through */
@@ -34,22 +33,22 @@ struct dispatch_adapter {
         int64_t thread_chars, part_delay_ms, slow_ms;          /* struct reply_policy */
         int64_t budget_microusd;                               /* per day; 0: no limit */
         bool commands;                                         /* /new, /stop ... are enabled */
-        /* set by dispatch: the rules that concern this adapter */
+        /* set by dispatch: rules about this adapter */
         const struct rule **rules;
         size_t rule_count;
 };
 
 struct dispatch *dispatch_new(void);
 void dispatch_free(struct dispatch *d);
-/* Reads counters and sessions back after a restart; blocks. */
+/* Restores counters and sessions after a restart; blocks. */
 int dispatch_restore(struct dispatch *d, struct store *s, struct error *err);
 /* The policy must outlive the dispatch; NULL: none. */
 void dispatch_set_policy(struct dispatch *d, struct runtime_policy *policy);
 struct runtime_policy *dispatch_policy(const struct dispatch *d);
-/* Takes adapters and rules over. only_agent answers when nothing names an agent; may be NULL. */
+/* Takes adapters and rules. only_agent (may be NULL) answers when no agent is named. */
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent);
-/* The rules of the configuration, borrowed until the next dispatch_set. */
+/* Rules of the configuration, borrowed until the next dispatch_set. */
 const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count);
 /* "telegram tg: DMs: 1 admin; groups: none". False: trusted or unknown adapter. */
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);

@@ -154,7 +154,7 @@ void dry_run_explain(struct dispatch *d, const struct incoming *in, enum dry_run
         struct evaluation e;
 
         if (!event.platform && a)
-                event.platform = a->platform; /* a made-up event may omit it */
+                event.platform = a->platform; /* may be missing in a made-up event */
         evaluation_init(&e, d, &event, &decision);
         e.dry = true;
         evaluation_run(&e);

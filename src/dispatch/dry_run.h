@@ -1,5 +1,5 @@
 /*
- * dry_run: explains what would be decided about an event, changing nothing.
+ * dry_run: explains the decision about an event, changing nothing.
  */
 #ifndef DISPATCH_DRY_RUN_H
 #define DISPATCH_DRY_RUN_H
@@ -15,10 +15,10 @@
  * instanceId and channel are required. Yours to incoming_free; NULL with ERR_INVALID.
  */
 struct incoming *dry_run_event(const json_t *event, struct error *err);
-/* An event of the journal, inside a store function. NULL with ERR_MISSING or ERR_INVALID. */
+/* An event of the journal, in a store function. NULL with ERR_MISSING or ERR_INVALID. */
 struct incoming *dry_run_find(struct store_tx *tx, int64_t seq, struct error *err);
 
-/* DRY_RUN_OWN_RULES: for clients that must not see rules about other adapters only. */
+/* DRY_RUN_OWN_RULES: for clients that must not see rules about other adapters. */
 enum dry_run_rules { DRY_RUN_ALL_RULES, DRY_RUN_OWN_RULES };
 /*
  * {"decision": {"trigger", "expired", "guard", "agent", "rule", "reason", "debounceMs", "mode",

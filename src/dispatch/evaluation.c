@@ -1,6 +1,5 @@
 /*
- * The path of a decision: an event passes the guards, and afterwards what they found is counted,
- * recorded and carried out.
+ * An event passes the guards; then the result is counted, recorded and carried out.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "dispatch/dispatch_private.h"
 #include "store/write_through.h"
 
-/* ---- guards that need no file of their own ---- */
+/* ---- small guards ---- */
 
 static bool check_adapter(struct evaluation *e)
 {
@@ -23,7 +22,7 @@ static bool check_own(struct evaluation *e)
         return !e->in->is_own || evaluation_refuse(e, "it is the bot's own message");
 }
 
-/* Joins, pins and other service messages are events without anything to answer. */
+/* Joins, pins and other service messages have nothing to answer. */
 static bool check_content(struct evaluation *e)
 {
         const struct incoming *in = e->in;
@@ -61,13 +60,13 @@ static bool check_placement(struct evaluation *e)
         return placement != PLACEMENT_REFUSED; /* the road has set the reason */
 }
 
-/* ---- the path ---- */
+/* ---- evaluation ---- */
 
-/* In this order; the first guard that refuses ends the evaluation. */
+/* In order; the first to refuse ends the evaluation. */
 static const struct guard {
         const char *name;
         bool (*check)(struct evaluation *e);
-        bool counts_turns; /* needs to know whether a turn begins */
+        bool counts_turns; /* needs the placement */
 } guards[] = {
         { "adapter", check_adapter, false },        /* the adapter is configured */
         { "own", check_own, false },                /* not the bot's own message */
@@ -77,15 +76,14 @@ static const struct guard {
         { "command", command_guard, false },        /* not a command to the bot itself */
         { "rule", rule_select_guard, false },       /* a rule matches; fills the decision */
         { "age", evaluation_age_guard, false },     /* not old backlog */
-        { "handover", handover_guard, false },      /* no person has taken over the chat */
+        { "handover", handover_guard, false },      /* no human has taken over the chat */
         { "placement", check_placement, true },     /* there is room in the conversation */
-        { "rate", rate_limit_guard, true },         /* few turns of the sender in the channel */
-        { "reaction", reaction_limit_guard, true }, /* not repeated, few on the message */
+        { "rate", rate_limit_guard, true },         /* the sender's turns in the channel */
+        { "reaction", reaction_limit_guard, true }, /* not repeated, not too many on the message */
         { "loop", bot_loop_guard, true },           /* has not passed through too many bots */
-        { "budget", budget_guard, true },           /* of the adapter and of the rule */
+        { "budget", budget_guard, true },           /* of the adapter and the rule */
 };
 
-/* A turn begins, or a message joins one. */
 static void count_turn(struct evaluation *e)
 {
         struct dispatch *d = e->d;
@@ -103,7 +101,7 @@ static void count_turn(struct evaluation *e)
         chat_session_open(e);
 }
 
-/* Records senders that are allowed, and offers a code to strangers in a direct chat. */
+/* Records allowed senders; offers strangers in a direct chat a code. */
 static void record_sender(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;
@@ -112,7 +110,7 @@ static void record_sender(struct evaluation *e)
 
         if (!policy || in->sender_is_bot || !in->sender_id)
                 return;
-        /* software that writes with a key is not a person */
+        /* software with a key is not a person */
         if (e->is_allowed && !a->trusted)
                 persons_record(policy->persons, a->platform, in, e->now_ms, e->out);
         else if (e->is_stranger && a->access && access_pairs(a->access) && in->chat == CHAT_DM &&
@@ -146,7 +144,7 @@ void evaluation_run(struct evaluation *e)
         }
         if (out->trigger || out->reason) /* the road has set it */
                 return;
-        /* the platform shows that an answer is coming */
+        /* the platform shows a placeholder that needs an answer */
         if (e->in->is_awaited && !e->dry && !e->command && d->notice.len == 0)
                 evaluation_notify(e, "I do not answer this here.");
         out->reason = d->reason.len > 0 ? d->reason.data : NULL;

@@ -6,7 +6,7 @@
 #include "dispatch/dispatch_private.h"
 #include "store/write_through.h"
 
-#define HANDOVERS_MAX 10000 /* chats handed over at the same time */
+#define HANDOVERS_MAX 10000 /* chats handed over at once */
 
 struct handovers {
         struct store *store;
@@ -38,7 +38,7 @@ static struct handover *dup_handover(const struct handover *h)
         return copy;
 }
 
-/* Takes h over; NULL: removes the handover of that chat. */
+/* Takes h; NULL: ends that chat's handover. */
 static void set(struct handovers *hs, const struct chat_key *chat, struct handover *h)
 {
         char *key = chat_key_text(chat);
@@ -96,7 +96,7 @@ const struct handover **handover_list(const struct handovers *hs, size_t *count)
         return all;
 }
 
-/* A person has taken over: no agent runs, but the text goes into the transcript. */
+/* A human has taken over: no agent runs, but the transcript gets the text. */
 bool handover_guard(struct evaluation *e)
 {
         const struct handovers *all = e->d->policy ? e->d->policy->handovers : NULL;
@@ -173,7 +173,7 @@ static struct handover_change *change_new(struct handovers *hs, const struct han
         return c;
 }
 
-/* Is there room for one in this chat? Expired ones are dropped when there is none. */
+/* Drops expired handovers when full. */
 static bool make_room(struct handovers *hs, const struct chat_key *chat)
 {
         char *key = chat_key_text(chat);
@@ -211,7 +211,7 @@ void handover_resume(struct handovers *hs, const struct chat_key *chat, store_do
         write_through_submit(hs->store, change_new(hs, &none, true, done, arg));
 }
 
-/* Memory changes at once, and again in the order of commits: other changes may come between. */
+/* Memory changes at once, and again in commit order, as other changes may come between. */
 bool handover_pause_with(struct handovers *hs, const struct handover *h, struct decision *out)
 {
         if (!make_room(hs, &h->chat))

@@ -11,13 +11,13 @@
 struct replay {
         struct dispatch *dispatch;
         int64_t since_ms, after_event;
-        struct map turns; /* whose first message was replayed */
+        struct map turns; /* turns whose first message was replayed */
         replay_fn *fn;
         void *arg;
         struct replay_sum *sum;
 };
 
-/* The turn ends when it did; one that did not happen then ends at once. */
+/* The turn ends when it did in the past; a new one ends at once. */
 static void end_turn(struct replay *r, const struct incoming *in, const struct decision *now,
                      const struct trigger_decision *before)
 {
@@ -75,7 +75,7 @@ static void replay_event(struct replay *r, const struct trigger_decision *before
         struct decision now;
         char key[24];
 
-        /* a further message of the same turn joins it again */
+        /* further messages of a turn join it again */
         snprintf(key, sizeof(key), "%lld", (long long)before->turn);
         if (before->turn > 0 && map_put(&r->turns, key, r))
                 placement = PLACEMENT_JOINS_TURN;
@@ -83,7 +83,7 @@ static void replay_event(struct replay *r, const struct trigger_decision *before
         dispatch_decide(r->dispatch, in,
                         &(struct placement_query){ on_placement_query, &placement }, &now);
         if (now.extra.fn)
-                now.extra.done(now.extra.arg); /* without being stored */
+                now.extra.done(now.extra.arg); /* not stored */
         row.now = (struct replay_decision){ now.trigger, now.agent, now.rule, now.reason };
         if (row.time_ms >= r->since_ms && in->event > r->after_event)
                 report(r, &row);

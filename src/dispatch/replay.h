@@ -1,16 +1,16 @@
 /*
  * replay: what another configuration would have decided about past events.
  *
- * Events of the journal are decided again, at their time; nothing is sent or stored. Turns end when
- * they ended, cost what they cost and begin the threads they began. The hour before the first
- * reported event is replayed silently, so that counters and sessions are realistic.
+ * Decides events of the journal again, at their time; sends and stores nothing. Turns end, cost and
+ * start threads as they did. The hour before the first reported event is replayed silently, for
+ * realistic counters and sessions.
  */
 #ifndef DISPATCH_REPLAY_H
 #define DISPATCH_REPLAY_H
 
 #include "dispatch/dispatch.h"
 
-/* What was decided, or would be. NULL: unknown. */
+/* NULL: unknown. */
 struct replay_decision {
         bool answers;      /* an agent runs */
         const char *agent; /* when it answers */
@@ -22,7 +22,7 @@ struct replay_row {
         const struct incoming *in;
         int64_t time_ms; /* of the decision */
         struct replay_decision before, now;
-        bool differs; /* another answer, agent or rule */
+        bool differs; /* other answer, agent or rule */
 };
 typedef void replay_fn(void *arg, const struct replay_row *row);
 
@@ -32,8 +32,8 @@ struct replay_sum {
 };
 
 /*
- * Inside a store function. Calls fn for events from since_ms on (after_event > 0: after that one),
- * oldest first. Leaves the dispatch's clock at the last event.
+ * In a store function. Calls fn for events from since_ms on (after_event > 0: after that one),
+ * oldest first. Leaves dispatch's clock at the last event.
  */
 int replay_run(struct dispatch *d, struct store_tx *tx, int64_t since_ms, int64_t after_event,
                replay_fn *fn, void *arg, struct replay_sum *sum, struct error *err);

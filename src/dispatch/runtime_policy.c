@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 
-/* Access rules about a person follow merges. */
+/* Access rules about persons follow merges. */
 static void on_change(void *arg)
 {
         struct runtime_policy *policy = arg;

@@ -1,9 +1,8 @@
 /*
- * runtime_policy: what people change while the program runs.
+ * runtime_policy: settings changed at run time.
  *
- * Rows are the truth, memory mirrors them, and a change counts once it is committed
- * (write_through.h). Opening reads the tables and blocks; free them after the store is closed. Rows
- * are borrowed until the next change.
+ * Memory mirrors the tables; a change counts once committed (write_through.h). Opening reads the
+ * tables and blocks; free after the store is closed. Rows are borrowed until the next change.
  */
 #ifndef DISPATCH_RUNTIME_POLICY_H
 #define DISPATCH_RUNTIME_POLICY_H
@@ -30,54 +29,53 @@ struct runtime_policy {
         struct pairings *pairings;
         struct persons *persons;
         struct account_links *links;
-        void (*changed)(void *arg); /* after rules or persons changed; may be NULL */
+        void (*changed)(void *arg); /* called after rules or persons changed; may be NULL */
         void *changed_arg;
 };
 
-/* For queries alone a read-only store without a bus will do. */
+/* For queries, a read-only store without a bus is enough. */
 struct runtime_policy *runtime_policy_open(struct store *s, struct bus *b, struct error *err);
 void runtime_policy_free(struct runtime_policy *policy);
-/* The bus is about to close. NULL is fine. */
+/* Call before the bus closes. NULL is fine. */
 void runtime_policy_detach_bus(struct runtime_policy *policy);
 
 /*
- * handover: a person has taken over from the agent in a thread, or in a channel with its threads,
- * until it is resumed or a given time. Meanwhile messages start no agent but go into the
- * transcript, so the agent knows them when it comes back.
+ * handover: a human has taken over from the agent in a thread, or in a channel with its threads,
+ * until resumed or for a given time. Messages start no agent but go into the transcript, so the
+ * agent knows them when it returns.
  */
 struct handovers *handovers_open(struct store *s, struct error *err);
 void handovers_free(struct handovers *hs);
 const struct handover *handover_find(const struct handovers *hs, const struct chat_key *chat);
 /* Oldest first: an array of *count, yours to free. */
 const struct handover **handover_list(const struct handovers *hs, size_t *count);
-/* Pauses the agent, or replaces the handover of that chat. since_ms 0: now. ERR_LIMIT. */
+/* Pauses the agent, or replaces the chat's handover. since_ms 0: now. ERR_LIMIT. */
 void handover_pause(struct handovers *hs, const struct handover *h, store_done_fn *done, void *arg);
 /* ERR_MISSING unless exactly this chat is handed over. */
 void handover_resume(struct handovers *hs, const struct chat_key *chat, store_done_fn *done,
                      void *arg);
-/* Written with the decision, and in force at once. False: there are too many, or there is none. */
+/* Written with the decision, and in force at once. False: too many, or none. */
 bool handover_pause_with(struct handovers *hs, const struct handover *h, struct decision *out);
 bool handover_resume_with(struct handovers *hs, const struct chat_key *chat, struct decision *out);
 
 /*
- * stored_rules: rules written over the API. Those with a position below 0 precede the rules of the
- * file, the others follow them; equal positions are ordered by name. A rule of the file hides a
- * stored one of the same name.
+ * stored_rules: rules written over the API. Positions below 0 precede the rules of the file, others
+ * follow; ties are ordered by name. A rule of the file hides a stored one of the same name.
  */
 struct stored_rule {
         struct rule_row row;
-        const struct rule *rule; /* compiled; NULL when this version rejects it: see `why` */
+        const struct rule *rule; /* NULL if this version rejects it: see `why` */
         const char *why;
 };
 
 struct stored_rules *stored_rules_open(struct store *s, struct error *err);
 void stored_rules_free(struct stored_rules *rs);
 void stored_rules_watch(struct stored_rules *rs, void (*changed)(void *arg), void *arg);
-/* In the order of their positions. */
+/* By position. */
 size_t stored_rules_count(const struct stored_rules *rs);
 const struct stored_rule *stored_rules_at(const struct stored_rules *rs, size_t index);
 const struct stored_rule *stored_rules_find(const struct stored_rules *rs, const char *name);
-/* The position after the last one. */
+/* The position after the last. */
 int64_t stored_rules_end(const struct stored_rules *rs);
 /* ERR_INVALID with the field: "rule.when: unknown key 'chanel' ...". */
 int stored_rules_check(const char *name, const json_t *object, struct error *err);
@@ -86,25 +84,25 @@ enum stored_rule_put { RULE_CREATE, RULE_REPLACE, RULE_CREATE_OR_REPLACE };
 void stored_rules_put(struct stored_rules *rs, const struct rule_row *row, enum stored_rule_put how,
                       store_done_fn *done, void *arg);
 void stored_rules_delete(struct stored_rules *rs, const char *name, store_done_fn *done, void *arg);
-/* The rules in force, in order: *count, yours to free; contents are borrowed. rs may be NULL. */
+/* The rules in force, in order: *count, yours to free; contents borrowed. rs may be NULL. */
 struct rule *stored_rules_merge(const struct stored_rules *rs, const struct rule *file,
                                 size_t file_count, size_t *count);
 
 /*
- * access_rules: who is allowed or denied besides what the configuration says. A rule names a user
- * ("7", "telegram:7", "telegram:12*") or a person. A deny that matches beats everything, even when
- * it names another identity of the same person. An allow admits a user by the identity it names,
- * and a person by any identity.
+ * access_rules: who is allowed or denied, besides the configuration. A rule names a user ("7",
+ * "telegram:7", "telegram:12*") or a person. A matching deny beats everything, even by another
+ * identity of the person. An allow admits a user by the identity it names, and a person by any
+ * identity.
  */
 #define ACCESS_RULES_MAX 10000
 
 struct access_request {
         const char *adapter;
         bool dm;
-        /* the first is the sender's, the others belong to the same person */
+        /* the sender's first, then others of the same person */
         const struct identity *identities;
         size_t identity_count;
-        int64_t person; /* 0: not known */
+        int64_t person; /* 0: unknown */
         int64_t now_ms; /* for expiry */
 };
 
@@ -113,7 +111,7 @@ struct access_rules *access_rules_open(struct store *s, const struct persons *pe
                                        struct error *err);
 void access_rules_free(struct access_rules *rs);
 void access_rules_reindex(struct access_rules *rs);
-/* The rule that decides: a deny, else an allow, else NULL. */
+/* The deciding rule: a deny, else an allow, else NULL. */
 const struct access_rule *access_rules_match(const struct access_rules *rs,
                                              const struct access_request *request);
 size_t access_rules_count(const struct access_rules *rs);
@@ -126,26 +124,26 @@ typedef void access_rule_done_fn(void *arg, int64_t id, const struct error *err)
 void access_rules_put(struct access_rules *rs, const struct access_rule *r,
                       access_rule_done_fn *done, void *arg);
 void access_rules_delete(struct access_rules *rs, int64_t id, access_rule_done_fn *done, void *arg);
-/* Another module has committed a rule, or its deletion. */
+/* Called after another module committed a rule, or its deletion. */
 void access_rules_add(struct access_rules *rs, const struct access_rule *r);
 void access_rules_remove(struct access_rules *rs, int64_t id);
 
 /*
- * pairing: where an adapter's dm says "pairing", a stranger who writes a direct message gets a
- * code, once. They show it to the operator, who approves or denies it, which makes an access rule.
- * The code does nothing in the chat, so strangers cannot approve themselves, and few may wait on
- * one adapter, so they cannot make the bot talk much.
+ * pairing: with "dm": "pairing", a stranger who writes a direct message gets a code, once. They
+ * show it to the operator, who approves or denies it, which makes an access rule. The code does
+ * nothing in the chat, so strangers cannot approve themselves; few may wait per adapter, so they
+ * cannot make the bot talk much.
  */
-#define PAIRING_WAITING_MAX 20 /* on one adapter */
+#define PAIRING_WAITING_MAX 20 /* per adapter */
 
 struct pairings *pairings_open(struct store *s, struct access_rules *rules, struct error *err);
 void pairings_free(struct pairings *ps);
-/* Writes a code with the decision and adds it to the notice, unless they have one. */
+/* Stores a code with the decision and adds it to the notice, unless they have one. */
 void pairing_offer(struct evaluation *e);
 
 struct pairing_verdict {
         bool deny;
-        const char *code;   /* as typed: case, spaces and dashes do not count */
+        const char *code;   /* as typed: case, spaces and dashes are ignored */
         const char *by;     /* who decides; may be NULL */
         int64_t expires_ms; /* of the rule; 0: never */
 };
@@ -153,15 +151,15 @@ struct pairing_verdict {
 typedef void pairing_done_fn(void *arg, const struct pairing *result, const struct error *err);
 void pairing_decide(struct pairings *ps, const struct pairing_verdict *verdict,
                     pairing_done_fn *done, void *arg);
-/* Deletes a pairing, waiting or decided, with its access rule. ERR_MISSING. */
+/* Deletes a waiting or decided pairing with its access rule. ERR_MISSING. */
 void pairing_revoke(struct pairings *ps, int64_t id, pairing_done_fn *done, void *arg);
 
 /*
- * account_link: "/link" in one direct chat is answered with a code, and "/link CODE" in another,
- * within ten minutes, merges the two persons. Only allowed senders get a code. A stranger may
- * redeem one, which lets them in where a rule names their person. A restart drops the codes.
+ * account_link: "/link" in one direct chat gives a code; "/link CODE" in another, within ten
+ * minutes, merges the two persons. Only allowed senders get a code. A stranger may redeem one, and
+ * is then admitted where a rule names their person. A restart drops the codes.
  */
-#define LINK_TRIES 5 /* codes that one account may type within ten minutes */
+#define LINK_TRIES 5 /* codes one account may try within ten minutes */
 
 struct account_links *account_links_new(void);
 void account_links_free(struct account_links *l);

@@ -38,10 +38,9 @@ struct access {
         bool pairs;
 };
 
-/* What a list may contain. */
 struct list_kind {
         const char *key;
-        /* words for all, for none, and for those with a code; NULL: no such word */
+        /* words for all, none and pairing; NULL: no such word */
         const char *everyone, *none, *pairing;
         unsigned subjects;
         bool star;
@@ -74,9 +73,9 @@ static struct access_list *compiled(const struct list_kind *k, struct access *a)
         return (struct access_list *)(void *)((char *)a + k->to);
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-/* Splits "role:7"; a text without a known word before its colon is an id as a whole. */
+/* Splits "role:7"; without a known prefix the whole text is an id. */
 static enum subject split(const char *text, const char **id)
 {
         for (size_t i = SUBJECT_USER; i < COUNT(subject_names); i++) {
@@ -113,8 +112,8 @@ static bool validate_entry(const struct list_kind *k, const char *text, size_t c
         if (*id == '\0' || strspn(id, " \t") > 0)
                 buf_addstr(why, "an entry is empty or begins with a space");
         /*
-         * "rle:7" would never match, which in a block list goes unnoticed. Ids with a colon of
-         * their own ("@ann:example.org") do not begin with a word.
+         * "rle:7" would never match, and a block list would not show it. Ids with a colon of their
+         * own ("@ann:example.org") do not begin with a word.
          */
         else if (subject == SUBJECT_PLAIN && n > 0 && text[n] == ':')
                 buf_addf(why,
@@ -227,7 +226,7 @@ static bool same_id(const struct access_item *e, const char *id)
         return id && (is_star(e) || strcmp(e->id, id) == 0);
 }
 
-/* if_unknown: the result when the platform did not provide the roles. */
+/* if_unknown: the result while roles are unknown. */
 static bool has_role(const struct access_item *e, const struct incoming *in, bool if_unknown)
 {
         struct error err;

@@ -36,19 +36,19 @@ struct access_lists {
         const struct setting_list *admins, *dm, *allow, *block, *channels;
 };
 
-/* False: the list in *key has an entry that makes no sense, explained in `why`. */
+/* False: the list in *key has an invalid entry, explained in `why`. */
 bool access_validate(const struct access_lists *lists, const char **key, struct buf *why);
-/* Copies what it needs. Lists that access_validate refuses allow no one. */
+/* Copies. Lists that access_validate refuses allow no one. */
 struct access *access_new(const struct access_lists *lists);
 void access_free(struct access *a);
-/* Persons named in the lists follow merges; call it again after each. a may be NULL. */
+/* Follows merges of persons in the lists; call again after each. a may be NULL. */
 void access_resolve(struct access *a, const struct persons *persons);
 
-/* If not, `why` (may be NULL) gets a sentence. */
+/* If false, `why` (may be NULL) gets a sentence. */
 bool access_allows(const struct access *a, const struct incoming *in, struct buf *why);
-/* "block" names the sender or the chat; then `why` (may be NULL) gets a sentence. */
+/* Does "block" name the sender or the chat? If so, `why` (may be NULL) gets a sentence. */
 bool access_blocks(const struct access *a, const struct incoming *in, struct buf *why);
-/* Admins are people: a channel with the id of an admin is none. */
+/* Only people match: a channel with an admin's id is no admin. */
 bool access_is_admin(const struct access *a, const struct incoming *in);
 /* Do strangers who write a direct message get a code? */
 bool access_pairs(const struct access *a);
@@ -56,12 +56,12 @@ bool access_pairs(const struct access *a);
 void access_describe(const struct access *a, struct buf *out);
 
 /*
- * access_check: in this order, "block", deny rules for any identity of the person, the adapter's
- * other lists, allow rules. A sender that nothing matches is a stranger.
+ * access_check: tries in order "block", deny rules for any identity of the person, the adapter's
+ * other lists, allow rules. An unmatched sender is a stranger.
  */
 struct access_verdict {
         enum { ACCESS_ALLOWED, ACCESS_STRANGER, ACCESS_DENIED } outcome;
-        const struct access_rule *rule; /* that decided; borrowed; NULL: none */
+        const struct access_rule *rule; /* the deciding rule, borrowed; NULL: none */
 };
 
 /* policy may be NULL. Unless the sender is allowed, `why` gets a sentence. */
@@ -69,10 +69,10 @@ struct access_verdict access_check_sender(const struct runtime_policy *policy,
                                           const struct dispatch_adapter *a,
                                           const struct incoming *in, int64_t now_ms,
                                           struct buf *why);
-/* The same on the event's adapter. False: dispatch knows no such adapter. */
+/* The same on the event's adapter. False: unknown adapter. */
 bool access_check_event(const struct dispatch *d, const struct incoming *in,
                         struct access_verdict *out, struct buf *why);
-/* May the sender change how the bot behaves? Everyone may on a trusted adapter. */
+/* May the sender change the bot's behaviour? On a trusted adapter everyone may. */
 bool access_check_is_admin(const struct runtime_policy *policy, const struct dispatch_adapter *a,
                            const struct incoming *in);
 

@@ -2,11 +2,11 @@
 
 #include "dispatch/dispatch_private.h"
 
-#define DENY_NOTICE_SECONDS 3600 /* how often a denied sender gets the rule's message */
+#define DENY_NOTICE_SECONDS 3600 /* between the rule's messages to a denied sender */
 
 /*
- * "block" names ids of the adapter's own platform: another account there of the same person is
- * blocked, too.
+ * "block" names ids of the adapter's platform, so other accounts of the person there are blocked
+ * too.
  */
 static bool is_blocked(const struct dispatch_adapter *a, const struct incoming *in,
                        const struct access_request *q, struct buf *why)

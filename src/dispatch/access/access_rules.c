@@ -12,13 +12,13 @@
 #include "store/write_through.h"
 
 #define USER_MAX  200
-#define GLOBS_MAX 1000 /* rules with a `*` are tried one by one */
+#define GLOBS_MAX 1000 /* rules with `*` are tried one by one */
 
 struct access_entry {
         struct access_rule rule;   /* its strings are owned */
-        const char *pattern;       /* rule.user without its platform; NULL: names a person */
+        const char *pattern;       /* rule.user without platform; NULL: names a person */
         size_t platform_n;         /* length of the platform in rule.user; 0: any */
-        struct access_entry *next; /* with the same key in the index */
+        struct access_entry *next; /* same key in the index */
 };
 
 struct access_rules {
@@ -32,9 +32,9 @@ struct access_rules {
         size_t glob_count;
 };
 
-/* ---- one rule ---- */
+/* ---- rules ---- */
 
-/* "telegram:7" → 8; ids with a colon of their own ("@ann:example.org") do not begin with a word. */
+/* "telegram:7" → 8. Ids with a colon of their own ("@ann:example.org") do not begin with a word. */
 static size_t platform_length(const char *user)
 {
         size_t n = 0;
@@ -101,7 +101,7 @@ int access_rule_check(const struct access_rule *r, struct error *err)
         return 0;
 }
 
-/* ---- the index ---- */
+/* ---- index ---- */
 
 static char *person_key(char out[24], int64_t person)
 {
@@ -136,7 +136,7 @@ void access_rules_reindex(struct access_rules *rs)
 
 /* ---- matching ---- */
 
-/* The better of `found` and the entries of a chain that apply: a deny, else the first. */
+/* The better of `found` and the chain's matching entries: a deny, else the first. */
 static const struct access_entry *search(const struct access_entry *e,
                                          const struct access_request *q,
                                          const struct identity *identity, bool denies_only,
@@ -174,7 +174,7 @@ const struct access_rule *access_rules_match(const struct access_rules *rs,
         for (size_t i = 0; i < q->identity_count; i++) {
                 const struct identity *identity = &q->identities[i];
 
-                /* other identities of the person can only deny */
+                /* the person's other identities can only deny */
                 e = identity->user ? map_get(&rs->by_user, identity->user) : NULL;
                 found = search(e, q, identity, i > 0, found);
                 found = search(rs->globs, q, identity, i > 0, found);
@@ -184,7 +184,7 @@ const struct access_rule *access_rules_match(const struct access_rules *rs,
         return found ? &found->rule : NULL;
 }
 
-/* ---- the list ---- */
+/* ---- list ---- */
 
 static size_t index_of(const struct access_rules *rs, int64_t id)
 {
@@ -245,7 +245,7 @@ struct access_rule_change {
         struct write_through base;
         struct access_rules *rules;
         struct access_entry *entry; /* NULL: delete */
-        int64_t id;                 /* 0: a new rule that is not written yet */
+        int64_t id;                 /* 0: new, not written yet */
         bool is_new;
         access_rule_done_fn *done;
         void *arg;

@@ -11,12 +11,11 @@
 #define VALID_MS  (3600 * 1000)
 #define TOTAL_MAX 2000 /* codes on all adapters */
 
-/* A code that waits for the operator. */
 struct waiting_code {
         struct pairing p; /* its strings are owned */
         char code[HUMAN_CODE_SIZE];
-        bool stored;   /* committed: its number is known */
-        bool deciding; /* the operator's decision is being written */
+        bool stored;   /* committed, so its number is known */
+        bool deciding; /* the decision is being written */
 };
 
 struct pairings {
@@ -60,7 +59,7 @@ static void waiting_free(struct waiting_code *w)
         free(w);
 }
 
-/* Takes w over; NULL: drops the sender's code. */
+/* Takes w; NULL: drops the sender's code. */
 static void set(struct pairings *ps, const char *adapter, const char *sender,
                 struct waiting_code *w)
 {
@@ -70,7 +69,7 @@ static void set(struct pairings *ps, const char *adapter, const char *sender,
         free(key);
 }
 
-/* Drops expired codes and returns how many wait on this adapter. Visits all of them. */
+/* Drops expired codes; returns how many wait on this adapter. Visits all. */
 static size_t sweep(struct pairings *ps, const char *adapter, int64_t now_ms)
 {
         size_t n = 0;
@@ -87,7 +86,7 @@ static size_t sweep(struct pairings *ps, const char *adapter, int64_t now_ms)
         return n;
 }
 
-/* The stored code with this number, or with these letters when it can still be decided. */
+/* The stored code with this number, or with these letters while undecided. */
 static struct waiting_code *find(const struct pairings *ps, int64_t id, const char *code,
                                  int64_t now_ms)
 {
@@ -106,7 +105,7 @@ static struct waiting_code *find(const struct pairings *ps, int64_t id, const ch
 
 /* ---- offering a code ---- */
 
-/* Holds a copy, because the code in memory may be gone when it is written. */
+/* A copy, because the code in memory may be gone when this is written. */
 struct pairing_offer {
         struct write_through base;
         struct pairings *pairings;
@@ -175,7 +174,7 @@ void pairing_offer(struct evaluation *e)
         evaluation_refuse(e, "; a code was sent (pairing)");
 }
 
-/* ---- the operator's decision ---- */
+/* ---- deciding ---- */
 
 struct pairing_change {
         struct write_through base;
@@ -294,7 +293,7 @@ void pairing_decide(struct pairings *ps, const struct pairing_verdict *v, pairin
         c->user = mem_printf("%s:%s", p->platform, p->sender);
         c->by = mem_strdup(v->by);
         c->reason = mem_printf("pairing of %s", p->name ? p->name : p->sender);
-        /* allows direct messages of this adapter, where they asked, or denies all of it */
+        /* approve: direct messages of this adapter, where they asked; deny: all of it */
         c->rule = (struct access_rule){ .deny = v->deny,
                                         .adapter = p->adapter,
                                         .user = c->user,

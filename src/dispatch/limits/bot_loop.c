@@ -82,7 +82,7 @@ void bot_loop_break(struct bot_loops *l, const struct incoming *in)
         free(key);
 }
 
-/* Hops are counted by the message itself, or by who wrote here. */
+/* The message carries its hops, or they are counted by chat. */
 bool bot_loop_guard(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;

@@ -8,7 +8,7 @@
 
 #define DAY_MS       ((int64_t)86400000)
 #define MEAN_WEIGHT  8   /* a new cost moves the mean by this fraction */
-#define RESTORE_MEAN 256 /* turns that are read for the means after a restart */
+#define RESTORE_MEAN 256 /* turns read for the means after a restart */
 
 struct budget_sum {
         int64_t spent;    /* microusd, today */
@@ -16,11 +16,11 @@ struct budget_sum {
         unsigned open;    /* turns in `expected` */
 };
 
-/* An unfinished turn of which a cost is expected. */
+/* An unfinished turn with an expected cost. */
 struct open_turn {
         char *key, *adapter, *rule;
         int64_t expected, since_ms;
-        struct open_turn *same;      /* with the same key: clients may repeat a trace id */
+        struct open_turn *same;      /* same key: clients may repeat a trace id */
         TAILQ_ENTRY(open_turn) next; /* oldest first */
 };
 
@@ -110,7 +110,7 @@ static void expect(struct budget *b, const struct open_turn *t)
         }
 }
 
-/* Yesterday's sums are dropped, and turns whose end was not reported for a whole day. */
+/* Drops yesterday's sums and turns whose end went unreported for a day. */
 static void begin_day(struct budget *b, int64_t now_ms)
 {
         struct open_turn *t;
@@ -185,9 +185,9 @@ void budget_end(struct budget *b, const struct budget_turn *turn, int64_t microu
                 update_mean(b, turn->agent, microusd);
 }
 
-/* ---- the guard ---- */
+/* ---- guard ---- */
 
-/* False: the budget is spent, or will be when the unfinished turns have ended. */
+/* False: the budget is spent, or will be when unfinished turns have ended. */
 static bool check_sum(struct evaluation *e, const char *what, const char *name, struct map *sums,
                       int64_t limit)
 {
@@ -229,7 +229,7 @@ bool budget_guard(struct evaluation *e)
                 check_sum(e, "rule", r->name, &b->rules, (int64_t)(r->budget.usd_per_day * 1e6)));
 }
 
-/* ---- after a restart ---- */
+/* ---- restoring ---- */
 
 int budget_restore(struct budget *b, struct store_tx *tx, int64_t now_ms, struct error *err)
 {

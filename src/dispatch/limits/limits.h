@@ -1,8 +1,8 @@
 /*
  * limits: how many turns senders, reactions and bots may cause, and what turns may cost.
  *
- * Callers pass the wall clock. When there are `max` entries, the one that was quiet longest is
- * evicted. Functions called _restore read the store after a restart, inside a store function.
+ * Callers pass the wall clock. At `max` entries the least recently active is evicted. _restore
+ * functions read the store after a restart, in a store function.
  */
 #ifndef DISPATCH_LIMITS_LIMITS_H
 #define DISPATCH_LIMITS_LIMITS_H
@@ -26,28 +26,28 @@ struct turn_rate {
 /* Borrowed strings; NULL counts as "". */
 struct rate_key {
         const char *adapter, *channel, *sender;
-        const char *what; /* counted apart from turns; NULL: turns */
+        const char *what; /* counted separately; NULL: turns */
 };
 
 struct rate_limits *rate_limits_new(size_t max);
 void rate_limits_free(struct rate_limits *l);
-/* How long until the next turn may begin; 0: now. */
+/* Until the next turn may begin; 0: now. */
 int64_t rate_limit_wait_ms(const struct rate_limits *l, const struct rate_key *key,
                            struct turn_rate rate, int64_t now_ms);
 void rate_limit_count(struct rate_limits *l, const struct rate_key *key, struct turn_rate rate,
                       int64_t now_ms);
-/* True once per window: the caller sends its notice then. */
+/* True once per window, when the caller should send its notice. */
 bool rate_limit_claim_notice(struct rate_limits *l, const struct rate_key *key,
                              struct turn_rate rate, int64_t now_ms);
 size_t rate_limit_size(const struct rate_limits *l);
 
 /*
- * reaction_limit: the same emoji of the same sender on the same message triggers once a day,
- * however often it is removed and added; removing it is a different reaction. All senders together
- * cause at most REACTION_LIMIT_PER_MESSAGE turns on one message.
+ * reaction_limit: the same emoji of a sender on a message triggers once a day, however often it is
+ * removed and added; a removal is a different reaction. All senders together cause at most
+ * REACTION_LIMIT_PER_MESSAGE turns per message.
  */
 #define REACTION_LIMIT_PER_MESSAGE 3
-#define REACTION_LIMIT_SAME_MS     ((int64_t)86400000)     /* repetitions within this are refused */
+#define REACTION_LIMIT_SAME_MS     ((int64_t)86400000)     /* refuse repetitions within this */
 #define REACTION_LIMIT_COUNT_MS    ((int64_t)7 * 86400000) /* how long a turn counts */
 
 struct reaction_limits;
@@ -65,13 +65,13 @@ int reaction_limit_restore(struct reaction_limits *l, struct store_tx *tx, int64
                            struct error *err);
 
 /*
- * bot_loop: on platforms whose messages carry no hop count, turns that bots cause in a row in a
- * chat count as hops, until a person writes or the chat is quiet for two minutes, which a loop
- * never is. A restart resets the count.
+ * bot_loop: where messages carry no hop count, consecutive turns caused by bots in a chat count as
+ * hops, until a person writes or the chat is quiet for two minutes, which a loop never is. A
+ * restart resets the count.
  */
 struct bot_loops;
 
-/* When `max` chats are not quiet, another one is not counted. */
+/* While `max` chats are active, others are not counted. */
 struct bot_loops *bot_loops_new(size_t max);
 void bot_loops_free(struct bot_loops *l);
 /* A bot causes a turn. */
@@ -80,9 +80,9 @@ void bot_loop_count(struct bot_loops *l, const struct incoming *in, int64_t now_
 void bot_loop_break(struct bot_loops *l, const struct incoming *in);
 
 /*
- * budget: what the turns of a day (UTC) have cost, by adapter and by rule. An unfinished turn
- * counts as much as recent turns of its agent cost, so that many turns at once cannot exceed a
- * budget that one after the other would have kept.
+ * budget: the cost of the day's turns (UTC) by adapter and rule. An unfinished turn counts with the
+ * mean cost of its agent's recent turns, so that concurrent turns cannot exceed a budget that
+ * consecutive ones would keep.
  */
 struct budget;
 

@@ -7,22 +7,22 @@
 #include "dispatch/dispatch_private.h"
 #include "rows/trigger_log_row.h"
 
-#define STARTS_MAX 1000 /* per sender; no setting allows more turns in a window */
+#define STARTS_MAX 1000 /* per sender; no setting allows more */
 
 struct rate_entry {
         char *key;
         int64_t *starts; /* oldest first */
         size_t count, cap;
-        int64_t seconds;   /* the longest window asked for, as rules have their own */
+        int64_t seconds;   /* the longest window asked for: rules have their own */
         int64_t notice_ms; /* 0: never */
-        int64_t idle_ms;   /* from then on the entry holds nothing of interest */
+        int64_t idle_ms;   /* when the entry becomes useless */
         TAILQ_ENTRY(rate_entry) next;
 };
 TAILQ_HEAD(rate_list, rate_entry);
 
 struct rate_limits {
         struct map by_key;
-        struct rate_list list; /* quiet longest first */
+        struct rate_list list; /* least recently active first */
         size_t max;
 };
 
@@ -62,7 +62,7 @@ size_t rate_limit_size(const struct rate_limits *l)
         return l->by_key.count;
 }
 
-/* Platform ids have no line breaks; where a foreign one does, two senders may share a limit. */
+/* Platform ids have no line breaks; if one does, two senders may share a limit. */
 static char *key_text(const struct rate_key *key)
 {
         return mem_printf("%s\n%s\n%s\n%s", key->adapter ? key->adapter : "",
@@ -70,7 +70,7 @@ static char *key_text(const struct rate_key *key)
                           key->what ? key->what : "");
 }
 
-/* Finds or adds the entry and moves it to the end of the list. */
+/* Finds or adds the entry and moves it to the list's end. */
 static struct rate_entry *touch(struct rate_limits *l, const struct rate_key *key,
                                 struct turn_rate rate, int64_t now_ms)
 {
@@ -112,7 +112,7 @@ int64_t rate_limit_wait_ms(const struct rate_limits *l, const struct rate_key *k
         text = key_text(key);
         e = map_get(&l->by_key, text);
         free(text);
-        /* from the newest back: the start that fills the window has to leave it */
+        /* from the newest back: the start that fills the window must leave it */
         for (size_t i = e ? e->count : 0; i > 0; i--) {
                 if (in_window(e->starts[i - 1], rate.seconds, now_ms) && ++used == rate.turns)
                         return e->starts[i - 1] + rate.seconds * 1000 - now_ms;
@@ -152,7 +152,7 @@ bool rate_limit_claim_notice(struct rate_limits *l, const struct rate_key *key,
         return true;
 }
 
-/* ---- the guard ---- */
+/* ---- guard ---- */
 
 struct rate_key rate_limit_key(const struct incoming *in)
 {
@@ -191,9 +191,9 @@ bool rate_limit_guard(struct evaluation *e)
                                  turns, seconds, wait);
 }
 
-/* ---- after a restart ---- */
+/* ---- restoring ---- */
 
-/* Rows come newest first; a turn counts by its first message, which comes last. */
+/* Rows come newest first; a turn counts at its first message, which comes last. */
 int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *err)
 {
         int64_t longest = 0, since_ms;

@@ -8,7 +8,7 @@
 #include "dispatch/dispatch_private.h"
 #include "rows/trigger_log_row.h"
 
-/* A message and the last reactions that triggered on it. */
+/* A message and the latest reactions that triggered. */
 struct reacted_message {
         char *key;
         struct reaction_turn {
@@ -22,7 +22,7 @@ TAILQ_HEAD(reacted_list, reacted_message);
 
 struct reaction_limits {
         struct map by_key;
-        struct reacted_list list; /* oldest last turn first */
+        struct reacted_list list; /* by last turn, oldest first */
         size_t max;
 };
 

@@ -19,7 +19,7 @@ struct link_offer {
 
 struct account_links {
         struct map by_code;        /* → struct link_offer */
-        struct rate_limits *tries; /* codes typed by an account */
+        struct rate_limits *tries; /* per account */
 };
 
 struct account_links *account_links_new(void)
@@ -53,7 +53,7 @@ void account_links_free(struct account_links *l)
         free(l);
 }
 
-/* "/link", "/link CODE", "/link@bot CODE": true, and where the code begins ("" without one). */
+/* "/link", "/link CODE", "/link@bot CODE". *code: where the code begins ("" without). */
 static bool parse(const char *text, const char **code)
 {
         const char *at = text ? text : "";
@@ -71,7 +71,7 @@ static bool parse(const char *text, const char **code)
         return true;
 }
 
-/* ---- the guard ---- */
+/* ---- guard ---- */
 
 bool account_link_guard(struct evaluation *e)
 {
@@ -87,7 +87,7 @@ bool account_link_guard(struct evaluation *e)
         buf_init(&why, 0);
         v = access_check_sender(e->d->policy, e->adapter, in, e->now_ms, &why);
         buf_release(&why);
-        /* the access guard refuses these */
+        /* left to the access guard */
         if (v.outcome == ACCESS_DENIED || (v.outcome == ACCESS_STRANGER && *code == '\0'))
                 return true;
         e->link_code = code;
@@ -95,7 +95,7 @@ bool account_link_guard(struct evaluation *e)
         return evaluation_refuse(e, "it is the command /link");
 }
 
-/* ---- carrying out ---- */
+/* ---- execution ---- */
 
 static bool same_identity(const struct identity *a, const struct identity *b)
 {
@@ -115,7 +115,7 @@ static void send_code(struct evaluation *e, const struct identity *self)
                 return;
         command_count(e);
         persons_record(policy->persons, self->platform, e->in, e->now_ms, e->out);
-        /* the new code replaces the account's previous one */
+        /* replaces the account's previous code */
         for (size_t i = 0; map_each(codes, &i, &key, &value);) {
                 o = value;
                 if (o->until_ms <= e->now_ms || same_identity(&o->owner, self))
@@ -139,7 +139,7 @@ static void send_code(struct evaluation *e, const struct identity *self)
 }
 
 /*
- * An admin who is made to type someone's code would make them an admin: admins begin a link, others
+ * An admin tricked into typing someone's code would make them an admin: admins start a link, others
  * finish it.
  */
 static bool is_admin_anywhere(const struct dispatch *d, const struct identity *self)
@@ -154,7 +154,7 @@ static bool is_admin_anywhere(const struct dispatch *d, const struct identity *s
         return false;
 }
 
-/* The code is valid and used up: merges the sender's person into the owner's. */
+/* Uses up the code: merges the sender's person into the owner's. */
 static void link_accounts(struct evaluation *e, const struct identity *self,
                           const struct identity *owner)
 {
@@ -208,7 +208,7 @@ static void redeem_code(struct evaluation *e, const struct identity *self)
         if (o && o->until_ms > e->now_ms && !same_identity(&o->owner, self)) {
                 link_accounts(e, self, &o->owner);
         } else {
-                /* strangers get no answer, so that they cannot make the bot talk by guessing */
+                /* no answer for strangers: guessing must not make the bot talk */
                 if (!e->is_stranger)
                         evaluation_notify(
                                 e, "This is not a code that waits for another account. Write /link "

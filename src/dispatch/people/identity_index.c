@@ -1,6 +1,6 @@
 /*
  * Open addressing without removal: identities change their person but are never deleted. An entry
- * takes 30 to 45 bytes, because the identity is stored as 128 bits of its SHA-256.
+ * takes 30 to 45 bytes, because it stores 128 bits of a SHA-256.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ size_t identity_index_bytes(const struct identity_index *x)
 
 static void digest_of(const char *platform, const char *user, unsigned char out[DIGEST_SIZE])
 {
-        char *key = mem_printf("%s:%s", platform, user); /* no platform has a colon in its name */
+        char *key = mem_printf("%s:%s", platform, user); /* platform names have no colon */
         unsigned char whole[SHA256_SIZE];
 
         crypto_sha256(key, strlen(key), whole);
@@ -38,14 +38,14 @@ static void digest_of(const char *platform, const char *user, unsigned char out[
         free(key);
 }
 
-/* The slot of this digest, or the free one where it belongs. */
+/* The digest's slot, or the free one for it. */
 static struct identity_slot *slot_of(const struct identity_index *x,
                                      const unsigned char digest[DIGEST_SIZE])
 {
         uint32_t high;
         size_t i;
 
-        /* the digest is uniform: scale 32 bits of it, so cap need not be a power of two */
+        /* the digest is uniform: scaling 32 bits of it works for any cap */
         memcpy(&high, digest, sizeof(high));
         i = (size_t)(((uint64_t)high * x->cap) >> 32);
         while (x->slots[i].person && memcmp(x->slots[i].digest, digest, DIGEST_SIZE) != 0)
@@ -53,7 +53,7 @@ static struct identity_slot *slot_of(const struct identity_index *x,
         return &x->slots[i];
 }
 
-/* By half, not double, to keep the bytes per entry low. */
+/* By half, to keep the bytes per entry low. */
 static void grow(struct identity_index *x)
 {
         struct identity_index larger = { .count = x->count };

@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "dispatch/people/persons_private.h"
 
-#define ALIAS_DEPTH_MAX 64 /* aliases of aliases; merges keep the chains short */
+#define ALIAS_DEPTH_MAX 64 /* chains of aliases; merges keep them short */
 
-/* ---- effects ---- */
+/* ---- collecting effects ---- */
 
 static void reset_effects(struct person_effects *e)
 {
@@ -121,7 +121,7 @@ static int need_identity(struct store_tx *tx, const struct identity *identity,
         return rc < 0 ? -1 : 0;
 }
 
-/* Replaces *person by what it was merged into. */
+/* Replaces *person by its merge target. */
 static int follow_aliases(struct store_tx *tx, int64_t *person, struct error *err)
 {
         int64_t asked = *person, into;
@@ -166,8 +166,8 @@ static int merge(struct store_tx *tx, int64_t source, int64_t target, int64_t no
 }
 
 /*
- * The identity returns to its home with all others of that home; persons merged into the home
- * before stay where they are. One that is at home gets a new person, and the others keep theirs.
+ * Returns the identity to its home with all others of that home; persons merged into the home
+ * before stay. One already at home gets a new person, and the others keep theirs.
  */
 static int unlink_identity(struct store_tx *tx, const struct identity *identity, int64_t now_ms,
                            struct person_effects *e, struct error *err)

@@ -1,6 +1,6 @@
 /*
- * Most persons have one identity, for which the identity index suffices. Persons with several have
- * a list, and merged persons an alias.
+ * Most persons have one identity, kept only in the identity index. Persons with several have a
+ * list, and merged persons an alias.
  */
 #include "dispatch/people/persons.h"
 
@@ -15,7 +15,7 @@
 #include "dispatch/people/persons_private.h"
 #include "store/write_through.h"
 
-#define IDENTITIES_MAX 500000 /* beyond it new senders are not recorded */
+#define IDENTITIES_MAX 500000 /* beyond this, new senders are not recorded */
 #define SEEN_MAX       4096
 #define SEEN_MS        (10 * 60 * 1000) /* resolution of last_seen_ms */
 
@@ -30,7 +30,7 @@ struct persons {
         struct identity_index identities;
         struct seen_cache *seen;
         struct map linked;  /* person → struct linked_person */
-        struct map aliases; /* person → int64_t it was merged into */
+        struct map aliases; /* person → int64_t merged into */
         bool full_logged;
         void (*changed)(void *arg);
         void *changed_arg;
@@ -76,7 +76,7 @@ int64_t persons_current(const struct persons *p, int64_t person)
 {
         char key[24];
 
-        /* chains end, because an alias is never the target of a merge */
+        /* chains end: an alias is never the target of a merge */
         for (size_t i = 0; i <= p->aliases.count; i++) {
                 const int64_t *into = map_get(&p->aliases, person_key(key, person));
 
@@ -103,7 +103,7 @@ void persons_watch(struct persons *p, void (*changed)(void *arg), void *arg)
         p->changed_arg = arg;
 }
 
-/* ---- memory ---- */
+/* ---- updating memory ---- */
 
 static void linked_free(struct linked_person *l)
 {
@@ -117,7 +117,7 @@ static void linked_free(struct linked_person *l)
         free(l);
 }
 
-/* rows[0..count) are all identities of one person. */
+/* rows[0..count) are all identities of a person. */
 static void learn_person(struct persons *p, const struct person_identity *rows, size_t count)
 {
         struct linked_person *l = NULL;
@@ -148,7 +148,7 @@ static void set_alias(struct persons *p, int64_t person, int64_t into)
                 free(map_remove(&p->aliases, key));
 }
 
-/* A merge or unlink is committed. */
+/* After the commit of a merge or unlink. */
 static void learn_effects(struct persons *p, struct person_effects *e)
 {
         const struct person_identity *rows = e->identities;
@@ -175,7 +175,7 @@ struct sender_record {
         struct write_through base;
         struct persons *persons;
         struct person_sighting sighting; /* its strings are owned */
-        int64_t person;                  /* result; 0: a replay, which stores nothing */
+        int64_t person;                  /* result; 0: a replay stores nothing */
         bool wants_link;
         struct identity link_to; /* its strings are owned */
         bool linked;             /* result */
@@ -193,7 +193,7 @@ static int write_record(struct store_tx *tx, void *change, struct error *err)
 
         if (person_change_record(tx, &r->sighting, &r->person, err) < 0)
                 return -1;
-        /* a link that is refused must not prevent the decision; a failed statement does anyway */
+        /* a refused link must not prevent the decision; a failed statement does anyway */
         r->linked = r->wants_link &&
                     person_change_write(tx, &link, r->sighting.now_ms, &r->effects, err) == 0;
         return 0;
@@ -247,7 +247,7 @@ static struct sender_record *record_new(struct persons *p, const char *platform,
         return r;
 }
 
-/* FNV-1a; only to notice changes. */
+/* FNV-1a, to detect changes only. */
 static uint64_t digest(uint64_t h, const char *text)
 {
         for (; text && *text; text++)

@@ -5,8 +5,8 @@
 #include "dispatch/people/persons.h"
 
 /*
- * identity_index: the person of every recorded identity. Nothing is ever evicted: a denied person
- * must not get in by an account that was forgotten.
+ * identity_index: the person of every recorded identity. Nothing is evicted: a denied person must
+ * not get in through a forgotten account.
  */
 struct identity_index {
         struct identity_slot *slots;
@@ -22,13 +22,13 @@ void identity_index_set(struct identity_index *x, const char *platform, const ch
                         int64_t person);
 size_t identity_index_bytes(const struct identity_index *x);
 
-/* seen_cache: digests of what was written about senders, so that it is not written again. */
+/* seen_cache: digests of what was stored about senders, to avoid storing it again. */
 struct seen_cache;
 
 /* At most `max` senders; an entry is fresh for `fresh_ms`. */
 struct seen_cache *seen_cache_new(size_t max, int64_t fresh_ms);
 void seen_cache_free(struct seen_cache *s);
-/* False: a fresh entry has the same digest; nothing to write. */
+/* False: a fresh entry has the same digest. */
 bool seen_cache_update(struct seen_cache *s, const char *platform, const char *user,
                        uint64_t digest, int64_t now_ms);
 size_t seen_cache_count(const struct seen_cache *s);
@@ -39,10 +39,10 @@ struct person_identity {
         int64_t person;
 };
 
-/* The two persons of a change as their rows are afterwards. */
+/* The two persons of a change, as stored. */
 struct person_effects {
         struct person_changed result;
-        struct person_identity *identities; /* those of one person follow each other */
+        struct person_identity *identities; /* grouped by person */
         size_t identity_count;
         struct person_alias {
                 int64_t person, into; /* into 0: not an alias */
@@ -51,10 +51,10 @@ struct person_effects {
         struct bus_batch batch;
 };
 
-/* Stores what is new about a sender; an unknown identity gets a person of its own. */
+/* Stores new facts about a sender; an unknown identity gets a new person. */
 int person_change_record(struct store_tx *tx, const struct person_sighting *s, int64_t *person,
                          struct error *err);
-/* ERR_MISSING, ERR_CONFLICT, ERR_LIMIT: nothing is changed. */
+/* ERR_MISSING, ERR_CONFLICT, ERR_LIMIT: nothing changed. */
 int person_change_write(struct store_tx *tx, const struct person_change *c, int64_t now_ms,
                         struct person_effects *out, struct error *err);
 void person_change_release(struct person_effects *e);

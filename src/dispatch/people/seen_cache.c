@@ -64,7 +64,7 @@ bool seen_cache_update(struct seen_cache *s, const char *platform, const char *u
 
         if (one) {
                 free(key);
-                /* an entry from the future, after the clock was set back, is not fresh */
+                /* entries from the future (the clock was set back) are not fresh */
                 if (one->digest == digest && now_ms >= one->time_ms &&
                     now_ms - one->time_ms < s->fresh_ms)
                         return false;

@@ -12,7 +12,7 @@
 
 static const char *const day_names[] = { "sun", "mon", "tue", "wed", "thu", "fri", "sat" };
 
-/* Reads "mon"; -1 when there is none. */
+/* "mon"; -1: no day. */
 static int parse_day(const char **text)
 {
         for (int i = 0; i < (int)COUNT(day_names); i++) {
@@ -24,7 +24,7 @@ static int parse_day(const char **text)
         return -1;
 }
 
-/* Reads "mon-fri,sun " up to the time. */
+/* "mon-fri,sun ", up to the time. */
 static int parse_days(const char **text, unsigned *days)
 {
         int from, to;
@@ -54,7 +54,7 @@ static int two_digits(const char *text)
         return (text[0] - '0') * 10 + (text[1] - '0');
 }
 
-/* Reads "09:30" as 570; -1 for a syntax error. */
+/* "09:30" → 570; -1: syntax error. */
 static int parse_minute(const char **text)
 {
         int hour = two_digits(*text),

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-/* Measured: the worst pattern gives up after about 2 ms. */
+/* Measured: the worst pattern stops after about 2 ms. */
 #define MATCH_LIMIT    50000
 #define DEPTH_LIMIT    5000
 #define HEAP_LIMIT_KIB 4096
@@ -19,7 +19,7 @@ struct pattern {
         pcre2_match_context *context;
 };
 
-/* No \C, which could cut a character in two. Invalid bytes never match instead of being errors. */
+/* No \C, which could split a character. Invalid bytes never match instead of raising errors. */
 #define OPTIONS \
         (PCRE2_UTF | PCRE2_UCP | PCRE2_CASELESS | PCRE2_NEVER_BACKSLASH_C | PCRE2_MATCH_INVALID_UTF)
 

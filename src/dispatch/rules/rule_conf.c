@@ -1,5 +1,5 @@
 /*
- * A rule as written in the configuration: its settings, and how they are compiled.
+ * Reads and compiles rules of the configuration.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static const struct setting budget_settings[] = {
         SETTING_END,
 };
 
-/* The conditions are fields of struct rule itself, hence the group at offset 0. */
+/* Conditions are fields of struct rule itself, hence offset 0. */
 const struct setting rule_settings[] = {
         { "name", SETTING_STRING, "null", 1, 200, .at = AT(name),
           .help = "Shown in logs and explanations; without it the rule's number." },
@@ -126,9 +126,9 @@ const struct setting rule_settings[] = {
 
 static const struct setting *const rule_tables[] = { rule_settings, NULL };
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-/* Where a rule is read from; path is that of the rule. */
+/* path: the rule's. */
 struct rule_source {
         const struct settings_source *src;
         const char *path;
@@ -144,7 +144,7 @@ static int mistake(const struct rule_source *s, const char *key, struct error *e
         return -1;
 }
 
-/* "reply": "thread" is another way to write the mode; ambient rules must name their channels. */
+/* "reply": "thread" is another spelling of the mode; ambient rules must name their channels. */
 static int read_mode(const struct rule_source *s, struct rule *r, struct error *err)
 {
         r->off = !reply_mode_parse(r->mode_text, &r->mode); /* the only other choice */
@@ -169,7 +169,7 @@ static int bad_element(const struct rule_source *s, const char *key,
 {
         char *one = mem_printf("%s.when.%s", s->path, key),
              *element = mem_printf("%s[%zu]", one, i);
-        /* a single value may be written without brackets */
+        /* a single value may omit the brackets */
         bool listed = settings_source_line(s->src, element) > 0;
 
         settings_error(s->src, listed ? element : one, err, "'%.100s': %s", list->items[i], why);
@@ -257,7 +257,7 @@ void rule_conf_rename_aliases(json_t *rule)
                 json_t *value = json_object_get(when, names[i][0]);
 
                 if (!value || json_object_get(when, names[i][1]))
-                        continue; /* both: left to be reported as a mistake */
+                        continue; /* both given: reported as a mistake later */
                 if (!json_is_null(value))
                         json_object_set(when, names[i][1], value);
                 json_object_del(when, names[i][0]);

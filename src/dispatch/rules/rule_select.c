@@ -1,6 +1,5 @@
 /*
- * Which rule decides about an event, and which agent answers; and what happens where no rule
- * concerns the adapter.
+ * Selects the rule and the agent for an event, and the default where no rule concerns the adapter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,9 @@ const char *rule_select_agent(const struct evaluation *e)
         return e->adapter->agent ? e->adapter->agent : e->d->only_agent;
 }
 
-/* ---- the decision ---- */
+/* ---- filling the decision ---- */
 
-/* Keeps an agent that reads along from becoming a nuisance. */
+/* Keeps an ambient agent from becoming a nuisance. */
 static const char room_prompt[] =
         "You are a guest in a group chat. The messages that follow are its latest ones, oldest "
         "first, each with the id of the person who wrote it; your own earlier messages are among "
@@ -67,7 +66,6 @@ static void fill_policy(const struct evaluation *e)
                 out->channel_messages = r->history;
 }
 
-/* Fills the decision of an event that triggers. */
 static bool trigger(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;
@@ -83,7 +81,7 @@ static bool trigger(struct evaluation *e)
                         r ? "the rule" : "a rule", a->name);
         out->turns = rate.turns;
         out->turns_seconds = rate.seconds;
-        /* people write in bursts, but they do not react or fill in commands in bursts */
+        /* people write in bursts, but do not react or fill in commands in bursts */
         if (e->in->is_command)
                 out->debounce_ms = 0;
         else if (r && r->debounce_ms >= 0)
@@ -97,7 +95,7 @@ static bool trigger(struct evaluation *e)
         return true;
 }
 
-/* ---- the guard ---- */
+/* ---- guard ---- */
 
 static bool decide_without_rules(struct evaluation *e)
 {
@@ -121,7 +119,7 @@ bool rule_select_guard(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;
 
-        /* software that has shown a key may name the agent; then no rule is tried */
+        /* trusted software may name the agent; then no rule is tried */
         if (e->in->agent && a->trusted)
                 return trigger(e);
         e->rule = NULL;
@@ -136,8 +134,8 @@ bool rule_select_guard(struct evaluation *e)
                 return trigger(e);
         }
         /*
-         * With rules, only what they match is answered. A trusted adapter that no rule concerns
-         * keeps answering: rules for a group chat should not silence the terminal.
+         * With rules, only matches are answered. A trusted adapter that no rule concerns keeps
+         * answering: rules for a group chat should not silence the terminal.
          */
         if (e->d->rule_count == 0 || (a->trusted && a->rule_count == 0))
                 return decide_without_rules(e);

@@ -17,16 +17,15 @@ void rule_context_release(struct rule_context *c)
         c->metadata = NULL;
 }
 
-/* ---- lists ---- */
+/* ---- list conditions ---- */
 
-/* A row of the table of conditions. */
 struct condition {
         const char *key;
-        /* Holds? If not, explains it in `why` unless that is NULL. */
+        /* If false, explains it in `why` unless NULL. */
         bool (*check)(const struct condition *c, const struct rule *r, struct rule_context *ctx,
                       struct buf *why);
-        size_t list;  /* offset of the list in struct rule */
-        size_t value; /* offset of the text in struct incoming that the list is compared with */
+        size_t list;  /* offset in struct rule */
+        size_t value; /* offset in struct incoming of the text to compare */
 };
 
 static bool any_glob(const struct setting_list *list, const char *text)
@@ -38,7 +37,7 @@ static bool any_glob(const struct setting_list *list, const char *text)
         return false;
 }
 
-/* Explains why the value is not in the list. Returns false. */
+/* Explains that the value is not listed. Returns false. */
 static bool differs(const char *key, const struct setting_list *list, const char *value,
                     struct buf *why)
 {
@@ -80,7 +79,7 @@ static bool check_event(const struct condition *c, const struct rule *r, struct 
         return false;
 }
 
-/* Skips skin tones and the variation selector: they do not make another emoji. */
+/* Skips skin tones and the variation selector. */
 static const char *skip_variant(const char *p)
 {
         for (;;) {
@@ -125,7 +124,7 @@ static bool check_reaction(const struct condition *c, const struct rule *r,
 
 /* ---- senders ---- */
 
-/* "person:per-3" means the person by any account, also after a merge. */
+/* "person:per-3" matches any account of the person, also after a merge. */
 static bool names_person(const struct setting_list *list, const struct rule_context *ctx)
 {
         int64_t sender = 0;
@@ -145,8 +144,8 @@ static bool names_person(const struct setting_list *list, const struct rule_cont
 }
 
 /*
- * Bots that answer each other never stop, so a bot must be named in full (a glob does not suffice)
- * or admitted by `bots`.
+ * Bots that answer each other never stop, so a bot must be named in full (no glob) or admitted by
+ * `bots`.
  */
 static bool check_sender(const struct condition *c, const struct rule *r, struct rule_context *ctx,
                          struct buf *why)
@@ -234,7 +233,7 @@ static bool check_hours(const struct condition *c, const struct rule *r, struct 
 
 /* ---- addressing and text ---- */
 
-/* 1: the text as written matches one of the patterns, 0: none, -1: matching was given up. */
+/* 1: a pattern matches the text as written, 0: none, -1: gave up. */
 static int any_pattern(struct pattern *const *patterns, size_t count, const struct incoming *in)
 {
         const char *text = in->raw_text ? in->raw_text : in->text ? in->text : "";
@@ -251,7 +250,7 @@ static int any_pattern(struct pattern *const *patterns, size_t count, const stru
         return result;
 }
 
-/* Alternatives; a rule that asks for none of them accepts everything. */
+/* Alternatives; a rule with none of them accepts everything. */
 static bool check_address(const struct condition *c, const struct rule *r, struct rule_context *ctx,
                           struct buf *why)
 {
@@ -296,11 +295,11 @@ static bool check_text(const struct condition *c, const struct rule *r, struct r
         return found > 0;
 }
 
-/* ---- rules ---- */
+/* ---- matching a rule ---- */
 
 #define ROW(list, value) offsetof(struct rule, list), offsetof(struct incoming, value)
 
-/* In the order in which a person would ask; patterns, which cost most, come last. */
+/* In the order a person would ask; patterns, the most expensive, last. */
 static const struct condition conditions[] = {
         { "adapter", check_list, ROW(adapter, adapter) },
         { "platform", check_list, ROW(platform, platform) },

@@ -1,6 +1,6 @@
 /*
- * rules: what a rule says, and whether it matches an event. A new condition is a field of struct
- * rule, a row of rule_when_settings (rule_conf.c) and a row of the table in rules.c.
+ * rules: whether a rule matches an event. A new condition is a field of struct rule, a row of
+ * rule_when_settings (rule_conf.c) and a row of the table in rules.c.
  */
 #ifndef DISPATCH_RULES_RULES_H
 #define DISPATCH_RULES_RULES_H
@@ -36,7 +36,7 @@ struct rule {
         char *agent;
         char *mode_text, *reply_in; /* as written; mode and off are their meaning */
         enum reply_mode mode;
-        bool off; /* no agent answers, and no later rule is tried */
+        bool off; /* no agent answers, later rules are not tried */
         int64_t history;
         char *prompt; /* may be NULL */
         struct setting_list silence;
@@ -47,20 +47,20 @@ struct rule {
                 double usd_per_day; /* 0: no limit */
         } budget;
         struct {
-                struct pattern **text, **mention; /* as many as the lists have */
+                struct pattern **text, **mention; /* parallel to the lists */
                 struct hours *hours;
                 struct time_zone *zone; /* NULL: the system's */
         } compiled;
 };
 
-/* An element of the file's list; without a name it is called by its number. */
+/* An element of the file's list; unnamed rules are called by number. */
 int rule_conf_read(struct settings_source *src, size_t index, const json_t *object,
                    struct rule *out, struct error *err);
-/* As rule_conf_read, for an object at any path; the name may stay NULL. */
+/* For an object at any path; the name may stay NULL. */
 int rule_conf_read_at(struct settings_source *src, const char *path, const json_t *object,
                       struct rule *out, struct error *err);
 void rule_conf_release(struct rule *r);
-/* Renames conditions as other gateways call them (triggerEvents, ...), for rules over the API. */
+/* Renames conditions spelled as in other gateways (triggerEvents, ...), for the API. */
 void rule_conf_rename_aliases(json_t *rule);
 /* for schema and documentation */
 extern const struct setting rule_settings[], rule_when_settings[];
@@ -68,18 +68,18 @@ extern const struct setting rule_settings[], rule_when_settings[];
 struct rule_context {
         const struct incoming *in;
         const char *platform;          /* of the adapter */
-        const struct persons *persons; /* NULL: none are known */
+        const struct persons *persons; /* NULL: none known */
         bool in_session;               /* the event continues a chat session */
-        json_t *metadata;              /* parsed when the first rule needs it */
+        json_t *metadata;              /* parsed on first use */
         bool parsed;
 };
 void rule_context_release(struct rule_context *c);
 
-/* Do all conditions hold? If not, `why` (may be NULL) gets the first that does not. */
+/* Do all conditions hold? If not, `why` (may be NULL) gets the first that fails. */
 bool rule_matches(const struct rule *r, struct rule_context *c, struct buf *why);
-/* Do the conditions about adapter and platform hold? */
+/* Do the conditions on adapter and platform hold? */
 bool rule_concerns(const struct rule *r, const char *adapter, const char *platform);
-/* Are they the same emoji, whatever the skin tone? */
+/* Ignores skin tones. */
 bool rule_same_emoji(const char *a, const char *b);
 
 /*

@@ -15,7 +15,7 @@
 struct stored_entry {
         struct stored_rule shown; /* its strings are owned */
         struct rule rule;
-        struct error mistake; /* why it is not understood */
+        struct error mistake; /* why it is rejected */
 };
 
 struct stored_rules {
@@ -118,7 +118,7 @@ static size_t index_of(const struct stored_rules *rs, const char *name)
         return i;
 }
 
-/* Inserts or replaces the entry of that name (e is taken over), or removes it (NULL); sorts. */
+/* Inserts or replaces the entry of that name (takes e), or removes it (NULL); sorts. */
 static void set_entry(struct stored_rules *rs, const char *name, struct stored_entry *e)
 {
         size_t i = index_of(rs, name);
