@@ -1,6 +1,6 @@
 /*
- * clock: the monotonic clock for durations, the wall clock for times that are stored, shown or
- * compared across restarts.
+ * clock: the monotonic clock for durations, the wall clock for times stored, shown or compared
+ * across restarts.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

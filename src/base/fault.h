@@ -1,7 +1,6 @@
 /*
- * fault: named points at which a test kills the process or makes a system call fail.
- *
- * Only builds with -DDRAGOMAN_FAULTS contain them. They read
+ * fault: named points at which a test kills the process or makes a system call fail, in builds
+ * with -DDRAGOMAN_FAULTS. They read
  *     DRAGOMAN_FAULT=name@n     raise SIGKILL the n-th time the point is passed
  *     DRAGOMAN_FAULT_FILE=path  a mapped struct fault_control, changed by the test at any time
  */

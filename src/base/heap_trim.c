@@ -33,9 +33,8 @@ void heap_trim_idle(void)
                 if (path[0] != '/' || permissions[0] != 'r' || permissions[1] != '-')
                         continue;
                 /*
-                 * Code pages equal the file and can always be dropped. The loader has written to
-                 * some pages of constants; MADV_PAGEOUT drops only clean ones, or fails on old
-                 * kernels.
+                 * Code pages equal the file and can be dropped. The loader has written to some
+                 * pages of constants; MADV_PAGEOUT drops only clean ones, or fails on old kernels.
                  */
                 (void)!madvise((void *)from, to - from,
                                permissions[2] == 'x' ? MADV_DONTNEED : MADV_PAGEOUT);

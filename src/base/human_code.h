@@ -1,7 +1,4 @@
-/*
- * human_code: codes to read aloud and type: eight letters or digits that do not look alike, 40
- * random bits.
- */
+/* human_code: codes for people to type: eight unambiguous letters or digits, 40 random bits. */
 #ifndef BASE_HUMAN_CODE_H
 #define BASE_HUMAN_CODE_H
 

@@ -30,9 +30,8 @@ static void from_system(void *out, size_t n)
 }
 
 /*
- * Each thread fetches random bytes in advance: a system call per id would be a good part of the
- * cost of an event. Wipes bytes handed out, which may become a key. No two processes share a pool:
- * we never fork without exec.
+ * Each thread fetches random bytes in advance to save a system call per id. Wipes bytes handed
+ * out, which may become a key. Processes never share a pool: we do not fork without exec.
  */
 void id_random_bytes(void *out, size_t n)
 {

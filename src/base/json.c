@@ -4,8 +4,7 @@
 #include <string.h>
 
 /*
- * The closing quote of the string that starts at p, or end. Uses memchr, because most of a message
- * is inside strings.
+ * The closing quote of the string at p, or end. memchr is fast, and most of a message is strings.
  */
 static const char *string_end(const char *p, const char *end)
 {
@@ -23,10 +22,7 @@ static const char *string_end(const char *p, const char *end)
         return end;
 }
 
-/*
- * Counts brackets before parsing: jansson's limit of 2048 levels is too deep for code that walks
- * values recursively.
- */
+/* Counts brackets before parsing: jansson allows 2048 levels, too deep for recursive code. */
 static bool is_too_deep(const char *text, size_t n)
 {
         const char *end = text + n;

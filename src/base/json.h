@@ -1,8 +1,8 @@
 /*
  * json: reads JSON with jansson.
  *
- * Getters never fail: a missing or wrongly typed member gives the fallback. To report mistakes, use
- * settings.h (configuration) or body.h (API bodies).
+ * Getters never fail: a missing or wrongly typed member gives the fallback. settings.h
+ * (configuration) and body.h (API bodies) report mistakes.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H

@@ -18,7 +18,7 @@
 
 #define HIDE_AT_LEAST 6
 
-/* for the secrets and the writer, so that lines do not mix */
+/* guards the secrets and the writer */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic enum log_format log_format = LOG_TEXT;
 static _Atomic enum log_level log_least = LOG_INFO;
@@ -148,7 +148,7 @@ void log_redact(char *text)
         pthread_mutex_unlock(&lock);
 }
 
-/* Can it stand on a text line without quotes? */
+/* May it stand on a text line without quotes? */
 static bool is_plain(const char *s)
 {
         if (*s == '\0')
@@ -192,9 +192,9 @@ static void begin_line(struct buf *line, enum log_format format, enum log_level 
 }
 
 /*
- * The reader of standard error may stall (a pager, a paused terminal). A line waits PATIENCE_MS for
- * room; from then on lines are counted instead of written, until there is room again. PIPE_BUF
- * bytes never block after poll reports room.
+ * The reader of standard error may stall (a pager, a paused terminal). A line waits PATIENCE_MS
+ * for room; after that lines are counted, not written, until there is room. PIPE_BUF bytes never
+ * block once poll reports room.
  */
 #define PATIENCE_MS 100
 

@@ -141,10 +141,7 @@ static int from_file(const char *given, const char *dir, struct secret **out, st
         return rc;
 }
 
-/*
- * Commands are not run by net/process: secrets are resolved before the loop exists and on worker
- * threads.
- */
+/* net/process cannot be used: secrets are resolved before the loop exists and on worker threads. */
 
 /* Adds the word at *p without its quotes. -1: a quote is left open. */
 static int take_word(const char **p, struct buf *word)
@@ -257,8 +254,8 @@ static int collect(int fd, int64_t deadline, struct buf *out, struct error *err)
 }
 
 /*
- * Kills the process group at the deadline: a program may close its output and go on. Polls, because
- * no wait with a deadline leaves SIGCHLD alone.
+ * Kills the process group at the deadline: a program may close its output and keep running. Polls,
+ * because no wait with a deadline leaves SIGCHLD alone.
  */
 static int reap(pid_t pid, int64_t deadline)
 {

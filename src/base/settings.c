@@ -1,6 +1,3 @@
-/*
- * Reads an object by its tables.
- */
 #include "base/settings.h"
 
 #include <ctype.h>

@@ -1,8 +1,8 @@
 /*
  * settings: configuration as tables.
  *
- * A setting is a row beside the code that uses it. Reading, checking, the JSON Schema and
- * docs/CONFIGURATION.md all follow the rows.
+ * Each module declares its settings as rows. Reading, checking, the JSON Schema and
+ * docs/CONFIGURATION.md follow the rows.
  *
  *     struct echo_conf { bool progress; };
  *     static const struct setting echo_settings[] = {

@@ -1,6 +1,4 @@
-/*
- * Documents settings: JSON Schema for editors, Markdown for people.
- */
+/* JSON Schema for editors, Markdown for people. */
 #include <stdlib.h>
 #include <string.h>
 

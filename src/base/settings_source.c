@@ -6,10 +6,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-/*
- * Blanks comments and trailing commas, so that a strict parser can read the text and positions
- * stay.
- */
+/* Blanks comments and trailing commas for a strict parser; positions stay. */
 struct blanker {
         char *text;
         size_t n, at;

@@ -1,8 +1,7 @@
 /*
  * timezone: offsets from UTC in a zone such as "Europe/Berlin".
  *
- * Reads zone files (RFC 8536) itself: the C library has one zone per process, which threads must
- * not change.
+ * Reads zone files (RFC 8536) itself: the C library has one zone per process.
  */
 #ifndef BASE_TIMEZONE_H
 #define BASE_TIMEZONE_H

@@ -193,9 +193,8 @@ static bool hangul_joins(uint32_t before, uint32_t cp)
 }
 
 /*
- * Does cp belong to the grapheme cluster of `before`? `flags` counts regional indicators directly
- * before cp. UAX #29 without prepended marks; anything joins after a zero width joiner, which keeps
- * Indic conjuncts whole.
+ * Does cp belong to the grapheme cluster of `before`? `flags`: regional indicators directly before
+ * cp. UAX #29 without prepended marks; anything joins a zero width joiner, for Indic conjuncts.
  */
 static bool joins(uint32_t before, size_t flags, uint32_t cp)
 {

@@ -1,6 +1,4 @@
-/*
- * Errors that tables cannot express, and warnings of settings that are probably not meant.
- */
+/* Errors that tables cannot express, and warnings about settings that are probably mistakes. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,7 +1,4 @@
-/*
- * JSON Schema of the file for editors, docs/CONFIGURATION.md for people, from the tables that read
- * it.
- */
+/* The JSON Schema and docs/CONFIGURATION.md, from the tables that read the file. */
 #include <string.h>
 
 #include "config/config_private.h"

@@ -29,7 +29,7 @@ int config_check_references(const struct config *c, const struct settings_source
                             struct error *err);
 /* No two enabled adapters are the same bot. */
 int config_check_bots(const struct config *c, const struct settings_source *src, struct error *err);
-/* Settings that are permitted but probably not meant. */
+/* Settings that are permitted but probably mistakes. */
 void config_check_warnings(const struct config *c, struct settings_source *src);
 
 /* ---- config_dispatch.c ---- */

@@ -1,6 +1,5 @@
 /*
- * What a platform may report to the rest of the program, and the one door through which an adapter
- * changes its state.
+ * Reports of platforms to the rest of the program. adapter_enter alone changes an adapter's state.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -30,7 +29,7 @@ const char *adapter_state_name(enum adapter_state s)
 
 /* ---- the journal ---- */
 
-/* A change of state that is being written. */
+/* A state change being journaled. */
 struct adapter_event {
         struct bus *bus; /* NULL: do not publish */
         struct bus_batch batch;
@@ -105,7 +104,7 @@ static void journal(const struct adapter *a, const char *type)
 
 /* ---- states ---- */
 
-/* The event of entering a state, and its log level. */
+/* The event and log level for entering a state. */
 /* clang-format off */
 static const struct {
         const char *event;

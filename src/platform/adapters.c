@@ -1,4 +1,4 @@
-/* The registry of adapters: opens and closes what is configured, and answers the road. */
+/* Registry of adapters: opens and closes them as configured, and serves the road. */
 #include "platform/adapters.h"
 
 #include <stdio.h>
@@ -171,7 +171,7 @@ static void entry_open(struct adapter_entry *e, struct adapters *as, struct adap
 
 /* ---- a new configuration ---- */
 
-/* A handle may stay the same while the secret behind it was rotated. */
+/* A secret may have been rotated under an unchanged handle. */
 static bool same_secrets(const struct adapter_conf *a, const struct adapter_conf *b)
 {
         for (const struct setting *row = a->ops->settings; row && row->key; row++) {
@@ -207,10 +207,7 @@ static void drop_unwanted(struct adapters *as, const struct map *wanted)
         as->count = kept;
 }
 
-/*
- * Makes one adapter what the conf says. It is in the map before it opens: the road may ask for it
- * at once.
- */
+/* Opens or restarts an adapter unless nothing changed. Maps it first: the road may ask at once. */
 static struct adapter_entry *apply_one(struct adapters *as, struct adapter_conf *conf)
 {
         struct adapter_entry *e = map_get(&as->by_name, conf->name);
@@ -275,7 +272,7 @@ void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a)
                 fn(arg, &as->entries[i]->adapter);
 }
 
-/* ---- what the road asks ---- */
+/* ---- called by the road ---- */
 
 unsigned adapters_abilities(struct adapters *as, const char *adapter)
 {

@@ -80,9 +80,9 @@ static void finish(struct attachment_fetch *f, const char *why)
 /* ---- saving, on a worker thread ---- */
 
 /*
- * Opens the folder of `path`, creating what is missing, and points at the name in it. Agents can
- * write in the workspace, so no link in any part of the path is followed. The data directory
- * belongs to the operator, who may have moved the workspace elsewhere.
+ * Opens the folder of `path`, creating missing ones; *name points at the last component. Follows
+ * no links below the workspace, where agents can write; the operator may have made the workspace
+ * itself a link.
  */
 static int open_folder(const char *dir, char *path, const char **name)
 {
@@ -234,7 +234,9 @@ void attachment_fetch_fail(struct attachment_fetch *f, const char *why)
 
 /* ---- the queue ---- */
 
-/* Starts what may run. A fetch that ends at once pumps again, so each round begins at the front. */
+/*
+ * Starts waiting fetches. One that ends at once pumps again, so each round restarts at the front.
+ */
 static void pump(struct attachment_queue *q)
 {
         struct attachment_fetch *f;

@@ -18,10 +18,10 @@ struct intake_file {
         struct attachment_fetch *fetch;
 };
 
-/* What the inbox answers to. Outlives its update when the intake is closed meanwhile. */
+/* Collects the inbox's answers. Outlives its update if the intake closes first. */
 struct intake_receipt {
         struct intake_update *update; /* NULL: closed */
-        unsigned pending; /* answers to come, and 1 while events are being handed over */
+        unsigned pending;             /* outstanding answers, plus 1 while events are handed over */
         bool refused;
         char why[200];
 };
@@ -57,7 +57,7 @@ static void update_free(struct intake_update *u)
         in->handlers->free(u);
 }
 
-/* The one way to INTAKE_DONE; the update stays in the window. */
+/* The only way to INTAKE_DONE; the update stays in the window. */
 static void finish(struct intake_update *u, bool stored)
 {
         struct intake *in = u->intake;
@@ -75,7 +75,7 @@ static void finish(struct intake_update *u, bool stored)
         in->handlers->done(u, stored);
 }
 
-/* Takes a finished update and its parts out of the window, or all that is finished in front. */
+/* Frees a finished update and its parts; with leaves_in_order, the finished ones at the front. */
 static void leave(struct intake_update *u)
 {
         struct intake *in = u->intake;
@@ -97,7 +97,7 @@ static void leave(struct intake_update *u)
 
 static void flush(void *arg);
 
-/* The inbox did not take all of it; handing the rest over again is safe, it knows duplicates. */
+/* Offering events again is safe: the inbox recognises those it has stored. */
 static void refused(struct intake_update *u, const char *why)
 {
         struct intake *in = u->intake;
@@ -119,7 +119,7 @@ static void refused(struct intake_update *u, const char *why)
                 timer_start(in->retry, backoff_ms(before, RETRY_MS, RETRY_MAX_MS));
 }
 
-/* One answer less is missing; the last one decides. */
+/* Counts one answer; the last one settles the update. */
 static void count_down(struct intake_receipt *r)
 {
         struct intake_update *u = r->update;
@@ -202,7 +202,7 @@ static void store(struct intake_update *u)
         count_down(r);
 }
 
-/* Is an earlier update of the same chat not with the inbox yet? */
+/* Is an earlier update of the same chat still waiting? */
 static bool must_wait(const struct intake_update *u)
 {
         const struct intake_update *p;
@@ -216,7 +216,7 @@ static bool must_wait(const struct intake_update *u)
         return false;
 }
 
-/* Stores every update whose turn has come. */
+/* Hands over every ready update that need not wait. */
 static void flush(void *arg)
 {
         struct intake *in = arg;
@@ -236,7 +236,7 @@ static void flush(void *arg)
 
 /* ---- preparing ---- */
 
-/* Makes an update ready, with its parts, once nothing is missing. */
+/* Makes an update and its parts ready once nothing is missing. */
 static void check_ready(struct intake_update *any)
 {
         struct intake_update *u = any->lead ? any->lead : any;
@@ -342,7 +342,7 @@ void intake_prepared(struct intake_update *u)
         u->prepared = true;
         fetch_files(u);
         check_ready(u);
-        /* usually nothing else waits, and the window need not be searched */
+        /* common case: nothing else waits, so the window need not be searched */
         if (u->state == INTAKE_READY && in->ready == 1 && in->preparing == 0 &&
             !(in->retry && timer_active(in->retry)))
                 store(u);

@@ -27,7 +27,7 @@
 struct intake;
 struct intake_update;
 
-/* What an update says. Strings live in the arena or beside the update. */
+/* The contents of an update. Strings are in the arena or in the platform's struct. */
 struct intake_content {
         struct arena arena;
         struct incoming *events; /* adapter, platform and metadata are added when they are stored */
@@ -92,8 +92,8 @@ struct intake {
         struct adapter *adapter;
         const struct intake_handlers *handlers;
         /*
-         * Updates leave only together with all before them, so that repeated ones are found: for
-         * platforms that repeat whatever follows the first unacknowledged update.
+         * Updates leave in order, so that repeats are recognised: for platforms that resend
+         * everything from the first unacknowledged update on.
          */
         bool leaves_in_order;
         struct attachment_queue files;
@@ -119,15 +119,15 @@ void intake_close(struct intake *in);
 void intake_add(struct intake *in, struct intake_update *u);
 /* The content is complete: downloads its files, then stores it when its turn comes. */
 void intake_prepared(struct intake_update *u);
-/* Nothing in the update concerns us: it is done, and may be freed by this call. */
+/* Finishes an update without events; may free it. */
 void intake_skip(struct intake_update *u);
-/* Before intake_prepared of the part: it is stored with the lead (an album). */
+/* Stores the part (an album's) with the lead. Before intake_prepared of the part. */
 void intake_join(struct intake_update *lead, struct intake_update *part);
-/* The lead is not ready before `ms` have passed without another call: further parts may come. */
+/* Holds the lead until `ms` pass without another call: further parts may come. */
 void intake_wait(struct intake_update *lead, int64_t ms);
 
 #define INTAKE_EVERYWHERE "*"
-/* IN_ORDER updates of this chat wait until it is released as often as it was held. */
+/* IN_ORDER updates of this chat wait until every hold is released. */
 void intake_hold(struct intake *in, const char *chat);
 void intake_release(struct intake *in, const char *chat);
 

@@ -1,9 +1,8 @@
 /*
  * platform: a kind of chat service; an adapter is one configured connection to it.
  *
- * platform_ops is what the road may ask of a platform, adapter_* what a platform may report,
- * adapters_* the registry that the rest of the program sees. Adapters translate and do not decide;
- * what they share is in this room.
+ * platform_ops are the road's calls to a platform, adapter_* a platform's reports, adapters_* the
+ * registry that the rest of the program sees. Adapters translate and do not decide.
  */
 #ifndef PLATFORM_PLATFORM_H
 #define PLATFORM_PLATFORM_H
@@ -23,7 +22,7 @@
 
 struct adapter;
 
-/* Settings every adapter has besides its own; adapter_conf.c explains them. */
+/* Settings common to all adapters, explained in adapter_conf.c. */
 struct adapter_common {
         bool enabled, commands;
         char *agent, *ca_file; /* may be NULL */
@@ -48,7 +47,7 @@ struct platform_manners {
         int64_t conversation_seconds, dm_conversation_seconds, thread_chars, slow_ms;
 };
 
-/* ---- what may be asked of a platform ---- */
+/* ---- calls to a platform ---- */
 
 /* All but id may be NULL. */
 struct channel_info {
@@ -91,7 +90,7 @@ struct platform_ops {
         struct pace_limits pace;
         const struct setting *settings; /* its own; NULL: none */
         size_t conf_size;               /* of the struct they fill in */
-        /* Checks what a table of settings cannot. May be NULL. */
+        /* Checks that tables cannot express. May be NULL. */
         int (*check)(struct settings_source *src, const char *path, const void *conf,
                      struct error *err);
 
@@ -118,8 +117,8 @@ struct platform_ops {
          */
         void (*webhook)(struct adapter *a, struct http_exchange *x);
         /*
-         * Checks the head of the post before its body is read, so that strangers cannot fill our
-         * memory. False: refused, and answered. NULL: only the body can prove it.
+         * Checks the head of a post, so that strangers cannot fill our memory with bodies. False:
+         * refused, and answered. NULL: only the body can prove it.
          */
         bool (*webhook_admits)(struct adapter *a, struct http_exchange *x);
 
@@ -159,21 +158,21 @@ struct adapter {
         const char *public_url; /* the API's address from outside; NULL: none */
         enum adapter_state state;
         char why[200];                 /* of LOST and STOPPED */
-        int64_t since_ms;              /* wall clock of the last change of state */
+        int64_t since_ms;              /* wall clock of the last state change */
         unsigned failures;             /* to connect, in a row */
         char bot_name[64], bot_id[64]; /* "": not known yet */
         void *self;                    /* the platform's own */
 };
 
-/* ---- what a platform may report ---- */
+/* ---- reports of a platform ---- */
 
 void adapter_set_profile(struct adapter *a, const char *name, const char *id);
 void adapter_ready(struct adapter *a);
-/* The connection is gone; the platform tries again by itself. */
+/* The connection is lost; the platform reconnects by itself. */
 void adapter_lost(struct adapter *a, const char *why);
-/* The same; returns how long to wait before the next attempt, at least retry_after_ms. */
+/* The same; returns the wait before the next attempt, at least retry_after_ms. */
 int64_t adapter_retry(struct adapter *a, const char *why, int64_t retry_after_ms);
-/* Trying again makes no sense: the operator has to act. */
+/* Permanent: the operator has to act. */
 void adapter_stopped(struct adapter *a, const char *why);
 void adapter_bad_token(struct adapter *a);
 /* Hands over an event; fills in adapter and platform. */
@@ -186,8 +185,8 @@ void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outco
                     enum error_kind kind, const char *why);
 
 /*
- * What an HTTP answer that does not confirm a delivery means for it, where the platform has no
- * rule of its own. status 0: no answer came. repeatable: doing it twice does no harm.
+ * Default outcome of a delivery whose HTTP answer does not confirm it. status 0: no answer.
+ * repeatable: repeating it does no harm.
  */
 enum send_outcome adapter_http_outcome(int status, enum http_reach reach, bool repeatable);
 enum error_kind adapter_http_kind(int status, enum error_kind transport);
@@ -218,14 +217,14 @@ struct adapters *adapters_new(struct loop *l, struct http_client *http, const ch
 void adapters_set_road(struct adapters *as, struct road *r);
 /* http.publicUrl, copied; NULL: none. */
 void adapters_set_public_url(struct adapters *as, const char *url);
-/* Where changes of state are journaled; NULL: they are only logged. */
+/* Where state changes are journaled; NULL: only logged. */
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b);
 /* Closes the connections. Sends in flight are not reported: the next road_open resumes them. */
 void adapters_free(struct adapters *as);
 /*
- * Starts what is new, stops what is gone, restarts what changed. Takes the confs over: each is NULL
- * afterwards. An adapter that cannot be opened is STOPPED. -1, with nothing changed: two confs have
- * the same name.
+ * Starts new adapters, stops removed ones, restarts changed ones. Takes over the confs, leaving
+ * NULLs. An adapter that fails to open is STOPPED. -1, with nothing changed: two confs share a
+ * name.
  */
 int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count,
                    struct error *err);

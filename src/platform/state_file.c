@@ -109,7 +109,7 @@ void state_file_close(struct state_file *f)
         if (!f)
                 return;
         timer_free(f->timer);
-        /* a write on the pool may finish after the next reader has come: write here as well */
+        /* a write on the pool may finish after the file is next read: write here as well */
         if (f->dirty || f->refs > 1) {
                 last.text = f->text(f->arg);
                 last.version = ++f->version;

@@ -1,5 +1,5 @@
 /*
- * state_file: a file that mirrors something in memory, so that a crash loses only the last moment.
+ * state_file: mirrors state in memory to a file, so that a crash loses only the last changes.
  *
  * A pool thread replaces it atomically; an older text never overwrites a newer one.
  */

@@ -72,7 +72,7 @@ const char *tool_text(const json_t *arguments, const char *name, bool required, 
         const json_t *value = json_object_get(arguments, name);
 
         if (err->kind != ERR_NONE)
-                return NULL; /* the first mistake is the one to report */
+                return NULL; /* keep the first error */
         if (json_is_string(value) && (json_string_length(value) > 0 || !required))
                 return json_string_length(value) > 0 ? json_string_value(value) : NULL;
         if (json_is_integer(value)) { /* models like to write ids as numbers */

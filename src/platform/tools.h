@@ -1,4 +1,4 @@
-/* tools: functions of a platform that agents and the API may call, besides the outbox. */
+/* tools: platform functions that agents and the API call directly, not through the outbox. */
 #ifndef PLATFORM_TOOLS_H
 #define PLATFORM_TOOLS_H
 

@@ -1,7 +1,7 @@
 /*
- * Other software as a platform. Messages come in over the REST API. Answers are read from the
- * journal, and then a delivery is done when it is committed; or each is posted to `callbackUrl`,
- * signed, with an idempotency key.
+ * The API as a platform for other software. Messages arrive over REST. Answers are posted to
+ * `callbackUrl`, signed, with an idempotency key; without a URL they are read from the journal,
+ * and a delivery is done once committed.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /*
- * The terminal as a platform. Terminals attach over the HTTP API: they post messages and read the
- * answers from the journal, so an answer is delivered when it is committed. They render Markdown
- * themselves.
+ * The terminal as a platform. Terminals attach over the HTTP API and read answers from the
+ * journal, so an answer is delivered once committed. They render Markdown themselves.
  */
 #include "platform/platform.h"
 

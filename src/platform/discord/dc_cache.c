@@ -103,7 +103,7 @@ void dc_cache_add(struct dc_cache *c, const char *guild, const json_t *channel)
 
         if (!id || type < 0 || type > 1000 || type == DC_TYPE_CATEGORY)
                 return;
-        if (c->channels.count >= CHANNELS_MAX) { /* any one: it is looked up when needed */
+        if (c->channels.count >= CHANNELS_MAX) { /* evict any: it is looked up again when needed */
                 void *value;
 
                 if (!map_each(&c->channels, &c->evict_at, NULL, &value)) {

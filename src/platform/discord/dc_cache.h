@@ -1,6 +1,6 @@
 /*
- * dc_cache: channels and threads, the bot's roles, and user names, as far as Discord has sent them.
- * Bounded: what it does not know is looked up.
+ * dc_cache: a bounded cache of channels, threads, the bot's roles and user names that Discord has
+ * sent. dc_lookup fetches what is missing.
  */
 #ifndef PLATFORM_DISCORD_DC_CACHE_H
 #define PLATFORM_DISCORD_DC_CACHE_H

@@ -1,4 +1,4 @@
-/* dc_call: one call of Discord's REST API. dc_rest.c decides when it goes. */
+/* dc_call: one call of Discord's REST API. dc_rest.c schedules it. */
 #ifndef PLATFORM_DISCORD_DC_CALL_H
 #define PLATFORM_DISCORD_DC_CALL_H
 
@@ -52,8 +52,8 @@ void dc_call_answer(const struct http_call *h, const struct http_result *result,
                     struct dc_answer *out, char *text, size_t size);
 
 /*
- * Fills the route's braces: the path, and the top-level id (with a webhook's token) for the
- * bucket's name. -1 with an error: only ids get into a place for an id.
+ * Fills the braces of the route: the path, and the top-level id (with a webhook's token) for the
+ * bucket's name. -1 with an error: an argument is not an id.
  */
 int dc_call_path(const struct dc_request *q, struct buf *path, struct buf *major,
                  struct error *err);

@@ -378,7 +378,7 @@ static void on_timer(void *arg)
         struct dc_catchup *c = arg;
         bool failed;
 
-        if (c->again) { /* what was given up is wanted again */
+        if (c->again) { /* retry what was given up */
                 c->again = false;
                 for (unsigned i = 0; i < c->gap_count; i++)
                         if (c->gaps[i].open)

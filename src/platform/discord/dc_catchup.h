@@ -1,14 +1,14 @@
 /*
- * dc_catchup: reads back what a lost session has missed.
+ * dc_catchup: reads back messages that a lost session missed.
  *
- * Three sources name the channels where something may be missing: guilds that the gateway
- * introduces, with the newest message of each channel; guilds that it does not introduce, listed by
- * REST; and channels of recent conversations in the store, DMs among them. dc_readback.c reads
- * those channels. No source is kept in memory as a whole: each continues when there is room.
+ * The channels to read come from three sources: guilds that the gateway introduces, with the
+ * newest message of each channel; other guilds, listed by REST; and channels of recent
+ * conversations in the store, including DMs. dc_readback.c reads them. Each source is paged and
+ * continues when there is room.
  *
- * The age and the number of messages of each channel are bounded. Dedup keys recognise what is read
- * twice. A gap is on disk until everything in it is stored, so that a restart begins with it again.
- * Edits, deletions and reactions cannot be read back.
+ * The age and the number of messages per channel are bounded. Dedup keys recognise repeats. A gap
+ * stays on disk until everything in it is stored, so that a restart begins with it again. Edits,
+ * deletions and reactions cannot be read back.
  */
 #ifndef PLATFORM_DISCORD_DC_CATCHUP_H
 #define PLATFORM_DISCORD_DC_CATCHUP_H
@@ -24,9 +24,9 @@ struct dc_catchup;
 struct dc_catchup *dc_catchup_new(struct dc_intake *in);
 /* Before the intake. */
 void dc_catchup_free(struct dc_catchup *c);
-/* A session began or was resumed, and something may be missing since then by Discord's clock. */
+/* A session began or resumed; events after since_ms (Discord's clock) may be missing. */
 void dc_catchup_gap(struct dc_catchup *c, const struct dc_gateway_ready *ready, int64_t since_ms);
-/* A gap will follow: holds all events until its channels are known. */
+/* Holds all events until the channels of the coming gap are known. */
 void dc_catchup_hold(struct dc_catchup *c);
 /* There is room for channels again. */
 void dc_catchup_continue(struct dc_catchup *c);
@@ -36,8 +36,8 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
 /* ---- dc_readback.c: reads the messages of channels and threads since a time ---- */
 
 /*
- * A few channels are read at once, no faster than the intake stores. Meanwhile their live events
- * wait in the intake, for a while.
+ * Reads a few channels at a time, no faster than the intake stores. Their live events wait in the
+ * intake meanwhile, for a limited time.
  */
 
 struct dc_readback;

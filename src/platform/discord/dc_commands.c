@@ -1,6 +1,6 @@
 /*
- * Registers the slash commands with Discord when they differ from what was registered last: Discord
- * allows 200 creations a day, and shows changes of global commands late.
+ * Registers slash commands only when they changed: Discord allows 200 creations a day, and shows
+ * changes of global commands late.
  */
 #include <stdlib.h>
 #include <string.h>

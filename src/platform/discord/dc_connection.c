@@ -19,14 +19,14 @@
 #define CLOSE_MS      2000
 #define MESSAGE_MAX   ((size_t)32 << 20)
 #define PAYLOAD_MAX   ((size_t)32 << 20) /* inflated */
-#define QUEUE_MAX     ((size_t)16 << 20) /* bytes behind a large payload */
+#define QUEUE_MAX     ((size_t)16 << 20) /* bytes queued after a large payload */
 #define FRAME_MAX     4096               /* Discord's limit for what we send */
 #define FRAMES_MINUTE 120                /* the same */
-#define FRAMES_SPARE  10                 /* of them, for heartbeats and IDENTIFY */
+#define FRAMES_SPARE  10                 /* reserved for heartbeats and IDENTIFY */
 #define INTERVAL_MIN  10
 #define INTERVAL_MAX  3600000
 
-/* Waits for a large payload before it. */
+/* Waits until an earlier, large payload is parsed. */
 struct queued_payload {
         char *text;
         size_t n;
@@ -241,7 +241,7 @@ static void on_parsed(void *arg, const struct json_parsed *parsed)
         unref(c);
 }
 
-/* The socket may still deliver what it read before the pause: that is queued. */
+/* Queues what the socket had read before the pause. */
 static void take(struct dc_connection *c, const char *text, size_t n)
 {
         if (c->parsing) {

@@ -56,7 +56,7 @@ static struct dc_deferred *find(const struct discord *dc, const char *interactio
         return NULL;
 }
 
-/* It stays in the list: its id is not a message one could react to. */
+/* Stays in the list: its id is not that of a message, so it cannot get reactions. */
 static void close_deferred(struct discord *dc, struct dc_deferred *d)
 {
         d->state = DC_PLACEHOLDER_GONE;

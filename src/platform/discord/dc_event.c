@@ -257,7 +257,7 @@ static void read_message(struct dc_event_reader *r, json_t *d)
                 ignore(r, "empty, or hidden without the Message Content Intent");
 }
 
-/* Links that unfold are updates without a time of edit. */
+/* Link previews arrive as updates without an edit time. */
 static bool is_edit(const json_t *d, int64_t *ms)
 {
         const char *when = json_str(d, "edited_timestamp", NULL);

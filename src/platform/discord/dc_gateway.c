@@ -15,9 +15,9 @@
 #include "platform/discord/dc_shard.h"
 
 #define SHARDS_MAX 1000
-#define BUDGET_MS  60000 /* how long an answer counts */
+#define BUDGET_MS  60000 /* how long an answer stays valid */
 #define DAY_MS     86400000
-#define LOW_PART   100 /* of the budget is left alone */
+#define LOW_PART   100 /* 1/100 of the budget stays in reserve */
 
 /* ---- intents ---- */
 
@@ -190,7 +190,7 @@ void dc_gateway_end_identify(struct dc_gateway *g, unsigned shard, bool sent)
         want_pump(g);
 }
 
-/* Beyond its budget of sessions Discord would reset the token. */
+/* Discord resets the token of a bot that exceeds its session budget. */
 static bool defer_for_budget(struct dc_gateway *g)
 {
         int64_t now = loop_now_ms(g->o.loop);
@@ -332,7 +332,7 @@ static void do_nothing(void *arg)
         (void)arg;
 }
 
-/* A guild of some megabytes takes ten times as much while it is handled. */
+/* Handling a guild takes ten times its size, which may be megabytes. */
 static void on_trim(void *gateway)
 {
         loop_work(((struct dc_gateway *)gateway)->o.loop, trim_on_pool, do_nothing, NULL);

@@ -1,10 +1,10 @@
 /*
- * dc_gateway: receives events over Discord's gateway, with one session for each shard.
+ * dc_gateway: receives events over Discord's gateway, with one session per shard.
  *
- * The owner gets every dispatch with a ticket, in Discord's order, and acknowledges it with
- * dc_gateway_committed once it is stored. The sequence that survives a restart passes an event only
- * when it and everything before it is committed. When too many events are not committed, nothing
- * more is read. The gateway makes no REST calls: its owner fetches /gateway/bot for it.
+ * The owner gets every dispatch with a ticket, in Discord's order, and calls dc_gateway_committed
+ * once it is stored. The sequence kept across restarts passes an event only when it and everything
+ * before it is committed. Reading pauses while too many events are uncommitted. The gateway makes
+ * no REST calls: its owner fetches /gateway/bot for it.
  */
 #ifndef PLATFORM_DISCORD_DC_GATEWAY_H
 #define PLATFORM_DISCORD_DC_GATEWAY_H
@@ -87,7 +87,7 @@ struct dc_gateway_handlers {
          * session before. Repeated after a restart until dc_gateway_caught_up.
          */
         void (*gap)(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms);
-        /* A session with a gap is about to be resumed: its replay is newer. */
+        /* A session with a gap is about to be resumed; its replay is newer than the gap. */
         void (*behind)(void *arg, unsigned shard);
         void (*state)(void *arg, enum dc_gateway_state state, const char *why);
 };
@@ -122,7 +122,7 @@ void dc_gateway_stats(const struct dc_gateway *g, struct dc_gateway_stats *out);
 #define DC_INTENT_DIRECT_MESSAGES          (1u << 12)
 #define DC_INTENT_DIRECT_MESSAGE_REACTIONS (1u << 13)
 #define DC_INTENT_MESSAGE_CONTENT          (1u << 15)
-/* What an agent needs: 46593. */
+/* The intents an agent needs: 46593. */
 #define DC_INTENTS                                                                         \
         (DC_INTENT_GUILDS | DC_INTENT_GUILD_MESSAGES | DC_INTENT_GUILD_MESSAGE_REACTIONS | \
          DC_INTENT_DIRECT_MESSAGES | DC_INTENT_DIRECT_MESSAGE_REACTIONS |                  \

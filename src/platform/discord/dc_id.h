@@ -1,11 +1,11 @@
-/* dc_id: Discord's ids, kept as text. They hold the time at which they were made. */
+/* dc_id: Discord's ids as text. They contain their creation time. */
 #ifndef PLATFORM_DISCORD_DC_ID_H
 #define PLATFORM_DISCORD_DC_ID_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DC_ID_SIZE 24 /* 20 digits, a NUL and some air */
+#define DC_ID_SIZE 24 /* 20 digits and a NUL, rounded up */
 
 /* 1 to 20 digits. */
 bool dc_id_valid(const char *text);

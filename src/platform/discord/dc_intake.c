@@ -116,7 +116,7 @@ void dc_intake_channel_found(struct dc_intake *in, const char *channel, bool kno
                 u->channel_known = true;
                 if (known)
                         find_member(u);
-                else /* missed, and not even known to be a DM */
+                else /* a missed message; its channel may be a DM */
                         intake_skip(base);
         }
 }
@@ -184,7 +184,7 @@ static void on_free(struct intake_update *base)
         free(u);
 }
 
-/* ---- where updates come from ---- */
+/* ---- sources of updates ---- */
 
 static void on_event(void *arg, const struct dc_dispatch *e)
 {

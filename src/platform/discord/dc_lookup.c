@@ -217,8 +217,8 @@ static void enqueue_member(void *entry)
 }
 
 /*
- * A person who left has no roles. An unknown member is kept for its minute, too, so that their
- * messages do not hold up the channel one by one.
+ * A person who left has no roles. Unknown members are cached for a minute, too, so that their
+ * messages do not each hold up the channel.
  */
 static void on_member(void *arg, const struct dc_answer *a)
 {
@@ -246,7 +246,7 @@ static void on_member(void *arg, const struct dc_answer *a)
                 e->member = json_null();
         }
         e->until_ms = clock_mono_ms() + HOLDS_MS;
-        /* the handler may make us forget this entry */
+        /* the handler may drop this entry */
         member = json_incref(e->member);
         guild = mem_strdup(e->guild);
         user = mem_strdup(e->user);

@@ -1,9 +1,9 @@
 /*
- * dc_lookup: fetches the channels and members that events name and the cache does not know.
+ * dc_lookup: fetches channels and members that events name and the cache lacks.
  *
- * A thread mistaken for a channel would escape the rules of its channel, and access lists need the
- * roles of a person, so events wait for the answers. While Discord is unavailable a lookup retries
- * for about a minute; a channel that may be a DM is asked for until Discord answers.
+ * Events wait for the answers: a thread mistaken for a channel would escape the rules of its
+ * channel, and access lists need a person's roles. While Discord is unavailable a lookup retries
+ * for about a minute; a channel that may be a DM, until Discord answers.
  */
 #ifndef PLATFORM_DISCORD_DC_LOOKUP_H
 #define PLATFORM_DISCORD_DC_LOOKUP_H

@@ -1,4 +1,4 @@
-/* What Discord's answer means for a delivery: done, retry, rejected, or unsure. */
+/* Maps Discord's answers to the outcome of a delivery: done, retry, rejected, or unsure. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 static const struct code_row {
         int code;
         unsigned done_for; /* delivery kinds for which it is success */
-        bool again;        /* it passes by itself */
+        bool again;        /* temporary: retry */
         enum error_kind kind;
         const char *advice;
 } codes[] = {

@@ -107,7 +107,7 @@ int64_t dc_rate_limit_wait(const struct dc_bucket *b, int64_t now_ms)
         if (b->closed_ms > now_ms)
                 return b->closed_ms - now_ms;
         if (!b->known)
-                return b->flying == 0 ? 0 : -1; /* the first call finds out */
+                return b->flying == 0 ? 0 : -1; /* the first call discovers the limit */
         if (b->limit == 0)
                 return 0;
         if (b->reset_ms <= now_ms)

@@ -1,9 +1,9 @@
 /*
- * dc_rate_limit: how many calls Discord permits now, as far as its answers have shown. Pure
- * arithmetic over the caller's clock.
+ * dc_rate_limit: rate limits learned from Discord's answers. Pure arithmetic on the caller's
+ * clock.
  *
- * A bucket is named by Discord's hash and the top-level id of the path; before the first answer the
- * route stands for the hash. The guard counts what Discord bans an address for.
+ * A bucket is named by Discord's hash and the top-level id of the path; before the first answer
+ * the route stands for the hash. The guard counts the refusals for which Discord bans an address.
  */
 #ifndef PLATFORM_DISCORD_DC_RATE_LIMIT_H
 #define PLATFORM_DISCORD_DC_RATE_LIMIT_H
@@ -23,8 +23,8 @@ struct dc_bucket {
         int64_t limit, remaining; /* limit 0: the route has none */
         int64_t window;           /* X-RateLimit-Reset in ms; 0: unknown */
         int64_t reset_ms;
-        int64_t closed_ms; /* after a 429: nothing goes before */
-        int64_t denied_ms; /* idle calls are not tried before */
+        int64_t closed_ms; /* after a 429: no call before this */
+        int64_t denied_ms; /* no idle call before this */
         int denied_code;
         unsigned flying;
         unsigned waiting;
@@ -54,7 +54,7 @@ struct dc_bucket *dc_rate_limits_bucket(struct dc_rate_limits *l, const char *me
 struct dc_bucket *dc_rate_limits_learn(struct dc_rate_limits *l, struct dc_bucket *b,
                                        const char *method, const char *route, const char *major,
                                        const char *hash);
-/* Unless calls fly or wait. */
+/* Unless calls are in flight or waiting. */
 void dc_rate_limits_drop(struct dc_rate_limits *l, struct dc_bucket *b);
 
 /* 0: one may go; > 0: ask again then; -1: after the next answer. */
@@ -78,7 +78,7 @@ struct dc_ban_guard {
 
 /* max 0: the default. */
 void dc_rate_limit_guard_init(struct dc_ban_guard *g, const char *name, unsigned max);
-/* May a call go? Idle ones leave half of the number. Logs when the guard opens. */
+/* May a call go? Idle calls stop at half the limit. Logs when the guard opens. */
 bool dc_rate_limit_admit(struct dc_ban_guard *g, int64_t now_ms, bool idle);
 /* Counts a 401, 403 or 429. */
 void dc_rate_limit_count(struct dc_ban_guard *g, int64_t now_ms);

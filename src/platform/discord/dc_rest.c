@@ -34,7 +34,7 @@ struct dc_rest {
         LIST_HEAD(, dc_call) asks;
         size_t waiting, flying_count;
         struct pace *global;
-        int64_t global_ms; /* after a global 429: nothing goes before */
+        int64_t global_ms; /* after a global 429: no call before this */
         struct timer *timer;
         bool unauthorized;
         void (*on_unauthorized)(void *arg);
@@ -290,7 +290,7 @@ static int64_t earlier(int64_t a, int64_t b)
         return a < b ? a : b;
 }
 
-/* Stops when all connections are busy: an answer must not cost a look at every bucket. */
+/* Stops when all connections are busy, so that an answer does not scan every bucket. */
 static void pump(struct dc_rest *r)
 {
         struct dc_bucket *b, *after;

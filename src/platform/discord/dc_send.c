@@ -150,7 +150,7 @@ static void send_call(struct dc_send *s)
         s->call = dc_rest_call(s->dc->rest, &q, on_sent, s);
 }
 
-/* ---- has it arrived before? ---- */
+/* ---- looking for an earlier attempt ---- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -169,7 +169,7 @@ static bool is_old(const struct dc_send *s)
         return clock_wall_ms() - s->created_ms > NONCE_MS;
 }
 
-/* Is it the one we are about to send? */
+/* Is m the message we are about to send? */
 static bool is_this(const struct dc_send *s, const json_t *m)
 {
         const char *nonce = json_str(m, "nonce", NULL),
@@ -378,8 +378,8 @@ void dc_sends_release(struct discord *dc)
 /* ---- another process with the same token ---- */
 
 /*
- * Another process with the same token answers, too. Each of our messages carries a nonce: an own
- * message with a nonce that we did not send is the duplicate's.
+ * Each of our messages carries a nonce. A message of this bot with a nonce that we did not send
+ * comes from another process with the same token.
  */
 
 /* 0: not one of ours. */

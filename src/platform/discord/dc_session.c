@@ -12,7 +12,7 @@
 #include "platform/state_file.h"
 
 #define OPEN_MAX   1000  /* not committed; beyond it reading waits */
-#define WINDOW_MAX 50000 /* with those behind an earlier one */
+#define WINDOW_MAX 50000 /* including committed ones after an open one */
 #define FIRST_CAP  64
 
 struct dc_session_slot {
@@ -56,7 +56,7 @@ static char *file_text(void *arg)
         return buf_take(&b);
 }
 
-/* Another session is written at once, progress soon: an early number only replays a few events. */
+/* Writes a new session at once, progress later: an older sequence only replays a few events. */
 static void save(struct dc_session *s)
 {
         const char *id = s->committed.id;
@@ -69,7 +69,7 @@ static void save(struct dc_session *s)
         state_file_changed(s->file, other);
 }
 
-/* The times are of use even if the session cannot be resumed, or is another shard's. */
+/* The times are useful even if the session cannot be resumed, or is another shard's. */
 static void read_file(struct dc_session *s, const json_t *j, bool own)
 {
         struct dc_session_record *r = &s->committed;
@@ -137,7 +137,7 @@ void dc_session_drop(struct dc_session *s)
         free(s->id);
         free(s->resume_url);
         s->id = s->resume_url = NULL;
-        s->seq = 0; /* must not meet a new session */
+        s->seq = 0; /* must not be used with a new session */
 }
 
 uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event *e)

@@ -254,7 +254,7 @@ static void on_dispatch(struct dc_shard *s, const json_t *payload, json_t *d)
         }
         if (e.seq <= s->session.seq) /* replayed, and still in memory */
                 return;
-        if (s->state == SHARD_RESUMING) /* the replay is alive */
+        if (s->state == SHARD_RESUMING) /* the replay makes progress */
                 timer_start(s->timer, s->g->o.times.ready_ms);
         if (strcmp(type, "MESSAGE_CREATE") == 0)
                 e.message_ms = dc_id_time_ms(json_str(d, "id", NULL));

@@ -1,6 +1,6 @@
 /*
- * dc_shard: the inside of the gateway. A shard has one connection after the other and one session;
- * the gateway lets its shards identify in turn.
+ * dc_shard: internals of the gateway. A shard has a session and one connection at a time; the
+ * gateway lets its shards identify in turn.
  */
 #ifndef PLATFORM_DISCORD_DC_SHARD_H
 #define PLATFORM_DISCORD_DC_SHARD_H
@@ -47,7 +47,7 @@ struct dc_session {
         char *id, *resume_url; /* of the current session; NULL: none */
         int64_t seq;
         struct dc_session_record committed, next;
-        /* events that are not committed, or behind such */
+        /* uncommitted events, and committed ones after them */
         struct {
                 struct dc_session_slot *ring;
                 size_t cap, count;

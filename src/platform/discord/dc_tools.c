@@ -1,7 +1,7 @@
 /*
- * The tools that agents and the API may call, and lookups for the road and the API. Every id a tool
- * takes is in the result of another one. Sends, edits, deletions and reactions become deliveries in
- * the outbox, like an agent's answer.
+ * Tools for agents and the API, and lookups for the road and the API. Every id a tool takes is in
+ * the result of another one. Sends, edits, deletions and reactions go through the outbox, like an
+ * agent's answer.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void on_submitted(void *arg, const struct outbox_receipt *r)
                NULL);
 }
 
-/* Which arguments a tool that sends requires, besides the channel. */
+/* Arguments that a sending tool requires in addition to the channel. */
 enum { PERSON = 1, MESSAGE_ID = 2, TEXT_ARG = 4, EMOJI = 8, NAME = 16 }; /* PERSON: instead */
 
 static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,

@@ -1,9 +1,8 @@
 /*
  * Interactions over HTTP: Discord posts them to /api/v2/channels/discord/<adapter>/interactions,
- * signed with the application's key.
+ * signed with the application's key. The response, sent after the commit, acknowledges them.
  *
- * The response is the acknowledgement, sent after the commit. Discord now and then posts wrong
- * signatures, and removes the endpoint when they pass.
+ * Discord sometimes posts wrong signatures, and removes an endpoint that accepts them.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -154,7 +154,7 @@ static void enter(struct discord *dc, enum discord_state state)
         dc->state = state;
 }
 
-/* Gives up: the operator has to act. why NULL: Discord does not accept the token. */
+/* Permanent: the operator has to act. why NULL: Discord does not accept the token. */
 static void stop(struct discord *dc, const char *why)
 {
         enter(dc, DISCORD_STOPPED);
@@ -180,7 +180,7 @@ static void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *
         dc_rest_get(((struct discord *)ctx)->rest, &dropped, done, arg);
 }
 
-/* The application's id, when the greeting could not find it out. */
+/* READY names the application, if the greeting could not. */
 static void on_ready(void *ctx, const struct dc_gateway_ready *ready)
 {
         struct discord *dc = ctx;
@@ -408,7 +408,7 @@ static void discord_close(struct adapter *a)
         discord_free(dc);
 }
 
-/* ---- what the road asks ---- */
+/* ---- called by the road ---- */
 
 static unsigned abilities(const struct adapter *a)
 {

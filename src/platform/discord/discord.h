@@ -121,10 +121,10 @@ void discord_remember(struct discord *dc, const char *table, const char *key, co
 /* ---- dc_send.c ---- */
 
 void dc_send_delivery(struct adapter *a, const struct delivery *d);
-/* Continues the deliveries that wait for the placeholder of an interaction. */
+/* Continues deliveries that wait for the placeholder of an interaction. */
 void dc_sends_resume(struct discord *dc, const char *interaction);
 void dc_sends_release(struct discord *dc);
-/* A hook of dc_intake: warns of messages of another process. */
+/* A hook of dc_intake: warns of messages sent by another process. */
 void dc_send_check_own(void *discord, const json_t *message);
 
 /* ---- dc_outcome.c ---- */
@@ -132,7 +132,7 @@ void dc_send_check_own(void *discord, const json_t *message);
 void dc_outcome_read(enum delivery_kind kind, const struct dc_answer *answer,
                      struct send_result *out, char *text, size_t size);
 void dc_outcome_error(const struct dc_answer *a, struct error *err);
-/* What the operator can do about a code; NULL: unknown. */
+/* Advice for the operator about a code; NULL: unknown. */
 const char *dc_outcome_advice(int code);
 
 /* ---- dc_destination.c ---- */
@@ -140,7 +140,7 @@ const char *dc_outcome_advice(int code);
 /* NULL: a DM must be opened first. */
 const char *dc_destination_channel(const struct discord *dc, const char *channel,
                                    const char *thread);
-/* The channel that has a message: a thread's first is outside of it. */
+/* The channel that holds a message: a thread's first message is in its parent. */
 const char *dc_destination_of_message(const struct discord *dc, const char *channel,
                                       const char *thread, const char *message);
 /* The person meant by "user:ID" or "operator"; NULL: none. */
@@ -162,7 +162,7 @@ enum dc_placeholder {
 };
 
 enum dc_deferred_result {
-        DC_DEFERRED_SETTLED,   /* what the answer says */
+        DC_DEFERRED_SETTLED,   /* as the answer says */
         DC_DEFERRED_TOO_EARLY, /* the placeholder is not there yet */
         DC_DEFERRED_LOST,      /* there is no placeholder for the message */
 };

@@ -11,10 +11,7 @@
 #include "base/utf8.h"
 #include "platform/markdown/markdown.h"
 
-/*
- * How far a text may grow: md4c fills up every short table row, and repeats a referenced address
- * each time.
- */
+/* Bounds on growth: md4c fills up short table rows, and repeats a referenced address each time. */
 enum { CELLS_MAX = 16 * 1024, URL_BYTES_MAX = 256 * 1024 };
 
 /* Ends parsing from a callback. md4c 0.4.8 loses positive values, against its manual. */

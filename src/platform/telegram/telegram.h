@@ -115,7 +115,7 @@ void tg_intake_post(struct adapter *a, struct http_exchange *x);
 void tg_send(struct adapter *a, const struct delivery *d);
 /* Ends all sends in flight: repeatable ones are retried, others may have arrived. */
 void tg_sends_close(struct telegram *tg);
-/* What Telegram's answer means for a delivery of this kind; why goes to `text`. */
+/* Maps Telegram's answer to the outcome of a delivery; `text` receives the reason. */
 void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *answer,
                      struct send_result *out, char *text, size_t size);
 

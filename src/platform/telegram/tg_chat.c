@@ -82,7 +82,7 @@ static void finish(struct tg_lookup *l, int64_t members, const struct error *err
 
 static void on_member_count(void *arg, const struct tg_answer *answer)
 {
-        /* the rest is known also without it */
+        /* the count is optional */
         finish(arg, answer->ok ? json_integer_value(answer->result) : -1, NULL);
 }
 

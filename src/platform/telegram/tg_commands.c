@@ -1,4 +1,4 @@
-/* The bot's command menu, published when it is not what was published last. */
+/* The bot's command menu, published when it changed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,7 @@ const char *tg_describe_name(struct arena *arena, const json_t *who)
         return json_str(who, "title", json_str(who, "username", NULL));
 }
 
-/* ---- in a line ---- */
+/* ---- one-line descriptions ---- */
 
 static void add_location(struct description_writer *w, const json_t *location)
 {
@@ -156,7 +156,7 @@ static void add_rich_message(struct description_writer *w, const json_t *message
                 buf_addstr(&w->text, "Rich message without text");
 }
 
-/* ---- which ---- */
+/* ---- kinds of content ---- */
 
 /* How content is described: a prefix, then one of its members or what a function adds. */
 /* clang-format off */

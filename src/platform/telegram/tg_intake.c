@@ -36,8 +36,8 @@
 /* ---- albums ---- */
 
 /*
- * The mention is in the caption of one part; the others are addressed to the bot because that one
- * was. Remembers it for the last TG_ALBUMS albums.
+ * Only one part's caption mentions the bot, and addresses the others as well. Remembers this for
+ * the last TG_ALBUMS albums.
  */
 static void address_as_album(struct telegram *tg, const struct tg_update *u, struct incoming *in)
 {
@@ -316,7 +316,7 @@ void tg_intake_post(struct adapter *a, struct http_exchange *x)
         body = http_body(x, &n);
         update = json_read(body, n, &err);
         if (!update && tg_update_first_id(body, n) >= 0) {
-                /* accepted all the same: Telegram would post it again for a day */
+                /* accept it anyway: Telegram would repeat it for a day */
                 log_warn("update dropped: it cannot be read", LOG_S("adapter", a->name),
                          LOG_I("update", tg_update_first_id(body, n)), LOG_S("why", err.text));
                 http_answer(x, 200, NULL, "", 0);
@@ -347,7 +347,7 @@ bool tg_intake_has_room(const struct telegram *tg)
                tg->intake.refusals == 0;
 }
 
-/* ---- where files are ---- */
+/* ---- locating files ---- */
 
 /* Telegram's path with each segment encoded; NULL for one we would not ask for. */
 static char *encode_path(const char *path)

@@ -245,8 +245,8 @@ static size_t take_updates(struct telegram *tg, const json_t *list)
 }
 
 /*
- * The answer is too large or not valid JSON, and Telegram would repeat it for ever. Asks for fewer
- * updates until the bad one is alone, then passes over it. False: these are no updates at all.
+ * Telegram would repeat an answer that is too large or malformed for ever. Asks for fewer updates
+ * until the bad one is alone, then skips it. False: the answer contains no updates.
  */
 static bool try_fewer(struct telegram *tg, const struct tg_answer *answer)
 {
@@ -267,8 +267,8 @@ static bool try_fewer(struct telegram *tg, const struct tg_answer *answer)
 }
 
 /*
- * Two processes that poll for one bot take turns. Right after a restart the other one is our own
- * previous run, so the first conflict is not reported.
+ * Two processes that poll for one bot take turns. Right after a restart the other one may be our
+ * own earlier run, so the first conflict is not reported.
  */
 static void on_conflict(struct telegram *tg, const struct tg_answer *answer)
 {
@@ -304,7 +304,7 @@ static void on_updates(void *arg, const struct tg_answer *answer)
         adapter_ready(tg->adapter);
         if (readable)
                 tg->batch = tg->batch * 2 < BATCH_MAX ? tg->batch * 2 : BATCH_MAX;
-        /* a server that answers at once with nothing must not make us poll without a pause */
+        /* do not poll in a tight loop when a server returns nothing at once */
         too_soon = take_updates(tg, answer->result) == 0 && tg->intake.count == 0 &&
                    tg->poll_seconds > 0 &&
                    loop_now_ms(tg->adapter->loop) - tg->polled_ms < POLL_PAUSE_MS;

@@ -267,9 +267,9 @@ static bool is_supported(enum delivery_kind kind)
         return kind < COUNT(kinds) && kinds[kind].make;
 }
 
-/* ---- what an answer means ---- */
+/* ---- outcomes ---- */
 
-/* Does a 400 say that things are already as they should be? */
+/* Does this 400 mean that there is nothing left to do? */
 static bool is_already_so(enum delivery_kind kind, const struct tg_answer *a)
 {
         if (a->status != 400)
@@ -330,8 +330,7 @@ static void finish(struct tg_send *s, const struct send_result *result)
 }
 
 /*
- * Changes a call that Telegram refused into one that it may take, each way once. False: there is
- * none.
+ * Changes a refused call into one that Telegram may accept, each way once. False: no way is left.
  */
 static bool change_call(struct tg_send *s, const struct tg_answer *a)
 {

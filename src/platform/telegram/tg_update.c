@@ -484,7 +484,7 @@ void tg_update_release(struct tg_update *u)
         u->json = NULL;
 }
 
-/* Telegram writes the id first; inside a text its quotes would be escaped. */
+/* The id comes first; inside a text its quotes would be escaped. */
 int64_t tg_update_first_id(const char *text, size_t n)
 {
         static const char name[] = "\"update_id\":";
