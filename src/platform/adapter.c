@@ -56,9 +56,8 @@ static void on_written(void *arg, const struct error *err)
         struct adapter_event *e = arg;
 
         if (err)
-                log_warn("cannot journal an adapter's change of state",
-                         LOG_S("adapter", e->adapter), LOG_S("event", e->type),
-                         LOG_S("why", err->text));
+                log_warn("cannot journal adapter state change", LOG_S("adapter", e->adapter),
+                         LOG_S("event", e->type), LOG_S("why", err->text));
         else if (e->bus)
                 bus_publish(e->bus, &e->batch);
         if (e->bus)

@@ -24,7 +24,7 @@ static const struct setting pace_settings[] = {
 
 static const struct setting rate_settings[] = {
         { "turns", SETTING_INT, "-1", -1, 1000, .at = AT(rate.turns) - AT(rate),
-          .help = "Turns one person may cause in one channel within `seconds`; 0: no limit, -1: 5, "
+          .help = "Turns one person may start in one channel within `seconds`; 0: no limit, -1: 5, "
                   "and no limit on `cli` and `api`." },
         { "seconds", SETTING_INT, "60", 1, 86400, .at = AT(rate.seconds) - AT(rate),
           .help = "The period in which turns are counted." },
@@ -33,7 +33,7 @@ static const struct setting rate_settings[] = {
 
 static const struct setting budget_settings[] = {
         { "usdPerDay", SETTING_NUMBER, "0", 0, 1000000, .at = AT(budget.usd_per_day) - AT(budget),
-          .help = "What turns may cost per day (UTC), in US dollars; 0: no limit." },
+          .help = "Maximum cost of turns per day (UTC), in US dollars; 0: no limit." },
         SETTING_END,
 };
 
@@ -56,13 +56,13 @@ const struct setting adapter_common_settings[] = {
           .help = "Who else is answered: `user:ID`, `person:ID`, `role:ID`, `channel:ID`, "
                   "`guild:ID`, a plain id (user or channel), or `*`." },
         { "block", SETTING_STRINGS, "[]", .at = AT(block),
-          .help = "Who is never answered, whatever the other lists say; entries as in `allow`." },
+          .help = "Who is never answered, even if other lists name them; entries as in `allow`." },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),
-          .help = "How many turns one person may cause." },
+          .help = "How many turns one person may start." },
         { "maxHops", SETTING_INT, "3", 0, 100, .at = AT(max_hops),
           .help = "Messages that passed through more bots than this are not answered." },
         { "budget", SETTING_GROUP, "{}", .group = budget_settings, .at = AT(budget),
-          .help = "What the turns of this adapter may cost." },
+          .help = "Spending limits of this adapter." },
         { "chatCommands", SETTING_BOOL, "true", .at = AT(commands),
           .help = "`/new`, `/stop`, `/status`, `/why`, `/pause`, `/resume` and `/help` are handled "
                   "here and not passed to the agent; on `api` only if set." },
@@ -70,7 +70,7 @@ const struct setting adapter_common_settings[] = {
           .help = "How long to wait for further messages of the same person before answering; -1: "
                   "the platform's default." },
         { "debounceMaxMs", SETTING_INT, "15000", 0, 3600000, .at = AT(debounce_max_ms),
-          .help = "The longest an answer is delayed by further messages." },
+          .help = "The longest that further messages may delay an answer." },
         { "conversationSeconds", SETTING_INT, "-1", -1, 86400, .at = AT(conversation_seconds),
           .help = "In groups: how long after an exchange the same person needs no mention; 0: "
                   "always needed, -1: the platform's default." },
@@ -78,7 +78,7 @@ const struct setting adapter_common_settings[] = {
           .help = "In direct messages: how long after an exchange the session continues; 0: for "
                   "ever, -1: the platform's default." },
         { "autoThreadChars", SETTING_INT, "-1", -1, 1000000, .at = AT(thread_chars),
-          .help = "Longer answers in a group begin a thread, where the platform has threads; 0: "
+          .help = "Longer answers in a group start a thread, where the platform has threads; 0: "
                   "never, -1: the platform's default." },
         { "partDelayMs", SETTING_INT, "0", 0, 60000, .at = AT(part_delay_ms),
           .help = "Pause between the messages of one answer, so that people can read along; 0: "
@@ -92,7 +92,7 @@ const struct setting adapter_common_settings[] = {
         { "caFile", SETTING_STRING, "null", 1, 4096, .at = AT(ca_file),
           .help = "A PEM file with the certificates to trust instead of the system's: for a "
                   "self-hosted server or a simulator with its own certificate." },
-        { "pace", SETTING_GROUP, "{}", .group = pace_settings, .help = "How fast we may send.",
+        { "pace", SETTING_GROUP, "{}", .group = pace_settings, .help = "Outbound rate limits.",
           .at = AT(pace) },
         SETTING_END,
 };

@@ -6,10 +6,10 @@
  *     platform, files      turn             with the inbox     the platform
  *     are downloaded
  *
- * A platform may forget an update only after its events are committed. Events of one chat reach the
- * inbox in the order of the window; chats do not wait for one another. When the inbox refuses, the
- * update is offered again with backoff and nothing is acknowledged. Nothing here survives a crash:
- * the platform repeats what was not acknowledged, and the inbox recognises it by its dedup key.
+ * An update is acknowledged only after its events are committed. Events of one chat reach the inbox
+ * in the order of the window; chats do not wait for one another. An update that the inbox refuses
+ * is offered again with backoff. Nothing here survives a crash: the platform repeats what was not
+ * acknowledged, and the inbox recognises it by its dedup key.
  */
 #ifndef PLATFORM_INTAKE_H
 #define PLATFORM_INTAKE_H

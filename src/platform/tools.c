@@ -59,7 +59,7 @@ void tool_call(struct adapters *as, const char *adapter, const char *tool, const
                 error_set(&err, ERR_CONFLICT, "%s",
                           a->why[0] ? a->why : "the adapter is switched off");
         else if (!as->road)
-                error_set(&err, ERR_CANCELLED, "the program is about to end");
+                error_set(&err, ERR_CANCELLED, "the program is shutting down");
         if (t && err.kind == ERR_NONE)
                 t->call(a, arguments, done, arg);
         else

@@ -117,7 +117,7 @@ static void common_reply_shapes_are_read(void **state)
         }
 }
 
-static void it_wants_history_and_is_not_repeatable(void **state)
+static void it_uses_history_and_is_not_repeatable(void **state)
 {
         struct agent_rig *b = *state;
 
@@ -133,7 +133,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(channel_history_names_people_by_platform_id),
                 TEST(common_reply_shapes_are_read),
-                TEST(it_wants_history_and_is_not_repeatable),
+                TEST(it_uses_history_and_is_not_repeatable),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static char *waiting_code(struct api_rig *r)
         return code;
 }
 
-static void a_stranger_is_let_in_by_their_code(void **state)
+static void a_stranger_is_admitted_by_a_code(void **state)
 {
         struct api_rig *r = *state;
         char *code, *body;
@@ -143,7 +143,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(an_access_change_takes_effect_at_once, setup,
                                                 api_rig_teardown),
                 cmocka_unit_test_setup_teardown(mistakes_are_reported, setup, api_rig_teardown),
-                cmocka_unit_test_setup_teardown(a_stranger_is_let_in_by_their_code, setup,
+                cmocka_unit_test_setup_teardown(a_stranger_is_admitted_by_a_code, setup,
                                                 api_rig_teardown),
         };
 

@@ -214,7 +214,7 @@ static void another_message_with_a_used_id_is_a_conflict(void **state)
 }
 
 /* As the bus leaves an event after its retention: only the key remains. */
-static void repeating_a_pruned_message_is_no_conflict(void **state)
+static void repeating_a_pruned_message_is_not_a_conflict(void **state)
 {
         struct api_rig *r = *state;
         char *first = post(r, "{\"text\":\"hello\",\"externalId\":\"m1\"}");
@@ -894,7 +894,7 @@ int main(void)
                 API(unknown_routes_and_methods_have_the_error_envelope),
                 API(a_message_is_stored_once_and_answered),
                 API(another_message_with_a_used_id_is_a_conflict),
-                API(repeating_a_pruned_message_is_no_conflict),
+                API(repeating_a_pruned_message_is_not_a_conflict),
                 API(a_waiting_request_gets_the_reply),
                 API(a_waiting_request_gets_silence_and_failure),
                 API(waiting_ends_at_its_deadline),

@@ -117,7 +117,7 @@ static void a_wrong_signature_is_refused(void **state)
         }
 }
 
-static void a_signed_body_that_is_no_interaction_is_refused(void **state)
+static void a_signed_body_must_be_an_interaction(void **state)
 {
         struct api_answer a = post(*state, "{}", "{}");
 
@@ -197,7 +197,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(a_signed_ping_is_answered),
                 TEST(a_wrong_signature_is_refused),
-                TEST(a_signed_body_that_is_no_interaction_is_refused),
+                TEST(a_signed_body_must_be_an_interaction),
                 TEST(tools_are_listed_with_their_parameters),
                 TEST(a_tool_that_sends_leaves_a_delivery),
                 TEST(a_tool_that_fails_reports_why),

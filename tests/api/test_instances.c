@@ -101,7 +101,7 @@ static void a_failed_lookup_says_why(void **state)
         api_rig_expect(r, "GET", "/api/v2/instances/gone/channels/7", NULL, 503,
                        "adapter 'gone' is not connected");
         api_rig_expect(r, "GET", "/api/v2/instances/tg/users/ann", NULL, 404,
-                       "'ann' is no id of a Telegram user");
+                       "'ann' is not a Telegram user id");
 }
 
 int main(void)

@@ -362,7 +362,7 @@ static void a_terminal_gets_a_banner_answers_and_a_clean_end(void **state)
         scratch_free(dir);
 }
 
-static void what_is_typed_during_an_answer_is_kept(void **state)
+static void input_typed_during_an_answer_is_kept(void **state)
 {
         char *dir = scratch_new();
         const char *words[] = { "chat", dir, "--listen", "127.0.0.1:0", NULL };
@@ -434,7 +434,7 @@ int main(void)
                 cmocka_unit_test(a_wrong_configuration_is_reported_with_exit_code_78),
                 cmocka_unit_test(an_answer_survives_the_death_of_the_daemon),
                 cmocka_unit_test(a_terminal_gets_a_banner_answers_and_a_clean_end),
-                cmocka_unit_test(what_is_typed_during_an_answer_is_kept),
+                cmocka_unit_test(input_typed_during_an_answer_is_kept),
                 cmocka_unit_test(ctrl_c_stops_an_answer_and_then_leaves),
                 cmocka_unit_test(ctrl_c_twice_leaves_during_an_answer),
         };

@@ -95,7 +95,7 @@ static bool allows(struct written w, struct incoming in)
 
 #define W(...) ((struct written){ __VA_ARGS__ })
 
-static void no_lists_answer_no_one(void **state)
+static void without_lists_no_one_is_answered(void **state)
 {
         (void)state;
         assert_false(allows(W(0), dm("7")));
@@ -351,7 +351,7 @@ static void entries_that_would_never_match_are_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(no_lists_answer_no_one),
+                cmocka_unit_test(without_lists_no_one_is_answered),
                 cmocka_unit_test(dm_has_four_states),
                 cmocka_unit_test(channels_has_four_states),
                 cmocka_unit_test(allow_has_four_states),

@@ -87,7 +87,7 @@ static char *knock(struct policy_rig *g, const char *sender, char code[HUMAN_COD
         return code;
 }
 
-static void an_approved_code_lets_a_stranger_in(void **state)
+static void an_approved_code_admits_a_stranger(void **state)
 {
         struct policy_rig *g = *state;
         char code[HUMAN_CODE_TEXT_SIZE], lower[HUMAN_CODE_TEXT_SIZE];
@@ -205,7 +205,7 @@ static void no_code_is_sent_without_pairing_or_in_a_dry_run(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test_setup_teardown(an_approved_code_lets_a_stranger_in, setup,
+                cmocka_unit_test_setup_teardown(an_approved_code_admits_a_stranger, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(a_code_is_sent_once_and_survives_a_restart, setup,
                                                 teardown),

@@ -466,7 +466,7 @@ static void a_guild_is_a_condition(void **state)
         expect("{\"guild\": [\"g0\", \"g1\"]}", &in, NULL);
 }
 
-static void reactions_trigger_whatever_their_skin_tone(void **state)
+static void reactions_trigger_in_any_skin_tone(void **state)
 {
         struct incoming in = message();
 
@@ -892,7 +892,7 @@ int main(void)
                 cmocka_unit_test(an_explanation_covers_each_rule),
                 cmocka_unit_test(a_mistake_in_a_rule_has_its_line),
                 cmocka_unit_test(a_guild_is_a_condition),
-                cmocka_unit_test(reactions_trigger_whatever_their_skin_tone),
+                cmocka_unit_test(reactions_trigger_in_any_skin_tone),
                 cmocka_unit_test(emoji_are_compared_without_variants),
                 cmocka_unit_test(a_text_pattern_must_match_the_raw_text),
                 cmocka_unit_test(a_mention_pattern_counts_as_a_mention),

@@ -89,7 +89,7 @@ static void await_calls(struct world *w, unsigned n)
                 assert_true(loop_step(w->loop, true));
 }
 
-static void a_written_file_is_calls_once(void **state)
+static void a_written_file_is_reported_once(void **state)
 {
         struct world w;
 
@@ -122,7 +122,7 @@ static void a_file_replaced_by_rename_stays_watched(void **state)
         close_world(&w);
 }
 
-static void other_files_are_not_calls(void **state)
+static void other_files_are_not_reported(void **state)
 {
         struct world w;
 
@@ -135,7 +135,7 @@ static void other_files_are_not_calls(void **state)
         close_world(&w);
 }
 
-static void without_a_name_every_entry_counts_and_several_have_none(void **state)
+static void without_a_name_every_entry_is_reported(void **state)
 {
         struct world w;
 
@@ -152,7 +152,7 @@ static void without_a_name_every_entry_counts_and_several_have_none(void **state
         close_world(&w);
 }
 
-static void a_watch_may_be_freed_when_it_tells(void **state)
+static void a_watch_may_be_freed_in_its_callback(void **state)
 {
         struct world w;
 
@@ -164,7 +164,7 @@ static void a_watch_may_be_freed_when_it_tells(void **state)
         close_world(&w);
 }
 
-static void a_missing_directory_is_calls_at_once(void **state)
+static void a_missing_directory_is_reported_at_once(void **state)
 {
         struct loop *l = loop_new();
         struct error err;
@@ -178,12 +178,12 @@ static void a_missing_directory_is_calls_at_once(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(a_written_file_is_calls_once),
+                cmocka_unit_test(a_written_file_is_reported_once),
                 cmocka_unit_test(a_file_replaced_by_rename_stays_watched),
-                cmocka_unit_test(other_files_are_not_calls),
-                cmocka_unit_test(without_a_name_every_entry_counts_and_several_have_none),
-                cmocka_unit_test(a_watch_may_be_freed_when_it_tells),
-                cmocka_unit_test(a_missing_directory_is_calls_at_once),
+                cmocka_unit_test(other_files_are_not_reported),
+                cmocka_unit_test(without_a_name_every_entry_is_reported),
+                cmocka_unit_test(a_watch_may_be_freed_in_its_callback),
+                cmocka_unit_test(a_missing_directory_is_reported_at_once),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,7 +158,7 @@ static void an_answer_is_collected_with_its_status_and_headers(void **state)
         world_close(&w);
 }
 
-static void a_body_is_posted_as_it_is(void **state)
+static void a_body_is_posted_unchanged(void **state)
 {
         struct world w;
         struct seen s = { 0 };
@@ -247,7 +247,7 @@ static void parts_are_sent_as_a_form_with_a_file(void **state)
         world_close(&w);
 }
 
-static void a_missing_file_is_told_and_nothing_is_sent(void **state)
+static void a_missing_file_fails_and_nothing_is_sent(void **state)
 {
         struct world w;
         struct seen s = { 0 };
@@ -353,7 +353,7 @@ static void connections_are_kept_alive(void **state)
         world_close(&w);
 }
 
-static void an_answer_cut_in_the_middle_is_an_error_with_its_status(void **state)
+static void a_cut_answer_is_an_error_with_its_status(void **state)
 {
         struct world w;
         struct seen s = { 0 };
@@ -489,7 +489,7 @@ static void an_unknown_host_was_not_sent(void **state)
         world_close(&w);
 }
 
-static void what_cannot_be_asked_is_invalid_and_told_later(void **state)
+static void an_invalid_request_is_reported_later(void **state)
 {
         static const char *const bad_header[] = { "X: a\r\nEvil: b", NULL };
         static const char *const no_colon[] = { "nonsense", NULL };
@@ -515,7 +515,7 @@ static void what_cannot_be_asked_is_invalid_and_told_later(void **state)
         world_close(&w);
 }
 
-static void no_answer_runs_into_the_first_byte_deadline(void **state)
+static void a_missing_answer_hits_the_first_byte_deadline(void **state)
 {
         struct world w;
         struct seen s = { 0 };
@@ -531,7 +531,7 @@ static void no_answer_runs_into_the_first_byte_deadline(void **state)
         world_close(&w);
 }
 
-static void silence_in_the_answer_runs_into_its_deadline(void **state)
+static void a_stalled_answer_hits_its_deadline(void **state)
 {
         struct world w;
         struct seen s = { .stream = true };
@@ -546,7 +546,7 @@ static void silence_in_the_answer_runs_into_its_deadline(void **state)
         world_close(&w);
 }
 
-static void a_dripping_answer_runs_into_the_total_deadline(void **state)
+static void a_slow_answer_hits_the_total_deadline(void **state)
 {
         static char drip[200000];
         static struct fake_answer script[] = { { .bytes = drip, .n = sizeof(drip), .piece = 1 } };
@@ -566,7 +566,7 @@ static void a_dripping_answer_runs_into_the_total_deadline(void **state)
 }
 
 /* The backlog of a listener that never accepts is full: connecting hangs. */
-static void a_hanging_connect_runs_into_its_deadline_and_was_not_sent(void **state)
+static void a_hanging_connect_times_out_unsent(void **state)
 {
         struct world w;
         struct seen s = { 0 };
@@ -662,7 +662,7 @@ static void settle(struct world *w)
                 assert_true(loop_step(w->loop, true));
 }
 
-static void an_aborted_call_is_silent_and_its_connection_goes(void **state)
+static void an_aborted_call_reports_nothing_and_disconnects(void **state)
 {
         struct world w;
         struct seen at_once = { 0 }, at_head = { .abort_at_head = true },
@@ -762,7 +762,7 @@ static void the_client_may_be_freed_inside_callbacks(void **state)
         }
 }
 
-static void a_redirect_is_followed_for_get_with_the_headers_to_the_same_host(void **state)
+static void a_redirected_get_keeps_headers_on_the_same_host(void **state)
 {
         struct world w;
         struct seen s = { .stream = true };
@@ -841,7 +841,7 @@ static void redirects_are_not_followed_for_posts_nor_unasked(void **state)
                 "HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n" \
         }
 
-static void redirects_in_a_circle_end(void **state)
+static void redirect_loops_end(void **state)
 {
         struct world w;
         struct seen s = { 0 };
@@ -896,7 +896,7 @@ static void a_proxy_is_taken_from_the_options_or_the_environment(void **state)
         world_close(&w);
 }
 
-static void more_calls_than_connections_wait_for_their_turn(void **state)
+static void calls_beyond_the_connections_wait(void **state)
 {
         struct http_client_options options = { .max_connections = 1 };
         struct world w;
@@ -917,7 +917,7 @@ static void more_calls_than_connections_wait_for_their_turn(void **state)
         world_close(&w);
 }
 
-static void a_missing_certificate_file_is_told_at_once(void **state)
+static void a_missing_certificate_file_is_an_error(void **state)
 {
         struct loop *l = loop_new();
         struct http_client_options options = { .ca_file = "/nonexistent/ca.pem" };
@@ -1043,43 +1043,43 @@ int main(void)
                                                "NO_PROXY" };
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_answer_is_collected_with_its_status_and_headers),
-                cmocka_unit_test(a_body_is_posted_as_it_is),
+                cmocka_unit_test(a_body_is_posted_unchanged),
                 cmocka_unit_test(other_methods_and_empty_bodies_are_sent),
                 cmocka_unit_test(a_head_request_has_no_body),
                 cmocka_unit_test(parts_are_sent_as_a_form_with_a_file),
-                cmocka_unit_test(a_missing_file_is_told_and_nothing_is_sent),
+                cmocka_unit_test(a_missing_file_fails_and_nothing_is_sent),
                 cmocka_unit_test(a_chunked_answer_in_tiny_pieces_streams),
                 cmocka_unit_test(an_error_status_is_collected_even_when_streaming),
                 cmocka_unit_test(an_informational_answer_is_not_the_answer),
                 cmocka_unit_test(trailers_are_not_mistaken_for_a_head),
                 cmocka_unit_test(connections_are_kept_alive),
-                cmocka_unit_test(an_answer_cut_in_the_middle_is_an_error_with_its_status),
+                cmocka_unit_test(a_cut_answer_is_an_error_with_its_status),
                 cmocka_unit_test(a_cut_chunked_answer_is_an_error),
                 cmocka_unit_test(a_connection_closed_or_reset_without_an_answer_is_unsure),
                 cmocka_unit_test(a_stale_connection_is_retried_once_when_repeatable),
                 cmocka_unit_test(a_stale_connection_is_not_retried_when_not_repeatable),
                 cmocka_unit_test(a_refused_connection_was_not_sent),
                 cmocka_unit_test(an_unknown_host_was_not_sent),
-                cmocka_unit_test(what_cannot_be_asked_is_invalid_and_told_later),
-                cmocka_unit_test(no_answer_runs_into_the_first_byte_deadline),
-                cmocka_unit_test(silence_in_the_answer_runs_into_its_deadline),
-                cmocka_unit_test(a_dripping_answer_runs_into_the_total_deadline),
-                cmocka_unit_test(a_hanging_connect_runs_into_its_deadline_and_was_not_sent),
+                cmocka_unit_test(an_invalid_request_is_reported_later),
+                cmocka_unit_test(a_missing_answer_hits_the_first_byte_deadline),
+                cmocka_unit_test(a_stalled_answer_hits_its_deadline),
+                cmocka_unit_test(a_slow_answer_hits_the_total_deadline),
+                cmocka_unit_test(a_hanging_connect_times_out_unsent),
                 cmocka_unit_test(a_body_over_the_cap_ends_the_call),
                 cmocka_unit_test(endless_headers_end_the_call),
                 cmocka_unit_test(nonsense_instead_of_http_is_an_error),
-                cmocka_unit_test(an_aborted_call_is_silent_and_its_connection_goes),
+                cmocka_unit_test(an_aborted_call_reports_nothing_and_disconnects),
                 cmocka_unit_test(aborting_outside_callbacks_works_in_every_state),
                 cmocka_unit_test(freeing_the_client_aborts_all_calls),
                 cmocka_unit_test(the_client_may_be_freed_inside_callbacks),
-                cmocka_unit_test(a_redirect_is_followed_for_get_with_the_headers_to_the_same_host),
+                cmocka_unit_test(a_redirected_get_keeps_headers_on_the_same_host),
                 cmocka_unit_test(a_redirect_to_another_host_gets_no_credentials),
                 cmocka_unit_test(redirects_are_not_followed_for_posts_nor_unasked),
-                cmocka_unit_test(redirects_in_a_circle_end),
+                cmocka_unit_test(redirect_loops_end),
                 cmocka_unit_test(a_redirect_to_another_scheme_is_refused),
                 cmocka_unit_test(a_proxy_is_taken_from_the_options_or_the_environment),
-                cmocka_unit_test(more_calls_than_connections_wait_for_their_turn),
-                cmocka_unit_test(a_missing_certificate_file_is_told_at_once),
+                cmocka_unit_test(calls_beyond_the_connections_wait),
+                cmocka_unit_test(a_missing_certificate_file_is_an_error),
                 cmocka_unit_test(tls_accepts_only_a_trusted_certificate_with_the_right_name),
                 cmocka_unit_test(retry_after_is_seconds_or_a_date),
                 cmocka_unit_test(escaping_keeps_only_unreserved_characters),

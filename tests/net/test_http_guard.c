@@ -94,7 +94,7 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-static void requests_with_two_readings_are_recognised(void **state)
+static void ambiguous_requests_are_recognised(void **state)
 {
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -318,7 +318,7 @@ static void every_probe_is_refused_in_small_pieces_too(void **state)
         close_site(&t);
 }
 
-static void nothing_behind_a_chunked_body_is_heard(void **state)
+static void nothing_after_a_chunked_body_is_read(void **state)
 {
         static const char said[] =
                 "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n"
@@ -433,7 +433,7 @@ static void a_megabyte_of_header_is_431(void **state)
 }
 
 /* The library answers this by itself, before anybody of us has seen the request. */
-static void a_megabyte_of_url_ends_the_connection_and_asks_nobody(void **state)
+static void a_megabyte_of_url_ends_the_connection(void **state)
 {
         static const char *const heads[] = { "GET /", "GET /?" };
         struct site t;
@@ -486,7 +486,7 @@ static void three_pipelined_posts_get_three_answers(void **state)
  * The library's query parser can be driven into a circle behind a NUL, where we cannot hide the
  * query from it. The request must cost one connection, not the server.
  */
-static void a_hidden_flood_of_parameters_harms_nobody_else(void **state)
+static void a_flood_of_parameters_does_not_affect_others(void **state)
 {
         struct site t;
         struct http_raw bad, good;
@@ -514,16 +514,16 @@ static void a_hidden_flood_of_parameters_harms_nobody_else(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(requests_with_two_readings_are_recognised),
+                cmocka_unit_test(ambiguous_requests_are_recognised),
                 cmocka_unit_test(ordinary_requests_pass),
                 cmocka_unit_test(heads_of_every_size_pass_until_they_are_too_large),
                 cmocka_unit_test(every_probe_is_refused_and_ends_the_connection),
                 cmocka_unit_test(every_probe_is_refused_in_small_pieces_too),
-                cmocka_unit_test(nothing_behind_a_chunked_body_is_heard),
+                cmocka_unit_test(nothing_after_a_chunked_body_is_read),
                 cmocka_unit_test(a_megabyte_of_header_is_431),
-                cmocka_unit_test(a_megabyte_of_url_ends_the_connection_and_asks_nobody),
+                cmocka_unit_test(a_megabyte_of_url_ends_the_connection),
                 cmocka_unit_test(three_pipelined_posts_get_three_answers),
-                cmocka_unit_test(a_hidden_flood_of_parameters_harms_nobody_else),
+                cmocka_unit_test(a_flood_of_parameters_does_not_affect_others),
         };
 
         return cmocka_run_group_tests_name("guard", tests, NULL, NULL);

@@ -338,7 +338,7 @@ static void the_gate_refuses_before_the_body_is_read(void **state)
         close_site(&t);
 }
 
-static void a_body_comes_whole_however_it_is_sent(void **state)
+static void a_body_is_collected_however_it_is_sent(void **state)
 {
         struct site t;
         struct http_raw c;
@@ -362,7 +362,7 @@ static void a_body_comes_whole_however_it_is_sent(void **state)
         close_site(&t);
 }
 
-static void a_large_body_up_to_the_limit_is_taken(void **state)
+static void a_large_body_up_to_the_limit_is_accepted(void **state)
 {
         struct site t;
         struct http_raw c;
@@ -492,7 +492,7 @@ static void a_half_closed_client_still_gets_its_answer(void **state)
         close_site(&t);
 }
 
-static void a_client_that_ends_together_with_its_request_is_let_go(void **state)
+static void a_client_that_closes_after_its_request_is_released(void **state)
 {
         static const char request[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
         struct site t;
@@ -700,7 +700,7 @@ static bool has_two_streams(void *arg)
  * What waits for a client that does not read is kept for it; a stream that has nothing to say may
  * be silent for ever.
  */
-static void a_stream_nobody_reads_is_cut_and_a_quiet_one_is_not(void **state)
+static void an_unread_stream_is_cut_and_a_quiet_one_is_not(void **state)
 {
         struct http_server_options o = { .request_seconds = 1 };
         struct http_raw lazy, quiet;
@@ -794,7 +794,7 @@ static void clients_cannot_take_every_descriptor(void **state)
         close_site(&t);
 }
 
-static void quiesce_lets_the_answers_out_and_nobody_in(void **state)
+static void quiesce_finishes_answers_and_refuses_clients(void **state)
 {
         struct site t;
         struct http_raw c;
@@ -889,13 +889,13 @@ int main(void)
                 cmocka_unit_test(head_gives_the_length_without_the_body),
                 cmocka_unit_test(a_refused_request_without_a_body_keeps_the_connection),
                 cmocka_unit_test(the_gate_refuses_before_the_body_is_read),
-                cmocka_unit_test(a_body_comes_whole_however_it_is_sent),
-                cmocka_unit_test(a_large_body_up_to_the_limit_is_taken),
+                cmocka_unit_test(a_body_is_collected_however_it_is_sent),
+                cmocka_unit_test(a_large_body_up_to_the_limit_is_accepted),
                 cmocka_unit_test(expect_continue_is_answered_with_100),
                 cmocka_unit_test(a_body_over_the_limit_is_413_and_closed_without_reading_it),
                 cmocka_unit_test(an_answer_may_come_later),
                 cmocka_unit_test(a_half_closed_client_still_gets_its_answer),
-                cmocka_unit_test(a_client_that_ends_together_with_its_request_is_let_go),
+                cmocka_unit_test(a_client_that_closes_after_its_request_is_released),
                 cmocka_unit_test(a_client_may_vanish_in_every_phase),
                 cmocka_unit_test(an_exchange_outlives_its_client),
                 cmocka_unit_test(an_exchange_outlives_the_server),
@@ -903,11 +903,11 @@ int main(void)
                 cmocka_unit_test(a_slow_loris_is_cut),
                 cmocka_unit_test(an_idle_connection_is_closed),
                 cmocka_unit_test(a_client_that_does_not_read_is_cut),
-                cmocka_unit_test(a_stream_nobody_reads_is_cut_and_a_quiet_one_is_not),
+                cmocka_unit_test(an_unread_stream_is_cut_and_a_quiet_one_is_not),
                 cmocka_unit_test(connections_are_limited_per_address),
                 cmocka_unit_test(the_number_of_connections_is_limited),
                 cmocka_unit_test(clients_cannot_take_every_descriptor),
-                cmocka_unit_test(quiesce_lets_the_answers_out_and_nobody_in),
+                cmocka_unit_test(quiesce_finishes_answers_and_refuses_clients),
                 cmocka_unit_test(an_address_in_use_or_malformed_is_an_error),
                 cmocka_unit_test(without_hooks_errors_are_plain_text),
                 cmocka_unit_test(a_thousand_parameters_do_no_harm),

@@ -238,7 +238,7 @@ static void a_body_over_the_limit_ends_the_connection(void **state)
         close_site(&t);
 }
 
-static void who_does_not_speak_tls_is_closed(void **state)
+static void a_client_without_tls_is_disconnected(void **state)
 {
         struct site t;
         struct http_raw c;
@@ -256,7 +256,7 @@ static void who_does_not_speak_tls_is_closed(void **state)
         close_site(&t);
 }
 
-static void a_key_that_is_none_is_an_error(void **state)
+static void an_invalid_key_is_an_error(void **state)
 {
         struct http_server_options o = { .listen = "127.0.0.1:0" };
         struct site t;
@@ -277,8 +277,8 @@ int main(void)
                 cmocka_unit_test(requests_are_answered_over_tls_at_once_and_later),
                 cmocka_unit_test(pipelined_requests_in_one_record_are_all_answered),
                 cmocka_unit_test(a_body_over_the_limit_ends_the_connection),
-                cmocka_unit_test(who_does_not_speak_tls_is_closed),
-                cmocka_unit_test(a_key_that_is_none_is_an_error),
+                cmocka_unit_test(a_client_without_tls_is_disconnected),
+                cmocka_unit_test(an_invalid_key_is_an_error),
         };
 
         return cmocka_run_group_tests_name("http over tls", tests, NULL, NULL);

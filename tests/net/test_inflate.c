@@ -60,7 +60,7 @@ static void packer_free(struct packer *p)
 
 static const enum inflate_kind kinds[] = { INFLATE_ZLIB, INFLATE_ZSTD };
 
-static void messages_of_one_stream_come_out_one_by_one(void **state)
+static void messages_of_one_stream_are_separated(void **state)
 {
         (void)state;
         for (size_t k = 0; k < COUNT(kinds); k++) {
@@ -104,7 +104,7 @@ static void a_zlib_message_may_come_in_pieces(void **state)
 }
 
 /* A few kilobytes that become more than the cap are refused; exactly the cap is fine. */
-static void the_cap_holds_to_the_byte(void **state)
+static void the_cap_is_exact(void **state)
 {
         char *zeros = mem_zalloc(CAP + 1);
 
@@ -130,7 +130,7 @@ static void the_cap_holds_to_the_byte(void **state)
         free(zeros);
 }
 
-static void damaged_streams_are_told(void **state)
+static void damaged_streams_are_errors(void **state)
 {
         (void)state;
         for (size_t k = 0; k < COUNT(kinds); k++) {
@@ -166,10 +166,10 @@ static void a_zstd_window_beyond_the_cap_is_refused(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(messages_of_one_stream_come_out_one_by_one),
+                cmocka_unit_test(messages_of_one_stream_are_separated),
                 cmocka_unit_test(a_zlib_message_may_come_in_pieces),
-                cmocka_unit_test(the_cap_holds_to_the_byte),
-                cmocka_unit_test(damaged_streams_are_told),
+                cmocka_unit_test(the_cap_is_exact),
+                cmocka_unit_test(damaged_streams_are_errors),
                 cmocka_unit_test(a_zstd_window_beyond_the_cap_is_refused),
         };
 

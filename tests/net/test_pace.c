@@ -69,7 +69,7 @@ static void edits_and_typing_leave_room_for_a_final_answer(void **state)
         pace_free(p);
 }
 
-static void edits_get_their_turn_even_when_only_one_may_go_at_once(void **state)
+static void edits_are_sent_even_with_a_burst_of_one(void **state)
 {
         struct pace *p = pace_new(&(struct pace_limits){ .per_channel_second = 1 });
         int64_t wait;
@@ -82,7 +82,7 @@ static void edits_get_their_turn_even_when_only_one_may_go_at_once(void **state)
         pace_free(p);
 }
 
-static void a_freeze_closes_the_channel_or_everything_and_the_later_end_wins(void **state)
+static void a_freeze_lasts_until_the_later_end(void **state)
 {
         struct pace *p = pace_new(&(struct pace_limits){ 0 });
 
@@ -98,7 +98,7 @@ static void a_freeze_closes_the_channel_or_everything_and_the_later_end_wins(voi
         pace_free(p);
 }
 
-static void sweeping_forgets_channels_that_are_idle_and_keeps_the_others(void **state)
+static void sweeping_drops_only_idle_channels(void **state)
 {
         struct pace *p = pace_new(
                 &(struct pace_limits){ .per_channel_second = 1, .per_channel_minute = 20 });
@@ -118,7 +118,7 @@ static void sweeping_forgets_channels_that_are_idle_and_keeps_the_others(void **
         pace_free(p);
 }
 
-static void a_hundred_thousand_channels_one_after_the_other_are_not_kept(void **state)
+static void a_hundred_thousand_idle_channels_are_dropped(void **state)
 {
         struct pace *p = pace_new(
                 &(struct pace_limits){ .per_channel_second = 1, .per_channel_minute = 20 });
@@ -134,7 +134,7 @@ static void a_hundred_thousand_channels_one_after_the_other_are_not_kept(void **
         pace_free(p);
 }
 
-static void a_clock_that_goes_back_gives_nothing_away(void **state)
+static void a_clock_set_back_grants_nothing(void **state)
 {
         struct pace *p = pace_new(&(struct pace_limits){ .per_second = 1 });
 
@@ -240,7 +240,7 @@ static void send_at_random(struct run *r)
         pace_free(p);
 }
 
-static void whatever_arrives_no_window_holds_more_than_the_limit(void **state)
+static void no_window_exceeds_the_limit(void **state)
 {
         const char *given = getenv("PACE_SEED");
         unsigned seed =
@@ -308,12 +308,12 @@ int main(void)
                 cmocka_unit_test(no_limit_means_no_wait),
                 cmocka_unit_test(a_burst_goes_at_once_and_no_more),
                 cmocka_unit_test(edits_and_typing_leave_room_for_a_final_answer),
-                cmocka_unit_test(edits_get_their_turn_even_when_only_one_may_go_at_once),
-                cmocka_unit_test(a_freeze_closes_the_channel_or_everything_and_the_later_end_wins),
-                cmocka_unit_test(sweeping_forgets_channels_that_are_idle_and_keeps_the_others),
-                cmocka_unit_test(a_hundred_thousand_channels_one_after_the_other_are_not_kept),
-                cmocka_unit_test(a_clock_that_goes_back_gives_nothing_away),
-                cmocka_unit_test(whatever_arrives_no_window_holds_more_than_the_limit),
+                cmocka_unit_test(edits_are_sent_even_with_a_burst_of_one),
+                cmocka_unit_test(a_freeze_lasts_until_the_later_end),
+                cmocka_unit_test(sweeping_drops_only_idle_channels),
+                cmocka_unit_test(a_hundred_thousand_idle_channels_are_dropped),
+                cmocka_unit_test(a_clock_set_back_grants_nothing),
+                cmocka_unit_test(no_window_exceeds_the_limit),
                 cmocka_unit_test(final_answers_are_not_starved_by_edits_and_typing),
         };
 

@@ -157,7 +157,7 @@ static void without_an_environment_no_secret_is_inherited(void **state)
         end(&s);
 }
 
-static void the_program_is_found_in_our_path_whatever_the_child_gets(void **state)
+static void the_program_is_found_in_our_path(void **state)
 {
         const char *env[] = { "PATH=/nonexistent", NULL };
         struct seen s;
@@ -277,7 +277,7 @@ static void a_child_that_ignores_term_is_killed(void **state)
         end(&s);
 }
 
-static void a_child_may_end_in_order_when_asked_to_stop(void **state)
+static void a_stopped_child_may_clean_up(void **state)
 {
         struct seen s;
 
@@ -310,7 +310,7 @@ static void stopping_ends_the_grandchildren_too(void **state)
         end(&s);
 }
 
-static void a_grandchild_left_behind_dies_with_the_child(void **state)
+static void a_grandchild_is_killed_with_the_child(void **state)
 {
         struct seen s;
         int ours, theirs = family_open(&ours);
@@ -323,7 +323,7 @@ static void a_grandchild_left_behind_dies_with_the_child(void **state)
         end(&s);
 }
 
-static void somebody_who_left_the_group_does_not_hold_up_the_exit(void **state)
+static void a_process_outside_the_group_does_not_delay_exit(void **state)
 {
         struct seen s;
 
@@ -335,7 +335,7 @@ static void somebody_who_left_the_group_does_not_hold_up_the_exit(void **state)
         end(&s);
 }
 
-static void what_cannot_be_started_is_told_at_once(void **state)
+static void a_failed_start_is_reported_at_once(void **state)
 {
         static const struct {
                 const char *program, *cwd;
@@ -362,7 +362,7 @@ static void what_cannot_be_started_is_told_at_once(void **state)
         loop_free(l);
 }
 
-static void an_abandoned_process_is_killed_in_silence(void **state)
+static void an_abandoned_process_is_killed_without_a_report(void **state)
 {
         for (int i = 0; i < 2; i++) {
                 struct seen s;
@@ -388,7 +388,7 @@ int main(void)
                 cmocka_unit_test(all_output_arrives_before_the_exit),
                 cmocka_unit_test(a_child_gets_exactly_the_environment_it_is_given),
                 cmocka_unit_test(without_an_environment_no_secret_is_inherited),
-                cmocka_unit_test(the_program_is_found_in_our_path_whatever_the_child_gets),
+                cmocka_unit_test(the_program_is_found_in_our_path),
                 cmocka_unit_test(the_working_directory_is_set),
                 cmocka_unit_test(input_is_written_and_closed),
                 cmocka_unit_test(without_input_the_child_reads_nothing),
@@ -397,12 +397,12 @@ int main(void)
                 cmocka_unit_test(too_much_output_ends_the_child),
                 cmocka_unit_test(the_timeout_ends_the_child),
                 cmocka_unit_test(a_child_that_ignores_term_is_killed),
-                cmocka_unit_test(a_child_may_end_in_order_when_asked_to_stop),
+                cmocka_unit_test(a_stopped_child_may_clean_up),
                 cmocka_unit_test(stopping_ends_the_grandchildren_too),
-                cmocka_unit_test(a_grandchild_left_behind_dies_with_the_child),
-                cmocka_unit_test(somebody_who_left_the_group_does_not_hold_up_the_exit),
-                cmocka_unit_test(what_cannot_be_started_is_told_at_once),
-                cmocka_unit_test(an_abandoned_process_is_killed_in_silence),
+                cmocka_unit_test(a_grandchild_is_killed_with_the_child),
+                cmocka_unit_test(a_process_outside_the_group_does_not_delay_exit),
+                cmocka_unit_test(a_failed_start_is_reported_at_once),
+                cmocka_unit_test(an_abandoned_process_is_killed_without_a_report),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static void a_state_is_one_datagram(void **state)
         scratch_free(dir);
 }
 
-static void nobody_has_to_listen(void **state)
+static void a_missing_listener_is_fine(void **state)
 {
         char *dir = scratch_new(), *path = scratch_path(dir, "nobody"), large[300];
 
@@ -76,7 +76,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_state_is_one_datagram),
-                cmocka_unit_test(nobody_has_to_listen),
+                cmocka_unit_test(a_missing_listener_is_fine),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

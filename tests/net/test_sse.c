@@ -153,7 +153,7 @@ static void events_are_filtered_per_client(void **state)
         close_site(&t);
 }
 
-static void events_arrive_complete_and_once_over_many_laps_of_the_ring(void **state)
+static void events_arrive_once_over_many_laps_of_the_ring(void **state)
 {
         struct sse_options o = { .ring_bytes = 5000 };
         struct site t;
@@ -185,7 +185,7 @@ static void events_arrive_complete_and_once_over_many_laps_of_the_ring(void **st
         close_site(&t);
 }
 
-static void the_ring_says_how_far_back_it_reaches(void **state)
+static void the_ring_reports_its_oldest_event(void **state)
 {
         struct sse_options o = { .ring_bytes = 2048 };
         struct site t;
@@ -206,7 +206,7 @@ static void the_ring_says_how_far_back_it_reaches(void **state)
         close_site(&t);
 }
 
-static void a_client_older_than_the_ring_is_told_to_come_back(void **state)
+static void a_client_older_than_the_ring_must_reconnect(void **state)
 {
         struct sse_options o = { .ring_bytes = 1024 };
         struct site t;
@@ -228,7 +228,7 @@ static void a_client_older_than_the_ring_is_told_to_come_back(void **state)
         close_site(&t);
 }
 
-static void an_event_too_large_for_the_ring_must_be_fetched_from_the_journal(void **state)
+static void an_oversized_event_is_read_from_the_journal(void **state)
 {
         struct sse_options o = { .ring_bytes = 1024 };
         struct site t;
@@ -266,7 +266,7 @@ static bool has_no_clients(void *arg)
         return sse_clients(t->hub) == 0;
 }
 
-static void a_stalled_client_costs_nobody_anything_and_is_cut(void **state)
+static void a_stalled_client_is_cut_and_delays_no_one(void **state)
 {
         struct sse_options o = { .ring_bytes = 64 * 1024, .ping_ms = 100 };
         struct site t;
@@ -294,7 +294,7 @@ static void a_stalled_client_costs_nobody_anything_and_is_cut(void **state)
         free(text);
 }
 
-static void silence_is_filled_with_pings_which_notice_who_left(void **state)
+static void pings_detect_clients_that_left(void **state)
 {
         struct sse_options o = { .ping_ms = 60 };
         struct site t;
@@ -380,7 +380,7 @@ static void freeing_the_hub_ends_the_streams(void **state)
         close_site(&t);
 }
 
-static void the_server_may_go_before_the_hub(void **state)
+static void the_server_may_be_freed_before_the_hub(void **state)
 {
         struct site t;
         struct http_raw c;
@@ -425,17 +425,17 @@ int main(void)
                 cmocka_unit_test(an_event_is_formatted_line_by_line),
                 cmocka_unit_test(a_client_gets_the_preface_then_what_is_published),
                 cmocka_unit_test(events_are_filtered_per_client),
-                cmocka_unit_test(events_arrive_complete_and_once_over_many_laps_of_the_ring),
-                cmocka_unit_test(the_ring_says_how_far_back_it_reaches),
-                cmocka_unit_test(a_client_older_than_the_ring_is_told_to_come_back),
-                cmocka_unit_test(an_event_too_large_for_the_ring_must_be_fetched_from_the_journal),
-                cmocka_unit_test(a_stalled_client_costs_nobody_anything_and_is_cut),
-                cmocka_unit_test(silence_is_filled_with_pings_which_notice_who_left),
+                cmocka_unit_test(events_arrive_once_over_many_laps_of_the_ring),
+                cmocka_unit_test(the_ring_reports_its_oldest_event),
+                cmocka_unit_test(a_client_older_than_the_ring_must_reconnect),
+                cmocka_unit_test(an_oversized_event_is_read_from_the_journal),
+                cmocka_unit_test(a_stalled_client_is_cut_and_delays_no_one),
+                cmocka_unit_test(pings_detect_clients_that_left),
                 cmocka_unit_test(one_client_too_many_is_refused),
                 cmocka_unit_test(head_asks_only_for_the_headers),
                 cmocka_unit_test(an_http_1_0_client_is_served_until_it_is_closed),
                 cmocka_unit_test(freeing_the_hub_ends_the_streams),
-                cmocka_unit_test(the_server_may_go_before_the_hub),
+                cmocka_unit_test(the_server_may_be_freed_before_the_hub),
                 cmocka_unit_test(clients_may_vanish_at_any_moment),
         };
 

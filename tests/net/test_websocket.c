@@ -197,7 +197,7 @@ static void messages_go_both_ways_and_a_close_is_answered(void **state)
         assert_int_equal(g->end.kind, ERR_NONE);
 }
 
-static void a_close_of_the_server_is_told_with_code_and_reason(void **state)
+static void a_server_close_is_reported_with_code_and_reason(void **state)
 {
         struct rig *g = *state;
 
@@ -224,7 +224,7 @@ static void a_cut_connection_is_abnormal(void **state)
         assert_int_equal(g->end.kind, ERR_NET);
 }
 
-static void pings_are_answered_and_pongs_told(void **state)
+static void pings_are_answered_and_pongs_reported(void **state)
 {
         struct rig *g = *state;
 
@@ -263,7 +263,7 @@ static void it_may_be_freed_inside_a_message(void **state)
         assert_int_equal(g->messages, 1);
 }
 
-static void a_paused_one_reads_nothing_until_it_goes_on(void **state)
+static void a_paused_socket_reads_nothing_until_resumed(void **state)
 {
         struct rig *g = *state;
 
@@ -294,7 +294,7 @@ static void a_message_of_many_megabytes_arrives_whole(void **state)
 
 /* ---- TLS ---- */
 
-static void tls_is_spoken_and_the_name_is_checked(void **state)
+static void tls_works_and_checks_the_name(void **state)
 {
         struct rig *g = *state;
         struct fake_tls *tls = fake_tls_before(fake_ws_port(g->server), 2);
@@ -387,7 +387,7 @@ static void a_proxy_is_asked_for_a_tunnel(void **state)
         free(line);
 }
 
-static void an_address_that_is_none_is_told_later(void **state)
+static void an_invalid_address_is_reported_later(void **state)
 {
         struct rig *g = *state;
 
@@ -400,7 +400,7 @@ static void an_address_that_is_none_is_told_later(void **state)
         assert_int_equal(g->end.kind, ERR_NET);
 }
 
-static void freeing_and_closing_before_it_is_open_is_fine(void **state)
+static void it_may_be_freed_or_closed_before_it_is_open(void **state)
 {
         struct rig *g = *state;
 
@@ -437,7 +437,7 @@ static void a_message_beyond_the_limit_closes_with_1009(void **state)
         assert_int_equal(g->messages, 0);
 }
 
-static void the_limit_is_that_of_all_pieces_together(void **state)
+static void the_limit_covers_all_fragments(void **state)
 {
         static const char pieces[] = "\x01\x06sixsix\x80\x06sixsix";
         struct rig *g = *state;
@@ -451,7 +451,7 @@ static void the_limit_is_that_of_all_pieces_together(void **state)
 }
 
 /* Each piece costs memory of its own, many times what is in it. */
-static void a_message_in_crumbs_is_refused(void **state)
+static void a_message_in_tiny_fragments_is_refused(void **state)
 {
         struct rig *g = *state;
         char crumbs[3 * 1000];
@@ -501,7 +501,7 @@ static void nonsense_frames_end_the_connection(void **state)
         }
 }
 
-static void a_flood_of_pings_to_a_deaf_ear_ends(void **state)
+static void a_ping_flood_from_a_stalled_peer_ends(void **state)
 {
         struct rig *g = *state;
 
@@ -519,7 +519,7 @@ static void a_flood_of_pings_to_a_deaf_ear_ends(void **state)
         assert_int_equal(g->end.kind, ERR_PROTOCOL);
 }
 
-static void what_waits_to_be_sent_is_bounded_and_a_stalled_peer_is_left(void **state)
+static void the_send_queue_is_bounded_and_a_stalled_peer_dropped(void **state)
 {
         struct rig *g = *state;
         char *piece = mem_zalloc(100000);
@@ -540,7 +540,7 @@ static void what_waits_to_be_sent_is_bounded_and_a_stalled_peer_is_left(void **s
         free(piece);
 }
 
-static void a_peer_that_does_not_answer_our_close_is_left(void **state)
+static void a_peer_that_does_not_answer_our_close_is_dropped(void **state)
 {
         struct rig *g = *state;
 
@@ -597,27 +597,27 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         const struct CMUnitTest tests[] = {
                 T(messages_go_both_ways_and_a_close_is_answered),
-                T(a_close_of_the_server_is_told_with_code_and_reason),
+                T(a_server_close_is_reported_with_code_and_reason),
                 T(a_cut_connection_is_abnormal),
-                T(pings_are_answered_and_pongs_told),
+                T(pings_are_answered_and_pongs_reported),
                 T(frames_that_come_with_the_handshake_are_read),
                 T(it_may_be_freed_inside_a_message),
-                T(a_paused_one_reads_nothing_until_it_goes_on),
+                T(a_paused_socket_reads_nothing_until_resumed),
                 T(a_message_of_many_megabytes_arrives_whole),
-                T(tls_is_spoken_and_the_name_is_checked),
+                T(tls_works_and_checks_the_name),
                 T(a_refused_handshake_names_the_status_and_the_wait),
                 T(a_wrong_accept_is_refused),
                 T(a_server_that_does_not_answer_meets_the_deadline),
                 T(a_proxy_is_asked_for_a_tunnel),
-                T(an_address_that_is_none_is_told_later),
-                T(freeing_and_closing_before_it_is_open_is_fine),
+                T(an_invalid_address_is_reported_later),
+                T(it_may_be_freed_or_closed_before_it_is_open),
                 T(a_message_beyond_the_limit_closes_with_1009),
-                T(the_limit_is_that_of_all_pieces_together),
-                T(a_message_in_crumbs_is_refused),
+                T(the_limit_covers_all_fragments),
+                T(a_message_in_tiny_fragments_is_refused),
                 T(nonsense_frames_end_the_connection),
-                T(a_flood_of_pings_to_a_deaf_ear_ends),
-                T(what_waits_to_be_sent_is_bounded_and_a_stalled_peer_is_left),
-                T(a_peer_that_does_not_answer_our_close_is_left),
+                T(a_ping_flood_from_a_stalled_peer_ends),
+                T(the_send_queue_is_bounded_and_a_stalled_peer_dropped),
+                T(a_peer_that_does_not_answer_our_close_is_dropped),
                 cmocka_unit_test(answers_are_read_as_the_standard_says),
         };
 

@@ -131,7 +131,7 @@ static void a_disabled_adapter_is_listed_as_off(void **state)
         assert_int_equal(adapters_find(f->adapters, "terminal")->state, ADAPTER_OFF);
 }
 
-static void own_certificates_need_an_own_http_client(void **state)
+static void an_adapter_with_its_own_ca_has_its_own_client(void **state)
 {
         struct fixture *f = *state;
         struct adapter *a;
@@ -257,7 +257,7 @@ static void note_type(void *arg, const struct bus_event *e)
         buf_addf(types, "%s %s %s\n", e->type, e->adapter, e->payload);
 }
 
-static void changes_of_state_are_journaled(void **state)
+static void state_changes_are_journaled(void **state)
 {
         struct fixture *f = *state;
         char *dir = scratch_new();
@@ -354,8 +354,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_reload_keeps_unchanged_adapters, begin, end),
                 cmocka_unit_test_setup_teardown(a_rotated_secret_restarts_the_adapter, begin, end),
                 cmocka_unit_test_setup_teardown(a_disabled_adapter_is_listed_as_off, begin, end),
-                cmocka_unit_test_setup_teardown(own_certificates_need_an_own_http_client, begin,
-                                                end),
+                cmocka_unit_test_setup_teardown(an_adapter_with_its_own_ca_has_its_own_client,
+                                                begin, end),
                 cmocka_unit_test_setup_teardown(a_duplicate_name_changes_nothing, begin, end),
                 cmocka_unit_test_setup_teardown(a_lost_or_stopped_adapter_says_why, begin, end),
                 cmocka_unit_test_setup_teardown(received_events_name_adapter_and_platform, begin,
@@ -365,7 +365,7 @@ int main(void)
                                                 end),
                 cmocka_unit_test_setup_teardown(cli_and_api_get_text_as_written, begin, end),
                 cmocka_unit_test_setup_teardown(limits_default_to_the_platforms, begin, end),
-                cmocka_unit_test_setup_teardown(changes_of_state_are_journaled, begin, end),
+                cmocka_unit_test_setup_teardown(state_changes_are_journaled, begin, end),
                 cmocka_unit_test(configuration_errors_name_their_line),
         };
 

@@ -434,7 +434,7 @@ static void users_are_looked_up(void **state)
         await_lookup(g, &l);
         assert_int_equal(l.kind, ERR_MISSING);
         assert_int_equal(adapters_user_info(g->adapters, "dc", "ann", on_user, &l, &err), -1);
-        assert_string_equal(err.text, "'ann' is no id of a Discord user");
+        assert_string_equal(err.text, "'ann' is not a Discord user id");
         assert_int_equal(adapters_channel_info(g->adapters, "dc", "#x", on_channel, &l, &err), -1);
 }
 

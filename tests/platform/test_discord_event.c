@@ -365,7 +365,7 @@ static void attachments_are_listed(void **state)
 
 /* ---- edits, deletions, reactions ---- */
 
-static void edits_are_events_unfolding_links_are_not(void **state)
+static void edits_are_events_and_link_previews_are_not(void **state)
 {
         struct rig *g = *state;
         const struct incoming *in = read_one(
@@ -576,7 +576,7 @@ int main(void)
                 T(bots_webhooks_and_own_messages_differ),
                 T(stickers_polls_and_embeds_are_described),
                 T(attachments_are_listed),
-                T(edits_are_events_unfolding_links_are_not),
+                T(edits_are_events_and_link_previews_are_not),
                 T(deletions_name_their_messages),
                 T(a_reaction_added_again_is_a_new_event),
                 T(commands_are_messages_without_their_token),

@@ -261,7 +261,7 @@ static void ids_must_be_digits(void **state)
         rig_free(g);
 }
 
-static void files_go_as_parts_beside_the_json(void **state)
+static void files_are_parts_next_to_the_json(void **state)
 {
         struct rig *g = rig_new();
         char *dir = scratch_new(), *path = scratch_path(dir, "a.txt");
@@ -384,7 +384,7 @@ static void a_closed_guard_stops_waiting_calls(void **state)
         rig_free(g);
 }
 
-static void idle_calls_leave_half_of_the_refusals(void **state)
+static void idle_calls_stop_at_half_the_refusals(void **state)
 {
         struct dc_request idle = to_channel("9");
         struct rig *g = rig_new();
@@ -842,13 +842,13 @@ int main(void)
                 cmocka_unit_test(interaction_routes_do_not_send_the_token),
                 cmocka_unit_test(emoji_are_percent_encoded),
                 cmocka_unit_test(ids_must_be_digits),
-                cmocka_unit_test(files_go_as_parts_beside_the_json),
+                cmocka_unit_test(files_are_parts_next_to_the_json),
                 cmocka_unit_test(a_refusal_names_code_and_field),
                 cmocka_unit_test(cuts_before_and_after_sending_differ),
                 cmocka_unit_test(after_a_401_no_calls_are_made),
                 cmocka_unit_test(refused_calls_stop_before_a_ban),
                 cmocka_unit_test(a_closed_guard_stops_waiting_calls),
-                cmocka_unit_test(idle_calls_leave_half_of_the_refusals),
+                cmocka_unit_test(idle_calls_stop_at_half_the_refusals),
                 cmocka_unit_test(an_unknown_token_stops_waiting_calls),
                 cmocka_unit_test(denied_typing_is_not_tried_again),
                 cmocka_unit_test(an_empty_bucket_waits_others_do_not),

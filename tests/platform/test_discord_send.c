@@ -150,11 +150,11 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
                 const char *channel, *payload, *why;
         } rows[] = {
                 { DELIVER_SEND, "general", "{\"text\":\"hi\"}",
-                  "'general' is no Discord channel: use an id, 'user:ID' for a person's DM, or "
+                  "'general' is not a Discord channel: use an id, 'user:ID' for a person's DM, or "
                   "'operator'" },
                 { DELIVER_SEND, "7", "{\"text\":\"\"}", "there is no text to send" },
                 { DELIVER_EDIT, "7", "{\"text\":\"x\",\"messageId\":\"../5\"}",
-                  "'../5' is no id of a Discord message" },
+                  "'../5' is not a Discord message id" },
                 { DELIVER_REACT, "7", "{\"messageId\":\"5\"}", "a reaction needs an emoji" },
                 { DELIVER_UPLOAD, "7", "{\"path\":\"../state/x\"}",
                   "there is no file '../state/x' in the workspace" },

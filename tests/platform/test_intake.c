@@ -250,7 +250,7 @@ static void an_update_is_done_when_all_its_events_are_committed(void **state)
         assert_int_equal(g->advanced, 1);
 }
 
-static void what_platforms_repeat_stays_until_all_before_it_is_done(void **state)
+static void repeatable_updates_leave_in_order(void **state)
 {
         struct rig *g = *state;
         struct update *first, *second;
@@ -400,7 +400,7 @@ int main(void)
                 TEST(a_hold_ends_when_it_is_released_as_often_as_held),
                 TEST(a_skipped_update_is_done_and_its_chat_goes_on),
                 TEST(an_update_is_done_when_all_its_events_are_committed),
-                TEST(what_platforms_repeat_stays_until_all_before_it_is_done),
+                TEST(repeatable_updates_leave_in_order),
                 TEST(a_refused_update_is_offered_again),
                 TEST(a_refused_update_whose_sender_retries_is_given_back),
                 TEST(an_event_that_is_never_accepted_is_dropped),

@@ -100,7 +100,7 @@ static void an_unknown_chat_is_missing(void **state)
         assert_string_equal(r.line, "Telegram says: Bad Request: chat not found");
 }
 
-static void lookups_that_make_no_sense_fail_at_once(void **state)
+static void invalid_lookups_fail_at_once(void **state)
 {
         struct rig *g = *state;
         struct report r = { 0 };
@@ -138,7 +138,7 @@ int main(void)
                 TEST(a_group_is_looked_up_with_its_members),
                 TEST(a_user_is_the_private_chat_with_them),
                 TEST(an_unknown_chat_is_missing),
-                TEST(lookups_that_make_no_sense_fail_at_once),
+                TEST(invalid_lookups_fail_at_once),
                 TEST(a_lookup_is_cancelled_when_the_adapter_closes),
         };
 

@@ -81,7 +81,7 @@ static void a_bad_token_stops_with_advice(void **state)
                 "adapters.tg.botToken");
 }
 
-static void a_404_of_a_proxy_is_no_bad_token(void **state)
+static void a_404_of_a_proxy_is_not_a_bad_token(void **state)
 {
         struct rig *g = *state;
 
@@ -91,7 +91,7 @@ static void a_404_of_a_proxy_is_no_bad_token(void **state)
         assert_string_equal(rig_adapter(g)->why, "Telegram answered 404");
 }
 
-static void a_lasting_second_poller_is_reported(void **state)
+static void a_persistent_second_poller_is_reported(void **state)
 {
         struct rig *g = *state;
         const char *conflict =
@@ -320,8 +320,8 @@ int main(void)
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
                 TEST(the_bots_profile_and_abilities_are_known),
                 EMPTY(a_bad_token_stops_with_advice),
-                EMPTY(a_404_of_a_proxy_is_no_bad_token),
-                TEST(a_lasting_second_poller_is_reported),
+                EMPTY(a_404_of_a_proxy_is_not_a_bad_token),
+                TEST(a_persistent_second_poller_is_reported),
                 TEST(a_foreign_webhook_while_polling_is_reported),
                 TEST(it_reconnects_after_a_failure),
                 TEST(polling_waits_for_a_rate_limit),

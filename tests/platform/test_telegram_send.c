@@ -125,7 +125,7 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
         } rows[] = {
                 { DELIVER_SEND, "{\"text\":\"\"}", "there is no text to send" },
                 { DELIVER_EDIT, "{\"messageId\":\"x\",\"text\":\"a\"}",
-                  "'x' is no id of a Telegram message" },
+                  "'x' is not a Telegram message id" },
                 { DELIVER_REACT, "{\"messageId\":\"5\",\"emoji\":\"ab\"}",
                   "Telegram's bots cannot react with 'ab'" },
                 { DELIVER_UPLOAD, "{\"path\":\"../state/operator.key\"}",
@@ -133,7 +133,7 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
                 { DELIVER_SEND,
                   "{\"text\":\"a\",\"buttons\":[[{\"text\":\"b\",\"data\":\"" LONG_DATA "\"}]]}",
                   "the data of button 'b' must have 1 to 64 bytes" },
-                { DELIVER_THREAD, "{}", "Telegram has nothing for a delivery of kind 'thread'" },
+                { DELIVER_THREAD, "{}", "Telegram does not support deliveries of kind 'thread'" },
         };
 
         (void)state;

@@ -115,7 +115,7 @@ static void an_unsent_reaction_is_superseded(void **state)
         rig_free(g);
 }
 
-static void a_crash_leaves_no_reaction_behind(void **state)
+static void a_crash_leaves_no_stale_reaction(void **state)
 {
         struct rig *g = rig_with_reactions(20);
 
@@ -173,7 +173,7 @@ static void only_addressed_group_messages_get_reactions(void **state)
         rig_free(g);
 }
 
-static void a_refused_reaction_is_no_dead_letter(void **state)
+static void a_refused_reaction_is_not_a_dead_letter(void **state)
 {
         struct rig *g = rig_with_reactions(20);
 
@@ -282,9 +282,9 @@ int main(void)
                 cmocka_unit_test(a_slow_answer_gets_eyes_then_a_tick),
                 cmocka_unit_test(a_failed_turn_gets_a_cross_and_a_cancelled_one_nothing),
                 cmocka_unit_test(an_unsent_reaction_is_superseded),
-                cmocka_unit_test(a_crash_leaves_no_reaction_behind),
+                cmocka_unit_test(a_crash_leaves_no_stale_reaction),
                 cmocka_unit_test(only_addressed_group_messages_get_reactions),
-                cmocka_unit_test(a_refused_reaction_is_no_dead_letter),
+                cmocka_unit_test(a_refused_reaction_is_not_a_dead_letter),
                 cmocka_unit_test(an_undelivered_answer_gets_no_tick),
                 cmocka_unit_test(an_answer_in_a_thread_gets_its_tick_on_arrival),
                 cmocka_unit_test(an_undelivered_answer_in_a_thread_gets_no_tick),

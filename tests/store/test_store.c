@@ -368,7 +368,7 @@ static void a_second_writer_learns_which_process_has_the_store(void **state)
         assert_non_null(strstr(err.text, pid));
 }
 
-static void a_read_only_store_works_beside_a_writer(void **state)
+static void a_read_only_store_works_alongside_a_writer(void **state)
 {
         struct store_rig *r = *state;
         struct store_rig looker = *r;
@@ -479,7 +479,7 @@ int main(void)
                 CASE(closing_commits_and_completes_queued_writes),
                 CASE(a_write_submitted_while_closing_is_refused),
                 CASE(a_second_writer_learns_which_process_has_the_store),
-                CASE(a_read_only_store_works_beside_a_writer),
+                CASE(a_read_only_store_works_alongside_a_writer),
                 CASE(opening_a_missing_store_read_only_fails),
                 CASE(a_store_of_a_newer_version_is_refused),
                 CASE(an_unknown_store_url_is_refused),

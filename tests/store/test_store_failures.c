@@ -44,7 +44,7 @@ static void must_be_corrupt(struct store_rig *r)
         assert_non_null(strstr(err.text, "backup"));
 }
 
-static void a_file_that_is_no_database_is_reported_as_damaged(void **state)
+static void a_file_that_is_not_a_database_is_damaged(void **state)
 {
         struct store_rig *r = *state;
 
@@ -303,7 +303,7 @@ static void a_store_cannot_be_created_on_a_full_disk(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                CASE(a_file_that_is_no_database_is_reported_as_damaged),
+                CASE(a_file_that_is_not_a_database_is_damaged),
                 CASE(damage_in_the_middle_is_found_at_start),
                 CASE(a_truncated_file_is_reported_as_damaged),
                 CASE(damage_found_by_a_reader_ends_all_writing),

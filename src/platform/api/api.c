@@ -41,7 +41,7 @@ static const struct setting api_settings[] = {
           .help = "The receiver ignores a repeated `Idempotency-Key`, so a post with an unknown "
                   "outcome is repeated." },
         { "timeoutMs", SETTING_INT, "30000", 100, 600000, .at = AT(timeout_ms),
-          .help = "The longest one post may take." },
+          .help = "The timeout of one post." },
         SETTING_END,
 };
 /* clang-format on */

@@ -1,16 +1,16 @@
 /*
  * Deferred replies: to slash commands and forms.
  *
- * An interaction is acknowledged within three seconds by deferring the reply: Discord shows a
- * placeholder ("thinking"). The reply then replaces the placeholder, or a delivery removes it, with
- * a token that lives fifteen minutes. Later replies go to the channel. A button has no placeholder.
+ * An interaction must be acknowledged within three seconds: Discord then shows a placeholder
+ * ("thinking"), which the reply replaces or a delivery removes, with a token valid for fifteen
+ * minutes. Later replies go to the channel. A button has no placeholder.
  *
  *     stored ──► pending ──► open ──► gone        pending: Discord has not confirmed yet
  *                  └──────────────────►           gone: replied, removed, refused or expired
  *
- * Deliveries wait while it is pending. A post over HTTP is acknowledged by our response, without a
- * confirmation: for a moment 404 means that the placeholder is not there yet. Tokens are secrets,
- * in memory and in a file of the state directory, so that a restart can answer commands.
+ * Deliveries wait while it is pending. Discord does not confirm our response to a post over HTTP:
+ * for a moment 404 means that the placeholder is not there yet. Tokens, which are secrets, are also
+ * in a file of the state directory, so that commands can be answered after a restart.
  */
 #include <stdlib.h>
 #include <string.h>

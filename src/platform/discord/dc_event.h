@@ -2,19 +2,15 @@
  * dc_event: reads a dispatch of the gateway, or a message fetched by REST, into the shape all
  * platforms share.
  *
- *     dc_event.c        messages, edits, deletions, reactions
- *     dc_interaction.c  slash commands, buttons and forms
- *     dc_describe.c     the text of a message as an agent reads it
- *
- * Pure: no network, no clock, no disk. A dispatch gives no event (joins, pins, links that unfold),
- * one, or several (a bulk deletion). Dedup keys:
+ * Pure: no network, no clock, no disk. A dispatch gives no event (joins, pins, link previews), one,
+ * or several (a bulk deletion). Dedup keys:
  *
  *     message      its id
  *     edit         its id and the time of the edit
  *     deletion     its id and "delete"
  *     interaction  its id
- *     reaction     message, person, emoji, + or -, session and sequence of the dispatch: Discord
- *                  gives a reaction no time, and it may come back after it was removed
+ *     reaction     message, person, emoji, + or -, session and sequence of the dispatch: a reaction
+ *                  has no time, and may return after it was removed
  */
 #ifndef PLATFORM_DISCORD_DC_EVENT_H
 #define PLATFORM_DISCORD_DC_EVENT_H

@@ -1,12 +1,12 @@
 /*
- * dc_intake: everything that comes from Discord, on its way to the inbox.
+ * dc_intake: the path of Discord's events to the inbox.
  *
  *     gateway ──► which channel, which member? ──► read ──► intake: files, order, store
  *     post    ──┘ (dc_lookup)                      (dc_event)            │
  *     catch-up ─┘                                       acknowledged after the commit
  *
- * Events of one channel are stored in their order; an interaction does not wait, because it has to
- * be acknowledged within three seconds. REST belongs to the owner: it is reached by the `get` hook.
+ * Events of one channel are stored in order; an interaction does not wait, because it must be
+ * acknowledged within three seconds. REST calls go through the owner's `get` hook.
  */
 #ifndef PLATFORM_DISCORD_DC_INTAKE_H
 #define PLATFORM_DISCORD_DC_INTAKE_H

@@ -75,7 +75,7 @@ static int take_message_id(struct dc_send *s, const struct delivery *d, struct e
         const char *id = d->target ? d->target : json_str(s->payload, "messageId", NULL);
 
         if (!dc_id_valid(id))
-                return error_set(err, ERR_INVALID, "'%.40s' is no id of a Discord message",
+                return error_set(err, ERR_INVALID, "'%.40s' is not a Discord message id",
                                  id ? id : "");
         s->message = mem_strdup(id);
         return 0;

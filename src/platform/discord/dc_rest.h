@@ -3,13 +3,13 @@
  *
  *     bucket   learned from the headers of each answer; before the first answer a route is its own
  *              bucket, with one call at a time
- *     global   50 calls a second for the bot, and what a global 429 says; not for interactions
+ *     global   50 calls a second for the bot, or as a global 429 says; interactions are exempt
  *     invalid  401, 403 and 429 are counted: Discord bans an address after 10,000 in ten minutes,
- *              and long before that calls are refused here
+ *              so calls are refused here before that
  *
- * A call that cannot go waits for its bucket, at most wait_ms and with at most DC_WAITING_MAX
- * others. One that would wait longer is refused at once with ERR_LIMIT: long queues belong in the
- * outbox, on disk. The token is in a header of each request and nowhere else.
+ * A call waits for its bucket, at most wait_ms and with at most DC_WAITING_MAX others; one that
+ * would wait longer is refused at once with ERR_LIMIT: long queues belong in the outbox, on disk.
+ * Only the request header contains the token.
  */
 #ifndef PLATFORM_DISCORD_DC_REST_H
 #define PLATFORM_DISCORD_DC_REST_H

@@ -2,14 +2,14 @@
  * Sends deliveries as calls of Discord's REST API.
  *
  * Repeating a message does no harm, as ADAPTER_IDEMPOTENT promises:
- *  - Every message carries a nonce made of its delivery, with enforce_nonce: for "a few minutes"
- *    Discord answers a repetition with the message that is there.
- *  - A later attempt of a delivery older than NONCE_MS looks first: it reads the channel from the
- *    delivery's beginning on, and sends only when the message is not there. Whether history shows
- *    the nonce is not documented, so our own message with the same text and question counts, and a
- *    file is recognised by its size. When history cannot be read, the send stays unconfirmed.
- *  - Replies to slash commands edit Discord's placeholder while the command's token lives
- *    (dc_deferred.c). After that they go to the channel with a new nonce, and look first, too.
+ *  - Every message carries a nonce derived from its delivery, with enforce_nonce: for "a few
+ *    minutes" Discord answers a repetition with the existing message.
+ *  - A retry of a delivery older than NONCE_MS first reads the channel back to the delivery's start
+ *    and sends only if the message is missing. History may not show the nonce, so a message of ours
+ *    with the same text and question counts, and a file is recognised by its size. When history
+ *    cannot be read, the send stays unconfirmed.
+ *  - Replies to slash commands edit the placeholder while the command's token is valid
+ *    (dc_deferred.c). Later ones go to the channel with a new nonce, and read back first, too.
  */
 #include "platform/discord/dc_send.h"
 
@@ -291,10 +291,11 @@ static void resolve_channel(struct dc_send *s)
                          s->adapter->name);
                 end_later(s, SEND_RETRY, ERR_LIMIT, NO_OPERATOR_MS, why);
         } else {
-                snprintf(why, sizeof(why),
-                         "'%.60s' is no Discord channel: use an id, 'user:ID' for a person's DM, "
-                         "or 'operator'",
-                         s->channel);
+                snprintf(
+                        why, sizeof(why),
+                        "'%.60s' is not a Discord channel: use an id, 'user:ID' for a person's DM, "
+                        "or 'operator'",
+                        s->channel);
                 end_later(s, SEND_REJECTED, ERR_INVALID, -1, why);
         }
 }

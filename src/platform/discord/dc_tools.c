@@ -531,8 +531,7 @@ int dc_tools_channel(struct adapter *a, const char *channel, channel_info_fn *do
         const char *id = dc_destination_channel(a->self, channel, NULL);
 
         if (!dc_id_valid(id))
-                return error_set(err, ERR_MISSING, "'%.40s' is no id of a Discord channel",
-                                 channel);
+                return error_set(err, ERR_MISSING, "'%.40s' is not a Discord channel id", channel);
         start_query(a->self, &(struct query_job){ .arg = arg, .done.channel = done },
                     "/channels/{channel_id}", id, NULL, on_channel_info);
         return 0;
@@ -558,7 +557,7 @@ int dc_tools_user(struct adapter *a, const char *user, user_info_fn *done, void 
                   struct error *err)
 {
         if (!dc_id_valid(user))
-                return error_set(err, ERR_MISSING, "'%.40s' is no id of a Discord user", user);
+                return error_set(err, ERR_MISSING, "'%.40s' is not a Discord user id", user);
         start_query(a->self, &(struct query_job){ .arg = arg, .done.user = done },
                     "/users/{user_id}", user, NULL, on_user_info);
         return 0;

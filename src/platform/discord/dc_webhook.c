@@ -114,7 +114,7 @@ void dc_webhook_handle(struct adapter *a, struct http_exchange *x)
                 http_answer_json(x, 200,
                                  json_pack("{s:i, s:{s:[]}}", "type", 8, "data", "choices"));
         } else if (type < 1 || !dc_id_valid(json_str(interaction, "id", NULL))) {
-                http_refuse(x, 400, "VALIDATION_ERROR", "this is no interaction of Discord");
+                http_refuse(x, 400, "VALIDATION_ERROR", "this is not a Discord interaction");
         } else if (!dc->intake || !a->road) {
                 http_refuse(x, 503, "UNAVAILABLE", "adapter '%s' is not connected yet", a->name);
         } else {

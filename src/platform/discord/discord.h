@@ -14,10 +14,10 @@
  *     dc_tools.c     tools for agents, lookups for the road and the API
  *     dc_rest.h      the REST API: dc_rest, dc_call, dc_rate_limit
  *
- * In a thread (and in a forum's post) Discord's channel_id is the thread. In events and deliveries
- * `channel` is the parent and `thread` the thread's id, so that rules and access lists of a channel
- * hold in its threads. A thread started at a message has that message's id. The channel of a
- * delivery may also be "user:ID", the person's DM, or "operator", the DM of the first of `admins`.
+ * In a thread or forum post Discord's channel_id is the thread. In events and deliveries `channel`
+ * is the parent and `thread` the thread's id, so that rules and access lists of a channel apply to
+ * its threads. A thread started at a message has that message's id. The channel of a delivery may
+ * also be "user:ID", the person's DM, or "operator", the DM of the first of `admins`.
  */
 #ifndef PLATFORM_DISCORD_DISCORD_H
 #define PLATFORM_DISCORD_DISCORD_H

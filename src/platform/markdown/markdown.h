@@ -5,7 +5,7 @@
  * (md_write.c, md_dialect.c) and split into parts (md_split.c). Each part is valid UTF-8, shows
  * something and is at most `max` long, markup included. No part ends inside a character, an escape,
  * a tag or a mention; markup open at a cut is closed and reopened. Raw HTML is text. Input that is
- * too long or built to explode is written as plain paragraphs.
+ * too long, or would expand too much, is written as plain paragraphs.
  */
 #ifndef PLATFORM_MARKDOWN_MARKDOWN_H
 #define PLATFORM_MARKDOWN_MARKDOWN_H

@@ -25,8 +25,8 @@ static const struct setting telegram_settings[] = {
           .help = "`polling` asks Telegram for updates; `webhook` lets Telegram post them to "
                   "`http.publicUrl`." },
         { "webhookSecret", SETTING_SECRET, "null", .at = AT(webhook_secret),
-          .help = "What Telegram must show with each post, 1 to 256 characters of A-Z, a-z, 0-9, _ "
-                  "and -; by default a new one is made at each start." },
+          .help = "The secret token that Telegram sends with each post, 1 to 256 characters of "
+                  "A-Z, a-z, 0-9, _ and -; by default a new one is made at each start." },
         { "pollSeconds", SETTING_INT, "30", 1, 50, .at = AT(poll_seconds),
           .help = "How long Telegram may hold a poll when there are no updates." },
         { "mediaMaxBytes", SETTING_INT, "20971520", 0, 209715200, .at = AT(media_max_bytes),

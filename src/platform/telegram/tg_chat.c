@@ -151,7 +151,7 @@ int tg_chat_user_info(struct adapter *a, const char *user, user_info_fn *done, v
                       struct error *err)
 {
         if (!*user || user[strspn(user, "0123456789")] != '\0')
-                return error_set(err, ERR_MISSING, "'%.40s' is no id of a Telegram user", user);
+                return error_set(err, ERR_MISSING, "'%.40s' is not a Telegram user id", user);
         look_up(a->self, user, NULL, done, arg);
         return 0;
 }

@@ -2,20 +2,20 @@
  * Updates from their arrival, polled or posted, to their acknowledgement; platform/intake.c keeps
  * them in order and stores them.
  *
- * A polled update is confirmed by the offset of the next getUpdates. Telegram repeats everything
- * from the first unconfirmed one on, so finished updates stay in the window until all before them
- * are committed. A posted one is answered with 200 after its commit; if the inbox refuses it, with
+ * The offset of the next getUpdates confirms polled updates. Telegram repeats everything from the
+ * first unconfirmed one on, so finished updates stay in the window until all before them are
+ * committed. A posted update is answered with 200 after its commit; if the inbox refuses it, with
  * 503, and Telegram posts it again.
  *
  * Albums: the parts of an album are separate updates, and only one carries the caption.
  *
  *     polled      parts that come within ALBUM_MS are one event, under the key of the first
  *                 message; the inbox stores the keys of the other parts with it
- *     posted      Telegram posts the next part after the last one was acknowledged, and we
- *                 acknowledge what is stored: each part is an event, and the road gathers them in
- *                 one turn. So is a polled part that comes too late
- *     repeated    after a crash other parts may come together than before: when the inbox knows
- *                 some of them, each is handed over by itself
+ *     posted      Telegram posts the next part only after we have stored and acknowledged the last
+ *                 one: each part is an event, like a polled part that comes too late, and the road
+ *                 gathers them in one turn
+ *     repeated    after a crash the parts may be grouped differently: when the inbox knows some of
+ *                 them, each is handed over by itself
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,7 +322,7 @@ void tg_intake_post(struct adapter *a, struct http_exchange *x)
                 http_answer(x, 200, NULL, "", 0);
         } else if (!json_is_object(update) ||
                    !json_is_integer(json_object_get(update, "update_id"))) {
-                http_refuse(x, 400, "VALIDATION_ERROR", "this is no update: %s",
+                http_refuse(x, 400, "VALIDATION_ERROR", "this is not an update: %s",
                             err.text[0] ? err.text : "it has no update_id");
         } else {
                 tg_intake_add(tg, update, x);

@@ -73,7 +73,7 @@ static int add_message_id(struct tg_send *s, const struct delivery *d, const jso
         const char *id = d->target ? d->target : json_str(payload, "messageId", NULL);
 
         if (!is_number(id))
-                return error_set(err, ERR_INVALID, "'%.40s' is no id of a Telegram message",
+                return error_set(err, ERR_INVALID, "'%.40s' is not a Telegram message id",
                                  id ? id : "");
         s->message = mem_strdup(id);
         tg_call_set_id(s->params, "message_id", id);
@@ -426,7 +426,7 @@ void tg_send(struct adapter *a, const struct delivery *d)
         s->params = json_object();
         tg_call_set_id(s->params, "chat_id", tg_chat_id(tg, d->channel));
         if (!is_supported(d->kind))
-                error_set(&err, ERR_INVALID, "Telegram has nothing for a delivery of kind '%.20s'",
+                error_set(&err, ERR_INVALID, "Telegram does not support deliveries of kind '%.20s'",
                           delivery_kind_name(d->kind));
         if (is_supported(d->kind) && kinds[d->kind].make(s, d, payload, &err) == 0) {
                 TAILQ_INSERT_TAIL(&tg->sends, s, next);
