@@ -24,7 +24,7 @@ struct cut_point {
 struct splitter {
         const struct md_atoms *a;
         size_t max;
-        size_t caption; /* what the part may show at most; 0: whatever max allows */
+        size_t caption; /* limit on what is shown; 0: only max applies */
         struct buf part;
         size_t units;  /* of the part, open spans not yet closed */
         size_t shown;  /* the same without markup and escapes */
