@@ -1,5 +1,5 @@
 /*
- * chat_session_row: which chats, or persons in a chat, belong to which session for agents.
+ * chat_session_row: the agents' session of each chat, or person in a chat.
  */
 #ifndef ROWS_CHAT_SESSION_ROW_H
 #define ROWS_CHAT_SESSION_ROW_H
@@ -15,12 +15,12 @@ struct chat_session_row {
 /* Inserts the chat, or moves it to this session. */
 int chat_session_row_put(struct store_tx *tx, const struct chat_session_row *row,
                          struct error *err);
-/* All chats of the session were active now. */
+/* Marks all chats of the session active. */
 int chat_session_row_touch(struct store_tx *tx, const char *session, int64_t now_ms,
                            struct error *err);
 int chat_session_row_delete_before(struct store_tx *tx, int64_t active_ms, struct error *err);
 
-/* The last `limit` that were active after since_ms, oldest first. */
+/* The last `limit` active after since_ms, oldest first. */
 struct store_stmt *chat_session_row_list(struct store_tx *tx, int64_t since_ms, int64_t limit);
 int chat_session_row_next(struct store_stmt *s, struct chat_session_row *out, struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * conversation_row: conversations, the lines said in them, and where their history begins.
+ * conversation_row: conversations, their transcripts, and where history begins.
  */
 #ifndef ROWS_CONVERSATION_ROW_H
 #define ROWS_CONVERSATION_ROW_H
@@ -7,16 +7,16 @@
 #include "rows/rows.h"
 
 struct conversation_key {
-        const char *lane; /* unique: the other fields in one text */
+        const char *lane; /* unique: the other fields as one text */
         struct chat_key chat;
         const char *agent;
         const char *person; /* NULL: shared by the chat */
 };
 
-/* Finds or adds the conversation, which is active now. *reset_turn: of its last /new, 0: none. */
+/* Finds or adds the conversation and marks it active. *reset_turn: of its last /new, 0: none. */
 int conversation_row_touch(struct store_tx *tx, const struct conversation_key *key, int64_t now_ms,
                            int64_t *id, int64_t *reset_turn, struct error *err);
-/* /new: with every agent, nothing before this turn counts as history. */
+/* /new: history with every agent begins at this turn. */
 int conversation_row_reset(struct store_tx *tx, const struct chat_key *chat, const char *person,
                            int64_t turn, struct error *err);
 /* History begins after this line of the transcript and with this turn; 0: no reset. */
@@ -26,10 +26,10 @@ struct history_start {
 int conversation_row_history_start(struct store_tx *tx, int64_t id, struct history_start *out,
                                    struct error *err);
 
-/* Active since active_ms, with an id below `before`; newest first by an id that does not change. */
+/* Active since active_ms, with an id below `before`; newest id first. */
 struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char *adapter,
                                                 int64_t active_ms, int64_t before, int64_t limit);
-/* 1 with the id and the chat's thread, or else its channel, borrowed; 0: no more; -1. */
+/* 1 with the id and the chat's thread, else its channel, borrowed; 0: end; -1. */
 int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **chat,
                                  struct error *err);
 
@@ -37,7 +37,7 @@ int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char *
 
 struct transcript_row {
         int64_t conversation;
-        int64_t turn;     /* 0: said without asking an agent */
+        int64_t turn;     /* 0: no agent was asked */
         const char *role; /* "user" or "assistant" */
         const char *name, *text;
         int64_t time_ms;
@@ -45,20 +45,20 @@ struct transcript_row {
 };
 
 int transcript_row_insert(struct store_tx *tx, const struct transcript_row *row, struct error *err);
-/* The same line for the conversations of a chat, the `most` that were active last. */
+/* Adds the line to the chat's `most` recently active conversations. */
 int transcript_row_insert_in_chat(struct store_tx *tx, const struct chat_key *chat,
                                   const struct transcript_row *row, int64_t most,
                                   struct error *err);
 
-/* Where a session begins among lines that count. 1, 0: it has none, -1. */
+/* Where a session begins after the reset. 1; 0: no lines; -1. */
 int transcript_row_session_start(struct store_tx *tx, const char *session,
                                  const struct history_start *from, int64_t *line, int64_t *time_ms,
                                  struct error *err);
-/* The next three: lines that count, newest first, at most `limit`. */
+/* The next three: lines after the reset, newest first, at most `limit`. */
 struct store_stmt *transcript_row_list_conversation(struct store_tx *tx, int64_t conversation,
                                                     const struct history_start *from,
                                                     int64_t limit);
-/* Lines of the session in any conversation, and lines without a turn in this one after `line`. */
+/* The session's lines in any conversation, and lines without a turn in this one after `line`. */
 struct store_stmt *transcript_row_list_session(struct store_tx *tx, const char *session,
                                                int64_t conversation,
                                                const struct history_start *from, int64_t line,
@@ -67,32 +67,31 @@ struct store_stmt *transcript_row_list_session(struct store_tx *tx, const char *
 struct store_stmt *transcript_row_list_before(struct store_tx *tx, int64_t conversation,
                                               const struct history_start *from, int64_t line,
                                               int64_t since_ms, int64_t limit);
-/* The agent's lines of a turn, in order. */
+/* The agent's lines of a turn. */
 struct store_stmt *transcript_row_list_answer(struct store_tx *tx, int64_t turn);
-/* 1: *row has role, name, text and time_ms, borrowed until the next step; 0: the end; -1. */
+/* 1: *row has role, name, text and time_ms, borrowed until the next step; 0: end; -1. */
 int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct error *err);
 
 /* --- reset_row.c --- */
 
 /*
- * Some agents remember a person across all their chats, or a chat with all its members. Such a
- * memory spans conversations, so /new is recorded for the person, the chat, and the person in the
- * chat.
+ * Some agents remember a person across chats, or a chat with all its members. Such memory spans
+ * conversations, so /new is recorded for the person, the chat, and the person in the chat.
  */
 
 struct reset_scope {
         const char *adapter, *channel, *thread;
-        const char *sender; /* NULL: not known */
+        const char *sender; /* NULL: unknown */
 };
 
-/* The turn of the last /new in each scope; 0: there was none. */
+/* The turn of the last /new in each scope; 0: none. */
 struct reset_turns {
         int64_t person, chat, person_in_chat;
 };
 
 int reset_row_put(struct store_tx *tx, const struct reset_scope *scope, int64_t turn,
                   struct error *err);
-/* Ignores resets after `turn`: they do not concern a turn that was there before. */
+/* Ignores resets after `turn`, which do not concern it. */
 int reset_row_get(struct store_tx *tx, const struct reset_scope *scope, int64_t turn,
                   struct reset_turns *out, struct error *err);
 

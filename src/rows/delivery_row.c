@@ -83,7 +83,7 @@ int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, str
                         SQL_INT(row->edits));
 }
 
-/* How many rows of one: 1, 0 or -1. */
+/* 1, 0 or -1 for the number of updated rows. */
 static int changed(int64_t count)
 {
         return count > 0 ? 1 : (int)count;
@@ -230,7 +230,7 @@ struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_
 {
         enum delivery_state state = f->state ? *f->state : DELIVERY_SENT;
 
-        /* one text for each index that can serve */
+        /* one text per usable index */
         if (f->turn > 0)
                 return sql_query(tx, "SELECT " COLUMNS " FROM deliveries WHERE turn = ?7" FILTERED,
                                  FILTER_VALUES(f), SQL_INT(f->turn));
@@ -248,7 +248,7 @@ struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_
                          FILTER_VALUES(f));
 }
 
-/* The row the query finds, as a copy. */
+/* Returns a copy of the row. */
 static int get(struct store_stmt *s, struct delivery_row **out, struct error *err)
 {
         static const size_t strings[] = {
@@ -325,7 +325,7 @@ int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_
                           SQL_INT(turn), SQL_INT(class));
 }
 
-/* The number the query finds: 1, 0 or -1. */
+/* 1, 0 or -1. */
 static int find(struct store_stmt *s, int64_t *id, struct error *err)
 {
         int rc = sql_next(s, err);
@@ -336,7 +336,6 @@ static int find(struct store_stmt *s, int64_t *id, struct error *err)
         return rc;
 }
 
-/* Neither trace nor platform id has an index: old rows are not worth one. */
 int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late, bool *own,
                                struct error *err)
 {
@@ -354,6 +353,7 @@ int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late,
         return 0;
 }
 
+/* Neither trace nor platform id has an index: rarely used, not worth its writes. */
 int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
                             struct error *err)
 {

@@ -12,20 +12,20 @@ enum delivery_kind {
         DELIVER_DELETE,
         DELIVER_REACT,
         DELIVER_UNREACT,
-        DELIVER_THREAD, /* begins a thread at a message */
-        DELIVER_TYPE,   /* shows that the bot is typing */
+        DELIVER_THREAD, /* starts a thread at a message */
+        DELIVER_TYPE,   /* typing indicator */
         DELIVER_UPLOAD,
-        DELIVER_CANCEL_DEFERRED, /* removes the placeholder of a command that gets no answer */
+        DELIVER_CANCEL_DEFERRED, /* removes the placeholder of an unanswered command */
 };
 
 enum delivery_state {
         DELIVERY_QUEUED,
-        DELIVERY_SENDING, /* claimed; after a crash it may have arrived */
+        DELIVERY_SENDING, /* claimed; may have arrived after a crash */
         DELIVERY_SENT,
         DELIVERY_FAILED,
-        DELIVERY_UNKNOWN, /* may have arrived, and the platform cannot be asked */
+        DELIVERY_UNKNOWN, /* may have arrived; the platform cannot be asked */
         DELIVERY_EXPIRED,
-        DELIVERY_SUPERSEDED, /* a newer delivery made it pointless before it was sent */
+        DELIVERY_SUPERSEDED, /* replaced by a newer one before it was sent */
 };
 
 const char *delivery_kind_name(enum delivery_kind kind);
@@ -43,7 +43,7 @@ struct delivery_row {
         enum delivery_state state;
         int64_t attempt, fence;
         const char *owner; /* the process that claimed it */
-        /* sending: until when the claim holds; queued: the time of the last attempt, 0: none */
+        /* sending: end of the claim; queued: time of the last attempt, 0: none */
         int64_t lease_ms;
         int64_t due_ms;
         int64_t expires_ms; /* 0: never */
@@ -51,50 +51,50 @@ struct delivery_row {
         int64_t ended_ms; /* 0: not yet */
         const char *platform_id, *error_kind, *error, *trace;
         const char *request_key;  /* unique; NULL: none */
-        const char *request_hash; /* differs for another request with the same key */
-        int64_t edits;            /* the delivery whose message it changes; 0: none */
+        const char *request_hash; /* distinguishes requests with the same key */
+        int64_t edits;            /* the delivery whose message it edits; 0: none */
 };
 
 int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, struct error *err);
-/* Writes attempt, fence, owner, lease_ms, kind and edits. 1; 0: the fence moved on; -1. */
+/* Writes attempt, fence, owner, lease_ms, kind and edits. 1; 0: stale fence; -1. */
 int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
                        struct error *err);
-/* Writes state, attempt, times, platform_id, error, kind, edits. 1; 0: the fence moved on; -1. */
+/* Writes state, attempt, times, platform_id, error, kind, edits. 1; 0: stale fence; -1. */
 int delivery_row_settle(struct store_tx *tx, const struct delivery_row *row, struct error *err);
 int delivery_row_set_payload(struct store_tx *tx, int64_t id, const char *payload,
                              struct error *err);
-/* Only while it is queued. 1; 0: it is not; -1. */
+/* Only while queued. 1; 0: not queued; -1. */
 int delivery_row_replace_payload(struct store_tx *tx, int64_t id, const char *payload,
                                  struct error *err);
-/* Only while it is queued. */
+/* Only while queued. */
 int delivery_row_supersede(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
-/* Moves what a turn has queued for a thread to the channel. */
+/* Moves the turn's queued deliveries from the thread to the channel. */
 int delivery_row_leave_thread(struct store_tx *tx, int64_t turn, const char *thread,
                               struct error *err);
-/* Gives it a request key, unless another delivery has it. */
+/* Sets the request key unless another delivery has it. */
 int delivery_row_set_request_key(struct store_tx *tx, int64_t id, const char *key,
                                  struct error *err);
-/* Marks it as the first message of a late reply to this turn. */
+/* Marks the first message of a late reply to this turn. */
 int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, struct error *err);
-/* late: the late replies to a turn; own: does it have an answer of its own? */
+/* late: number of late replies to the turn; own: does it have its own answer? */
 int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late, bool *own,
                                struct error *err);
-/* Queues a failed or expired one again, an unknown one with force. As _get; 0: other states. */
+/* Requeues a failed or expired one, an unknown one with force. As _get; 0: other states. */
 int delivery_row_revive(struct store_tx *tx, int64_t id, bool force, int64_t now_ms,
                         struct delivery_row **out, struct error *err);
 
 int delivery_row_get(struct store_tx *tx, int64_t id, struct delivery_row **out, struct error *err);
 int delivery_row_get_request(struct store_tx *tx, const char *request_key,
                              struct delivery_row **out, struct error *err);
-/* *out: the platform's id of its message, yours to free; NULL: it was not sent. */
+/* *out: the platform's id of its message, yours to free; NULL: not sent. */
 int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct error *err);
-/* How many messages of this class of a turn are failed, unknown or expired. */
+/* The turn's failed, unknown or expired messages of this class. */
 int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_t *out,
                             struct error *err);
 /* The first with this trace, the last with this platform id, among the newest. 1, 0 or -1. */
 int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
                             struct error *err);
-/* As delivery_row_find_trace, without those of a turn. */
+/* As delivery_row_find_trace, for deliveries without a turn. */
 int delivery_row_find_notice(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
                              struct error *err);
 int delivery_row_find_platform_id(struct store_tx *tx, const char *platform_id, int64_t newest,

@@ -5,7 +5,7 @@
 
 #include "store/sql.h"
 
-/* Null is never equal to null, so the unique index needs a value for "no adapter". */
+/* SQL nulls are never equal, so the unique index needs a value for "no adapter". */
 static const char *keyed_adapter(const char *adapter, const char *key)
 {
         return key && !adapter ? "" : adapter;
@@ -25,7 +25,7 @@ int journal_row_insert(struct store_tx *tx, const struct journal_row *row, int64
                           SQL_TEXT(row->payload));
 }
 
-/* The number the query finds: 1, 0 or -1. */
+/* 1, 0 or -1. */
 static int find(struct store_stmt *s, int64_t *seq, struct error *err)
 {
         int rc = sql_next(s, err);
@@ -39,7 +39,7 @@ static int find(struct store_stmt *s, int64_t *seq, struct error *err)
 int journal_row_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
                      struct error *err)
 {
-        /* "key IS NOT NULL" lets the partial index be used */
+        /* "key IS NOT NULL" enables the partial index */
         return find(sql_query(tx,
                               "SELECT seq FROM journal"
                               " WHERE adapter = ?1 AND key = ?2 AND key IS NOT NULL",
@@ -49,7 +49,7 @@ int journal_row_find(struct store_tx *tx, const char *adapter, const char *key, 
 
 int journal_row_find_key(struct store_tx *tx, const char *key, int64_t *seq, struct error *err)
 {
-        /* The index begins with the adapter: step from each adapter to the next, in any order. */
+        /* The index begins with the adapter: skip from adapter to adapter, in any order. */
         return find(sql_query(tx,
                               "WITH RECURSIVE a(name) AS ("
                               " SELECT min(adapter) FROM journal WHERE key IS NOT NULL"
@@ -154,7 +154,7 @@ struct store_stmt *journal_row_scan(struct store_tx *tx, const struct journal_ra
 
 int journal_row_bounds(struct store_tx *tx, int64_t *first, int64_t *last, struct error *err)
 {
-        /* two statements: SQLite answers min and max together only by reading every row */
+        /* two statements: for min and max together SQLite reads every row */
         if (sql_number(tx, 0, first, err, "SELECT min(seq) FROM journal") < 0)
                 return -1;
         return sql_number(tx, 0, last, err, "SELECT max(seq) FROM journal");
@@ -171,7 +171,7 @@ int journal_row_last_of_chat(struct store_tx *tx, const char *adapter, const cha
 
 int journal_row_next_chat(struct store_tx *tx, char **adapter, char **channel, struct error *err)
 {
-        /* by the index of chats; TEXT compares bytes with every driver */
+        /* by the index of chats; TEXT compares as bytes with every driver */
         struct store_stmt *s = sql_query(tx,
                                          "SELECT adapter, channel FROM journal"
                                          " WHERE stream = 0 AND (adapter, channel) > (?1, ?2)"
@@ -190,7 +190,7 @@ int journal_row_next_chat(struct store_tx *tx, char **adapter, char **channel, s
 
 /* ---- deleting ---- */
 
-/* The cast in the first branch gives PostgreSQL the type of the others. */
+/* The cast gives PostgreSQL the type of the other branches. */
 #define IN_CUT                                                             \
         " seq > ?1 AND seq <= ?2"                                          \
         " AND time_ms < CASE stream WHEN 0 THEN CAST(?3 AS BIGINT)"        \

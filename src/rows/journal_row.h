@@ -1,9 +1,9 @@
 /*
- * journal_row: events in the order of their commits. See bus/bus.h for what they mean.
+ * journal_row: events in commit order; see bus/bus.h.
  *
- * (adapter, key) is unique, so an event that a platform sends again is recognised; an event with a
- * key but no adapter has the adapter "". When an event's retention ends its payload becomes "{}"
- * and the row stays for a while, for the key's sake.
+ * (adapter, key) is unique, so that redelivered events are recognised; an event with a key but no
+ * adapter has the adapter "". When its retention ends, an event's payload becomes "{}" and the row
+ * stays for a while to keep the key.
  */
 #ifndef ROWS_JOURNAL_ROW_H
 #define ROWS_JOURNAL_ROW_H
@@ -17,11 +17,11 @@ struct journal_row {
         const char *type;
         int stream;
         int64_t time_ms;
-        const char *adapter, *channel, *thread, *trace, *key; /* NULL for null */
+        const char *adapter, *channel, *thread, *trace, *key; /* may be NULL */
         const char *payload;                                  /* a JSON object */
 };
 
-/* Ignores row->seq. 1: added, *seq set; 0: there is an event with this adapter and key; -1. */
+/* Ignores row->seq. 1: added, *seq set; 0: adapter and key exist; -1. */
 int journal_row_insert(struct store_tx *tx, const struct journal_row *row, int64_t *seq,
                        struct error *err);
 /* 1: *seq set; 0: no such key; -1. */
@@ -32,7 +32,7 @@ int journal_row_find_key(struct store_tx *tx, const char *key, int64_t *seq, str
 int journal_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *seq,
                            struct error *err);
 int journal_row_get(struct store_tx *tx, int64_t seq, struct journal_row **out, struct error *err);
-/* The first and last sequence number; both 0 when the journal is empty. */
+/* First and last sequence number; both 0 if the journal is empty. */
 int journal_row_bounds(struct store_tx *tx, int64_t *first, int64_t *last, struct error *err);
 
 /* Rows after `after`, oldest first; before `before` (> 0), newest first. */
@@ -42,62 +42,62 @@ struct journal_range {
         const char *adapter, *channel;
 };
 struct store_stmt *journal_row_scan(struct store_tx *tx, const struct journal_range *range);
-/* 1: *row without its payload, borrowed until the next step; 0: the end; -1. */
+/* 1: *row without payload, borrowed until the next step; 0: end; -1. */
 int journal_row_next(struct store_stmt *s, struct journal_row *row, struct error *err);
-/* Reads the payload as well: for rows that pass a filter, payloads may be large. */
+/* For rows that pass a filter: payloads may be large. */
 void journal_row_read_payload(struct store_stmt *s, struct journal_row *row);
 
-/* The last message (stream 0) of a chat; *seq is 0 when there is none. */
+/* The last message (stream 0) of a chat; *seq 0: none. */
 int journal_row_last_of_chat(struct store_tx *tx, const char *adapter, const char *channel,
                              int64_t *seq, struct error *err);
 /*
- * Moves to the next chat with messages, by the bytes of adapter and channel; *adapter and *channel
- * are the previous one, and are replaced. 1, 0: there is none, -1.
+ * Moves to the next chat with messages, in byte order of adapter and channel; replaces *adapter and
+ * *channel. 1; 0: end; -1.
  */
 int journal_row_next_chat(struct store_tx *tx, char **adapter, char **channel, struct error *err);
 
 /*
- * Events to be deleted: numbers in (from, to], older than their stream's cutoff, and not after the
- * last number that all readers of the stream have processed.
+ * Events to delete: numbers in (from, to], older than their stream's cutoff, and processed by all
+ * readers of the stream.
  */
 struct journal_cut {
         int64_t from, to;
         int64_t cutoff_ms[JOURNAL_STREAMS];
         int64_t processed[JOURNAL_STREAMS];
 };
-/* How many events of the cut can still be read. */
+/* How many events of the cut are still readable. */
 int journal_row_count_cut(struct store_tx *tx, const struct journal_cut *cut, int64_t *out,
                           struct error *err);
-/* Deletes them; keeps keys of events since keys_ms without their payload. How many, or -1. */
+/* Deletes them; keeps keys of events since keys_ms without payload. How many, or -1. */
 int64_t journal_row_cut(struct store_tx *tx, const struct journal_cut *cut, int64_t keys_ms,
                         struct error *err);
 
-/* --- cursor_row.c: how far each durable reader has come --- */
+/* --- cursor_row.c: positions of durable readers --- */
 
 struct cursor_row {
         const char *name;
         int64_t seq;     /* processed up to here */
-        int64_t seen_ms; /* when its owner last ran, to the hour */
+        int64_t seen_ms; /* its owner's last run, to the hour */
         int64_t missed;  /* events deleted before it read them */
 };
 
-/* 1; 0: unknown, all numbers are 0; -1. */
+/* 1; 0: unknown name, all numbers 0; -1. */
 int cursor_row_get(struct store_tx *tx, const char *name, struct cursor_row *out,
                    struct error *err);
-/* Adds the cursor or moves it forward, never back; moving clears `missed`. */
+/* Adds the cursor or moves it forward only; moving clears `missed`. */
 int cursor_row_move(struct store_tx *tx, const char *name, int64_t seq, int64_t now_ms,
                     struct error *err);
 /*
- * Records that the owner is running and has come at least to `seq`. Writes nothing if neither is
- * news: seen_ms is refreshed only when older than stale_ms. Ignores unknown names.
+ * Records that the owner is running and has reached at least `seq`. Writes only if the cursor moves
+ * or seen_ms is older than stale_ms. Ignores unknown names.
  */
 int cursor_row_touch(struct store_tx *tx, const char *name, int64_t seq, int64_t now_ms,
                      int64_t stale_ms, struct error *err);
 int cursor_row_add_missed(struct store_tx *tx, const char *name, int64_t events, struct error *err);
-/* The least seq of cursors seen since then; INT64_MAX if there is none. */
+/* The lowest seq of cursors seen since then; INT64_MAX: none. */
 int cursor_row_least(struct store_tx *tx, int64_t seen_since_ms, int64_t *out, struct error *err);
 
-/* Calls each() for the cursors before `seq` (INT64_MAX: all), by name; the row is borrowed. */
+/* Calls each() for cursors before `seq` (INT64_MAX: all), by name; the row is borrowed. */
 typedef void cursor_row_fn(void *arg, const struct cursor_row *row);
 int cursor_row_each(struct store_tx *tx, int64_t seq, cursor_row_fn *each, void *arg,
                     struct error *err);

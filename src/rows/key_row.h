@@ -1,5 +1,5 @@
 /*
- * key_row: API keys. The table has the digest of a key, never its text.
+ * key_row: API keys, as digests; the text of a key is never stored.
  */
 #ifndef ROWS_KEY_ROW_H
 #define ROWS_KEY_ROW_H
@@ -21,7 +21,7 @@ struct key_row {
 int key_row_insert(struct store_tx *tx, const struct key_row *row, int64_t *id, struct error *err);
 int key_row_set_used(struct store_tx *tx, int64_t id, int64_t used_ms, struct error *err);
 int key_row_set_revoked(struct store_tx *tx, int64_t id, int64_t revoked_ms, struct error *err);
-/* Deletes keys that were revoked or have expired before that time. */
+/* Deletes keys revoked or expired before then. */
 int key_row_delete_ended(struct store_tx *tx, int64_t before_ms, struct error *err);
 /* All keys by id. */
 struct store_stmt *key_row_list(struct store_tx *tx);

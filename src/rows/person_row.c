@@ -177,7 +177,7 @@ int person_row_next_alias(struct store_stmt *s, int64_t *person, int64_t *into, 
         return rc;
 }
 
-/* ---- for showing ---- */
+/* ---- details for the API ---- */
 
 int person_row_get(struct store_tx *tx, int64_t person, struct person_row *out, struct error *err)
 {
@@ -207,7 +207,7 @@ int person_row_set_name(struct store_tx *tx, int64_t person, const char *name, i
                                SQL_INT(person), SQL_TEXT(name), SQL_INT(now_ms));
 }
 
-/* A LIKE pattern for the text anywhere, with its special characters escaped; yours to free. */
+/* A LIKE pattern "contains text", escaped; yours to free. */
 static char *anywhere(const char *text)
 {
         struct buf b;

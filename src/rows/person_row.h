@@ -1,8 +1,8 @@
 /*
- * person_row: people across platforms, their accounts, and where each can be written to.
+ * person_row: persons, their identities, and their direct chats.
  *
- * A person who was merged into another stays as an alias (merged_into). Each identity remembers its
- * home, the person it belonged to before any merge, so that a merge can be undone.
+ * A merged person stays as an alias (merged_into). An identity remembers its home, the person it
+ * belonged to before any merge, so that a merge can be undone.
  */
 #ifndef ROWS_PERSON_ROW_H
 #define ROWS_PERSON_ROW_H
@@ -18,7 +18,7 @@ struct identity_row {
         int64_t id, person, home;
 };
 
-/* What a message says about its sender. NULL members leave what is stored. */
+/* What a message says about its sender. NULL members keep the stored value. */
 struct person_sighting {
         struct identity identity;
         const char *name, *username, *adapter;
@@ -27,33 +27,33 @@ struct person_sighting {
 };
 
 int person_row_insert(struct store_tx *tx, int64_t now_ms, int64_t *id, struct error *err);
-/* 1 with what the person was merged into (0: nothing), 0 when there is no such person, -1. */
+/* 1 with the merge target (0: none); 0: no such person; -1. */
 int person_row_get_alias(struct store_tx *tx, int64_t person, int64_t *into, struct error *err);
-/* into 0: the person stands for itself again. */
+/* into 0: no longer an alias. */
 int person_row_set_alias(struct store_tx *tx, int64_t person, int64_t into, int64_t now_ms,
                          struct error *err);
-/* Aliases of one person become aliases of another. */
+/* Redirects aliases of one person to another. */
 int person_row_move_aliases(struct store_tx *tx, int64_t from, int64_t to, int64_t now_ms,
                             struct error *err);
 
 int person_row_get_identity(struct store_tx *tx, const struct identity *identity,
                             struct identity_row *out, struct error *err);
-/* An identity at home with this person. */
+/* Adds an identity whose home is this person. */
 int person_row_add_identity(struct store_tx *tx, const struct identity *identity, int64_t person,
                             int64_t now_ms, int64_t *id, struct error *err);
 int person_row_update_identity(struct store_tx *tx, int64_t id, const struct person_sighting *s,
                                struct error *err);
-/* Identities of a person, or -1. */
+/* How many, or -1. */
 int64_t person_row_count_identities(struct store_tx *tx, int64_t person, struct error *err);
-/* All identities of a person move to another. */
+/* Moves all identities to another person. */
 int person_row_move_identities(struct store_tx *tx, int64_t from, int64_t to, struct error *err);
-/* Those at home elsewhere go back there. */
+/* Returns identities whose home is elsewhere. */
 int person_row_return_identities(struct store_tx *tx, int64_t home, int64_t from,
                                  struct error *err);
 /* Makes `person` the identity's home and owner. */
 int person_row_rehome_identity(struct store_tx *tx, int64_t id, int64_t person, struct error *err);
 
-/* Identities of two persons, or all; those of one person follow each other. */
+/* Identities of two persons, or all; grouped by person. */
 struct store_stmt *person_row_list_identities(struct store_tx *tx, int64_t person, int64_t other);
 struct store_stmt *person_row_list_all_identities(struct store_tx *tx);
 int person_row_next_identity(struct store_stmt *s, struct identity *out, int64_t *person,
@@ -64,20 +64,20 @@ struct store_stmt *person_row_list_aliases(struct store_tx *tx, int64_t person, 
 struct store_stmt *person_row_list_all_aliases(struct store_tx *tx);
 int person_row_next_alias(struct store_stmt *s, int64_t *person, int64_t *into, struct error *err);
 
-/* ---- for showing ---- */
+/* ---- details for the API ---- */
 
 struct person_row {
         char *name; /* the operator's, else the latest identity's; yours to free; may be NULL */
         int64_t created_ms, updated_ms;
 };
-/* 1, 0 when there is no such person, -1. */
+/* 1; 0: no such person; -1. */
 int person_row_get(struct store_tx *tx, int64_t person, struct person_row *out, struct error *err);
-/* name NULL: the identity's counts. 1, 0 when there is no such person, -1. */
+/* name NULL: use the identity's. 1; 0: no such person; -1. */
 int person_row_set_name(struct store_tx *tx, int64_t person, const char *name, int64_t now_ms,
                         struct error *err);
 /*
- * Persons (no aliases) below `before`, newest first, at most max. search: in a name or username, or
- * a platform's id; NULL: all.
+ * Persons (no aliases) below `before`, newest first, at most max. search: part of a name or
+ * username, or a platform id; NULL: all.
  */
 int person_row_find(struct store_tx *tx, const char *search, int64_t before, int64_t *ids,
                     size_t max, size_t *count, struct error *err);
@@ -96,11 +96,11 @@ struct identity_details {
 struct store_stmt *person_row_list_details(struct store_tx *tx, int64_t person);
 int person_row_next_details(struct store_stmt *s, struct identity_details *out, struct error *err);
 
-/* Direct chats of an identity, the latest first. */
+/* An identity's direct chats, latest first. */
 struct store_stmt *person_row_list_chats(struct store_tx *tx, int64_t identity);
 int person_row_next_chat(struct store_stmt *s, const char **adapter, const char **channel,
                          struct error *err);
-/* The latest direct chat of a person on an adapter. 1: yours to free, 0: none, -1. */
+/* The person's latest direct chat on an adapter. 1: yours to free; 0: none; -1. */
 int person_row_get_chat(struct store_tx *tx, int64_t person, const char *adapter, char **channel,
                         struct error *err);
 

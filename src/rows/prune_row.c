@@ -1,12 +1,12 @@
 /*
- * Rows are numbered in the order of time, so the oldest are found without an index over time:
- * looking from the front stops at the first row that is young enough.
+ * Row numbers follow time, so no index over time is needed: scanning from the front stops at the
+ * first row that is too young.
  */
 #include "rows/prune_row.h"
 
 #include "store/sql.h"
 
-/* `last`: the row after the oldest ones when none is young. */
+/* `last`: the bound if no row is too young. */
 #define OLDEST(table, id, created, ended, last)                                                   \
         "(SELECT " id " FROM " table " WHERE " ended " < ?1 AND " id " < coalesce("               \
         "(SELECT " id " FROM " table " WHERE " created " >= ?1 AND " created " < ?2 ORDER BY " id \

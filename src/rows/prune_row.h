@@ -6,9 +6,9 @@
 
 #include "rows/rows.h"
 
-#define PRUNE_ROWS 1000 /* at most, with one call */
+#define PRUNE_ROWS 1000 /* per call */
 
-/* In this order: attempts are found by their deliveries. */
+/* In this order: attempts are found through their deliveries. */
 enum prune_table {
         PRUNE_ATTEMPTS,
         PRUNE_DELIVERIES,
@@ -19,8 +19,8 @@ enum prune_table {
 };
 
 /*
- * Deletes rows that ended before before_ms. Rows created after future_ms were written by a wrong
- * clock and say nothing about the rows after them. How many, or -1.
+ * Deletes rows that ended before before_ms. Rows created after future_ms come from a wrong clock
+ * and do not stop the scan. How many, or -1.
  */
 int64_t prune_row_delete(struct store_tx *tx, enum prune_table table, int64_t before_ms,
                          int64_t future_ms, struct error *err);

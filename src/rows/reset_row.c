@@ -33,7 +33,7 @@ int reset_row_get(struct store_tx *tx, const struct reset_scope *scope, int64_t 
                   struct reset_turns *out, struct error *err)
 {
         int64_t *const found[] = { &out->person, &out->chat, &out->person_in_chat };
-        /* three lookups by the whole key: an OR of them would scan the adapter */
+        /* three lookups by full key: an OR would scan the adapter */
         struct store_stmt *s =
                 sql_query(tx,
                           "SELECT 0, turn FROM resets"

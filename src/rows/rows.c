@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "store/sql.h"
 
-#define SEPARATOR "\x1f" /* no platform has it in an id */
+#define SEPARATOR "\x1f" /* never part of a platform's ids */
 
 void rows_end(struct store_stmt *s)
 {

@@ -1,9 +1,9 @@
 /*
- * The tables of the product, as numbered steps.
+ * The tables, as numbered steps.
  *
  * Never edit a released step; add a new one. Times are wall-clock milliseconds. `fence` grows with
- * every claim of a row: a worker that finishes names the fence it was given, so one that comes too
- * late changes nothing.
+ * every claim of a row, and a result must carry the current one, so that a late worker changes
+ * nothing.
  */
 #include "rows/schema.h"
 
@@ -76,21 +76,21 @@ const struct store_migration schema_steps[] = {
           " revoked_ms BIGINT NOT NULL DEFAULT 0, rate_limit BIGINT NOT NULL);" },
         { 4, "sessions, commands, marks",
           "ALTER TABLE conversations ADD COLUMN person TEXT;"
-          /* history begins with this turn, so a turn that ran during a reset is not shown */
+          /* history begins with this turn, to hide a turn that ran during the reset */
           "ALTER TABLE conversations ADD COLUMN history_turn BIGINT NOT NULL DEFAULT 0;"
           "ALTER TABLE turns ADD COLUMN session TEXT;"
           "ALTER TABLE turns ADD COLUMN cancel TEXT;"
           "ALTER TABLE turns ADD COLUMN mark BIGINT NOT NULL DEFAULT 0;"
           "ALTER TABLE transcript ADD COLUMN session TEXT;"
           "CREATE INDEX transcript_by_session ON transcript(session, id) WHERE session IS NOT NULL;"
-          /* the edit whose text replaced this one's */
+          /* the edit that replaced this text */
           "ALTER TABLE trigger_log ADD COLUMN changed_by BIGINT;" },
         { 5, "stored rules",
           "CREATE TABLE rules("
           " name TEXT PRIMARY KEY, position BIGINT NOT NULL, enabled BIGINT NOT NULL,"
           " rule TEXT NOT NULL, created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);" },
         { 6, "requests and chats",
-          /* a request with the same key but another body is a conflict */
+          /* the same key with another body is a conflict */
           "ALTER TABLE deliveries ADD COLUMN request_hash TEXT;"
           /* the messages of one chat (stream 0), in order */
           "CREATE INDEX journal_chat ON journal(adapter, channel, seq) WHERE stream = 0;" },
@@ -134,15 +134,15 @@ const struct store_migration schema_steps[] = {
           " identity BIGINT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
           " seen_ms BIGINT NOT NULL, PRIMARY KEY (identity, adapter));" },
         { 12, "notes",
-          /* lines of no turn: few among many */
+          /* lines without a turn: few among many */
           "CREATE INDEX transcript_notes ON transcript(conversation, id) WHERE turn = 0;" },
         { 13, "absent readers",
-          /* events deleted before this reader read them */
+          /* events deleted before they were read */
           "ALTER TABLE cursors ADD COLUMN missed BIGINT NOT NULL DEFAULT 0;" },
         { 14, "terms of turns",
           "ALTER TABLE turns ADD COLUMN terms TEXT;" },
         { 15, "who began anew",
-          /* a person anywhere ('' as channel), a chat (no person), or a person in a chat */
+          /* a person anywhere (channel ''), a chat (no person), or a person in a chat */
           "CREATE TABLE anew("
           " adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT NOT NULL,"
           " person TEXT NOT NULL, turn BIGINT NOT NULL,"

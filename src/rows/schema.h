@@ -1,5 +1,5 @@
 /*
- * schema: every table of the product, as numbered steps.
+ * schema: all tables, as numbered steps.
  */
 #ifndef ROWS_SCHEMA_H
 #define ROWS_SCHEMA_H

@@ -1,5 +1,5 @@
 /*
- * totals: figures of a whole store, for commands that read it without a daemon.
+ * totals: figures of a whole store, for commands that run without a daemon.
  */
 #ifndef ROWS_TOTALS_H
 #define ROWS_TOTALS_H
@@ -13,7 +13,7 @@ struct totals {
 };
 
 int totals_get(struct store_tx *tx, struct totals *out, struct error *err);
-/* The latest time among the last 100 events; 0: there are none. */
+/* The latest time among the last 100 events; 0: none. */
 int totals_newest_event_ms(struct store_tx *tx, int64_t *out, struct error *err);
 
 #endif

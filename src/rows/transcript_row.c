@@ -29,7 +29,7 @@ int transcript_row_insert_in_chat(struct store_tx *tx, const struct chat_key *ch
 }
 
 #define COLUMNS "id, role, name, text, time_ms"
-/* Lines after a reset, and those of turns that began after it. */
+/* Lines after the reset, unless of turns that began before it. */
 #define COUNTS " AND id > ?2 AND (turn = 0 OR turn >= ?3)"
 
 int transcript_row_session_start(struct store_tx *tx, const char *session,

@@ -164,7 +164,7 @@ int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_r
         return rc;
 }
 
-/* The number the query finds: 1, 0 or -1. */
+/* 1, 0 or -1. */
 static int find(struct store_stmt *s, int64_t *event, struct error *err)
 {
         int rc = sql_next(s, err);
@@ -205,7 +205,7 @@ int trigger_log_row_find_last(struct store_tx *tx, const struct chat_key *chat, 
                     event, err);
 }
 
-/* ---- for dispatch ---- */
+/* ---- lists for dispatch ---- */
 
 struct store_stmt *trigger_log_row_list_turns(struct store_tx *tx, int64_t limit)
 {

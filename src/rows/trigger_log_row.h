@@ -1,5 +1,5 @@
 /*
- * trigger_log_row: what was decided about an event, why, and what came of it.
+ * trigger_log_row: the decision about an event, its reason and its outcome.
  */
 #ifndef ROWS_TRIGGER_LOG_ROW_H
 #define ROWS_TRIGGER_LOG_ROW_H
@@ -9,8 +9,8 @@
 
 enum trigger_status {
         TRIGGER_QUEUED,    /* its turn is open */
-        TRIGGER_SKIPPED,   /* it triggered nothing */
-        TRIGGER_EXPIRED,   /* it was too old */
+        TRIGGER_SKIPPED,   /* no turn */
+        TRIGGER_EXPIRED,   /* too old */
         TRIGGER_DONE,      /* its turn is done, or it was a command */
         TRIGGER_FAILED,    /* its turn failed */
         TRIGGER_CANCELLED, /* its turn was cancelled, or its message deleted */
@@ -29,28 +29,28 @@ struct trigger_log_row {
         const char *trace;
         enum trigger_status status;
         const char *reason;
-        /* -1: not known */
+        /* -1: unknown */
         int64_t duration_ms, tokens_in, tokens_out, cost_microusd;
         const char *error;
-        int64_t edited_by; /* the event whose text replaced this one's; 0: none */
-        /* of its turn; -1, NULL and 0 when there is none */
+        int64_t edited_by; /* the edit that replaced this text; 0: none */
+        /* of its turn; without one -1, NULL and 0 */
         int64_t attempt;
         const char *session;
         int64_t started_ms, ended_ms;
 };
 
-/* Writes what a decision has; an event that is there already stays as it is. */
+/* Writes the decision's columns; keeps an existing row. */
 int trigger_log_row_insert(struct store_tx *tx, const struct trigger_log_row *row,
                            struct error *err);
-/* Its turn ended: writes status, duration, tokens, cost, error, and the reason unless it is NULL */
+/* At the turn's end: writes status, duration, tokens, cost, error, and the reason unless NULL. */
 int trigger_log_row_finish(struct store_tx *tx, const struct trigger_log_row *row,
                            struct error *err);
-/* Its message was deleted while it waited. */
+/* The message was deleted while its turn was queued. */
 int trigger_log_row_cancel(struct store_tx *tx, int64_t event, const char *error,
                            struct error *err);
 int trigger_log_row_set_edited_by(struct store_tx *tx, int64_t event, int64_t edit,
                                   struct error *err);
-/* *edit: the event whose text replaced this one's; 0: none. */
+/* *edit: the event that replaced this text; 0: none. */
 int trigger_log_row_edited_by(struct store_tx *tx, int64_t event, int64_t *edit, struct error *err);
 
 int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_row **out,
@@ -59,8 +59,8 @@ int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_r
 int trigger_log_row_find_trace(struct store_tx *tx, const char *trace, int64_t *event,
                                struct error *err);
 /*
- * The last event of this type that the sender caused in a chat before another one, among the
- * `newest` before that; commands do not count. 1, 0 or -1.
+ * The sender's last event of this type in a chat before `event`, among the `newest` before that;
+ * commands are skipped. 1, 0 or -1.
  */
 int trigger_log_row_find_last(struct store_tx *tx, const struct chat_key *chat, const char *sender,
                               const char *event_type, int64_t before, int64_t newest,
@@ -77,14 +77,14 @@ struct trigger_log_filter {
 struct store_stmt *trigger_log_row_list(struct store_tx *tx, const struct trigger_log_filter *f);
 int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, struct error *err);
 
-/* An event that began a turn or joined one. */
+/* An event that started or joined a turn. */
 struct trigger_turn {
         const char *adapter, *channel, *sender, *rule;
         int64_t turn, time_ms;
 };
 /* The last `limit` entries, newest first. */
 struct store_stmt *trigger_log_row_list_turns(struct store_tx *tx, int64_t limit);
-/* Ends at the first entry that is not after since_ms, so that a start reads few rows. */
+/* Ends at the first entry not after since_ms, so that a start reads few rows. */
 int trigger_log_row_next_turn(struct store_stmt *s, int64_t since_ms, struct trigger_turn *out,
                               struct error *err);
 
@@ -94,21 +94,21 @@ struct store_stmt *trigger_log_row_list_reactions(struct store_tx *tx, int64_t s
 /* time_ms is that of the decision. */
 int trigger_log_row_next_reaction(struct store_stmt *s, struct journal_row *out, struct error *err);
 
-/* A decision together with its event and turn. */
+/* A decision with its event and turn. */
 struct trigger_decision {
         struct journal_row event;
         int64_t time_ms; /* of the decision */
         const char *agent, *rule, *reason;
-        int64_t turn; /* 0: it did not trigger; so are the members below */
+        int64_t turn; /* 0: none; then so are the members below */
         int64_t ended_ms, cost_microusd;
-        const char *thread; /* to which the turn posted; NULL: none */
+        const char *thread; /* the turn posted to; NULL: none */
 };
-/* Decisions since since_ms whose event is still there, in the order of events. */
+/* Decisions since since_ms whose event still exists, in event order. */
 struct store_stmt *trigger_log_row_list_decisions(struct store_tx *tx, int64_t since_ms);
 int trigger_log_row_next_decision(struct store_stmt *s, struct trigger_decision *out,
                                   struct error *err);
 
-/* When the first event from this one on was decided; *time_ms stays when there is none. */
+/* When the first event from this one on was decided; unchanged if there is none. */
 int trigger_log_row_get_time(struct store_tx *tx, int64_t event, int64_t *time_ms,
                              struct error *err);
 

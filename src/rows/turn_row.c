@@ -94,7 +94,7 @@ int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t deli
                         SQL_INT(id), SQL_INT(delivery));
 }
 
-/* How many rows of one: 1, 0 or -1. */
+/* 1, 0 or -1 for the number of updated rows. */
 static int changed(int64_t count)
 {
         return count > 0 ? 1 : (int)count;
@@ -206,7 +206,7 @@ struct store_stmt *turn_row_list_open(struct store_tx *tx)
 
 struct store_stmt *turn_row_list(struct store_tx *tx, const struct turn_filter *f)
 {
-        /* one text for each partial index that can serve */
+        /* one text per usable partial index */
         if (f->state && (*f->state == TURN_QUEUED || *f->state == TURN_RUNNING))
                 return sql_query(tx,
                                  SELECT_TURNS " WHERE t.state IN ('queued', 'running')" FILTERED,

@@ -32,36 +32,36 @@ struct turn_row {
         const char *session, *cancel_reason;
         const char *reply_policy;         /* JSON; kept while it may run again */
         int64_t draft, progress_reaction; /* deliveries; 0: none */
-        /* of its conversation; NULL and 0 when that is gone */
+        /* of its conversation; NULL and 0 if that is gone */
         const char *adapter, *channel, *thread, *person;
         int64_t reset_turn;
 };
 
-/* Writes what a new turn has: neither error nor tokens nor deliveries. */
+/* Writes a new turn's columns: no error, tokens or deliveries. */
 int turn_row_insert(struct store_tx *tx, const struct turn_row *row, struct error *err);
 /* A message joined it. */
 int turn_row_join(struct store_tx *tx, int64_t id, const char *inputs, int64_t due_ms,
                   struct error *err);
-/* A message was taken out of an open turn. */
+/* A message was removed from an open turn. */
 int turn_row_set_inputs(struct store_tx *tx, int64_t id, const char *inputs, struct error *err);
 /* Asks an open turn to stop; survives a restart. */
 int turn_row_cancel(struct store_tx *tx, int64_t id, const char *reason, struct error *err);
 int turn_row_set_draft(struct store_tx *tx, int64_t id, int64_t delivery, struct error *err);
 int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t delivery,
                                    struct error *err);
-/* Writes attempt, fence, owner and started_ms. 1; 0: the fence moved on; -1. */
+/* Writes attempt, fence, owner and started_ms. 1; 0: stale fence; -1. */
 int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_fence,
                    int64_t lease_ms, struct error *err);
-/* Writes state, ended_ms, error, tokens and cost of the row. 1; 0: the fence moved on; -1. */
+/* Writes state, ended_ms, error, tokens and cost. 1; 0: stale fence; -1. */
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err);
 /* Fails a turn whose messages were pruned. */
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
-/* Queues a failed turn again. 1; 0: it has not failed; -1. */
+/* Requeues a failed turn. 1; 0: not failed; -1. */
 int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct error *err);
 
 struct turn_row *turn_row_dup(const struct turn_row *row); /* one block: free() it */
 int turn_row_get(struct store_tx *tx, int64_t id, struct turn_row **out, struct error *err);
-/* Queued and running turns whose conversation is there, by id. */
+/* Queued and running turns whose conversation exists, by id. */
 struct store_stmt *turn_row_list_open(struct store_tx *tx);
 /* NULL and 0 do not filter. */
 struct turn_filter {
@@ -76,10 +76,10 @@ struct turn_filter {
 struct store_stmt *turn_row_list(struct store_tx *tx, const struct turn_filter *f);
 int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err);
 
-/* Takes the first number off a list of inputs; false: it is empty. */
+/* Takes the first number off a list of inputs; false: empty. */
 bool turn_row_next_input(const char **inputs, int64_t *event);
 
-/* What a turn cost, when it cost something. */
+/* The cost of a turn that cost anything. */
 struct turn_cost {
         const char *adapter, *rule, *agent;
         int64_t microusd;
