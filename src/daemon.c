@@ -48,16 +48,16 @@ struct daemon {
         struct dispatch *dispatch;
         struct road *road;
         struct api *api;
-        struct file_mark tls_cert, tls_key; /* as the server read them */
+        struct file_mark tls_cert, tls_key; /* as read by the server */
         uv_signal_t term, interrupt, hangup;
         bool stopping;
         bool reloading, reload_again;
         struct timer *trim;
-        uint64_t work_seen;    /* at the last look */
+        uint64_t work_seen;    /* at the last check */
         uint64_t work_trimmed; /* when memory was last trimmed */
 };
 
-/* ---- configuration, at start and at every SIGHUP ---- */
+/* ---- configuration, at start and on SIGHUP ---- */
 
 /* The public URL, else a local one. */
 static void set_reply_base(struct daemon *d, const struct http_conf *http)
@@ -80,7 +80,7 @@ static int apply_config(struct daemon *d, struct config *c, struct error *err)
 
         if (agents_apply(d->agents, c->agents, c->agent_count, err) < 0)
                 return -1;
-        free(c->agents); /* its members belong to the registry now */
+        free(c->agents); /* the registry owns its members */
         c->agents = NULL;
         c->agent_count = 0;
         config_dispatch_apply(c, d->dispatch);
@@ -123,7 +123,7 @@ struct reload_job {
         int rc;
 };
 
-/* Runs on a pool thread, because a secret may come from a command. */
+/* On a pool thread, because a secret may come from a command. */
 static void load_config(void *arg)
 {
         struct reload_job *l = arg;
@@ -176,7 +176,7 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
             !same(old->bus_url, new->bus_url))
                 log_warn("changes of http, store and bus take effect after a restart");
         else if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
-                /* it may have the same path, but the server reads it only at start */
+                /* the server reads the file only at start */
                 log_warn("the certificate or its key was renewed; it is used after a restart",
                          LOG_S("file", old->http.tls_cert));
 }
@@ -195,7 +195,7 @@ static void on_config(void *arg)
                 free(l);
                 return;
         }
-        /* a file removed by mistake must not take every bot offline */
+        /* a config file removed by mistake must not take every bot offline */
         if (l->rc == 0 && d->config->source && !l->config->source)
                 l->rc = error_set(&l->err, ERR_MISSING,
                                   "there is no config.json in '%s'; for the defaults write an "
@@ -244,7 +244,7 @@ static void on_drained(void *arg)
 static void stop(struct daemon *d, const char *why)
 {
         if (d->stopping) {
-                loop_stop(d->loop); /* second signal: do not wait for running turns */
+                loop_stop(d->loop); /* second signal: do not wait for turns */
                 return;
         }
         d->stopping = true;
@@ -280,7 +280,7 @@ static void on_store_trimmed(void *arg, const struct error *err)
         heap_trim_idle();
 }
 
-/* Trims memory once after the start, and then after work once a whole minute was idle. */
+/* Trims memory once after the start, then after work followed by an idle minute. */
 static void on_trim(void *arg)
 {
         struct daemon *d = arg;
@@ -297,9 +297,9 @@ static void on_trim(void *arg)
         timer_start(d->trim, TRIM_EVERY_MS);
 }
 
-/* ---- start ---- */
+/* ---- starting ---- */
 
-/* Many open files, because each stream client is one; few threads and little memory. */
+/* Many open files, one per stream client; few threads, little memory. */
 static void tune_process(bool exit_with_parent)
 {
         pid_t parent = getppid();
@@ -319,7 +319,7 @@ static void tune_process(bool exit_with_parent)
         }
 }
 
-/* The state directory holds keys and messages; a restored copy may have a wrong mode. */
+/* The state directory holds keys and messages; a restored copy may have the wrong mode. */
 static int make_private(const char *path, struct error *err)
 {
         char mode[16];
@@ -374,7 +374,7 @@ static int open_store(struct daemon *d, struct error *err)
         return d->bus ? 0 : -1;
 }
 
-/* The three parties that the road calls: dispatch, agents and platforms. */
+/* The parties the road calls: dispatch, agents and platforms. */
 static int open_parties(struct daemon *d, struct error *err)
 {
         struct http_client_options options = { 0 };
@@ -431,7 +431,7 @@ static int64_t person_of(void *daemon, const char *platform, const char *user)
         return persons_lookup(((struct daemon *)daemon)->policy->persons, platform, user);
 }
 
-/* Connects the parties with the road, and starts them by applying the configuration. */
+/* Connects the parties to the road, and starts them by applying the configuration. */
 static int connect_parties(struct daemon *d, struct error *err)
 {
         adapters_set_road(d->adapters, d->road);
@@ -439,7 +439,7 @@ static int connect_parties(struct daemon *d, struct error *err)
                 return -1;
         agents_set_persons(d->agents, person_of, d);
         if (apply_config(d, d->config, err) < 0) {
-                err->kind = ERR_INVALID; /* exit as for a wrong configuration */
+                err->kind = ERR_INVALID; /* exit code of a wrong configuration */
                 return -1;
         }
         return dispatch_restore(d->dispatch, d->store, err);

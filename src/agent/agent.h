@@ -1,9 +1,9 @@
 /*
- * agent: a configured provider of answers, as its kind sees it.
+ * agent: a configured provider of answers, as seen by its kind.
  *
- * agent_ops is what the registry (agents.h) asks of a kind. An agent calls turn_delta and
- * turn_progress (road/turn_run.h) and the functions below. It never repeats a request that may have
- * been acted upon. A failure carries a notice for the user and a record for the operator.
+ * The registry (agents.h) calls agent_ops. An agent calls turn_delta and turn_progress
+ * (road/turn_run.h) and the functions below. It never repeats a request that may have been acted
+ * upon. A failure carries a notice for the user and a record for the operator.
  */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
@@ -24,9 +24,9 @@ struct agent_ops {
         const char *type;               /* "openai" */
         const char *help;               /* one sentence */
         unsigned can;                   /* AGENT_* of road/turn_run.h */
-        const struct setting *settings; /* into a struct of conf_size bytes */
+        const struct setting *settings; /* of a struct with conf_size bytes */
         size_t conf_size;
-        /* What the tables cannot express. May be NULL. */
+        /* Checks beyond the tables. May be NULL. */
         int (*check)(struct settings_source *src, const char *path, const void *conf,
                      struct error *err);
         int (*open)(struct agent *a, struct error *err); /* may set a->self */
@@ -35,7 +35,7 @@ struct agent_ops {
         void (*cancel)(struct agent *a, struct turn_run *run);
         /* Calls agent_health_report later. NULL: always healthy. */
         void (*check_health)(struct agent *a, void *token);
-        /* By configuration. NULL: `can`. */
+        /* Depending on the configuration. NULL: `can`. */
         unsigned (*abilities)(const struct agent *a);
         /* NULL: takes no late replies. */
         void (*late_replies)(const struct agent *a, struct late_reply_policy *out);
@@ -57,17 +57,17 @@ extern const struct agent_ops *const agent_kinds[];
 unsigned agent_abilities(const struct agent *a);
 
 /*
- * Ends a turn; never before ops->start has returned. Frees run; the agent lives at least until the
- * next round of the loop.
+ * Ends a turn; never before ops->start has returned. Frees run; the agent stays valid until the
+ * next loop iteration.
  */
 void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply);
 
-/* What a failed call may have done. */
+/* Side effects of a failed call. */
 enum agent_effect {
-        EFFECT_NONE,     /* nothing, or asking twice is harmless: another agent may be asked */
-        EFFECT_POSSIBLE, /* the agent may have worked on it */
+        EFFECT_NONE,     /* none, or asking twice is harmless: fail over */
+        EFFECT_POSSIBLE, /* the agent may have acted */
 };
-/* Ends a turn with a failure, or fails over to the next agent of the list. */
+/* Ends a turn with a failure, or fails over to the next agent. */
 void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
                 enum agent_effect effect);
 
@@ -76,18 +76,18 @@ void agent_hold(struct agent *a);
 void agent_unhold(struct agent *a);
 
 /*
- * The session's name, for agents with a memory of their own, by the setting `session`: the
- * decision's session or a name unique to the database and the conversation, or a readable one,
- * "telegram:tg:7:-100" (of several people "telegram:tg:*:-100"). /new changes it. Yours to free.
+ * The session name for agents with their own memory, by the setting `session`: the decision's
+ * session or a name unique to database and conversation, or a readable one, "telegram:tg:7:-100"
+ * (several people: "telegram:tg:*:-100"). /new changes it. Yours to free.
  */
 char *agent_session(const struct agent *a, const struct turn_run *run);
-/* A URL that accepts answers to this turn for so long; yours to free. NULL: not known yet. */
+/* A URL that accepts answers to this turn for that long; yours to free. NULL: not known yet. */
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds);
-/* An answer that came after the turn had ended, see road/late_reply.h. Copies. */
+/* An answer after the turn's end, see road/late_reply.h. Copies. */
 void agent_late_reply(struct agent *a, int64_t turn, const struct turn_reply *reply);
 /* 0: unknown. */
 int64_t agent_person(const struct agent *a, const struct incoming *in);
-/* The result of ops->check_health. */
+/* Reports the result of ops->check_health. */
 void agent_health_report(void *token, bool healthy, int64_t latency_ms, const char *why);
 
 /* ---- health checks over HTTP ---- */
@@ -97,8 +97,9 @@ void agent_health_report(void *token, bool healthy, int64_t latency_ms, const ch
 LIST_HEAD(health_probes, health_probe);
 
 /*
- * Sends the request and calls agent_health_report. Healthy is a status below 300 or one of `also`
- * (ended by 0; may be NULL). request->total_ms 0: HEALTH_PROBE_MS. Drop open probes on close.
+ * Sends the request and calls agent_health_report. A status below 300 or one of `also`
+ * (0-terminated; may be NULL) is healthy. request->total_ms 0: HEALTH_PROBE_MS. Drop open probes on
+ * close.
  */
 void health_probe_start(struct health_probes *all, struct agent *a, void *token,
                         const struct http_request *request, const int *also);

@@ -46,7 +46,7 @@ static void run_free(struct agents *as, struct agent_run *r)
         free(r);
 }
 
-/* ---- journal: circuits that open and close, turns that fail over ---- */
+/* ---- journal events ---- */
 
 struct event_write {
         struct agents *all; /* NULL once freed */
@@ -79,7 +79,7 @@ static void on_written(void *arg, const struct error *err)
         free(w);
 }
 
-/* Takes over the payload. run may be NULL. */
+/* Takes the payload. run may be NULL. */
 static void journal(struct agents *as, const char *type, const struct turn_run *run,
                     struct buf *payload)
 {
@@ -130,7 +130,7 @@ static void journal_failover(struct agents *as, const struct turn_run *run, cons
         journal(as, "turn.failover", run, &payload);
 }
 
-/* ---- the queue of a slot ---- */
+/* ---- slot queues ---- */
 
 static bool has_place(const struct agent_slot *s)
 {
@@ -153,7 +153,7 @@ static void enqueue(struct agent_run *r, struct agent_slot *s)
         s->holds++;
 }
 
-/* Takes the turn from its agent. */
+/* Removes the turn from its slot. */
 static void leave(struct agent_run *r)
 {
         struct agent_slot *s = r->slot;
@@ -179,7 +179,7 @@ static void add_record(struct agent_run *r, const char *agent, const char *why)
         buf_addf(&r->record, "%s%s: %s", r->record.len ? "; " : "", agent, why);
 }
 
-/* Ends the turn by the timer, because turn_finish must not come before start has returned. */
+/* Ends the turn from the timer, because turn_finish must not precede the return of start. */
 static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, const char *notice)
 {
         r->state = AGENT_RUN_REFUSED;
@@ -189,7 +189,7 @@ static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, 
         snprintf(r->notice, sizeof(r->notice), "%s", notice);
 }
 
-/* Gives the turn to the next agent of the failover list that can take it. False: there is none. */
+/* Moves the turn to the next available agent of the failover list. False: none. */
 static bool fail_over(struct agents *as, struct agent_run *r, const char *from, const char *why)
 {
         const struct agent_slot *first = map_get(&as->live, r->run->agent);
@@ -208,7 +208,7 @@ static bool fail_over(struct agents *as, struct agent_run *r, const char *from, 
                  LOG_S("to", s->agent.name), LOG_S("why", why));
         journal_failover(as, r->run, from, s->agent.name, why);
         add_record(r, from, why);
-        /* by the timer: this may be a callback of the failed agent */
+        /* from the timer: this may be a callback of the failed agent */
         enqueue(r, s);
         timer_start(as->deferred, 0);
         return true;
@@ -235,7 +235,7 @@ static void on_circuit_open(struct agents *as, struct agent_run *r, const struct
 
 /* ---- starting ---- */
 
-/* Starts waiting turns while there are places. */
+/* Starts waiting turns while places are free. */
 static void pump(struct agent_slot *s)
 {
         struct agents *as = s->all;
@@ -253,7 +253,7 @@ static void pump(struct agent_slot *s)
                 s->waiting--;
                 s->working++;
                 r->state = AGENT_RUN_WORKING;
-                /* the history may have been gathered for another agent of the list */
+                /* the history may have been read for another agent of the list */
                 r->run->history_count =
                         (agent_abilities(&s->agent) & AGENT_HISTORY) || r->run->mode == MODE_AMBIENT
                                 ? r->history_count
@@ -332,14 +332,14 @@ void agent_runs_move(struct agent_slot *from, struct agent_slot *to)
         }
 }
 
-/* ---- ends ---- */
+/* ---- ending turns ---- */
 
 static const char *reason(const struct turn_reply *reply)
 {
         return reply->error ? reply->error : error_kind_name(reply->kind);
 }
 
-/* Records the end with the breaker and takes the turn from its agent. */
+/* Records the result with the breaker and removes the turn from its slot. */
 static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
                                   const struct turn_reply *reply)
 {
@@ -366,7 +366,7 @@ static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
         return r;
 }
 
-/* Adds the failures and costs of the agents before this one. */
+/* Adds failures and costs of the agents tried before. */
 static void finish_turn(struct agents *as, struct agent_run *r, const struct turn_reply *reply)
 {
         struct turn_reply total = *reply;

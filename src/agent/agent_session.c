@@ -5,7 +5,7 @@
 #include "agent/agents_private.h"
 #include "base/mem.h"
 
-/* Escapes separators, so that different ids never make the same name. */
+/* Escapes separators, so that different ids give different names. */
 static void add_id(struct buf *b, const char *id, bool bare)
 {
         if (b->len > 0)

@@ -2,7 +2,7 @@
  * The registry of configured agents.
  *
  * A slot is one opened agent. A reload that changes it opens a new slot and retires the old one,
- * which stays open while turns or health checks hold it. A timer does what must not happen inside a
+ * which stays open while turns or health checks hold it. A timer does what must not happen in a
  * caller's callback: close slots, refuse turns, report checks.
  */
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static void slot_free(struct agent_slot *s)
         free(s);
 }
 
-/* Takes over the conf. */
+/* Takes conf. */
 static struct agent_slot *slot_open(struct agents *as, struct agent_conf *conf, struct error *err)
 {
         struct agent_slot *s = mem_zalloc(sizeof(*s));
@@ -81,7 +81,7 @@ static void on_deferred(void *arg)
         agent_runs_pump(as);
         while (c && !c->immediate)
                 c = LIST_NEXT(c, next);
-        if (c) { /* one at a time: its callback may ask again */
+        if (c) { /* one at a time: the callback may start another check */
                 timer_start(as->deferred, 0);
                 agent_health_report(c, true, 0, "");
         }
@@ -207,7 +207,7 @@ static bool same_secrets(const struct setting *table, const void *a, const void 
         return true;
 }
 
-/* opened[i] stays NULL where the running slot stays. */
+/* opened[i] stays NULL where the running slot is kept. */
 static int open_changed(struct agents *as, struct agent_conf **confs, size_t count,
                         struct agent_slot **opened, struct error *err)
 {
@@ -233,7 +233,7 @@ static void switch_to(struct agents *as, struct agent_conf **confs, size_t count
         const char *name;
         void *value;
 
-        /* first: waiting turns fail over to the new ones */
+        /* first, so that waiting turns fail over to the new ones */
         map_init(&as->live);
         for (size_t i = 0; i < count; i++) {
                 struct agent_slot *s = opened[i] ? opened[i] : map_get(&before, confs[i]->name);
@@ -287,8 +287,8 @@ unsigned agent_abilities(const struct agent *a)
 }
 
 /*
- * Includes the failover list. The road gathers history before it is known who answers, so one agent
- * that wants it is enough. After a crash it is not known who had the turn, so repeating it must be
+ * Combines the failover list. The road reads history before it knows which agent answers, so one
+ * that wants it is enough. After a crash it is unknown which had the turn, so repeating must be
  * harmless for all.
  */
 unsigned agents_abilities(struct agents *as, const char *agent)

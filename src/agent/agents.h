@@ -1,8 +1,8 @@
 /*
  * agents: the registry of configured agents; implements struct road_agents.
  *
- * agents.c opens, replaces and closes agents; agent_runs.c gives turns to them: queue, circuit
- * breaker, failover.
+ * agents.c opens, replaces and closes agents; agent_runs.c queues turns for them, with circuit
+ * breaker and failover.
  */
 #ifndef AGENT_AGENTS_H
 #define AGENT_AGENTS_H
@@ -15,9 +15,9 @@
 
 /* ---- configuration ---- */
 
-/* Settings of every kind. */
+/* Settings of all kinds. */
 struct agent_common {
-        int64_t concurrency; /* 0: no limit of its own */
+        int64_t concurrency; /* 0: unlimited */
         int64_t queue;
         struct setting_list failover;
         int64_t breaker_failures, breaker_seconds;
@@ -41,7 +41,7 @@ struct agent_conf *agent_conf_make(const char *name, const char *type, const cha
                                    struct error *err);
 void agent_conf_free(struct agent_conf *c);
 
-/* ---- the registry ---- */
+/* ---- registry ---- */
 
 struct agents;
 struct agents *agents_new(struct loop *l, struct http_client *http, const char *dir);
@@ -49,7 +49,7 @@ struct agents *agents_new(struct loop *l, struct http_client *http, const char *
 void agents_free(struct agents *as);
 /*
  * Opens new agents, replaces changed ones (their turns finish on the old one), closes the rest.
- * Takes the confs over and leaves NULLs. On an error nothing has changed.
+ * Takes the confs, leaving NULLs. On an error nothing changes.
  */
 int agents_apply(struct agents *as, struct agent_conf **confs, size_t count, struct error *err);
 bool agents_has(struct agents *as, const char *name);
@@ -61,11 +61,11 @@ struct agents_env {
         struct road *road;
 };
 /*
- * Connects the registry to the journal and the road. Reads or makes the secret of reply tokens and
+ * Connects the registry to journal and road. Reads or creates the secret for reply tokens and
  * session names; blocks.
  */
 int agents_connect(struct agents *as, const struct agents_env *env, struct error *err);
-/* For reply URLs: "https://bot.example.org". */
+/* Base of reply URLs: "https://bot.example.org". */
 void agents_set_reply_base(struct agents *as, const char *url);
 /* 0: unknown. */
 typedef int64_t agents_person_fn(void *ctx, const char *platform, const char *user);
@@ -78,7 +78,7 @@ void agent_runs_cancel(struct agents *as, struct turn_run *run);
 bool agent_runs_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
 bool agents_late_replies(struct agents *as, const char *agent, struct late_reply_policy *out);
 
-/* -1: ERR_REFUSED, or ERR_TIMEOUT when it has expired. */
+/* -1: ERR_REFUSED, or ERR_TIMEOUT if expired. */
 int agents_check_token(const struct agents *as, int64_t turn, const char *token, struct error *err);
 
 /* ---- health ---- */
@@ -100,7 +100,7 @@ struct agent_health {
 void agents_each(struct agents *as,
                  void (*fn)(void *arg, const struct agent *a, const struct agent_health *h),
                  void *arg);
-/* fn is called once, later, at the latest by agents_free. ERR_MISSING for an unknown name. */
+/* Calls fn once, later, at the latest in agents_free. ERR_MISSING: unknown name. */
 typedef void agents_checked_fn(void *arg, const struct agent_health *h);
 int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, void *arg,
                  struct error *err);

@@ -1,5 +1,5 @@
 /*
- * agents_private: the structures of the registry, shared by its files.
+ * agents_private: the registry's structures.
  */
 #ifndef AGENT_AGENTS_PRIVATE_H
 #define AGENT_AGENTS_PRIVATE_H
@@ -18,18 +18,18 @@ LIST_HEAD(agent_run_list, agent_run);
 
 /* An opened agent. */
 struct agent_slot {
-        struct agent agent; /* first: kinds know only this part */
+        struct agent agent; /* first: kinds see only this */
         struct agents *all;
         struct agent_conf *conf;
         struct agent_health health;
         struct breaker breaker;
-        /* In order of arrival, which is fair: a lane hands over one turn at a time. */
+        /* FIFO, which is fair: a lane hands over one turn at a time. */
         struct agent_run_queue queue;
         size_t waiting, working;
         char last_failure[200];
         unsigned holds; /* turns, health checks and agent_hold */
         bool retired;
-        LIST_ENTRY(agent_slot) next; /* among the retired */
+        LIST_ENTRY(agent_slot) next; /* in the list of retired slots */
 };
 
 enum agent_run_state {
@@ -44,11 +44,11 @@ struct agent_run {
         struct agent_slot *slot; /* NULL when refused */
         enum agent_run_state state;
         enum breaker_pass pass; /* WORKING: how the breaker admitted it */
-        unsigned history_count; /* as the road gathered it */
+        unsigned history_count; /* as read by the road */
         size_t tried;           /* agents of the failover list */
         enum error_kind why;    /* of a refusal */
         char notice[120];
-        int64_t tokens_in, tokens_out, cost_microusd; /* of the agents that failed */
+        int64_t tokens_in, tokens_out, cost_microusd; /* of agents that failed */
         struct buf record;                            /* their failures, for the operator */
         TAILQ_ENTRY(agent_run) in_queue;
         LIST_ENTRY(agent_run) next;
@@ -77,30 +77,30 @@ struct agents {
         struct agent_run_queue refused;
         LIST_HEAD(, health_check) checks;
         LIST_HEAD(, event_write) event_writes;
-        /* does what a caller's callback must not */
+        /* for work not allowed in a caller's callback */
         struct timer *deferred;
 };
 
-/* The timer closes a retired slot without holds. */
+/* The timer then closes it if retired and without holds. */
 void agent_slot_release(struct agent_slot *s);
 
 /* agent_runs.c */
 /* Moves waiting turns of a retiring slot to its replacement, or refuses them (to NULL). */
 void agent_runs_move(struct agent_slot *from, struct agent_slot *to);
-/* Starts waiting turns and ends refused ones; by the timer. */
+/* Starts waiting turns and ends refused ones; called by the timer. */
 void agent_runs_pump(struct agents *as);
 void agent_runs_drop(struct agents *as);
 
 /*
- * reply_token.c: the key to a turn's reply URL, "EXPIRY.MAC". An HMAC over turn and expiry, so that
- * it survives a restart without being stored.
+ * reply_token.c: the key to a turn's reply URL, "EXPIRY.MAC": an HMAC over turn and expiry, so it
+ * survives a restart without being stored.
  */
 #define REPLY_TOKEN_SIZE 80
 
 /* expiry: wall clock, in seconds. */
 void reply_token_write(const unsigned char secret[SHA256_SIZE], const char *turn, int64_t expiry,
                        char out[REPLY_TOKEN_SIZE]);
-/* -1: ERR_REFUSED, or ERR_TIMEOUT when it has expired. */
+/* -1: ERR_REFUSED, or ERR_TIMEOUT if expired. */
 int reply_token_check(const unsigned char secret[SHA256_SIZE], const char *turn, const char *token,
                       int64_t now, struct error *err);
 

@@ -33,7 +33,7 @@ enum breaker_change breaker_record(struct breaker *b, const struct breaker_limit
         bool was_closed = b->state == BREAKER_CLOSED;
         int64_t pause;
 
-        /* a bad request says nothing about the agent */
+        /* bad requests say nothing about the agent */
         if (kind == ERR_CANCELLED || kind == ERR_INVALID || kind == ERR_CONFLICT) {
                 breaker_forget(b, pass);
                 return BREAKER_SAME;
@@ -56,7 +56,7 @@ enum breaker_change breaker_record(struct breaker *b, const struct breaker_limit
         b->probing = false;
         b->opened++;
         pause = limits->pause_ms << (b->reopened < DOUBLINGS_MAX ? b->reopened : DOUBLINGS_MAX);
-        /* with jitter, so that many daemons do not probe at once */
+        /* jitter, so that many daemons do not probe at once */
         b->until_ms = now_ms + pause + (int64_t)id_random_below((uint64_t)pause / 4 + 1);
         return was_closed ? BREAKER_OPENED : BREAKER_SAME;
 }

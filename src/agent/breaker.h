@@ -23,14 +23,14 @@ enum breaker_change { BREAKER_SAME, BREAKER_OPENED, BREAKER_RECOVERED };
 struct breaker {
         enum breaker_state state;
         int64_t failures; /* in a row */
-        int64_t until_ms; /* OPEN: refuses everything before */
+        int64_t until_ms; /* OPEN: refuses until then */
         int reopened;     /* since it was last closed */
         bool probing;     /* HALF_OPEN: under way */
-        uint64_t opened;  /* how often in all */
+        uint64_t opened;  /* in total */
 };
 
 struct breaker_limits {
-        int64_t failures; /* that open it; 0: never */
+        int64_t failures; /* in a row that open it; 0: never */
         int64_t pause_ms;
 };
 
@@ -38,7 +38,7 @@ struct breaker_limits {
 bool breaker_blocks(const struct breaker *b, int64_t now_ms);
 /* Unless it refuses, breaker_record or breaker_forget must follow. */
 enum breaker_pass breaker_admit(struct breaker *b, int64_t now_ms);
-/* Of turns under way when the circuit opened only a success counts. */
+/* For turns under way when the circuit opened, only a success counts. */
 enum breaker_change breaker_record(struct breaker *b, const struct breaker_limits *limits,
                                    enum breaker_pass pass, enum error_kind kind, int64_t now_ms);
 /* Ended without a result. */

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define QUOTE_MAX 100 /* bytes of a failed response's body */
+#define QUOTE_MAX 100 /* bytes kept of a failed response */
 
 struct health_probe {
         void *token;

@@ -1,4 +1,4 @@
-/* The kinds of agents. A new one is a file with its agent_ops, and a row here. */
+/* The kinds of agents. A new one is a file with its agent_ops and a row here. */
 #include "agent/agent.h"
 
 extern const struct agent_ops echo_agent, demo_agent, script_agent, openai_agent, anthropic_agent,
@@ -6,7 +6,7 @@ extern const struct agent_ops echo_agent, demo_agent, script_agent, openai_agent
 
 const struct agent_ops *const agent_kinds[] = {
         &echo_agent,       /* repeats */
-        &demo_agent,       /* when there is no model */
+        &demo_agent,       /* without a model */
         &script_agent,     /* from a file */
         &openai_agent,     /* chat completions */
         &anthropic_agent,  /* messages */

@@ -1,6 +1,6 @@
 /*
- * message_text: messages as plain text, for agents that take nothing else. Pictures, reactions and
- * deletions become short notes in brackets.
+ * message_text: messages as plain text, for text-only agents. Pictures, reactions and deletions
+ * become short notes in brackets.
  */
 #ifndef AGENT_MESSAGE_TEXT_H
 #define AGENT_MESSAGE_TEXT_H
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "road/turn_run.h"
 
-/* Appends the text or a note, and a line for each file; never nothing. */
+/* Appends the text or a note, and a line per file; never nothing. */
 void message_text_add(struct buf *out, const struct incoming *in);
 /* The bare texts, joined by line ends. Yours to free. */
 char *message_text_of_run(const struct turn_run *run);

@@ -2,8 +2,8 @@
  * agent-chat: an agent behind POST {url}/api/agent/chat with an X-API-Key.
  *
  * Each request carries the last messages: people as "human", named by platform and id
- * ("discord:80351110224678912") for the agent's tools, ourselves as "ai". An ambient turn starts
- * with the rule's prompt as "system".
+ * ("discord:80351110224678912") for the agent's tools, the bot as "ai". An ambient turn starts with
+ * the rule's prompt as "system".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static const struct setting settings[] = {
         SETTING_END
 };
 
-/* ---- the request ---- */
+/* ---- request ---- */
 
 static void write_message(struct buf *b, const char *type, const char *name, const char *text)
 {
@@ -103,10 +103,10 @@ static void chat_write(const struct http_agent *h, const struct turn_run *run,
         free(session);
 }
 
-/* ---- the reply ---- */
+/* ---- reply ---- */
 
 /*
- * The members of a webhook reply, or other usual names. Agent graphs return the whole conversation:
+ * Members of a webhook reply, or other common names. Agent graphs return the whole conversation:
  * its last message is the answer, unless a person wrote it.
  */
 static int chat_read(struct http_agent_reply *r, const json_t *object, struct error *err)

@@ -20,7 +20,7 @@
 #define CANCEL_MS 10000
 
 struct agno_conf {
-        struct llm_conf llm; /* first: llm.c knows only this part */
+        struct llm_conf llm; /* first: llm.c sees only this */
         char *kind;
 };
 
@@ -50,7 +50,7 @@ static const struct setting settings[] = {
         SETTING_END
 };
 
-/* ---- the request ---- */
+/* ---- request ---- */
 
 static void add_field(struct buf *out, const char *name, const char *value)
 {
@@ -68,7 +68,7 @@ static void begin_line(struct buf *out, const char *name)
                 buf_addf(out, "[%s]: ", name);
 }
 
-/* Names speakers where several people may speak. */
+/* Names speakers where there may be several. */
 static void write_message(const struct turn_run *run, struct buf *out)
 {
         if (run->prompt)
@@ -107,9 +107,9 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         buf_release(&message);
 }
 
-/* ---- the answer ---- */
+/* ---- answer ---- */
 
-/* Structured output becomes JSON. */
+/* Converts structured output to JSON. */
 static void add_content(struct llm_reader *r, const json_t *object)
 {
         const json_t *content = json_object_get(object, "content");
@@ -213,7 +213,7 @@ static void on_cancelled(void *arg, const struct http_result *result)
         (void)result;
 }
 
-/* Closing the connection should stop a run; this makes sure. */
+/* Closing the connection should stop a run; make sure. */
 static void cancel_run(const struct llm *m, const struct llm_reader *r, const struct turn_run *run)
 {
         static const struct http_handlers handlers = { .on_done = on_cancelled };
@@ -248,7 +248,7 @@ const struct llm_wire agno_agent_wire = AGNO_WIRE("agno agent", "Run");
 const struct llm_wire agno_team_wire = AGNO_WIRE("agno team", "TeamRun");
 const struct llm_wire agno_workflow_wire = AGNO_WIRE("agno workflow", "Workflow");
 
-/* ---- the agent ---- */
+/* ---- agent_ops ---- */
 
 static int agno_open(struct agent *a, struct error *err)
 {

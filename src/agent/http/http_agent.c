@@ -50,8 +50,8 @@ struct http_agent_call {
         int64_t deadline_ms;
         int status;
         char content_type[100];
-        struct json_offload *offload;     /* parses a large response; else NULL */
-        LIST_ENTRY(http_agent_call) next; /* among the late ones */
+        struct json_offload *offload;     /* parsing a large response; else NULL */
+        LIST_ENTRY(http_agent_call) next; /* in the list of late calls */
 };
 
 static void call_free(struct http_agent_call *c)
@@ -64,9 +64,9 @@ static void call_free(struct http_agent_call *c)
         free(c);
 }
 
-/* ---- the end of a call ---- */
+/* ---- ending a call ---- */
 
-/* For the operator. Without the query, which may hold a key. */
+/* For the operator. Omits the query, which may hold a key. */
 static void write_record(const struct http_agent_call *c, const char *why, struct buf *out)
 {
         const char *url = c->owner->url;
@@ -98,7 +98,7 @@ static void fail(struct http_agent_call *c, enum error_kind kind, enum agent_eff
         call_free(c);
 }
 
-/* Ends the turn with a notice; the call goes on. */
+/* Ends the turn with a notice; the call continues. */
 static void outlive_turn(struct http_agent_call *c)
 {
         struct http_agent *h = c->owner;
@@ -225,7 +225,7 @@ static bool try_again(struct http_agent_call *c, const struct http_result *resul
         return true;
 }
 
-/* After a 4xx nothing was done; after a 5xx it is unknown. */
+/* A 4xx means nothing was done; after a 5xx that is unknown. */
 static void fail_refused(struct http_agent_call *c, const struct http_result *result)
 {
         size_t n =
@@ -251,7 +251,7 @@ static void fail_refused(struct http_agent_call *c, const struct http_result *re
         free(quote);
 }
 
-/* ---- the request ---- */
+/* ---- request ---- */
 
 static void on_head(void *arg, struct http_call *call, int status)
 {
@@ -298,7 +298,8 @@ static void on_done(void *arg, const struct http_result *result)
         }
 }
 
-/* X-Dragoman-Signature: t=SECONDS,v1=HEX, an HMAC-SHA256 over "SECONDS.BODY"; new for each try. */
+/* X-Dragoman-Signature: t=SECONDS,v1=HEX, an HMAC-SHA256 over "SECONDS.BODY"; fresh for each
+ * try. */
 static void sign(const struct http_agent_call *c, struct call_headers *h)
 {
         const struct secret *secret = c->owner->conf->secret;
@@ -451,7 +452,7 @@ void http_agent_close(struct agent *a)
 }
 
 /*
- * Without a health URL, HEAD of the agent's own: a server that knows only POST answers 405 or 501.
+ * Without a health URL, HEAD of the agent's own: a server with only POST answers 405 or 501.
  */
 void http_agent_check_health(struct agent *a, void *token)
 {

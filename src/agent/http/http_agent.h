@@ -1,8 +1,8 @@
 /*
  * http_agent: agents that get one POST per turn and answer it whole: webhook and agent-chat.
  *
- * http_agent.c makes the request; a wire writes and reads what differs between kinds;
- * http_agent_reply.c reads replies without network, to be tested and fuzzed alone.
+ * http_agent.c sends the request; a wire holds what differs between kinds; http_agent_reply.c reads
+ * replies without network, so that it can be tested and fuzzed.
  */
 #ifndef AGENT_HTTP_HTTP_AGENT_H
 #define AGENT_HTTP_HTTP_AGENT_H
@@ -14,7 +14,7 @@
 
 #define HTTP_AGENT_BODY_MAX  ((size_t)1 << 20)   /* of a response; more is a failure */
 #define HTTP_AGENT_TEXT_MAX  ((size_t)256 << 10) /* of its text */
-#define HTTP_AGENT_PARTS_MAX 20 /* messages of one reply; the last takes the rest */
+#define HTTP_AGENT_PARTS_MAX 20                  /* per reply; the last takes the rest */
 /* Each late call holds a connection. */
 #define HTTP_AGENT_LATE_MAX 32
 
@@ -40,7 +40,7 @@ struct http_agent_reply {
         char *text;   /* "": nothing to say */
         char **parts; /* several messages; else NULL */
         unsigned part_count;
-        /* false: the body only acknowledges the request */
+        /* false: only an acknowledgement */
         bool given;
         int64_t tokens_in, tokens_out, cost_microusd;
 };
@@ -48,10 +48,10 @@ struct http_agent_reply {
 typedef int http_agent_members_fn(struct http_agent_reply *r, const json_t *object,
                                   struct error *err);
 
-/* JSON or plain text by its content type, which may be NULL or "". ERR_PROTOCOL or ERR_LIMIT. */
+/* JSON or plain text by content type, which may be NULL or "". ERR_PROTOCOL or ERR_LIMIT. */
 int http_agent_reply_read(struct http_agent_reply *r, http_agent_members_fn *members,
                           const char *content_type, const char *body, size_t n, struct error *err);
-/* The same after net/json_offload.h; it need not be JSON. */
+/* The same after net/json_offload.h; need not be JSON. */
 int http_agent_reply_read_parsed(struct http_agent_reply *r, http_agent_members_fn *members,
                                  const char *content_type, const struct json_parsed *parsed,
                                  struct error *err);
@@ -81,7 +81,7 @@ struct http_agent_wire {
         const char *name;       /* in failure records: "webhook" */
         const char *path;       /* appended to the URL; NULL: none */
         const char *key_header; /* "Authorization: Bearer " */
-        const char *header;     /* a further header line; NULL: none */
+        const char *header;     /* extra header line; NULL: none */
         bool replies;           /* the agent may use a reply URL */
         http_agent_members_fn *read;
         /* reply_url may be NULL. */
@@ -93,7 +93,7 @@ extern const struct http_agent_wire webhook_wire, openclaw_wire, agent_chat_wire
 void webhook_payload_write(const struct http_agent *h, const struct turn_run *run,
                            const char *reply_url, struct buf *out);
 
-/* ---- the agent_ops of such an agent ---- */
+/* ---- agent_ops ---- */
 
 int http_agent_open(struct agent *a, const struct http_agent_wire *wire);
 void http_agent_close(struct agent *a);

@@ -1,6 +1,6 @@
 /*
- * Reads a reply: JSON with reply, parts or text, plain text, or nothing. A web page, ten megabytes
- * or a truncated object is a failure, never text for the chat.
+ * Reads a reply: JSON with reply, parts or text, plain text, or nothing. A web page, an oversized
+ * body or a truncated object is a failure, never text for the chat.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct turn_reply http_agent_reply_for_turn(const struct http_agent_reply *r)
 
 /* ---- text and parts ---- */
 
-/* Blank, or the agent's word for it. */
+/* Blank, or a word for no reply. */
 static bool is_no_reply(const char *text)
 {
         const char *from = text + strspn(text, " \t\r\n");
@@ -70,7 +70,7 @@ int http_agent_reply_set_text(struct http_agent_reply *r, const char *text, stru
 
 static int read_parts(struct http_agent_reply *r, const json_t *parts, struct error *err)
 {
-        struct buf whole, last; /* collects the parts beyond the limit */
+        struct buf whole, last; /* last: the parts beyond the limit */
         size_t i;
         json_t *part;
         int rc = 0;
@@ -168,7 +168,7 @@ int http_agent_reply_members(struct http_agent_reply *r, const json_t *object, s
         return 0;
 }
 
-/* ---- the body ---- */
+/* ---- body ---- */
 
 enum body_kind { BODY_BLANK, BODY_PAGE, BODY_JSON, BODY_TEXT, BODY_OTHER };
 
@@ -185,7 +185,7 @@ static bool begins(const char *text, size_t n, const char *word)
         return n >= strlen(word) && strncasecmp(text, word, strlen(word)) == 0;
 }
 
-/* A web page is one whatever its type claims. */
+/* Web pages are recognised regardless of their type. */
 static enum body_kind classify(const char *type, const char *body, size_t n)
 {
         const char *end = type + strcspn(type, "; \t");

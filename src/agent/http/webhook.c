@@ -92,7 +92,7 @@ static void openclaw_write(const struct http_agent *h, const struct turn_run *ru
                            const char *reply_url, struct buf *out)
 {
         char key[CALL_HEADERS_KEY_SIZE], *session = agent_session(h->agent, run);
-        char *session_key = mem_printf("hook:%s", session); /* a prefix its policy can allow */
+        char *session_key = mem_printf("hook:%s", session); /* a prefix that its policy can allow */
         struct buf prompt;
 
         buf_init(&prompt, 0);
@@ -125,7 +125,7 @@ static int openclaw_read(struct http_agent_reply *r, const json_t *object, struc
 const struct http_agent_wire webhook_wire = {
         .name = "webhook",
         .key_header = "Authorization: Bearer ",
-        /* for webhooks written for Omni */
+        /* for receivers written for Omni */
         .header = "X-Omni-Provider: webhook",
         .replies = true,
         .read = http_agent_reply_members,
@@ -140,7 +140,7 @@ const struct http_agent_wire openclaw_wire = {
         .body = openclaw_write,
 };
 
-/* ---- the agent ---- */
+/* ---- agent_ops ---- */
 
 static bool is_openclaw(const struct http_agent_conf *conf)
 {

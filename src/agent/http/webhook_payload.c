@@ -1,9 +1,9 @@
 /*
- * The body of a webhook request.
+ * Writes the body of a webhook request.
  *
  * The nested objects (event, instance, source, chat, sender, content) are Omni's, the flat fields
- * are ours. Both describe the newest message; `text` and content.text hold all messages of the
- * turn, `messages` lists them.
+ * ours. Both describe the newest message; `text` and content.text hold all messages of the turn,
+ * `messages` lists them.
  */
 #include <stdio.h>
 #include <stdlib.h>

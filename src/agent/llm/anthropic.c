@@ -1,9 +1,9 @@
 /*
  * anthropic: the Messages API.
  *
- * A stream is message_start (usage of the prompt), content_block_delta with text_delta pieces,
+ * A stream is message_start (prompt usage), content_block_delta with text_delta pieces,
  * message_delta (stop reason, usage so far), message_stop. ping and unknown events may come
- * anywhere, error replaces the rest. https://docs.anthropic.com/en/api/messages-streaming
+ * anywhere; error replaces the rest. https://docs.anthropic.com/en/api/messages-streaming
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 
-#define MAX_TOKENS 8192 /* the service requires a number */
+#define MAX_TOKENS 8192 /* required by the service */
 
 /* Either may be NULL. */
 static void write_system(struct buf *out, const char *system, const char *prompt)

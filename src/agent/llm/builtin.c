@@ -1,5 +1,5 @@
 /*
- * builtin: a model named "service/model", on the wire of that service.
+ * builtin: a model named "service/model", using that service's wire.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,7 @@
 #include "net/http_text.h"
 
 #define RETRY_BASE_MS 500
-#define RETRY_MAX_MS  30000 /* a longer pause gets no second try */
+#define RETRY_MAX_MS  30000 /* longer pauses are not retried */
 #define JITTER_MS     250
 #define LEAVE_MS      1000
 
@@ -68,9 +68,9 @@ struct llm_call {
         struct timer *timer;
         struct llm_reader reader;
         bool streaming;
-        bool taken; /* the service may have started to work */
+        bool taken; /* the service may have started */
         int status;
-        char request_id[80]; /* the service's, for its support */
+        char request_id[80]; /* for the service's support */
         int tries;
         int64_t deadline_ms;
 };
@@ -83,7 +83,7 @@ static void call_free(struct llm_call *c)
         free(c);
 }
 
-/* ---- the end of a call ---- */
+/* ---- ending a call ---- */
 
 static void finish(struct llm_call *c, enum error_kind kind, const char *text, const char *record)
 {
@@ -97,7 +97,7 @@ static void finish(struct llm_call *c, enum error_kind kind, const char *text, c
                 .tokens_out = r->tokens_out,
                 .cost_microusd = r->cost_microusd,
         };
-        /* until a model has said something, asking another one only costs */
+        /* until the model has answered, asking another one only costs money */
         bool effect = r->text.len || (c->llm->wire->acts && c->taken);
 
         if (!reply.cost_microusd) /* dollars per million tokens = microdollars per token */
@@ -175,7 +175,7 @@ static void write_record(const struct llm_call *c, const char *why, struct buf *
         log_redact(out->data);
 }
 
-/* Keeps what was said before the failure. */
+/* Keeps the text received before the failure. */
 static void fail(struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms)
 {
         struct buf text, record;
@@ -212,7 +212,7 @@ static void finish_too_large(struct llm_call *c)
         buf_release(&record);
 }
 
-/* An addressed turn may not stay silent; an ambient one may. */
+/* An ambient turn may be silent, an addressed one may not. */
 static void finish_empty(struct llm_call *c)
 {
         const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
@@ -242,7 +242,6 @@ static void finish_empty(struct llm_call *c)
         buf_release(&record);
 }
 
-/* The response is complete. */
 static void conclude(struct llm_call *c)
 {
         struct llm_reader *r = &c->reader;
@@ -271,7 +270,7 @@ static void conclude(struct llm_call *c)
 
 /* ---- failures ---- */
 
-/* Did the service certainly not work on the request, and may it next time? */
+/* Did the service certainly not process the request, and may a retry help? */
 static bool is_worth_a_retry(const struct llm_call *c, const struct http_result *result,
                              const struct llm_failure *f)
 {
@@ -315,7 +314,7 @@ static void retry_or_fail(struct llm_call *c, const struct http_result *result)
         turn_progress(c->run, label);
 }
 
-/* ---- the request ---- */
+/* ---- request ---- */
 
 static void on_text(void *arg, const char *text, size_t n)
 {
@@ -324,7 +323,7 @@ static void on_text(void *arg, const char *text, size_t n)
         turn_delta(c->run, text, n);
 }
 
-/* The content type decides: some servers stream unasked, others refuse to. */
+/* The content type decides: some servers stream unasked, others never. */
 static void on_head(void *arg, struct http_call *call, int status)
 {
         struct llm_call *c = arg;
@@ -351,7 +350,7 @@ static void on_data(void *arg, const char *bytes, size_t n)
         if (rc < 0) {
                 conclude(c);
         } else if (c->reader.ended && c->state == CALL_ASKING) {
-                /* usually the body ends at once, and the connection can be kept */
+                /* usually the body ends at once and the connection can be reused */
                 c->state = CALL_LEAVING;
                 timer_start(c->timer, LEAVE_MS);
         }
@@ -491,7 +490,7 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
         return 0;
 }
 
-/* Lists the models, which is free; a server without a list is still there. */
+/* Lists the models, which is free; a server without a list still counts as healthy. */
 void llm_check_health(struct agent *a, void *token)
 {
         static const int without_list[] = { 404, 405, 0 };

@@ -1,8 +1,8 @@
 /*
  * llm: one call to a language model per turn.
  *
- * llm.c makes the request, llm_reader.c reads an answer without network (to be tested and fuzzed
- * alone), llm_prompt.c writes the conversation. A wire holds what differs between services:
+ * llm.c sends the request, llm_reader.c reads an answer without network (so that it can be tested
+ * and fuzzed), llm_prompt.c writes the conversation. A wire holds what differs between services:
  * openai.c, anthropic.c, http/agno.c; builtin.c chooses one by the model's name.
  */
 #ifndef AGENT_LLM_LLM_H
@@ -13,8 +13,8 @@
 #include "base/secret.h"
 #include "net/sse_reader.h"
 
-#define LLM_ANSWER_MAX  ((size_t)256 << 10) /* bytes of text; more is cut */
-#define LLM_EVENT_MAX   ((size_t)2 << 20)   /* of a streamed event or a whole answer */
+#define LLM_ANSWER_MAX  ((size_t)256 << 10) /* bytes of text; the rest is cut */
+#define LLM_EVENT_MAX   ((size_t)2 << 20)   /* per streamed event or whole answer */
 #define LLM_STREAM_MAX  ((size_t)64 << 20)
 #define LLM_MESSAGE_MAX 400 /* bytes kept of a failure */
 
@@ -40,7 +40,7 @@ struct llm {
         const struct llm_conf *conf;
         const struct llm_wire *wire;
         const char *model; /* without "anthropic/" or the like */
-        char *base;        /* without a slash at its end */
+        char *base;        /* without trailing slash */
         char *path;        /* of the call, appended to base */
         struct health_probes probes;
 };
@@ -50,7 +50,7 @@ struct llm {
 struct llm_failure {
         enum error_kind kind; /* ERR_NONE: none */
         bool account;         /* out of credit or quota: ERR_REFUSED */
-        bool too_long;        /* for the model's context */
+        bool too_long;        /* exceeds the model's context */
         const char *notice;   /* for the user; NULL: chosen by kind */
         char text[LLM_MESSAGE_MAX + 1];
 };
@@ -59,10 +59,10 @@ enum llm_stop { LLM_GOES_ON, LLM_STOPPED, LLM_LENGTH, LLM_FILTERED };
 
 struct llm_reader {
         const struct llm_wire *wire;
-        void (*on_text)(void *arg, const char *text, size_t n); /* a piece of a streamed answer */
+        void (*on_text)(void *arg, const char *text, size_t n); /* a piece of streamed text */
         void *arg;
         struct sse_reader sse;
-        struct buf body; /* of an answer that is not streamed */
+        struct buf body; /* of an unstreamed answer */
         struct buf text; /* the answer so far */
         enum llm_stop stop;
         bool ended; /* nothing follows */
@@ -80,7 +80,7 @@ void llm_reader_release(struct llm_reader *r);
 int llm_reader_stream(struct llm_reader *r, const char *bytes, size_t n);
 /* The same for a whole answer. */
 int llm_reader_body(struct llm_reader *r, const char *bytes, size_t n);
-/* Reads the answer that was added. */
+/* Parses the collected body. */
 int llm_reader_body_end(struct llm_reader *r);
 
 /* For wires. */
@@ -89,7 +89,7 @@ void llm_reader_text(struct llm_reader *r, const char *text); /* NULL is fine */
 void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
 /* Clamped to a sane range. */
 int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback);
-/* Fails the reader when it is not a JSON object. Yours to decref. */
+/* Fails the reader if it is not a JSON object. Yours to decref. */
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
 /* {"error": {"type", "code", "message"}} or plain text. */
 void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
@@ -100,28 +100,28 @@ void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const 
 struct llm_wire {
         const char *name;
         const char *subject;      /* in notices; NULL: "model" */
-        bool acts;                /* a request may have effects: ask no other agent */
+        bool acts;                /* requests may have effects: no failover */
         const char *base;         /* default of baseUrl */
         const char *path;         /* of the call, appended to baseUrl */
-        const char *health;       /* harmless, appended to baseUrl */
+        const char *health;       /* harmless request, appended to baseUrl */
         const char *key_header;   /* "Authorization: Bearer " */
-        const char *header;       /* a further one; NULL: none */
+        const char *header;       /* extra line; NULL: none */
         const char *content_type; /* of the request; NULL: application/json */
-        const char *events;       /* Agno: prefix of the run's events */
+        const char *events;       /* Agno: prefix of run events */
         void (*body)(const struct llm *m, const struct turn_run *run, struct buf *out);
         void (*event)(struct llm_reader *r, const char *event, const char *data, size_t n);
         void (*answer)(struct llm_reader *r, const json_t *answer);
-        /* NULL: closing the connection is enough. */
+        /* NULL: closing the connection suffices. */
         void (*cancel)(const struct llm *m, const struct llm_reader *r, const struct turn_run *run);
 };
 extern const struct llm_wire openai_wire;
 extern const struct llm_wire anthropic_wire;
 extern const struct llm_wire agno_agent_wire, agno_team_wire, agno_workflow_wire;
 
-/* Adds messages to an open array; joins neighbours of one role. */
+/* Adds messages to an open array; merges neighbours of one role. */
 void llm_prompt_write(struct buf *out, const struct turn_run *run);
 
-/* ---- the agent_ops of such an agent ---- */
+/* ---- agent_ops ---- */
 
 int llm_check_conf(struct settings_source *src, const char *path, const void *settings,
                    struct error *err);

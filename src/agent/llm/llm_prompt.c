@@ -29,7 +29,7 @@ static void flush(struct llm_prompt *p)
         p->role = NULL;
 }
 
-/* "[Ann]: ", without characters that could imitate another person's line. */
+/* "[Ann]: ", without characters that could fake another person's line. */
 static void add_name(struct buf *out, const char *name)
 {
         size_t n = utf8_prefix(name, strlen(name), UTF8_BYTES, NAME_MAX_BYTES);
@@ -47,7 +47,7 @@ static void add(struct llm_prompt *p, const char *role, const char *name, const 
 {
         bool person = strcmp(role, "user") == 0;
 
-        /* services refuse empty messages, some require a person's first */
+        /* services refuse empty messages, and some require a person's first */
         if (!text || !*text || (!person && !p->begun))
                 return;
         p->begun = true;

@@ -85,7 +85,7 @@ void llm_reader_text(struct llm_reader *r, const char *text)
 /* Makes foreign text printable, short and free of secrets. */
 static void set_message(struct llm_failure *f, const char *text)
 {
-        /* redact before cutting, or half a secret could remain */
+        /* redact before cutting, which could leave half a secret */
         char *clean = utf8_clean(text, strlen(text));
 
         log_redact(clean);
@@ -149,7 +149,7 @@ void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const 
                 f->account = says(error, "insufficient_quota") || says(error, "billing");
                 f->too_long = says(error, "context_length_exceeded") ||
                               strstr(json_str(error, "message", ""), "prompt is too long");
-                /* a message about a refused key often quotes it */
+                /* messages about a refused key often quote it */
                 for (size_t i = 0; i < (kind == ERR_REFUSED ? 1 : COUNT(keys)); i++) {
                         const char *value = json_str(error, keys[i], "");
 

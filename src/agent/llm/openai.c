@@ -1,8 +1,8 @@
 /*
- * openai: chat completions, spoken by OpenAI and many local servers.
+ * openai: chat completions, as spoken by OpenAI and many local servers.
  *
- * A stream is a sequence of chunks {"choices": [{"delta": {"content": ...}, "finish_reason":
- * ...}]}, then (with stream_options.include_usage) one with "usage" and no choices, then [DONE].
+ * A stream is chunks {"choices": [{"delta": {"content": ...}, "finish_reason": ...}]}, then (with
+ * stream_options.include_usage) one with "usage" and no choices, then [DONE].
  * https://platform.openai.com/docs/api-reference/chat
  */
 #include <stdio.h>
@@ -74,7 +74,7 @@ static void read_reason(struct llm_reader *r, const json_t *choice)
                 r->stop = LLM_STOPPED;
 }
 
-/* A refusal takes the place of the content. */
+/* A refusal replaces the content. */
 static void read_message(struct llm_reader *r, const json_t *message)
 {
         llm_reader_text(r, json_str(message, "content", NULL));

@@ -1,8 +1,8 @@
 /*
- * canned_reply: a reply known beforehand, given step by step. For echo, demo and script.
+ * canned_reply: a predefined reply, played step by step. For echo, demo and script.
  *
- * A timer performs the steps, because nothing may reach the road before start has returned. The
- * answer is everything said. The reply lives in run->agent_data and frees itself at its end.
+ * A timer runs the steps, because the road may not be called before start has returned. The answer
+ * is all text said. The reply is in run->agent_data and frees itself at its end.
  */
 #ifndef AGENT_LOCAL_CANNED_REPLY_H
 #define AGENT_LOCAL_CANNED_REPLY_H
@@ -18,7 +18,7 @@ void canned_reply_progress(struct canned_reply *c, const char *label);
 void canned_reply_say(struct canned_reply *c, const char *text, size_t n);
 /* Word by word with pauses. */
 void canned_reply_say_words(struct canned_reply *c, const char *text, int64_t pause_ms);
-/* The notice follows what was said so far. */
+/* The notice follows the text so far. */
 void canned_reply_fail(struct canned_reply *c, enum error_kind kind, const char *notice,
                        const char *record);
 /* Never ends by itself. */

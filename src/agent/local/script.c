@@ -239,7 +239,7 @@ static void script_close(struct agent *a)
         script_free(a->self);
 }
 
-/* ---- performing ---- */
+/* ---- playing ---- */
 
 static struct script_rule *find(struct script *s, const char *message)
 {
