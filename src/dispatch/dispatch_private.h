@@ -50,9 +50,10 @@ struct evaluation {
         struct decision *out;
 };
 
-void evaluation_init(struct evaluation *e, struct dispatch *d, const struct incoming *in,
-                     struct decision *out);
-/* Runs the guards and fills the decision; unless dry, also counts, records and executes. */
+/*
+ * Runs the guards and fills the decision; unless dry, also counts, records and executes. The caller
+ * sets d, in, query, dry and out.
+ */
 void evaluation_run(struct evaluation *e);
 /* Adds to the reason for the trigger log. Returns false. */
 bool evaluation_refuse(struct evaluation *e, const char *fmt, ...)

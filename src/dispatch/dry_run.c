@@ -151,12 +151,10 @@ void dry_run_explain(struct dispatch *d, const struct incoming *in, enum dry_run
         const struct dispatch_adapter *a = in->adapter ? map_get(&d->by_name, in->adapter) : NULL;
         struct incoming event = *in;
         struct decision decision;
-        struct evaluation e;
+        struct evaluation e = { .d = d, .in = &event, .dry = true, .out = &decision };
 
         if (!event.platform && a)
                 event.platform = a->platform; /* may be missing in a made-up event */
-        evaluation_init(&e, d, &event, &decision);
-        e.dry = true;
         evaluation_run(&e);
         jsonw_open(json, '{');
         explain_decision(&e, json);

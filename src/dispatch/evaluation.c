@@ -120,8 +120,24 @@ static void record_sender(struct evaluation *e)
 
 void evaluation_run(struct evaluation *e)
 {
-        const struct dispatch *d = e->d;
+        struct dispatch *d = e->d;
+        const struct incoming *in = e->in;
         struct decision *out = e->out;
+
+        *out = (struct decision){ 0 };
+        e->type = in->type ? in->type : EVENT_MESSAGE_RECEIVED;
+        e->adapter = in->adapter ? map_get(&d->by_name, in->adapter) : NULL;
+        e->now_ms = dispatch_now(d);
+        e->context.in = in;
+        e->context.persons = d->policy ? d->policy->persons : NULL;
+        e->context.platform = e->adapter ? e->adapter->platform : NULL;
+        buf_clear(&d->reason);
+        buf_clear(&d->notice);
+        chat_session_continue(e);
+        /* edits, deletions and reactions do not end a chain of bots */
+        if (!e->dry && !in->sender_is_bot && !in->is_own &&
+            strcmp(e->type, EVENT_MESSAGE_RECEIVED) == 0)
+                bot_loop_break(d->loops, in);
 
         for (size_t i = 0; i < COUNT(guards) && !e->guard; i++) {
                 bool skipped = guards[i].counts_turns && !e->query && !e->dry;
@@ -145,42 +161,17 @@ void evaluation_run(struct evaluation *e)
         if (out->trigger || out->reason) /* the road has set it */
                 return;
         /* the platform shows a placeholder that needs an answer */
-        if (e->in->is_awaited && !e->dry && !e->command && d->notice.len == 0)
+        if (in->is_awaited && !e->dry && !e->command && d->notice.len == 0)
                 evaluation_notify(e, "I do not answer this here.");
         out->reason = d->reason.len > 0 ? d->reason.data : NULL;
         out->notice = d->notice.len > 0 ? d->notice.data : NULL;
 }
 
-void evaluation_init(struct evaluation *e, struct dispatch *d, const struct incoming *in,
-                     struct decision *out)
-{
-        const struct dispatch_adapter *a = in->adapter ? map_get(&d->by_name, in->adapter) : NULL;
-
-        *out = (struct decision){ 0 };
-        *e = (struct evaluation){ .d = d,
-                                  .in = in,
-                                  .type = in->type ? in->type : EVENT_MESSAGE_RECEIVED,
-                                  .adapter = a,
-                                  .now_ms = dispatch_now(d),
-                                  .out = out };
-        e->context.in = in;
-        e->context.persons = d->policy ? d->policy->persons : NULL;
-        e->context.platform = a ? a->platform : NULL;
-        buf_clear(&d->reason);
-        buf_clear(&d->notice);
-        chat_session_continue(e);
-}
-
 void dispatch_decide(struct dispatch *d, const struct incoming *in,
                      const struct placement_query *query, struct decision *out)
 {
-        struct evaluation e;
+        struct evaluation e = { .d = d, .in = in, .query = query, .out = out };
 
-        evaluation_init(&e, d, in, out);
-        e.query = query;
-        /* edits, deletions and reactions do not end a chain of bots */
-        if (!in->sender_is_bot && !in->is_own && strcmp(e.type, EVENT_MESSAGE_RECEIVED) == 0)
-                bot_loop_break(d->loops, in);
         evaluation_run(&e);
         rule_context_release(&e.context);
 }

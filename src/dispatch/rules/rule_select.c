@@ -39,39 +39,14 @@ static const char room_prompt[] =
 static const char *const no_reply_phrases[] = { "no action needed", "no response needed",
                                                 "NO_REPLY", "nothing to add" };
 
-static void fill_policy(const struct evaluation *e)
-{
-        const struct rule *r = e->rule;
-        const struct dispatch_adapter *a = e->adapter;
-        bool ambient = r && r->mode == MODE_AMBIENT;
-        struct reply_policy *out = &e->out->policy;
-
-        *out = (struct reply_policy){ .part_delay_ms = a->part_delay_ms };
-        if (e->in->chat != CHAT_DM) {
-                out->thread_chars = a->thread_chars;
-                out->slow_ms = a->slow_ms;
-        }
-        if (!r)
-                return;
-        out->mode = r->mode;
-        out->prompt = r->prompt ? r->prompt : ambient ? room_prompt : NULL;
-        if (r->silence.set) {
-                out->no_reply = (const char *const *)r->silence.items;
-                out->no_reply_count = r->silence.count;
-        } else if (ambient) {
-                out->no_reply = no_reply_phrases;
-                out->no_reply_count = COUNT(no_reply_phrases);
-        }
-        if (ambient)
-                out->channel_messages = r->history;
-}
-
 static bool trigger(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;
         const struct rule *r = e->rule;
+        bool ambient = r && r->mode == MODE_AMBIENT, in_group = e->in->chat != CHAT_DM;
         struct turn_rate rate = rate_limit_of(a, r);
         struct decision *out = e->out;
+        struct reply_policy *policy = &out->policy;
 
         out->agent = rule_select_agent(e);
         if (!out->agent)
@@ -90,7 +65,24 @@ static bool trigger(struct evaluation *e)
                 out->debounce_ms = reaction_limit_applies(e->in) ? 0 : a->debounce_ms;
         out->debounce_max_ms =
                 r && r->debounce_max_ms >= 0 ? r->debounce_max_ms : a->debounce_max_ms;
-        fill_policy(e);
+
+        *policy = (struct reply_policy){
+                .mode = r ? r->mode : MODE_REPLY,
+                .prompt = r && r->prompt ? r->prompt
+                          : ambient      ? room_prompt
+                                         : NULL,
+                .channel_messages = ambient ? r->history : 0,
+                .thread_chars = in_group ? a->thread_chars : 0,
+                .part_delay_ms = a->part_delay_ms,
+                .slow_ms = in_group ? a->slow_ms : 0,
+        };
+        if (r && r->silence.set) {
+                policy->no_reply = (const char *const *)r->silence.items;
+                policy->no_reply_count = r->silence.count;
+        } else if (ambient) {
+                policy->no_reply = no_reply_phrases;
+                policy->no_reply_count = COUNT(no_reply_phrases);
+        }
         chat_session_assign(e);
         return true;
 }
