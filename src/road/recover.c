@@ -217,14 +217,17 @@ static struct turn *queue_recovered(struct road *r, struct recovered_turn *v)
         /* a clock set back must not lengthen the debounce */
         int64_t left = row->due_ms - clock_wall_ms(), whole = row->due_ms - row->created_ms;
         struct reply_policy policy;
+        struct arena arena;
         struct turn *t;
 
         lane->conversation = row->conversation;
         if (lane->reset_turn < row->reset_turn) /* may be newer than the row */
                 lane->reset_turn = row->reset_turn;
         t = turn_new(r, lane, &run);
-        reply_policy_read(&policy, row->reply_policy, &t->arena);
+        arena_init(&arena);
+        reply_policy_read(&policy, row->reply_policy, &arena);
         turn_set_policy(t, &policy);
+        arena_release(&arena);
         t->created_ms = row->created_ms;
         t->display.draft_delivery = row->draft;
         t->display.reaction = row->progress_reaction;

@@ -134,13 +134,13 @@ static struct turn *find_turn_to_join(struct road *r, struct lane *lane, const s
         return NULL;
 }
 
-static struct lane_name lane_name_of(const struct incoming *in, const struct decision *d)
+static struct lane_name lane_name_of(const struct incoming *in, const char *agent, bool per_person)
 {
         return (struct lane_name){ .adapter = in->adapter,
                                    .channel = in->channel,
                                    .thread = in->thread,
-                                   .agent = d->agent,
-                                   .person = d->per_person ? in->sender_id : NULL };
+                                   .agent = agent,
+                                   .person = per_person ? in->sender_id : NULL };
 }
 
 struct place_query {
@@ -155,7 +155,7 @@ static enum placement on_place_query(void *arg, struct decision *d)
 {
         struct place_query *q = arg;
         struct road *r = q->road;
-        struct lane_name name = lane_name_of(q->in, d);
+        struct lane_name name = lane_name_of(q->in, d->agent, d->per_person);
 
         q->lane = lane_get(r, &name);
         if (q->lane->mailbox >= r->limits.mailbox) {
@@ -169,71 +169,59 @@ static enum placement on_place_query(void *arg, struct decision *d)
         return q->joined ? PLACEMENT_JOINS_TURN : PLACEMENT_NEW_TURN;
 }
 
-static void join_turn(struct decided *p, struct turn *t, const struct decision *d, int64_t now)
+/* Takes the event into its turn, which is new or waits in the lane. */
+static void place(struct decided *p, const struct place_query *q, const struct decision *d)
 {
-        int64_t due = now + d->debounce_ms;
+        struct road *r = q->road;
+        int64_t debounce_ms =
+                p->in->more_follows && d->debounce_ms < PARTS_MS ? PARTS_MS : d->debounce_ms;
+        int64_t due = loop_now_ms(r->loop) + debounce_ms;
+        struct lane *lane = q->lane;
+        struct turn *t = q->joined;
 
-        p->as = JOINED;
-        p->turn = t;
-        turn_add_input(t, p->in);
-        t->queue.changes++;
-        t->lane->mailbox++;
-        if (due > t->queue.due_limit)
-                due = t->queue.due_limit;
-        /* relative to the stored time, because the wall clock may have jumped */
-        t->queue.due_ms += due - t->queue.due_mono;
-        t->queue.due_mono = due;
-}
-
-static void begin_turn(struct road *r, struct decided *p, struct lane *lane,
-                       const struct decision *d, int64_t now)
-{
-        struct turn_run run = { .agent = d->agent,
-                                .rule = d->rule,
-                                .session = d->session,
-                                .adapter = p->in->adapter,
-                                .channel = p->in->channel,
-                                .thread = p->in->thread,
-                                .trace = p->in->trace };
-        int64_t most = d->debounce_max_ms > d->debounce_ms ? d->debounce_max_ms : d->debounce_ms;
-        struct reply_policy policy;
-        struct turn *t = turn_new(r, lane, &run);
-
-        p->as = NEW_TURN;
-        p->turn = t;
-        reply_policy_copy(&policy, &d->policy, &t->arena);
-        turn_set_policy(t, &policy);
-        p->policy = reply_policy_write(&policy);
-        turn_add_input(t, p->in);
-        t->queue.due_mono = now + d->debounce_ms;
-        t->queue.due_ms = clock_wall_ms() + d->debounce_ms;
-        t->queue.due_limit = now + most;
-        p->starts = d->debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) &&
-                    turn_may_start(r, p->in->adapter) &&
-                    session_lock_is_free(r, d->agent, d->session);
-        if (p->starts) {
-                turn_enter(t, PHASE_STORING_RUNNING);
-                lane_set_running(t);
-                t->run.attempt = 1;
-                t->run.fence = 1;
+        if (t) {
+                p->as = JOINED;
+                turn_add_input(t, p->in);
+                t->queue.changes++;
+                lane->mailbox++;
+                if (due > t->queue.due_limit)
+                        due = t->queue.due_limit;
+                /* relative to the stored time, because the wall clock may have jumped */
+                t->queue.due_ms += due - t->queue.due_mono;
+                t->queue.due_mono = due;
         } else {
-                lane_append(lane, t);
+                p->as = NEW_TURN;
+                t = turn_new(r, lane,
+                             &(struct turn_run){ .agent = d->agent,
+                                                 .rule = d->rule,
+                                                 .session = d->session,
+                                                 .adapter = p->in->adapter,
+                                                 .channel = p->in->channel,
+                                                 .thread = p->in->thread,
+                                                 .trace = p->in->trace });
+                turn_set_policy(t, &d->policy);
+                p->policy = reply_policy_write(&d->policy);
+                turn_add_input(t, p->in);
+                t->queue.due_mono = t->queue.due_limit = due;
+                if (d->debounce_max_ms > debounce_ms)
+                        t->queue.due_limit += d->debounce_max_ms - debounce_ms;
+                t->queue.due_ms = clock_wall_ms() + debounce_ms;
+                p->starts = debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) &&
+                            turn_may_start(r, p->in->adapter) &&
+                            session_lock_is_free(r, d->agent, d->session);
+                if (p->starts) {
+                        turn_enter(t, PHASE_STORING_RUNNING);
+                        lane_set_running(t);
+                        t->run.attempt = 1;
+                        t->run.fence = 1;
+                } else {
+                        lane_append(lane, t);
+                }
         }
-}
-
-static void place(struct decided *p, const struct place_query *q, struct decision *d)
-{
-        int64_t now = loop_now_ms(q->road->loop);
-
-        if (p->in->more_follows && d->debounce_ms < PARTS_MS)
-                d->debounce_ms = PARTS_MS;
-        if (q->joined)
-                join_turn(p, q->joined, d, now);
-        else
-                begin_turn(q->road, p, q->lane, d, now);
-        p->known = q->lane->conversation;
-        p->inputs = turn_inputs_text(p->turn);
-        p->due_ms = p->turn->queue.due_ms;
+        p->turn = t;
+        p->known = lane->conversation;
+        p->inputs = turn_inputs_text(t);
+        p->due_ms = t->queue.due_ms;
 }
 
 /* ---- deciding an event ---- */
@@ -301,15 +289,16 @@ static void decide(struct road *r, struct decided *p, struct incoming *in)
 
         p->in = in;
         buf_init(&p->report, 0);
-        if (decide_edit(r, p))
+        if ((strcmp(in->type, EVENT_MESSAGE_EDITED) == 0 ||
+             strcmp(in->type, EVENT_MESSAGE_DELETED) == 0) &&
+            decide_edit(r, p))
                 return;
         r->dispatch.decide(r->dispatch.dispatch, in,
                            &(struct placement_query){ on_place_query, &q }, &d);
         p->agent = mem_strdup(d.agent);
         p->rule = mem_strdup(d.rule);
         p->extra = d.extra;
-        p->lane = lane_name_of(in, &d);
-        p->lane.agent = p->agent;
+        p->lane = lane_name_of(in, p->agent, d.per_person);
         if (d.trigger)
                 place(p, &q, &d);
         else if (d.command != COMMAND_NONE && d.command != COMMAND_HANDLED)
@@ -472,37 +461,6 @@ static void send_notice(struct road *r, struct decided *p)
         delivery_free(j);
 }
 
-static void on_item_stored(struct road *r, struct decided *p)
-{
-        struct turn *t = p->turn;
-
-        send_notice(r, p);
-        if (p->effect)
-                p->effect->committed(p->effect);
-        if (!t) {
-                incoming_free(p->in);
-                return;
-        }
-        if (p->as == JOINED) {
-                t->queue.changes--;
-                turn_check_cancel(t);
-                return;
-        }
-        t->lane->conversation = p->conversation;
-        t->run.conversation = p->conversation;
-        t->run.resets = p->resets;
-        if (p->known == 0)
-                t->run.reset_turn = p->reset_turn;
-        if (t->lane->reset_turn < p->reset_turn)
-                t->lane->reset_turn = p->reset_turn;
-        if (p->starts) {
-                turn_prepare(t);
-                return;
-        }
-        turn_enter(t, PHASE_QUEUED);
-        turn_check_cancel(t);
-}
-
 static void decided_release(struct decided *p)
 {
         free(p->reason);
@@ -529,8 +487,36 @@ static void on_stored(void *arg)
                 if (ds->items[i].extra.fn)
                         ds->items[i].extra.done(ds->items[i].extra.arg);
         }
-        for (unsigned i = 0; i < ds->count; i++)
-                on_item_stored(r, &ds->items[i]);
+        for (unsigned i = 0; i < ds->count; i++) {
+                struct decided *p = &ds->items[i];
+                struct turn *t = p->turn;
+
+                send_notice(r, p);
+                if (p->effect)
+                        p->effect->committed(p->effect);
+                if (!t) {
+                        incoming_free(p->in);
+                        continue;
+                }
+                if (p->as == JOINED) {
+                        t->queue.changes--;
+                        turn_check_cancel(t);
+                        continue;
+                }
+                t->lane->conversation = p->conversation;
+                t->run.conversation = p->conversation;
+                t->run.resets = p->resets;
+                if (p->known == 0)
+                        t->run.reset_turn = p->reset_turn;
+                if (t->lane->reset_turn < p->reset_turn)
+                        t->lane->reset_turn = p->reset_turn;
+                if (p->starts) {
+                        turn_prepare(t);
+                } else {
+                        turn_enter(t, PHASE_QUEUED);
+                        turn_check_cancel(t);
+                }
+        }
         /* new turns may be first in their lanes; joined ones may have come due */
         for (unsigned i = 0; i < ds->count; i++) {
                 struct decided *p = &ds->items[i];
@@ -543,12 +529,6 @@ static void on_stored(void *arg)
         bus_batch_release(&ds->batch);
         free(ds);
         decide_pending(r);
-}
-
-static void store_decisions(struct decisions *ds)
-{
-        fault_point("lane.before_write");
-        road_write(ds->road, "decisions", write_decisions, on_stored, ds);
 }
 
 /* ---- batches ---- */
@@ -573,7 +553,8 @@ static void on_report(void *arg, const struct error *err)
         p->notice = make_notice(r, p->in,
                                 err ? "Sorry, I cannot look that up right now." : p->report.data);
         p->notice->d.id = p->notice_id;
-        store_decisions(ds);
+        fault_point("lane.before_write");
+        road_write(r, "decisions", write_decisions, on_stored, ds);
 }
 
 void decide_pending(struct road *r)
@@ -622,7 +603,8 @@ void decide_pending(struct road *r)
                 r->writes++;
                 store_read(r->store, read_report, on_report, ds);
         } else {
-                store_decisions(ds);
+                fault_point("lane.before_write");
+                road_write(r, "decisions", write_decisions, on_stored, ds);
         }
 }
 

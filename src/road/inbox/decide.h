@@ -49,7 +49,7 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
 
 void message_edit_index(struct turn *t, const struct incoming *in);
 void message_edit_unindex(struct turn *t, const struct incoming *in);
-/* NULL: no turn has the message. *reason is yours to free. */
+/* in: an edit or deletion. NULL: no turn has the message. *reason is yours to free. */
 struct effect *message_edit_new(struct road *r, const struct incoming *in, struct turn **turn,
                                 char **reason);
 

@@ -214,10 +214,7 @@ struct effect *message_edit_new(struct road *r, const struct incoming *in, struc
         struct message_edit *m;
         unsigned at;
 
-        *turn = NULL;
-        if (!in->id || (!edited && strcmp(in->type, EVENT_MESSAGE_DELETED) != 0))
-                return NULL;
-        *turn = find(r, in, &at);
+        *turn = in->id ? find(r, in, &at) : NULL;
         if (!*turn)
                 return NULL;
         m = edited ? apply_edit(*turn, at, in, reason) : apply_deletion(*turn, at, reason);

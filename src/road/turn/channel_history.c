@@ -36,7 +36,7 @@ static void fail(struct turn *t, enum error_kind kind, const char *why)
         char *error;
 
         if (t->cancel.why) {
-                turn_prepare_next(t); /* ends the turn */
+                turn_hand_over(t); /* ends the turn */
                 return;
         }
         error = mem_printf("cannot read what was said in the channel: %s", why);
@@ -98,22 +98,15 @@ static void on_fetched(void *arg, const struct channel_message *messages, size_t
         }
         t->run.history = lines;
         t->run.history_count = n;
-        turn_prepare_next(t);
+        turn_hand_over(t);
 }
 
-bool channel_history_begin(struct turn *t)
+void channel_history_begin(struct turn *t)
 {
         struct road *r = t->road;
         int64_t seconds = r->limits.turn_seconds;
-        struct history_fetch *f;
+        struct history_fetch *f = mem_zalloc(sizeof(*f));
 
-        /* if the platform cannot be asked, the transcript must do */
-        if (t->policy.mode != MODE_AMBIENT || t->policy.channel_messages <= 0 ||
-            !r->platforms.channel_history ||
-            !(r->platforms.abilities(r->platforms.adapters, t->run.adapter) &
-              ADAPTER_CHANNEL_HISTORY))
-                return false;
-        f = mem_zalloc(sizeof(*f));
         f->turn = t;
         f->timer = timer_new(r->loop, on_timeout, f);
         timer_start(f->timer, (seconds < FETCH_SECONDS ? seconds : FETCH_SECONDS) * 1000);
@@ -121,5 +114,4 @@ bool channel_history_begin(struct turn *t)
         r->platforms.channel_history(r->platforms.adapters, t->run.adapter, t->run.channel,
                                      t->run.thread, (unsigned)t->policy.channel_messages,
                                      on_fetched, f);
-        return true;
 }

@@ -86,18 +86,14 @@ static void on_history(void *arg, const struct error *err)
         t->run.history = err ? NULL : h->lines + h->unused;
         t->run.history_count = err ? 0 : (unsigned)h->limit - h->unused;
         free(h);
-        turn_prepare_next(t);
+        turn_hand_over(t);
 }
 
-bool history_begin(struct turn *t)
+void history_begin(struct turn *t)
 {
         struct road *r = t->road;
-        struct history_read *h;
+        struct history_read *h = mem_zalloc(sizeof(*h));
 
-        if (!(r->agents.abilities(r->agents.agents, t->run.agent) & AGENT_HISTORY) ||
-            r->limits.history_messages == 0)
-                return false;
-        h = mem_zalloc(sizeof(*h));
         h->turn = t;
         h->arena = &t->arena;
         h->session = t->run.session;
@@ -106,5 +102,4 @@ bool history_begin(struct turn *t)
         h->now_ms = clock_wall_ms();
         r->writes++;
         store_read(r->store, read_history, on_history, h);
-        return true;
 }

@@ -139,20 +139,15 @@ static void on_read(void *arg, const struct error *err)
         free(c->text);
         free(c->author);
         free(c);
-        turn_prepare_next(t);
+        turn_prepare_history(t);
 }
 
-bool reaction_context_begin(struct turn *t)
+void reaction_context_begin(struct turn *t)
 {
-        const struct incoming *last = turn_last_input(t);
-        struct context_read *c;
+        struct context_read *c = mem_zalloc(sizeof(*c));
 
-        if (!last->emoji || !last->id || last->text || strncmp(last->type, "reaction.", 9) != 0)
-                return false;
-        c = mem_zalloc(sizeof(*c));
         c->turn = t;
-        c->in = last;
+        c->in = turn_last_input(t);
         t->road->writes++;
         store_read(t->road->store, read_context, on_read, c);
-        return true;
 }

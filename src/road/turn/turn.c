@@ -71,9 +71,9 @@ void turn_enter(struct turn *t, enum turn_phase phase)
 
 void turn_set_policy(struct turn *t, const struct reply_policy *policy)
 {
-        t->policy = *policy;
-        t->run.mode = policy->mode;
-        t->run.prompt = policy->prompt;
+        reply_policy_copy(&t->policy, policy, &t->arena);
+        t->run.mode = t->policy.mode;
+        t->run.prompt = t->policy.prompt;
 }
 
 void turn_add_input(struct turn *t, struct incoming *in)

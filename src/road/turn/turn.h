@@ -29,12 +29,6 @@ enum turn_phase {
         PHASE_ENDING,          /* storing its end */
 };
 
-enum prepare_step {
-        PREPARE_REACTION_CONTEXT, /* the message reacted to */
-        PREPARE_HISTORY,          /* from transcript or channel */
-        PREPARE_HAND_OVER,
-};
-
 struct turn {
         struct turn_run run; /* first member: a run converts to its turn */
         struct road *road;
@@ -59,7 +53,6 @@ struct turn {
         } queue;
 
         struct {
-                enum prepare_step step;
                 struct history_fetch *fetch; /* fetch of the channel history; may be NULL */
                 struct session_lock *lock;   /* may be NULL */
                 unsigned deleted;            /* inputs deleted while running */
@@ -190,12 +183,12 @@ void turn_leave(struct turn *t);              /* frees it and pumps its lane */
 
 /* ---- turn_prepare.c ---- */
 
-void turn_prepare(struct turn *t); /* called when its row says running */
-void turn_prepare_next(struct turn *t);
-/* True: started; turn_prepare_next or turn_end follows. False: nothing to do. */
-bool reaction_context_begin(struct turn *t);
-bool history_begin(struct turn *t);
-bool channel_history_begin(struct turn *t);
+void turn_prepare(struct turn *t);           /* called when its row says running */
+void turn_prepare_history(struct turn *t);   /* its reaction is quoted, if it has one */
+void turn_hand_over(struct turn *t);         /* the agent starts, or a cancelled turn ends */
+void reaction_context_begin(struct turn *t); /* turn_prepare_history follows */
+void history_begin(struct turn *t);          /* turn_hand_over follows */
+void channel_history_begin(struct turn *t);  /* turn_hand_over or turn_end follows */
 void channel_history_forget(struct turn *t);
 
 /* ---- turn_commit.c ---- */

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -27,7 +28,7 @@ static void on_deadline(void *arg)
         turn_end(t, &reply);
 }
 
-static void hand_over(struct turn *t)
+void turn_hand_over(struct turn *t)
 {
         struct road *r = t->road;
 
@@ -47,28 +48,32 @@ static void hand_over(struct turn *t)
         r->agents.start(r->agents.agents, &t->run);
 }
 
-void turn_prepare_next(struct turn *t)
+void turn_prepare_history(struct turn *t)
 {
-        switch (t->progress.step) {
-        case PREPARE_REACTION_CONTEXT:
-                t->progress.step = PREPARE_HISTORY;
-                if (reaction_context_begin(t))
-                        return;
-                /* fall through */
-        case PREPARE_HISTORY:
-                t->progress.step = PREPARE_HAND_OVER;
-                if (channel_history_begin(t) || history_begin(t))
-                        return;
-                /* fall through */
-        case PREPARE_HAND_OVER:
-                hand_over(t);
-        }
+        struct road *r = t->road;
+        bool from_channel = t->policy.mode == MODE_AMBIENT && t->policy.channel_messages > 0 &&
+                            r->platforms.channel_history &&
+                            (r->platforms.abilities(r->platforms.adapters, t->run.adapter) &
+                             ADAPTER_CHANNEL_HISTORY);
+
+        /* if the platform cannot be asked, the transcript must do */
+        if (from_channel)
+                channel_history_begin(t);
+        else if ((r->agents.abilities(r->agents.agents, t->run.agent) & AGENT_HISTORY) &&
+                 r->limits.history_messages > 0)
+                history_begin(t);
+        else
+                turn_hand_over(t);
 }
 
 void turn_prepare(struct turn *t)
 {
+        const struct incoming *last = turn_last_input(t);
+
         turn_enter(t, PHASE_STARTING);
         t->started_ms = clock_wall_ms();
-        t->progress.step = PREPARE_REACTION_CONTEXT;
-        turn_prepare_next(t);
+        if (last->emoji && last->id && !last->text && strncmp(last->type, "reaction.", 9) == 0)
+                reaction_context_begin(t);
+        else
+                turn_prepare_history(t);
 }
