@@ -1,6 +1,6 @@
 /*
- * api: the HTTP server. core/ takes requests in and answers them, resources/ has a file per
- * resource with its routes, fields and handlers, compat/ speaks foreign protocols.
+ * api: the HTTP server. core/ handles requests, resources/ has a file per resource with its routes,
+ * fields and handlers, compat/ speaks foreign protocols.
  */
 #ifndef API_API_H
 #define API_API_H
@@ -13,7 +13,7 @@
 
 struct api;
 
-/* All outlive the API. */
+/* All must outlive the API. */
 struct api_env {
         struct loop *loop;
         struct store *store;
@@ -33,7 +33,7 @@ struct api_env {
 struct api *api_open(const struct api_env *env, const struct http_conf *conf, struct error *err);
 const char *api_address(const struct api *a); /* "127.0.0.1:8420" */
 bool api_is_tls(const struct api *a);
-/* Refuses new requests; those under way are answered. */
+/* Refuses new requests; finishes those under way. */
 void api_quiesce(struct api *a);
 void api_close(struct api *a);
 

@@ -1,6 +1,6 @@
 /*
- * POST /api/agent/chat: agents for bots that send the last messages of their channel with each
- * request and post what comes back. An empty content means that the agent chose silence.
+ * POST /api/agent/chat: agents for bots that send their channel's last messages with each request
+ * and post the response. Empty content means that the agent chose silence.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void answer(struct http_exchange *x, const char *trace, const struct awai
         if (r->turn > 0)
                 row_json_id(&b, "turnId", "trn-", r->turn);
         else
-                jsonw_null(&b, "turnId"); /* a command was answered */
+                jsonw_null(&b, "turnId"); /* answered by a command */
         jsonw_str(&b, "traceId", trace);
         jsonw_close(&b, '}');
         reply_json(x, 200, &b);

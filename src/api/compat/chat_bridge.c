@@ -12,7 +12,7 @@
 #include "rows/journal_row.h"
 #include "store/store.h"
 
-/* ---- adapter, chat, agent ---- */
+/* ---- resolving adapter, chat and agent ---- */
 
 struct adapter *chat_bridge_adapter(struct http_exchange *x, const char *name)
 {
@@ -106,7 +106,7 @@ bool chat_bridge_agent(struct http_exchange *x, const char **name)
         return !*name || agents_has(api_of(x)->env.agents, *name);
 }
 
-/* ---- text ---- */
+/* ---- building the text ---- */
 
 static void add_line(struct buf *out, const struct chat_bridge_line *l, bool with_role)
 {
@@ -131,7 +131,7 @@ bool chat_bridge_text(const struct chat_bridge_line *lines, size_t count, bool w
 
         if (count == 0 || lines[count - 1].role != CHAT_BRIDGE_USER)
                 return false;
-        /* the new lines are those after the agent's last one */
+        /* new lines follow the agent's last one */
         while (from > 0 && lines[from - 1].role != CHAT_BRIDGE_AGENT)
                 from--;
         if (count - from == 1) {
@@ -151,7 +151,7 @@ bool chat_bridge_text(const struct chat_bridge_line *lines, size_t count, bool w
         return true;
 }
 
-/* chat_bridge_submit makes them: "openai:3:...". */
+/* As made by chat_bridge_submit: "openai:3:...". */
 bool chat_bridge_is_key(const char *external_id)
 {
         static const char *const protocols[] = { "openai:", "agent-chat:" };
@@ -164,7 +164,7 @@ bool chat_bridge_is_key(const char *external_id)
 
 /* ---- storing ---- */
 
-/* A message with a key of the client: a stored one with the same key must be the same message. */
+/* A message with the client's key: a stored one with the same key must be equal. */
 struct keyed_message {
         inbox_ack_fn *ack;
         void *arg;

@@ -117,7 +117,7 @@ static int add_part(struct body *b, struct completion_lines *out, const char *pa
         return 0;
 }
 
-/* The text of a message; NULL after a mistake. */
+/* NULL after a mistake. */
 static const char *text_of(struct body *b, struct completion_lines *out, const char *path,
                            const json_t *content)
 {
@@ -156,7 +156,7 @@ static int read_lines(struct body *b, const struct field_list *messages,
                 line->role = strcmp(m[i].role, "user") == 0        ? CHAT_BRIDGE_USER
                              : strcmp(m[i].role, "assistant") == 0 ? CHAT_BRIDGE_AGENT
                                                                    : CHAT_BRIDGE_SYSTEM;
-                /* earlier images were part of an earlier request */
+                /* earlier images belong to an earlier request */
                 if (line->role == CHAT_BRIDGE_AGENT)
                         out->image_count = 0;
                 line->name = m[i].name;

@@ -22,14 +22,14 @@ struct completion_ask {
 };
 extern const struct field completion_ask_fields[];
 
-/* The messages, in the body's memory. */
+/* In the body's memory. */
 struct completion_lines {
-        struct chat_bridge_line *lines; /* one for each message */
+        struct chat_bridge_line *lines; /* one per message */
         struct attachment *images;      /* of the user's last messages */
         size_t image_count;
 };
 
-/* Checks what the table cannot express; 0, or -1 after a mistake. */
+/* Checks beyond the table; 0, or -1 after a mistake. */
 int completion_ask_read(struct body *b, const struct completion_ask *ask,
                         struct completion_lines *out);
 

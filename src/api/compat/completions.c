@@ -1,13 +1,13 @@
 /*
- * POST /v1/chat/completions: agents for software that speaks OpenAI's protocol.
+ * POST /v1/chat/completions: agents for clients of OpenAI's protocol.
  *
- * The request becomes a message on the road, so its answer is not lost when the client goes away:
- * the turn continues, is in the journal, and a request with the same Idempotency-Key gets its
- * answer. Therefore a disconnect stops nothing; POST /api/v2/turns/:id/cancel does.
+ * The request becomes a message on the road, so its answer survives a disconnect: the turn
+ * continues, and a request with the same Idempotency-Key gets its answer. To stop it, use POST
+ * /api/v2/turns/:id/cancel.
  *
- * Streamed pieces are found by the trace of the message that began the turn. They are transient:
- * pieces that are missing when the turn has ended (it began before we listened, or with another
- * message) are sent from the stored answer.
+ * Streamed pieces are matched by the trace of the message that began the turn. They are transient:
+ * pieces missing at the turn's end (it began before we listened, or with another message) are sent
+ * from the stored answer.
  */
 
 #include <stdio.h>
@@ -27,23 +27,23 @@
 #include "bus/bus.h"
 
 #define PING_MS 15000
-#define OUT_MAX (4 * 1024 * 1024) /* unread by a client before it is dropped */
+#define OUT_MAX (4 * 1024 * 1024) /* unread bytes before a client is dropped */
 
-/* A request that is being answered; freed when its waiter was called and its stream has closed. */
+/* A request being answered; freed after its waiter was called and its stream closed. */
 struct completion {
-        struct api_job job;      /* until the answer has begun */
+        struct api_job job;      /* until the answer begins */
         struct completions *all; /* NULL once the API has closed */
         LIST_ENTRY(completion) next;
         char *model;
         char trace[ID_TRACE_SIZE];
         int64_t created;
-        bool stream, usage;       /* as asked for */
-        bool waiting, streaming;  /* for the reply; the stream is open */
-        bool ended;               /* the stream has its last piece */
+        bool stream, usage;       /* as requested */
+        bool waiting, streaming;  /* waiting for the reply; the stream is open */
+        bool ended;               /* the last piece was sent */
         struct http_stream *http; /* NULL: none, or closed */
         struct buf out;           /* unread by the client */
         struct buf sent;          /* the text sent so far */
-        bool quiet;               /* nothing was sent since the last ping */
+        bool quiet;               /* nothing sent since the last ping */
 };
 
 struct completions {
@@ -125,7 +125,7 @@ struct completion_failure {
         const char *code, *message;
 };
 
-/* false: it was answered. reply NULL: the time is up. */
+/* false: answered. reply NULL: timeout. */
 static bool is_failure(const struct awaited_reply *r, struct completion_failure *f)
 {
         if (!r) {
@@ -195,7 +195,7 @@ static void on_closed(void *arg)
 
 static const struct http_stream_ops stream_ops = { on_pull, on_closed };
 
-/* Sends one event; takes the text over. */
+/* Sends one event; takes the text. */
 static void send_event(struct completion *c, struct buf *data)
 {
         if (c->http) {
@@ -229,13 +229,13 @@ static void send_text(struct completion *c, const char *text, size_t n)
         send_chunk(c, &(struct completion_chunk){ .text = text, .n = n });
 }
 
-/* The answer is stored without the blanks around it that were streamed. */
+/* The stored answer is trimmed, the streamed one is not. */
 static const char *skip_blanks(const char *text)
 {
         return text + strspn(text, " \t\r\n");
 }
 
-/* If the streamed text is not the beginning of the answer (the agent restarted), send it whole. */
+/* If the streamed text is not a prefix of the answer (the agent restarted), sends it whole. */
 static void send_rest(struct completion *c, const char *text)
 {
         const char *sent = skip_blanks(c->sent.data), *rest = skip_blanks(text);
@@ -281,7 +281,7 @@ static void end_stream(struct completion *c, const struct awaited_reply *r)
                 completion_free(c);
 }
 
-/* live: the turn has not begun yet, so all of its pieces will arrive here. */
+/* live: the turn has not begun, so all its pieces will arrive here. */
 static void begin_stream(struct completion *c, bool live)
 {
         struct http_exchange *x = api_job_end(&c->job);
@@ -293,7 +293,7 @@ static void begin_stream(struct completion *c, bool live)
         http_add_header(x, "X-Accel-Buffering", "no");
         http_answer_stream(x, "text/event-stream", &stream_ops, c, &c->http);
         if (!c->streaming)
-                c->http = NULL; /* the client had gone */
+                c->http = NULL; /* the client has gone */
         send_chunk(c, &(struct completion_chunk){ .role = "assistant", .text = "", .n = 0 });
 }
 
@@ -315,7 +315,7 @@ static void on_live_event(void *arg, const struct bus_event *e)
         json_decref(delta);
 }
 
-/* Writing to a client that has gone is how we notice it. */
+/* A failed write reveals that a client has gone. */
 static void on_ping(void *arg)
 {
         struct completions *all = arg;
@@ -330,7 +330,7 @@ static void on_ping(void *arg)
         }
 }
 
-/* ---- the answer ---- */
+/* ---- sending the answer ---- */
 
 static void on_reply(void *arg, const struct awaited_reply *r)
 {
@@ -375,7 +375,7 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
                           CHAT_BRIDGE_WAIT_MS, on_reply, c);
 }
 
-/* ---- the request ---- */
+/* ---- reading the request ---- */
 
 static void submit(struct http_exchange *x, struct adapter *adapter,
                    const struct completion_ask *ask, const struct completion_lines *lines,
@@ -449,7 +449,7 @@ void completions_free(struct completions *all)
 {
         if (!all)
                 return;
-        /* those whose message is being stored end when it is */
+        /* those whose message is being stored end after that */
         while (!LIST_EMPTY(&all->list))
                 leave(LIST_FIRST(&all->list));
         bus_unlisten(all->api->env.bus, all->listener);

@@ -1,4 +1,4 @@
-/* The agents as models, for clients of OpenAI's protocol. */
+/* Lists the agents as models, for clients of OpenAI's protocol. */
 #include <string.h>
 
 #include "agent/agents.h"

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "net/tls_pin.h"
 
-/* ---- requests that are answered later ---- */
+/* ---- deferred answers ---- */
 
 void api_job_begin(struct api_job *j, struct http_exchange *x)
 {
@@ -72,7 +72,7 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
 
 /*
  * Writes state/http.addr, and with TLS state/http.pin: the digest of our public key, by which
- * commands on this machine trust this daemon whatever its certificate says.
+ * commands on this machine trust this daemon regardless of its certificate.
  */
 static int announce(struct api *a, const char *state_dir, const struct http_conf *conf,
                     struct error *err)
@@ -159,7 +159,7 @@ void api_close(struct api *a)
         if (a->addr_file)
                 unlink(a->addr_file);
         a->closing = a->closed = true;
-        /* the jobs end with their work and find no exchange then */
+        /* jobs end with their work and then find no exchange */
         while (a->jobs)
                 http_refuse(api_job_end(a->jobs), 503, "UNAVAILABLE", "shutting down");
         if (a->server)

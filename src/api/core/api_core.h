@@ -1,5 +1,5 @@
 /*
- * api_core: the running API, and requests that are answered later.
+ * api_core: the running API, and deferred answers.
  */
 #ifndef API_CORE_API_CORE_H
 #define API_CORE_API_CORE_H
@@ -28,21 +28,21 @@ struct api {
         struct api_env env;
         struct auth auth;
         struct keyring *keys;
-        struct key *anonymous; /* the caller of a request without a key */
+        struct key *anonymous; /* caller of requests without a key */
         struct http_server *server;
         struct http_route *routes;     /* in the order of routes_next */
-        struct route_metrics *metrics; /* per route; the last for requests that match none */
+        struct route_metrics *metrics; /* per route; the last for unmatched requests */
         struct event_stream *stream;
         struct reply_waiters *waiters;
         struct completions *completions;
         struct api_job *jobs;
-        /* the body of the running handler; NULL: not parsed in advance */
+        /* body of the running handler; NULL: not parsed in advance */
         const struct json_parsed *parsed;
         char *addr_file;
         uint64_t requests; /* counts request ids */
         char run[9];       /* makes them unique across restarts */
         bool closing;      /* no new requests */
-        bool closed;       /* admitted requests are not started either */
+        bool closed;       /* nor are admitted requests started */
 };
 
 static inline struct api *api_of(const struct http_exchange *x)
@@ -50,7 +50,7 @@ static inline struct api *api_of(const struct http_exchange *x)
         return http_server_arg(x);
 }
 
-/* Never NULL behind the gate. */
+/* Never NULL after the gate. */
 static inline struct key *caller_of(const struct http_exchange *x)
 {
         return http_identity(x);
@@ -62,8 +62,8 @@ static inline const char *caller_name(const struct http_exchange *x)
 }
 
 /*
- * A request that is answered later; first member of the struct that waits. A closing API answers
- * with 503 and clears the job.
+ * A request answered later; first member of the waiting struct. A closing API answers 503 and
+ * clears the job.
  */
 struct api_job {
         struct api *api;         /* NULL once the API has closed */
@@ -75,8 +75,8 @@ void api_job_begin(struct api_job *j, struct http_exchange *x);
 struct http_exchange *api_job_end(struct api_job *j);
 
 /*
- * The server's gate hook, before the body is read: checks the origin, the key, its rate limit and
- * scope, and the adapter of the path. false: answered.
+ * The server's gate hook, before the body is read: checks origin, key, rate limit, scope, and the
+ * adapter of the path. false: answered.
  */
 bool gate_admits(void *api, struct http_exchange *x);
 /* The server's answered hook; route NULL: none matched. */

@@ -19,7 +19,7 @@
 
 #define OPERATOR_PREFIX   "dgm_"
 #define OPERATOR_RANDOM   40
-#define OPERATOR_SHORTEST 20 /* written by hand */
+#define OPERATOR_SHORTEST 20 /* if written by hand */
 #define OPERATOR_LONGEST  200
 #define KEY_LONGEST       256 /* of a presented key */
 #define MAX_PER_ADDRESS   256 /* connections, unless only this machine can connect */
@@ -71,7 +71,7 @@ bool auth_is_loopback(const char *listen)
         return host_part(listen, host, sizeof(host)) && is_loopback_host(host);
 }
 
-/* 16 bytes for both families, so that they compare. */
+/* IPv4 is mapped to 16 bytes, for comparison. */
 static bool parse_address(const char *text, unsigned char out[16])
 {
         static const unsigned char mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
@@ -144,13 +144,13 @@ bool auth_is_local(const struct auth *a)
 
 unsigned auth_max_per_address(const struct auth *a)
 {
-        /* behind a proxy all clients share its address */
+        /* clients of a proxy share its address */
         return a->loopback || a->proxy_count > 0 ? 0 : MAX_PER_ADDRESS;
 }
 
 /* ---- the operator key ---- */
 
-/* 1; 0: there is none; -1. */
+/* 1; 0: none; -1. */
 static int read_key(const char *path, char *key, size_t size, struct error *err)
 {
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -248,7 +248,7 @@ enum auth_verdict auth_check(const struct auth *a, const char *authorization, co
         if (!bearer && !x_api_key)
                 return AUTH_NO_KEY;
         k = find(a, bearer ? bearer : x_api_key);
-        /* two keys must be the same: never guess which one was meant */
+        /* two headers must name the same key */
         if (!k || (bearer && x_api_key && find(a, x_api_key) != k))
                 return AUTH_WRONG;
         if (k->revoked_ms > 0)
@@ -268,7 +268,7 @@ bool auth_peer_ok(const struct auth *a, const char *peer)
         for (size_t i = 0; i < a->proxy_count; i++)
                 if (network_has(a->proxies[i], peer))
                         return true;
-        /* our own commands do not come from 127.0.0.1 when we listen on one outward address */
+        /* with one outward address, our own commands do not come from 127.0.0.1 */
         return a->own_host && network_has(a->own_host, peer);
 }
 

@@ -1,5 +1,5 @@
 /*
- * auth: checks keys, and the peer, Host and Origin of a request.
+ * auth: checks key, peer, Host and Origin of a request.
  */
 #ifndef API_CORE_AUTH_H
 #define API_CORE_AUTH_H
@@ -24,7 +24,7 @@ struct auth {
         bool tls;
 };
 
-/* ERR_REFUSED when the address is open to others without TLS or a named proxy. */
+/* ERR_REFUSED: reachable by others without TLS or a named proxy. */
 int auth_init(struct auth *a, const struct http_conf *conf, struct error *err);
 /* Also after a failed auth_init. */
 void auth_release(struct auth *a);
@@ -33,20 +33,20 @@ int auth_load_operator_key(struct auth *a, const char *state_dir, struct error *
 
 enum auth_verdict { AUTH_NO_KEY, AUTH_OK, AUTH_WRONG, AUTH_EXPIRED, AUTH_REVOKED };
 /*
- * Finds the key of these headers (may be NULL) by its digest, in constant time. Sets *caller,
- * borrowed, with AUTH_OK.
+ * Finds the key of these headers (may be NULL) by digest, in constant time. With AUTH_OK sets
+ * *caller, borrowed.
  */
 enum auth_verdict auth_check(const struct auth *a, const char *authorization, const char *x_api_key,
                              struct key **caller);
-/* Without TLS only the named proxies and this machine may connect to an open address. */
+/* Without TLS, only named proxies and this machine may connect to an open address. */
 bool auth_peer_ok(const struct auth *a, const char *peer);
-/* Refuses foreign Host headers: a page may have made its name point to this machine. */
+/* Refuses foreign Host headers, against DNS rebinding. */
 bool auth_host_ok(const struct auth *a, const char *host);
 /* Does the Origin header (may be NULL) name our own pages? */
 bool auth_origin_ok(const struct auth *a, const char *origin, const char *host);
-/* Connections one address may have; 0: no limit. */
+/* Connections per address; 0: no limit. */
 unsigned auth_max_per_address(const struct auth *a);
-/* Can only this machine ask, and no proxy for others? */
+/* Can only this machine connect, without a proxy for others? */
 bool auth_is_local(const struct auth *a);
 /* "127.0.0.1:8420", "[::1]:0", "localhost:1" → true. */
 bool auth_is_loopback(const char *listen);

@@ -10,10 +10,10 @@
 #include "base/settings.h"
 #include "base/utf8.h"
 
-#define MISTAKES_MAX 16 /* more are counted but not reported */
+#define MISTAKES_MAX 16 /* reported; more are only counted */
 #define PATH_SIZE    160
 #define NAME_SHOWN   64 /* of an unknown name */
-/* the end of the year 9999, so that arithmetic cannot overflow */
+/* end of the year 9999, so that arithmetic cannot overflow */
 #define TIME_MAX   253402300799999
 #define FIELDS_MAX 48 /* rows compared with a misspelt name */
 
@@ -55,7 +55,7 @@ int body_mistake(struct body *b, const char *path, const char *fmt, ...)
         return -1;
 }
 
-/* "sender.id"; borrows the name where it is the whole path. */
+/* "sender.id"; borrows the name if it is the whole path. */
 static const char *join(const char *path, const char *name, char out[PATH_SIZE])
 {
         if (path[0] == '\0' && strnlen(name, NAME_SHOWN + 1) <= NAME_SHOWN)
@@ -326,7 +326,7 @@ void body_query_add(struct body *b, const struct field *fields, void *out, const
                 mistake_unknown(b, fields, join("", name, shown), name);
                 return;
         }
-        /* count names in the tree that a body would fill */
+        /* root, unused by queries, counts the names */
         if (!b->root)
                 b->root = json_object();
         times = json_integer_value(json_object_get(b->root, name));

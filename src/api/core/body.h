@@ -1,8 +1,8 @@
 /*
  * body: reads a JSON body or a query string by a table of fields (field.h).
  *
- * Refuses names that are not in the table, to catch misspelt ones. An absent field (null in a body)
- * leaves its member as the caller set it.
+ * Refuses unknown names, to catch misspelt ones. An absent field (or null in a body) leaves its
+ * member unchanged.
  */
 #ifndef API_CORE_BODY_H
 #define API_CORE_BODY_H
@@ -28,14 +28,14 @@ void body_init(struct body *b);
 void body_release(struct body *b);
 /* 0, or -1 with error and mistakes set (none for malformed JSON). An empty text counts as {}. */
 int body_read(struct body *b, const char *text, size_t n, const struct field *fields, void *out);
-/* With b->root parsed already, or NULL with b->error. */
+/* b->root is parsed already, or NULL with b->error. */
 int body_read_tree(struct body *b, const struct field *fields, void *out);
-/* Copies the value. After the last parameter call body_query_done. */
+/* Copies the value. Call body_query_done after the last. */
 void body_query_add(struct body *b, const struct field *fields, void *out, const char *name,
                     const char *value);
 /* 0, or -1 after a mistake. */
 int body_query_done(struct body *b, const struct field *fields);
-/* Records a mistake the table cannot express; returns -1. path "": the whole body. */
+/* Records a mistake beyond the table; returns -1. path "": the whole body. */
 int body_mistake(struct body *b, const char *path, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 

@@ -12,7 +12,7 @@
 #include "rows/journal_row.h"
 #include "store/store.h"
 
-#define SLICE_BYTES (1024 * 1024) /* of journal; a full slice ends the answer */
+#define SLICE_BYTES (1024 * 1024) /* of journal; a full slice ends the response */
 #define PAGE_EVENTS 500
 
 struct event_stream {
@@ -20,7 +20,7 @@ struct event_stream {
         struct sse_hub *hub;
         struct bus_listener *listener, *live_listener;
         unsigned catching_up;  /* clients whose journal is being read */
-        int64_t complete_from; /* the hub got every event after this one */
+        int64_t complete_from; /* the hub has every event after this one */
         bool active;
 };
 
@@ -30,7 +30,7 @@ struct stream_filter {
         char *types[EVENT_STREAM_TYPES_MAX];
         unsigned type_count;
         char *adapter, *channel;
-        struct key *caller; /* a reference; it may expire meanwhile */
+        struct key *caller; /* a reference; may expire meanwhile */
 };
 
 void event_stream_filter_free(void *filter)
@@ -92,8 +92,7 @@ static bool wants(const struct stream_filter *f, const char *type, const char *a
 }
 
 /*
- * The hub has one topic, "adapter
- * channel"; names contain no line feed.
+ * The hub's only topic is "adapter / channel"; names contain no line feed.
  */
 static bool hub_wants(const void *filter, const char *type, const char *topic)
 {
@@ -147,7 +146,7 @@ static void on_event(void *arg, const struct bus_event *e)
         buf_release(&json);
 }
 
-/* Live events have no id and are not in the journal. */
+/* Live events have no id and are not journaled. */
 static void on_live_event(void *arg, const struct bus_event *e)
 {
         struct event_stream *s = arg;
@@ -174,7 +173,7 @@ struct stream_catch_up {
         struct event_stream *stream; /* valid while job.api is set */
         struct stream_filter *filter;
         int64_t after;
-        int64_t head;    /* published when the reading began, so surely committed */
+        int64_t head;    /* published when the read began, so committed */
         struct buf text; /* formatted events */
         bool full;
 };
@@ -226,7 +225,7 @@ static void catch_up_free(struct stream_catch_up *c)
         free(c);
 }
 
-/* The hub alone can serve a client from this event on. */
+/* From this event on the hub alone can serve a client. */
 static int64_t hub_from(const struct event_stream *s)
 {
         int64_t oldest = sse_oldest_after(s->hub);
@@ -256,7 +255,7 @@ static void on_slice(void *arg, const struct error *err)
                 catch_up_free(c);
                 return;
         }
-        /* meanwhile the ring may have moved past this event */
+        /* the ring may have moved past this event meanwhile */
         if (!err && !c->full && c->after < hub_from(s)) {
                 read_on(c);
                 return;
@@ -295,7 +294,7 @@ void event_stream_serve(struct event_stream *s, struct http_exchange *x, struct 
         int64_t head = bus_head(s->api->env.bus);
         struct stream_catch_up *c;
 
-        /* clients that catch up will need room, too */
+        /* clients that catch up will also need room */
         if (s->catching_up >= sse_room(s->hub)) {
                 http_add_header(x, "Retry-After", "10");
                 http_refuse(x, 503, "UNAVAILABLE", "there are already %u event streams",

@@ -61,19 +61,19 @@ struct field {
                 NULL \
         }
 
-/* FIELD_AT(ask, text) is the member `text` of struct ask. */
+/* FIELD_AT(ask, text): the member `text` of struct ask. */
 #define FIELD_AT(type, member) .at = offsetof(struct type, member)
 
 /* A NULL table is empty. */
 const struct field *field_find(const struct field *table, const char *name);
-/* "dlv-42" or "42" → 42; -1 for other text. */
+/* "dlv-42" or "42" → 42; -1: other text. */
 int64_t field_id(const char *prefix, const char *text);
-/* A whole decimal number; 0 or -1. */
+/* A decimal number; 0 or -1. */
 int field_int(const char *text, int64_t *out);
 
-/* Appends the member `key`: the JSON Schema 2020-12 of one field. */
+/* Appends the member `key`: a field's JSON Schema 2020-12. */
 void field_schema(struct buf *b, const char *key, const struct field *f);
-/* The same for an object with these fields and no others. */
+/* For an object with exactly these fields. */
 void field_table_schema(struct buf *b, const char *key, const struct field *table);
 
 #endif

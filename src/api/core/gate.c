@@ -58,7 +58,7 @@ static bool check_rate(struct api *a, struct http_exchange *x, struct key *k)
         return false;
 }
 
-/* The adapter of the path; others are checked when the body or row is read. */
+/* The path's adapter; others are checked when the body or row is read. */
 static bool check_reach(struct http_exchange *x, const struct route *route, const struct key *k)
 {
         if (!k->adapters)

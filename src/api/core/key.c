@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* SCOPE_NONE: it is no level. */
+/* SCOPE_NONE: not a level. */
 static enum scope level_of(const char *word, size_t n)
 {
         static const struct {

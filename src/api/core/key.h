@@ -1,7 +1,7 @@
 /*
  * key: the caller of a request and its rights: the operator, a key of the ring, or anonymous.
  *
- * A key's text is shown once; we keep its beginning and its digest. Rights never change, so reader
+ * A key's text is shown once; only its prefix and digest are kept. Rights never change, so reader
  * threads may check them while they hold a reference.
  */
 #ifndef API_CORE_KEY_H
@@ -47,31 +47,31 @@ struct key {
 };
 
 /*
- * With one reference. scopes: checked words such as "read", "turns:write", "*", separated by spaces
- * or commas; adapters: separated by commas, NULL: all.
+ * Returns one reference. scopes: valid words such as "read", "turns:write", "*", separated by
+ * spaces or commas; adapters: comma-separated, NULL: all.
  */
 struct key *key_new(const char *name, const char *scopes, const char *adapters);
 struct key *key_ref(struct key *k);
 /* For http_set_identity; NULL is fine. */
 void key_unref(void *k);
 
-/* 0, or -1 when the word is not a scope. */
+/* 0, or -1: not a scope. */
 int key_scope_check(const char *word, struct error *err);
 /* Appends the word: "turns:write". */
 void key_scope_write(struct buf *b, const struct key_scope *s);
-/* Adapters aside. write includes read, admin includes both. */
+/* Ignores adapters. write includes read, admin both. */
 bool key_may(const struct key *k, const struct route *r);
-/* NULL: an event of no adapter, which restricted keys do not see. Any thread. */
+/* adapter NULL: an event of none, hidden from restricted keys. Any thread. */
 bool key_reaches(const struct key *k, const char *adapter);
 /* For struct bus_filter's `may`. */
 bool key_may_see(const void *key, const char *adapter);
 bool key_is_live(const struct key *k, int64_t now_ms);
-/* Takes one request off the rate limit. false: none is left for *wait_ms. */
+/* Counts a request against the rate limit. false: none left for *wait_ms. */
 bool key_spend(struct key *k, int64_t mono_ms, int64_t *wait_ms);
 
-/* ---- all keys, in memory; changes are stored before they count ---- */
+/* ---- the keyring: all keys in memory; changes count once stored ---- */
 
-#define KEYRING_ALL       10000 /* including revoked and expired ones */
+#define KEYRING_ALL       10000 /* including revoked and expired keys */
 #define KEYRING_MAX       1000  /* valid keys */
 #define KEYRING_RATE      1000  /* requests a minute by default */
 #define KEYRING_TEXT_SIZE 48
@@ -89,19 +89,19 @@ struct key *keyring_find(const struct keyring *r, const char *text,
 struct key *keyring_by_id(const struct keyring *r, int64_t id);
 /* Valid, or being stored; borrowed. */
 struct key *keyring_by_name(const struct keyring *r, const char *name, int64_t now_ms);
-/* Stored from time to time. */
+/* Stored periodically. */
 void keyring_used(struct keyring *r, struct key *k, int64_t now_ms);
 /* All keys by id. */
 const struct key *const *keyring_all(const struct keyring *r, size_t *count);
 
 /*
- * Stores a new key: takes the reference over, writes the text (show it once and wipe it), and calls
- * done when it is stored and counts. -1 with ERR_LIMIT when there are too many.
+ * Stores a new key: takes the reference, writes the text (show it once and wipe it), and calls done
+ * when the key is stored and valid. -1 with ERR_LIMIT: too many.
  */
 typedef void keyring_done_fn(void *arg, const struct key *k, const struct error *err);
 int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
                 keyring_done_fn *done, void *arg, struct error *err);
-/* The key is refused at once, but counts again if storing fails. */
+/* Refused at once, but valid again if storing fails. */
 void keyring_revoke(struct keyring *r, struct key *k, keyring_done_fn *done, void *arg);
 
 #endif

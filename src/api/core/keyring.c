@@ -22,9 +22,9 @@ struct keyring {
         struct map by_prefix;     /* → struct key */
         struct key **all;         /* by id; one reference each */
         size_t count, cap;
-        LIST_HEAD(, key_change) adding; /* new keys that are being stored */
+        LIST_HEAD(, key_change) adding; /* new keys being stored */
         unsigned adding_count;
-        unsigned changes; /* under way; the last one frees a closed ring */
+        unsigned changes; /* in flight; the last frees a closed ring */
         bool used, closed;
 };
 
@@ -38,7 +38,7 @@ struct key_change {
         void *arg;
 };
 
-/* ---- in memory ---- */
+/* ---- keys in memory ---- */
 
 static void put(struct keyring *r, struct key *k)
 {
@@ -111,7 +111,7 @@ static int write_uses(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-/* Ignores a failure: the next use is stored again. */
+/* Ignores failures: the next use is stored again. */
 static void on_uses_written(void *arg, const struct error *err)
 {
         (void)err;
@@ -265,7 +265,7 @@ static int write_revoked(struct store_tx *tx, void *change, struct error *err)
         return key_row_set_revoked(tx, c->key->id, c->key->revoked_ms, err);
 }
 
-/* The key is refused since keyring_revoke. */
+/* Already refused since keyring_revoke. */
 static void apply_revoked(void *change)
 {
         (void)change;

@@ -1,4 +1,4 @@
-/* The OpenAPI document, written from the route tables. */
+/* Writes the OpenAPI document from the route tables. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static void write_paths(struct buf *b)
 
                 while (strcmp(same->path, first->path) != 0)
                         same = routes_next(same);
-                if (same != first) /* routes of one path need not be neighbours */
+                if (same != first) /* routes of a path need not be adjacent */
                         continue;
                 buf_clear(&path);
                 for (const char *p = first->path; *p;) { /* "/turns/:id" → "/turns/{id}" */

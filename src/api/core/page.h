@@ -1,5 +1,5 @@
 /*
- * page: the answer of a route that lists: {"items": [...], "meta": {"hasMore", "cursor"}}.
+ * page: the response of a list route: {"items": [...], "meta": {"hasMore", "cursor"}}.
  */
 #ifndef API_CORE_PAGE_H
 #define API_CORE_PAGE_H
@@ -13,7 +13,7 @@
 void page_open(struct buf *json);
 void page_close(struct buf *json, bool more, const char *cursor);
 
-/* Numbered rows; the query asks for one more than `limit`. */
+/* Numbered rows; query one more than `limit`. */
 struct page {
         struct buf *json;
         int64_t limit, count;
@@ -21,9 +21,9 @@ struct page {
         bool more;
 };
 void page_begin(struct page *p, struct buf *json, int64_t limit);
-/* Before each row; false: the page is full. */
+/* Call before each row; false: the page is full. */
 bool page_add(struct page *p, int64_t number);
-/* The cursor is prefix and last number, "trn-12". */
+/* The cursor is prefix and last number: "trn-12". */
 void page_end(struct page *p, const char *prefix);
 
 /* For struct `type` with an int64_t `limit`. */

@@ -165,7 +165,7 @@ void reply_identify(struct api *a, struct http_exchange *x)
         if (http_identity(x))
                 return;
         http_set_identity(x, a->anonymous, NULL);
-        /* echo an id that is harmless in headers and logs */
+        /* echo an id only if harmless in headers and logs */
         if (n > 0 && n <= 128 && given[n] == '\0') {
                 http_add_header(x, "x-request-id", given);
                 return;

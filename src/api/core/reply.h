@@ -1,5 +1,5 @@
 /*
- * reply: answers requests: one envelope for success, one for errors, an id for each request.
+ * reply: one envelope for success, one for errors, an id for each request.
  */
 #ifndef API_CORE_REPLY_H
 #define API_CORE_REPLY_H
@@ -11,14 +11,14 @@
 
 struct api;
 
-/* {"data": <data>}; takes the text over. */
+/* {"data": <data>}; takes the text. */
 void reply_data(struct http_exchange *x, int status, struct buf *data);
-/* The whole body; takes the text over. */
+/* The whole body; takes the text. */
 void reply_json(struct http_exchange *x, int status, struct buf *json);
 /* details: members of an object as JSON text, or NULL. */
 void reply_error(struct http_exchange *x, int status, const char *code, const char *details,
                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-/* The envelope alone; below "/v1/" with the members that OpenAI's clients expect. */
+/* Only the envelope; below "/v1/" with the members OpenAI's clients expect. */
 void reply_write_error(struct buf *json, const char *path, int status, const char *code,
                        const char *details, const char *message);
 /* Status and code follow the kind. */
@@ -27,12 +27,12 @@ void reply_failed(struct http_exchange *x, const struct error *err);
 void reply_missing(struct http_exchange *x, const char *type, const char *id);
 /* 400 with details.fields. */
 void reply_mistakes(struct http_exchange *x, const struct body *b);
-/* For a sentence that begins with its field: "rule.when: unknown key ...". */
+/* For an error text that begins with its field: "rule.when: unknown key ...". */
 void reply_field_error(struct http_exchange *x, struct body *b, const struct error *err);
 /* The server's refuse hook. */
 void reply_refused(void *api, struct http_exchange *x, int status, const char *code,
                    const char *message);
-/* Sets the request id and the anonymous caller, once. */
+/* Sets request id and anonymous caller, once. */
 void reply_identify(struct api *a, struct http_exchange *x);
 
 #endif

@@ -24,10 +24,10 @@ struct reply_waiter {
         struct reply_waiters *all;
         char key[BUS_ID_SIZE];
         int64_t event;
-        bool reading, again; /* again: the turn ended meanwhile */
+        bool reading, again; /* again: the turn ended during the read */
         int64_t deadline_ms, pause_ms;
         struct timer *timer;
-        struct reply_waiter *same; /* the next for the same event */
+        struct reply_waiter *same; /* next waiter for the same event */
 };
 
 struct reply_waiters {
@@ -38,7 +38,7 @@ struct reply_waiters {
         unsigned count;
 };
 
-/* One reading of an event's end; outlives the waiter. */
+/* One read of an event's outcome; outlives the waiter. */
 struct reply_read {
         struct reply_waiters *all; /* NULL once freed */
         LIST_ENTRY(reply_read) next;
@@ -70,7 +70,7 @@ static void waiter_free(struct reply_waiter *w)
         free(w);
 }
 
-/* Removes the waiter, frees it and calls back. reply NULL: timeout. */
+/* Removes and frees the waiter, then calls back. reply NULL: timeout. */
 static void finish(struct reply_waiter *w, const struct awaited_reply *reply)
 {
         struct reply_waiters *all = w->all;
@@ -90,7 +90,7 @@ static void finish(struct reply_waiter *w, const struct awaited_reply *reply)
         fn(arg, reply);
 }
 
-/* ---- reading ---- */
+/* ---- reading the reply ---- */
 
 static void add_text(struct buf *text, const char *line)
 {
@@ -107,7 +107,7 @@ static void add_delivery(struct buf *text, const struct delivery_row *d)
         json_decref(payload);
 }
 
-/* The answer; for a failed turn, which has no transcript line, the notice to the user. */
+/* The answer; for a failed turn, which has no transcript line, the user's notice. */
 static int read_turn(struct store_tx *tx, int64_t turn, struct buf *text, struct error *err)
 {
         struct store_stmt *s = transcript_row_list_answer(tx, turn);
@@ -126,7 +126,7 @@ static int read_turn(struct store_tx *tx, int64_t turn, struct buf *text, struct
         return rc;
 }
 
-/* The reply to a message without a turn: of a command or a rate limit. */
+/* The reply to a message without a turn: from a command or a rate limit. */
 static int read_notice(struct store_tx *tx, const char *trace, struct buf *text, struct error *err)
 {
         struct delivery_row *d = NULL;
@@ -232,7 +232,7 @@ static void on_timer(void *arg)
                 read_reply(w);
 }
 
-/* ---- turns that end ---- */
+/* ---- ended turns ---- */
 
 static void on_turn(void *arg, const struct bus_event *e)
 {

@@ -1,8 +1,8 @@
 /*
  * reply_waiters: requests that posted a message and wait for the reply.
  *
- * A turn's end names the events it answered; their waiters then read the reply from the rows. Rows
- * are also polled, because events without a turn journal nothing.
+ * A turn's end names its events; their waiters then read the reply from the rows. Rows are also
+ * polled, because events without a turn journal nothing.
  */
 #ifndef API_CORE_REPLY_WAITERS_H
 #define API_CORE_REPLY_WAITERS_H
@@ -15,7 +15,7 @@
 struct reply_waiters *reply_waiters_new(struct api *a);
 void reply_waiters_free(struct reply_waiters *w);
 unsigned reply_waiters_count(const struct reply_waiters *w);
-/* false: too many wait, answered with 503. */
+/* false: too many; answered with 503. */
 bool reply_waiters_check(struct http_exchange *x);
 
 /* Strings are borrowed for the call. */

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* ---- running ---- */
+/* ---- running the handler ---- */
 
 static void on_parsed(void *arg, const struct json_parsed *parsed)
 {
@@ -51,7 +51,7 @@ const struct json_parsed *request_parsed(const struct http_exchange *x)
         return api_of(x)->parsed;
 }
 
-/* ---- reading ---- */
+/* ---- reading parameters ---- */
 
 static int answer_mistakes(struct http_exchange *x, struct body *b)
 {

@@ -1,5 +1,5 @@
 /*
- * request: reads a request by the tables of its route and answers mistakes.
+ * request: reads a request by its route's tables and answers mistakes.
  */
 #ifndef API_CORE_REQUEST_H
 #define API_CORE_REQUEST_H
@@ -18,23 +18,23 @@ static inline const struct route *request_route(const struct http_exchange *x)
 }
 
 /*
- * Runs the route's handler. Parses a body from JSON_OFFLOAD_MIN on in the pool first, and skips the
- * handler if the client has gone.
+ * Runs the route's handler. Parses bodies of JSON_OFFLOAD_MIN or more in the pool first, and skips
+ * the handler if the client has gone.
  */
 void request_run(struct http_exchange *x);
-/* The body as parsed by the pool; NULL: it is small, use http_body. */
+/* The body parsed by the pool; NULL: small, use http_body. */
 const struct json_parsed *request_parsed(const struct http_exchange *x);
 
 /* -1: answered with 400 (or 403, by REACH_BODY), and b is released. */
 int request_query(struct http_exchange *x, struct body *b, void *out);
 int request_body(struct http_exchange *x, struct body *b, void *out);
-/* The number of ":id" with this prefix; -1: answered with 404. */
+/* The number in ":id" after this prefix; -1: answered with 404. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
 /* NULL when absent; -1: answered with 400. */
 int request_key(struct http_exchange *x, const char **key);
 /* false: answered with 403. */
 bool request_reaches(struct http_exchange *x, const char *adapter);
-/* Has the path no ".." that leaves its start? */
+/* Does no ".." of the path leave its start? */
 bool request_path_is_inside(const char *path);
 
 #endif

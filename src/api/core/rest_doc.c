@@ -1,4 +1,4 @@
-/* The REST reference for people, written from the route tables. */
+/* Writes docs/REST.md from the route tables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +121,7 @@ static void write_table(struct buf *b, const char *title, const struct field *fi
         write_fields(b, fields, "");
 }
 
-/* An example, indented. */
+/* An indented example. */
 static void write_json(struct buf *b, const char *title, const char *json)
 {
         json_t *value = json ? json_loads(json, JSON_DECODE_ANY, NULL) : NULL;

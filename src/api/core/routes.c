@@ -1,4 +1,4 @@
-/* The resources. A new one is a file with a table, and a line here. */
+/* The resources. A new one is a file with a table and a line here. */
 #include "api/core/routes.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * routes: the API as tables, one per resource file, listed in routes.c. The server, the gate, the
- * request readers, the OpenAPI document and docs/REST.md read them.
+ * routes: the API as tables, one per resource file, listed in routes.c; read by the server, the
+ * gate, the request readers, the OpenAPI document and docs/REST.md.
  */
 #ifndef API_CORE_ROUTES_H
 #define API_CORE_ROUTES_H
@@ -14,39 +14,39 @@
 
 enum scope {
         SCOPE_NONE,  /* no key needed */
-        SCOPE_LOCAL, /* as SCOPE_READ, but without a key while only this machine can connect */
+        SCOPE_LOCAL, /* as SCOPE_READ, but needs no key while only this machine can connect */
         SCOPE_READ,
         SCOPE_WRITE,
         SCOPE_ADMIN,
 };
 
 /*
- * How a request names its adapter, and so how a restricted key is checked. A test calls every route
- * with keys that must not see its answer.
+ * Where a request names its adapter, and so how a restricted key is checked. A test calls every
+ * route with keys that must not see its answer.
  */
 enum reach {
-        REACH_UNDECLARED, /* a mistake: closed to restricted keys */
-        REACH_SHARED,     /* shows and changes nothing of an adapter */
+        REACH_UNDECLARED, /* a bug: closed to restricted keys */
+        REACH_SHARED,     /* concerns no adapter */
         REACH_ALL,        /* closed to restricted keys */
-        REACH_PATH,       /* :adapter of the path */
-        REACH_BODY,       /* instanceId of the body, or its default */
-        REACH_ROW,        /* a row of the store; `row_scope` finds its adapter */
+        REACH_PATH,       /* :adapter in the path */
+        REACH_BODY,       /* instanceId in the body, or its default */
+        REACH_ROW,        /* a row; `row_scope` finds its adapter */
         REACH_LIST,       /* many rows; the handler filters by the caller's adapters */
-        REACH_HANDLER,    /* the handler calls request_reaches for each adapter */
+        REACH_HANDLER,    /* the handler calls request_reaches per adapter */
 };
 
 struct store_tx;
 /*
- * Appends the adapter of the row that :id names; several are separated by commas, and the key must
- * reach each. 1; 0: no such row; -1.
+ * Appends the adapter of the row named by :id; of several, separated by commas, the key must reach
+ * each. 1; 0: no such row; -1.
  */
 typedef int row_scope_fn(struct store_tx *tx, const char *id, struct buf *adapters,
                          struct error *err);
 
-/* To hide its existence, a row of another adapter is answered as missing. */
+/* A row of another adapter is answered as missing, to hide its existence. */
 row_scope_fn row_scope_turn, row_scope_delivery, row_scope_event, row_scope_dead_letter,
         row_scope_trace;
-/* Checks the row, then request_run. */
+/* Checks the row, then calls request_run. */
 void row_scope_run(struct http_exchange *x);
 
 struct route {
@@ -56,17 +56,17 @@ struct route {
         void (*run)(struct http_exchange *x);
         enum reach reach;
         row_scope_fn *row_scope; /* with REACH_ROW */
-        /* Before the body is read; false: answered. May be NULL. */
+        /* Called before the body is read; false: answered. May be NULL. */
         bool (*admits)(struct http_exchange *x);
         const char *summary;       /* a sentence or two */
         const struct field *query; /* NULL: any parameter is refused */
-        const struct field *body;  /* NULL: without table */
-        bool reads_body;           /* without `body`: the handler reads it */
+        const struct field *body;  /* NULL: no table */
+        bool reads_body;           /* no `body`: the handler reads it */
         size_t max_body;           /* 0: http.maxBodyBytes */
         int status;                /* of success */
         const char *answer;        /* describes the answer */
         const char *content_type;  /* NULL: application/json */
-        const char *example;       /* an accepted body */
+        const char *example;       /* a valid body */
         const char *example_answer;
 };
 
@@ -77,13 +77,13 @@ struct route {
 #define ROUTE_JSON(...) #__VA_ARGS__
 #define ROUTE_PAGE      "A page: {\"items\": [...], \"meta\": {\"hasMore\", \"cursor\"}}"
 
-/* NULL gives the first; the last gives NULL. */
+/* NULL gives the first; NULL after the last. */
 const struct route *routes_next(const struct route *r);
 #define ROUTES_FOREACH(r) \
         for (const struct route *(r) = routes_next(NULL); (r); (r) = routes_next(r))
 size_t routes_count(void);
 
-/* "/api/v2/turns/:id" → "turns", as scopes name it. */
+/* "/api/v2/turns/:id" → "turns", as in scopes. */
 struct slice route_resource(const struct route *r);
 const char *route_scope_name(enum scope s);
 

@@ -28,7 +28,7 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
         return j->found < 0 ? -1 : 0;
 }
 
-/* Separated by commas; false for none. */
+/* Comma-separated; false for none. */
 static bool reaches_each(const struct key *k, const char *names)
 {
         const char *p = names;
@@ -79,7 +79,7 @@ void row_scope_run(struct http_exchange *x)
         store_read(api_of(x)->env.store, on_reader, on_read, j);
 }
 
-/* ---- by the kind of row ---- */
+/* ---- adapters of a row ---- */
 
 int row_scope_turn(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
@@ -135,7 +135,7 @@ static void add_instance(const json_t *part, struct buf *adapter)
                 buf_addf(adapter, "%s%s", adapter->len > 0 ? "," : "", name);
 }
 
-/* All adapters of the report. */
+/* All adapters in the report. */
 int row_scope_trace(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
 {
         static const char *const parts[] = { "event", "decision", "turn" };

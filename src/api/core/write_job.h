@@ -1,5 +1,5 @@
 /*
- * write_job: a change, answered when it is committed.
+ * write_job: a change, answered once committed.
  */
 #ifndef API_CORE_WRITE_JOB_H
 #define API_CORE_WRITE_JOB_H
@@ -13,7 +13,7 @@ struct write_job {
 };
 
 struct write_job *write_job_new(struct http_exchange *x, int status);
-/* For a struct whose first member it is, malloc'd as a whole. */
+/* First member of a struct, malloc'd as a whole. */
 void write_job_init(struct write_job *j, struct http_exchange *x, int status);
 /* A store_done_fn: answers and frees the job. */
 void write_job_done(void *write_job, const struct error *err);

@@ -58,7 +58,7 @@ static struct access_rules *rules_of(const struct http_exchange *x)
         return dispatch_policy(api_of(x)->env.dispatch)->access;
 }
 
-/* ---- showing ---- */
+/* ---- listing ---- */
 
 static void write_rule(struct buf *b, const char *key, const struct access_rule *r)
 {
@@ -99,7 +99,7 @@ static void list(struct http_exchange *x)
         reply_json(x, 200, &json);
 }
 
-/* The rule of the path; NULL when it was answered with 404. */
+/* The rule in the path; NULL: answered with 404. */
 static const struct access_rule *rule_of(struct http_exchange *x)
 {
         int64_t id = request_id(x, "acr-", "access rule");
@@ -139,7 +139,7 @@ static void on_put(void *arg, int64_t id, const struct error *err)
         write_job_done(p, err);
 }
 
-/* "" takes a text away. */
+/* "" removes a text. */
 static const char *given(const char *text)
 {
         return text && *text ? text : NULL;

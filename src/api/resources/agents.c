@@ -31,7 +31,7 @@ static void write_health(struct buf *b, const struct agent_health *h)
 
 struct agent_list {
         struct buf *json;
-        bool reasons; /* they may quote chats: only for keys that reach all adapters */
+        bool reasons; /* may quote chats: only for keys that reach all adapters */
 };
 
 static void write_agent(void *arg, const struct agent *a, const struct agent_health *known)
@@ -135,7 +135,7 @@ static void check_health(struct http_exchange *x)
         free(j);
 }
 
-/* ---- a test question, in a chat of its own ---- */
+/* ---- test questions, in a separate chat ---- */
 
 struct agent_test_ask {
         const char *text;

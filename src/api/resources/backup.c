@@ -51,7 +51,7 @@ static void on_copied(void *arg, const struct error *err)
         free(j);
 }
 
-/* state/backups/main-TIME.db, with a number when that exists. */
+/* state/backups/main-TIME.db, with a number if that exists. */
 static char *default_path(const char *dir, struct error *err)
 {
         char *folder = mem_printf("%s/state/backups", dir), *path = NULL, stamp[32];
@@ -71,14 +71,14 @@ static char *default_path(const char *dir, struct error *err)
         return path;
 }
 
-/* Where the copy goes; NULL with an error. */
+/* Path of the copy; NULL with an error. */
 static char *choose_path(const char *dir, const char *asked, struct error *err)
 {
         const char *slash = asked ? strrchr(asked, '/') : NULL;
 
         if (!asked)
                 return default_path(dir, err);
-        /* a database in its place would prevent the next start */
+        /* a database in its place would break the next start */
         if (strcmp(slash ? slash + 1 : asked, "config.json") == 0) {
                 error_set(err, ERR_INVALID, "a backup cannot be called 'config.json'");
                 return NULL;

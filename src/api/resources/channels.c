@@ -1,13 +1,12 @@
 /*
- * Webhooks of the platforms. They carry their own proof, which the platform's code checks instead
- * of a key.
+ * Webhooks of the platforms. The platform's code checks their own proof instead of a key.
  */
 #include <string.h>
 
 #include "api/core/request.h"
 #include "platform/platform.h"
 
-/* No platform posts more at once: files are downloaded, not posted. */
+/* Platforms post less: files are downloaded, not posted. */
 #define MAX_BODY (512 * 1024)
 
 static struct adapter *adapter_of(const struct http_exchange *x)

@@ -1,10 +1,9 @@
 /*
- * Chats and their messages, from the journal: there is no table of chats that could disagree with
- * it.
+ * Chats and their messages, from the journal: no table of chats could disagree with it.
  *
- * By activity, the journal is read backwards and a chat is shown at its last message. The cursor is
- * that event's number, so no chat is shown twice or left out. A page reads a bounded number of
- * rows; one that found little says where to go on. By name, the index of chats is read in order.
+ * By activity, the journal is read backwards and a chat shown at its last message. The cursor is
+ * that event's number, so no chat is repeated or missed. A page reads a bounded number of rows, and
+ * gives a cursor even if it found little. By name, the index of chats is read in order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +19,9 @@
 #include "road/report/row_json.h"
 #include "rows/journal_row.h"
 
-#define ROWS_MAX   5000 /* of the journal, read for one page */
+#define ROWS_MAX   5000 /* of the journal, per page */
 #define TEXT_SHOWN 200  /* bytes of a chat's last message */
-/* After every channel's name: nothing in UTF-8 is greater. */
+/* Sorts after every channel: nothing in UTF-8 is greater. */
 #define LAST_CHANNEL "\xf4\x8f\xbf\xbf"
 
 struct chats_ask {
@@ -48,7 +47,7 @@ static bool is_ours(const char *type)
         return strcmp(type, EVENT_MESSAGE_SENT) == 0 || strcmp(type, EVENT_MESSAGE_FAILED) == 0;
 }
 
-/* Writes the chat of this message, its last one. */
+/* Writes the chat whose last message this is. */
 static int write_chat(struct store_tx *tx, struct buf *b, int64_t seq, struct error *err)
 {
         struct journal_row *e;
@@ -90,7 +89,7 @@ static bool is_wanted(const struct read_job *j, const char *adapter, const char 
                key_reaches(j->caller, adapter);
 }
 
-/* Reads the journal backwards; a message is shown when it is the last of its chat. */
+/* Reads the journal backwards; shows a message if it is its chat's last. */
 static int read_by_activity(struct store_tx *tx, struct read_job *j, struct error *err)
 {
         const struct chats_ask *ask = j->query;
@@ -127,11 +126,11 @@ static int read_by_activity(struct store_tx *tx, struct read_job *j, struct erro
         return 0;
 }
 
-/* Where to begin: after the cursor "tg/12345", or before the first chat of an adapter. */
+/* Starts after the cursor "tg/12345", or before the first chat of an adapter. */
 static int read_cursor(const struct chats_ask *ask, char **adapter, char **channel,
                        struct error *err)
 {
-        /* no adapter's name has a slash */
+        /* adapter names have no slash */
         const char *slash = ask->cursor ? strchr(ask->cursor, '/') : NULL;
 
         if (ask->cursor && !slash)
@@ -198,7 +197,7 @@ static void list(struct http_exchange *x)
 
 struct messages_ask {
         int64_t after, before, limit;
-        const char *adapter, *channel; /* of the path; in the body's arena */
+        const char *adapter, *channel; /* in the path; in the body's arena */
 };
 
 static const struct field messages_query[] = {

@@ -1,4 +1,4 @@
-/* Deliveries: what is being sent, and its outcome. */
+/* Deliveries and their outcome. */
 #include <stdlib.h>
 
 #include "api/core/read_job.h"

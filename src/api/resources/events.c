@@ -1,4 +1,4 @@
-/* The journal: in pages, one by one, and as a stream. */
+/* The journal: pages, single events, and the stream. */
 #include <string.h>
 
 #include "api/core/event_stream.h"
@@ -78,13 +78,13 @@ static int read_list(struct store_tx *tx, struct read_job *j, struct error *err)
         if (bus_read(tx, &f, (unsigned)ask->limit + 1, on_row, &p, &scanned, err) < 0 ||
             journal_row_bounds(tx, &first, &last, err) < 0)
                 return -1;
-        /* reading stops after many rows that do not match: the next page begins there */
+        /* the scan stops after many unmatched rows: the next page begins there */
         if (!p.more) {
                 p.more = scanned > 0 && (f.before == 0 ? scanned < last : scanned > first);
                 p.last = scanned;
         }
         if (f.before == 0 && p.last < f.after)
-                p.last = f.after; /* nothing new: ask again from the same place */
+                p.last = f.after; /* nothing new: continue from the same place */
         page_end(&p, "evt-");
         return 0;
 }
@@ -96,7 +96,7 @@ static void list(struct http_exchange *x)
         read_job_list(x, &ask, sizeof(ask), read_list);
 }
 
-/* ---- one event ---- */
+/* ---- single events ---- */
 
 static void on_event(void *arg, const struct bus_event *e)
 {
@@ -127,7 +127,7 @@ static void show(struct http_exchange *x)
         read_job_show(x, "evt-", "event", read_one);
 }
 
-/* ---- the stream ---- */
+/* ---- stream ---- */
 
 struct stream_ask {
         int64_t after;
@@ -157,7 +157,7 @@ static void stream(struct http_exchange *x)
 
         if (request_query(x, &b, &ask) < 0)
                 return;
-        /* the header wins: a client that reconnects sends it with the URL of its first request */
+        /* the header wins: a reconnecting client sends it with its first URL */
         if (last && last[0] != '\0' && (ask.after = field_id("evt-", last)) < 0)
                 body_mistake(&b, "Last-Event-ID", "must be an event id such as evt-42");
         f = event_stream_filter_new(ask.types, ask.adapter, ask.channel, caller_of(x));

@@ -1,4 +1,4 @@
-/* Chats in which a human took over from the agent. */
+/* Chats that a human took over from the agent. */
 #include <stdlib.h>
 
 #include "api/core/page.h"

@@ -32,7 +32,7 @@ static void check_adapter(void *arg, struct adapter *a)
         jsonw_close(&r->json, '}');
 }
 
-/* Reasons may name platforms and hosts: show them to this machine and to unrestricted keys. */
+/* Reasons may name platforms and hosts: only for this machine and unrestricted keys. */
 static bool may_see_reasons(struct http_exchange *x)
 {
         const struct auth *a = &api_of(x)->auth;

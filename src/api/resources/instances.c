@@ -1,4 +1,4 @@
-/* The adapters, which the REST API calls instances, and their tools. */
+/* The adapters (instances in the REST API) and their tools. */
 #include "api/resources/instances.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "platform/tools.h"
 #include "road/report/row_json.h"
 
-#define LATE_MS 60000 /* a delivery that waits longer makes its adapter degraded */
+#define LATE_MS 60000 /* a delivery waiting longer degrades its adapter */
 
 void instance_health(const struct road *r, const struct adapter *a, int64_t now_ms,
                      struct instance_health *h)
@@ -114,7 +114,7 @@ static void list(struct http_exchange *x)
         reply_json(x, 200, &l.json);
 }
 
-/* The adapter of the path; NULL: answered with 404. */
+/* The adapter in the path; NULL: answered with 404. */
 static struct adapter *adapter_of(struct http_exchange *x)
 {
         struct adapter *a = adapters_find(api_of(x)->env.adapters, http_param(x, "adapter"));
@@ -136,9 +136,9 @@ static void show(struct http_exchange *x)
         reply_data(x, 200, &data);
 }
 
-/* ---- channels and users, looked up on the platform ---- */
+/* ---- lookups of channels and users on the platform ---- */
 
-/* The exchange of a lookup, with the failure answered; NULL: there is nothing more to do. */
+/* Answers a failure. NULL: nothing left to do; else the exchange to answer. */
 static struct http_exchange *end_lookup(struct api_job *j, const struct error *err)
 {
         struct http_exchange *x = api_job_end(j);

@@ -1,6 +1,6 @@
 /*
- * instances: the health of an adapter, which the REST API calls an instance: the worse of what the
- * adapter reports and what the road sees.
+ * instances: the health of an adapter (an instance in the REST API): the worse of the adapter's own
+ * report and the road's view.
  */
 #ifndef API_RESOURCES_INSTANCES_H
 #define API_RESOURCES_INSTANCES_H
@@ -15,7 +15,7 @@ struct instance_health {
         /* "connected", "degraded", "connecting", "reconnecting", "error", "disconnected" */
         const char *state;
         char why[240];  /* "" when connected */
-        bool explained; /* connected, or the reason is known: ready as far as it can be */
+        bool explained; /* connected, or not with a known reason: as ready as possible */
         struct adapter_stats stats;
 };
 

@@ -35,7 +35,7 @@ static const struct field key_fields[] = {
 
 /* ---- listing ---- */
 
-/* Without its last bracket. */
+/* Without the closing bracket. */
 static void write_key(struct buf *b, const struct key *k)
 {
         struct buf scope;
@@ -136,7 +136,7 @@ static int check(struct http_exchange *x, struct body *b, const struct key_ask *
         return 0;
 }
 
-/* A caller cannot give rights it does not have. */
+/* Callers cannot grant rights they do not have. */
 static bool exceeds(const struct key *k, const struct key *caller)
 {
         ROUTES_FOREACH(r)
@@ -145,7 +145,7 @@ static bool exceeds(const struct key *k, const struct key *caller)
         return false;
 }
 
-/* "a b": the texts with a character between them; yours to free. */
+/* Joins the texts with a character between; yours to free. */
 static char *join(const struct field_list *list, char between)
 {
         const char *const *words = list->items;

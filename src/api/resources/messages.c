@@ -1,6 +1,6 @@
 /*
- * Messages from other software. This is the busiest route: it parses once, fills a struct incoming
- * that borrows from the parsed body, and answers when the inbox has stored the event.
+ * Messages from other software. The busiest route: it parses once, fills a struct incoming that
+ * borrows from the parsed body, and answers when the inbox has stored the event.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 #include "base/mem.h"
 #include "road/report/row_json.h"
 
-#define TEXT_MAX 1048576 /* the road's own limit is smaller; this bounds the work of a request */
+#define TEXT_MAX 1048576 /* bounds the work per request; the road's limit is smaller */
 #define WAIT_MAX 120000
-/* As JSON: every rule that asks for it, and every reader of the event, parses it again. */
+/* As JSON: each rule that needs it and each reader of the event parses it again. */
 #define METADATA_MAX 65536
 
 struct inbound_sender {
@@ -115,7 +115,7 @@ struct inbound_job {
         bool duplicate;
 };
 
-/* The answer, without its last brackets. */
+/* Without the closing brackets. */
 static void write_receipt(struct buf *json, int64_t event, const char *trace, bool duplicate)
 {
         buf_addstr(json, "{\"data\":{\"eventId\":\"evt-");
@@ -186,8 +186,8 @@ static int add_piece(const char *bytes, size_t n, void *out)
 }
 
 /*
- * The metadata as text, in the body's memory. It may be as large as a whole body: writing stops at
- * the limit. NULL after a mistake.
+ * The metadata as text, in the body's memory. Stops at the limit, since it may be as large as a
+ * whole body. NULL after a mistake.
  */
 static const char *metadata_text(struct body *b, const json_t *metadata)
 {

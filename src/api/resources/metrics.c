@@ -28,7 +28,7 @@ void metrics_answered(void *api, const struct http_route *route, int status, int
         }
 }
 
-/* ---- the text ---- */
+/* ---- text format ---- */
 
 static void family(struct buf *b, const char *name, const char *type, const char *help)
 {
@@ -42,7 +42,7 @@ static void single(struct buf *b, const char *name, const char *type, const char
         buf_addf(b, "dragoman_%s %.17g\n", name, value);
 }
 
-/* Label values: backslash, quote and line feed are escaped. */
+/* Escapes backslash, quote and line feed. */
 static void add_label(struct buf *b, const char *text)
 {
         for (const char *p = text; *p; p++) {
@@ -145,7 +145,7 @@ static void write_agent(void *arg, const struct agent *a, const struct agent_hea
         buf_addf(f->b, "\",type=\"%s\"} %.17g\n", a->ops->type, values[f->value]);
 }
 
-/* The format wants the values of a family together, so the agents are visited for each. */
+/* The format groups values by family, so visit the agents for each. */
 static void write_agents(struct buf *b, struct agents *agents)
 {
         for (size_t i = 0; i < COUNT(agent_families); i++) {

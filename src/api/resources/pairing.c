@@ -1,4 +1,4 @@
-/* Pairing: strangers who wait with a code, and the operator's decision. */
+/* Pairing codes of strangers, and the operator's decision. */
 #include <stdlib.h>
 
 #include "api/core/read_job.h"
@@ -92,7 +92,7 @@ static void list(struct http_exchange *x)
         read_job_list(x, &ask, sizeof(ask), read_list);
 }
 
-/* ---- the decision ---- */
+/* ---- deciding ---- */
 
 static void on_decided(void *arg, const struct pairing *r, const struct error *err)
 {

@@ -1,4 +1,4 @@
-/* Persons: people with their identities on the platforms. */
+/* Persons and their identities. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,7 @@ static int write_identities(struct store_tx *tx, struct buf *b, int64_t person, 
         return rc;
 }
 
-/* 1, 0 when there is no such person, -1. */
+/* 1; 0: no such person; -1. */
 static int write_person(struct store_tx *tx, struct buf *b, const char *key, int64_t person,
                         struct error *err)
 {
@@ -202,7 +202,7 @@ static void show(struct http_exchange *x)
 
 /* ---- changing ---- */
 
-/* Answers with the person after the change. */
+/* Answers with the changed person. */
 static void on_changed(void *arg, const struct person_changed *result, const struct error *err)
 {
         struct api_job *j = arg;
@@ -215,7 +215,7 @@ static void on_changed(void *arg, const struct person_changed *result, const str
                 show_person(x, result->person);
 }
 
-/* Splits "telegram:7", in the body's memory; false: answered with 400. */
+/* Splits "telegram:7" in the body's memory; false: answered with 400. */
 static bool read_identity(struct http_exchange *x, struct body *b, const char *field,
                           const char *text, struct identity *identity)
 {

@@ -38,7 +38,7 @@ struct retry_job {
         bool is_turn;
         int64_t number;
         char id[40];
-        const char *status; /* when it worked */
+        const char *status; /* on success */
         struct error refusal;
         bool known;
 };
@@ -71,7 +71,7 @@ static void on_found(void *arg, const struct error *err)
         free(j);
 }
 
-/* The road refuses a missing row like one in the wrong state: look which it is. */
+/* The road refuses missing rows and those in the wrong state alike: find out which. */
 static void on_changed(void *arg, const struct error *err)
 {
         struct retry_job *j = arg;

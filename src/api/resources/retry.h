@@ -1,6 +1,6 @@
 /*
- * retry: changes an operator may make to a turn or a delivery. Each answers the exchange: 202 with
- * its id and new state, or the reason why not.
+ * retry: an operator's changes to a turn or delivery. Each answers the exchange: 202 with id and
+ * new state, or the reason for refusal.
  */
 #ifndef API_RESOURCES_RETRY_H
 #define API_RESOURCES_RETRY_H
@@ -11,7 +11,7 @@
 #include "api/core/field.h"
 #include "net/http_server.h"
 
-/* The body {"force": ...}. retry_read: -1 after an answer. */
+/* Body {"force": ...}. retry_read: -1 after an answer. */
 extern const struct field retry_fields[];
 int retry_read(struct http_exchange *x, bool *force);
 

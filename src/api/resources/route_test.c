@@ -21,7 +21,7 @@ static const struct field route_test_fields[] = {
         FIELD_END,
 };
 
-/* A restricted key does not see rules of other adapters. */
+/* Restricted keys do not see rules of other adapters. */
 static void explain(struct http_exchange *x, const struct incoming *in)
 {
         struct dispatch *d = api_of(x)->env.dispatch;
@@ -59,7 +59,7 @@ static void on_found(void *arg, const struct error *err)
         if (x && err)
                 reply_failed(x, err);
         else if (x && !key_reaches(caller_of(x), j->in->adapter))
-                reply_missing(x, "event", bus_event_id(j->id, id)); /* hide that it exists */
+                reply_missing(x, "event", bus_event_id(j->id, id)); /* hide its existence */
         else if (x)
                 explain(x, j->in);
         incoming_free(j->in);

@@ -1,4 +1,4 @@
-/* The current rules, and those that are stored in the database. */
+/* The rules in force, and those stored in the database. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static struct stored_rules *stored_of(const struct http_exchange *x)
         return dispatch_policy(api_of(x)->env.dispatch)->rules;
 }
 
-/* ---- showing ---- */
+/* ---- listing ---- */
 
 static const struct rule *file_rule(const struct http_exchange *x, const char *name)
 {
@@ -141,7 +141,7 @@ static void show(struct http_exchange *x)
 
 /* ---- changing ---- */
 
-/* A rule that is being stored; the answer shows it as stored. */
+/* A rule being stored; the answer shows it as stored. */
 struct rule_job {
         struct write_job job;
         struct stored_rules *rules;
@@ -159,7 +159,7 @@ static void on_put(void *arg, const struct error *err)
         write_job_done(p, err);
 }
 
-/* Answers and returns false when it is no rule, or names an unknown agent. */
+/* false: answered; not a rule, or it names an unknown agent. */
 static bool check(struct http_exchange *x, struct body *b, const char *name, const json_t *rule)
 {
         const char *agent = json_str(rule, "agent", NULL);

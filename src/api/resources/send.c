@@ -1,8 +1,8 @@
 /*
  * Outbound requests: messages with buttons, files, edits, deletions, reactions.
  *
- * Each is a delivery in the outbox like an agent's answer: stored before this request is answered,
- * paced, retried, and part of the trace report.
+ * Each becomes a delivery in the outbox, like an agent's answer: stored before the request is
+ * answered, paced, retried, and part of the trace report.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -111,19 +111,19 @@ static const struct field edit_fields[] = {
 };
 static const struct field delete_fields[] = { WHERE_FIELDS, TARGET_FIELD, FIELD_END };
 
-/* ---- the outbox ---- */
+/* ---- submitting to the outbox ---- */
 
-/* A request under way; the body keeps the strings of ask. */
+/* The body keeps the strings of ask. */
 struct send_job {
         struct api_job job;
         struct body body;
         struct send_ask ask;
         enum delivery_kind kind;
-        char *key;                  /* of the caller's idempotency keys; NULL: none was given */
-        char hash[SHA256_HEX_SIZE]; /* of the request; "" without a key */
+        char *key;                  /* namespaced by caller; NULL: none given */
+        char hash[SHA256_HEX_SIZE]; /* of the request; "" without key */
         int64_t person;
-        char *channel; /* result: the direct chat with the person; NULL: none */
-        bool known;    /* result: there is such a person */
+        char *channel; /* result: direct chat with the person; NULL: none */
+        bool known;    /* result: the person exists */
 };
 
 static void send_job_free(struct send_job *j)
@@ -135,9 +135,9 @@ static void send_job_free(struct send_job *j)
 }
 
 /*
- * Every caller has idempotency keys of its own, the operator (key 0) included, so none sees or
- * blocks the sends of another. Read the header at once: it goes away with the client, and a send
- * without its key would be repeated.
+ * Idempotency keys are per caller, the operator (key 0) included, so that none sees or blocks
+ * another's sends. Copy the header at once: it is gone with the client, and a send without its key
+ * would be repeated.
  */
 static void set_key(struct send_job *j, const struct http_exchange *x, const char *key)
 {
@@ -153,7 +153,7 @@ static void set_key(struct send_job *j, const struct http_exchange *x, const cha
         free(whole);
 }
 
-/* [[{"text","data"}, ...], ...], a list for each row. NULL without buttons; yours to free. */
+/* [[{"text","data"}, ...], ...], a list per row. NULL without buttons; yours to free. */
 static char *buttons_json(const struct field_list *list)
 {
         const struct send_button *b = list->items;
@@ -223,7 +223,7 @@ static void put(struct http_exchange *x, const struct send_job *s)
                                 .request_hash = s->hash,
                                 .class = PACE_FINAL };
 
-        /* during a handover every message is an answer that the agent should know */
+        /* during a handover every message is an answer the agent should know */
         if (s->kind == DELIVER_SEND && !out.author && policy &&
             handover_find(policy->handovers, &chat))
                 out.author = "the operator";
@@ -234,7 +234,7 @@ static void put(struct http_exchange *x, const struct send_job *s)
 
 /* ---- checks ---- */
 
-/* "channels/tg/42/report.pdf" is a file of adapter tg; a restricted key sends only such files. */
+/* "channels/tg/42/report.pdf" is a file of adapter tg; restricted keys send only such files. */
 static bool reaches_file(const struct key *k, const char *path)
 {
         static const char chats[] = "channels/";
@@ -252,7 +252,7 @@ static bool reaches_file(const struct key *k, const char *path)
         return yes;
 }
 
-/* Answers and returns false when it may not be sent. */
+/* false: answered; it may not be sent. */
 static bool check(struct http_exchange *x, const struct send_ask *ask, enum delivery_kind kind)
 {
         struct adapters *adapters = api_of(x)->env.adapters;
@@ -293,7 +293,7 @@ static bool check(struct http_exchange *x, const struct send_ask *ask, enum deli
         return true;
 }
 
-/* ---- to a person ---- */
+/* ---- finding a person's chat ---- */
 
 static int find_chat(struct store_tx *tx, void *arg, struct error *err)
 {
@@ -345,7 +345,7 @@ static void send_as(struct http_exchange *x, enum delivery_kind kind)
         j->kind = kind;
         set_key(j, x, key);
         if (check(x, &j->ask, kind)) {
-                if (policy && strncmp(j->ask.to, "per-", 4) == 0) /* as merged */
+                if (policy && strncmp(j->ask.to, "per-", 4) == 0) /* follow merges */
                         j->person = persons_current(policy->persons, field_id("per-", j->ask.to));
                 if (j->person > 0) {
                         api_job_begin(&j->job, x);

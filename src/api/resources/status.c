@@ -1,4 +1,4 @@
-/* The status of the daemon as a whole. */
+/* The daemon's status. */
 #include <unistd.h>
 
 #include "agent/agents.h"

@@ -1,4 +1,4 @@
-/* What was decided about each inbound event, and why. */
+/* The decision about each inbound event, and its reason. */
 #include "api/core/read_job.h"
 #include "road/report/row_json.h"
 #include "rows/trigger_log_row.h"

@@ -1,8 +1,8 @@
 /*
- * Answers that agents post to the reply URL of a turn.
+ * Answers posted by agents to a turn's reply URL.
  *
- * The turn's own token is the key, in the URL as agents get it or in the header Authorization. The
- * body is what a webhook may answer: JSON with reply, parts or text, or plain text.
+ * The turn's token is the key, in the URL or in the header Authorization. The body is what a
+ * webhook may answer: JSON with reply, parts or text, or plain text.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const struct field reply_query[] = {
         FIELD_END,
 };
 
-/* Reads the query into b; the token is in it or in a header. NULL: answered. */
+/* Reads the query into b; the token is there or in a header. NULL: answered. */
 static const char *token_of(struct http_exchange *x, struct body *b)
 {
         const char *given = http_header(x, "Authorization");
@@ -53,7 +53,7 @@ static void refuse(struct http_exchange *x, const struct error *err)
                 reply_error(x, 401, "UNAUTHORIZED", NULL, "%s", err->text);
 }
 
-/* Refuses a body without a valid token. */
+/* Refuses the request before its body without a valid token. */
 static bool admits(struct http_exchange *x)
 {
         int64_t id = request_id(x, "trn-", "turn");
@@ -136,7 +136,7 @@ static void receive(struct http_exchange *x)
 
         if (id < 0 || !(token = token_of(x, &b)))
                 return;
-        /* it may have expired while the body came in */
+        /* may have expired while the body arrived */
         if (agents_check_token(api_of(x)->env.agents, id, token, &err) < 0) {
                 refuse(x, &err);
         } else if (read_answer(x, &answer, &err) < 0) {

@@ -1,4 +1,4 @@
-/* Turns: what agents did, and stopping them. */
+/* Turns: listing and cancelling. */
 #include <stdlib.h>
 
 #include "api/core/read_job.h"
