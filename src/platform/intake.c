@@ -1,5 +1,6 @@
 #include "platform/intake.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ struct intake_file {
 /* Collects the inbox's answers. Outlives its update if the intake closes first. */
 struct intake_receipt {
         struct intake_update *update; /* NULL: closed */
-        unsigned pending;             /* outstanding answers, plus 1 while events are handed over */
+        unsigned pending;             /* outstanding answers */
         bool refused;
         char why[200];
 };
@@ -57,29 +58,27 @@ static void update_free(struct intake_update *u)
         in->handlers->free(u);
 }
 
-/* The only way to INTAKE_DONE; the update stays in the window. */
+/*
+ * The only way to INTAKE_DONE: reports the parts and then the update, and frees them; with
+ * leaves_in_order, the finished ones at the front.
+ */
 static void finish(struct intake_update *u, bool stored)
 {
         struct intake *in = u->intake;
-        struct intake_update *part;
+        struct intake_update *part = TAILQ_FIRST(&u->parts), *one;
 
-        TAILQ_FOREACH(part, &u->parts, next_part)
-                finish(part, stored);
-        if (u->state == INTAKE_PREPARING && !u->lead)
-                in->preparing--;
-        else if (u->state == INTAKE_READY)
-                in->ready--;
-        if (u->order == INTAKE_BACKFILL)
-                in->backfilling--;
-        u->state = INTAKE_DONE;
-        in->handlers->done(u, stored);
-}
-
-/* Frees a finished update and its parts; with leaves_in_order, the finished ones at the front. */
-static void leave(struct intake_update *u)
-{
-        struct intake *in = u->intake;
-        struct intake_update *part;
+        do {
+                one = part ? part : u;
+                part = part ? TAILQ_NEXT(part, next_part) : NULL;
+                if (one->state == INTAKE_PREPARING && !one->lead)
+                        in->preparing--;
+                else if (one->state == INTAKE_READY)
+                        in->ready--;
+                if (one->order == INTAKE_BACKFILL)
+                        in->backfilling--;
+                one->state = INTAKE_DONE;
+                in->handlers->done(one, stored);
+        } while (one != u);
 
         if (in->leaves_in_order) {
                 while ((u = TAILQ_FIRST(&in->window)) && u->state == INTAKE_DONE)
@@ -96,6 +95,7 @@ static void leave(struct intake_update *u)
 /* ---- storing ---- */
 
 static void flush(void *arg);
+static void store(struct intake_update *u);
 
 /* Offering events again is safe: the inbox recognises those it has stored. */
 static void refused(struct intake_update *u, const char *why)
@@ -108,7 +108,6 @@ static void refused(struct intake_update *u, const char *why)
                          LOG_S("why", why));
         if (u->sender_retries) {
                 finish(u, false);
-                leave(u);
                 return;
         }
         u->state = INTAKE_READY;
@@ -119,12 +118,24 @@ static void refused(struct intake_update *u, const char *why)
                 timer_start(in->retry, backoff_ms(before, RETRY_MS, RETRY_MAX_MS));
 }
 
-/* Counts one answer; the last one settles the update. */
-static void count_down(struct intake_receipt *r)
+/* The last answer settles the update. */
+static void on_receipt(void *arg, const struct inbox_receipt *receipt)
 {
+        struct intake_receipt *r = arg;
         struct intake_update *u = r->update;
         struct intake *in = u ? u->intake : NULL;
 
+        if (receipt->outcome == INBOX_FAILED && receipt->error.kind != ERR_INVALID) {
+                r->refused = true;
+                snprintf(r->why, sizeof(r->why), "%.199s", receipt->error.text);
+        } else if (receipt->outcome == INBOX_FAILED) {
+                log_warn("event dropped: the inbox can never accept it",
+                         LOG_S("adapter", in ? in->adapter->name : NULL),
+                         LOG_S("why", receipt->error.text));
+        } else if (u && receipt->outcome == INBOX_DUPLICATE && in->handlers->duplicate &&
+                   in->handlers->duplicate(u)) {
+                store(u);
+        }
         if (--r->pending > 0)
                 return;
         if (u) {
@@ -134,7 +145,6 @@ static void count_down(struct intake_receipt *r)
                 } else {
                         in->refusals = 0;
                         finish(u, true);
-                        leave(u);
                 }
                 if (in->handlers->advanced)
                         in->handlers->advanced(in);
@@ -142,64 +152,44 @@ static void count_down(struct intake_receipt *r)
         free(r);
 }
 
-static void on_receipt(void *arg, const struct inbox_receipt *receipt)
+/* Hands the events over to the inbox, which copies them. */
+static void store(struct intake_update *u)
 {
-        struct intake_receipt *r = arg;
-        struct intake_update *u = r->update;
+        const struct adapter *a = u->intake->adapter;
+        struct intake_content composed, *c = &u->content;
+        struct intake_receipt *r = u->receipt;
+        char *metadata;
 
-        if (u && receipt->outcome == INBOX_DUPLICATE && u->intake->handlers->duplicate)
-                u->intake->handlers->duplicate(u);
-        if (receipt->outcome == INBOX_FAILED && receipt->error.kind != ERR_INVALID) {
-                r->refused = true;
-                snprintf(r->why, sizeof(r->why), "%.199s", receipt->error.text);
-        } else if (receipt->outcome == INBOX_FAILED) {
-                log_warn("event dropped: the inbox can never accept it",
-                         LOG_S("adapter", u ? u->intake->adapter->name : NULL),
-                         LOG_S("why", receipt->error.text));
+        if (!r) { /* else a duplicate makes way for other events */
+                r = u->receipt = mem_zalloc(sizeof(*r));
+                r->update = u;
+                u->intake->ready--;
+                u->state = INTAKE_STORING;
         }
-        count_down(r);
-}
-
-void intake_hand_over(struct intake_update *u, const struct incoming *event, const json_t *metadata)
-{
-        struct incoming in = *event;
-        char *text = json_text(metadata);
-
-        in.metadata = text;
-        u->receipt->pending++;
-        adapter_received(u->intake->adapter, &in, on_receipt, u->receipt);
-        free(text);
-}
-
-void intake_store(struct intake_update *u)
-{
-        const struct intake_content *c = &u->content;
-
+        if (u->compose) {
+                c = &composed;
+                intake_content_init(c);
+                u->compose(u, c);
+        }
+        assert(a->road && c->event_count > 0);
+        metadata = json_text(c->metadata);
+        r->pending += (unsigned)c->event_count;
         for (size_t i = 0; i < c->event_count; i++) {
                 struct incoming event = c->events[i];
 
-                if (i == 0) {
+                event.adapter = a->name;
+                event.platform = a->ops->name;
+                if (!event.metadata)
+                        event.metadata = metadata;
+                if (i == 0 && c->attachment_count > 0) {
                         event.attachments = c->attachments;
                         event.attachment_count = c->attachment_count;
                 }
-                intake_hand_over(u, &event, c->metadata);
+                inbox_receive(a->road, &event, on_receipt, r);
         }
-}
-
-static void store(struct intake_update *u)
-{
-        struct intake_receipt *r = mem_zalloc(sizeof(*r));
-
-        u->intake->ready--;
-        u->state = INTAKE_STORING;
-        u->receipt = r;
-        r->update = u;
-        r->pending = 1;
-        if (u->intake->handlers->store)
-                u->intake->handlers->store(u);
-        else
-                intake_store(u);
-        count_down(r);
+        free(metadata);
+        if (c == &composed)
+                intake_content_release(c);
 }
 
 /* Is an earlier update of the same chat still waiting? */
@@ -355,7 +345,6 @@ void intake_skip(struct intake_update *u)
         struct intake *in = u->intake;
 
         finish(u, true);
-        leave(u);
         flush(in);
 }
 
@@ -421,11 +410,9 @@ void intake_close(struct intake *in)
 {
         struct intake_update *u;
 
-        TAILQ_FOREACH(u, &in->window, next)
-                if (u->state != INTAKE_DONE && !u->lead)
-                        finish(u, false);
+        /* the first is never a part, nor finished */
         while ((u = TAILQ_FIRST(&in->window)))
-                update_free(u);
+                finish(u, false);
         map_release(&in->held);
         timer_free(in->retry);
 }

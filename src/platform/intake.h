@@ -59,6 +59,11 @@ struct intake_update {
         bool sender_retries; /* when the inbox refuses, it is given back instead of kept */
         /* ---- set before intake_prepared ---- */
         struct intake_content content;
+        /*
+         * Fills in what is stored in place of the content, for an update with parts. Events may
+         * have attachments and metadata of their own. NULL: the content is stored as it is.
+         */
+        void (*compose)(struct intake_update *u, struct intake_content *out);
         /* ---- the intake's; the platform may read state and lead ---- */
         struct intake *intake;
         enum intake_state state;
@@ -80,10 +85,8 @@ struct intake_handlers {
         void (*done)(struct intake_update *u, bool stored);
         /* Frees the platform's struct; the intake releases `content` and its own fields. */
         void (*free)(struct intake_update *u);
-        /* Hands the events over by intake_hand_over. NULL: intake_store. */
-        void (*store)(struct intake_update *u);
-        /* The inbox knows an event of this update: hand over others instead. May be NULL. */
-        void (*duplicate)(struct intake_update *u);
+        /* The inbox knows an event of this update. True: compose others instead. May be NULL. */
+        bool (*duplicate)(struct intake_update *u);
         /* Updates may have left the window. May be NULL. */
         void (*advanced)(struct intake *in);
 };
@@ -117,7 +120,7 @@ void intake_close(struct intake *in);
 
 /* Puts an update into the window, which owns it from now on. */
 void intake_add(struct intake *in, struct intake_update *u);
-/* The content is complete: downloads its files, then stores it when its turn comes. */
+/* The content has its events: downloads its files, then stores it when its turn comes. */
 void intake_prepared(struct intake_update *u);
 /* Finishes an update without events; may free it. */
 void intake_skip(struct intake_update *u);
@@ -130,11 +133,5 @@ void intake_wait(struct intake_update *lead, int64_t ms);
 /* IN_ORDER updates of this chat wait until every hold is released. */
 void intake_hold(struct intake *in, const char *chat);
 void intake_release(struct intake *in, const char *chat);
-
-/* For handlers->store: each event of the content, with its metadata. */
-void intake_store(struct intake_update *u);
-/* For handlers->store and ->duplicate. The metadata (borrowed) replaces the event's own. */
-void intake_hand_over(struct intake_update *u, const struct incoming *event,
-                      const json_t *metadata);
 
 #endif

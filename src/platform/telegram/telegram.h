@@ -92,8 +92,8 @@ void tg_link_close(struct telegram *tg);
 /* Telegram does not accept the token: the adapter stops. */
 void tg_link_bad_token(struct telegram *tg);
 bool tg_link_polls(const struct telegram *tg);
-/* Polls when nothing is pending, or when there is room for more. */
-void tg_link_poll(struct telegram *tg);
+/* intake_handlers.advanced: polls when nothing is pending, or when there is room for more. */
+void tg_link_poll(struct intake *in);
 
 /* ---- tg_intake.c ---- */
 

@@ -86,57 +86,61 @@ static struct tg_update **album_parts(struct tg_update *lead, size_t *count)
 }
 
 /* One event with the attachments of all parts (each has one), and the first text among them. */
-static void store_album(struct telegram *tg, struct tg_update *lead)
+static void compose_album(struct intake_update *base, struct intake_content *out)
 {
+        struct tg_update *lead = (struct tg_update *)base;
         size_t n;
         struct tg_update **parts = album_parts(lead, &n);
-        struct attachment *attachments = mem_array(n, sizeof(*attachments));
-        struct incoming_part *others = mem_array(n, sizeof(*others));
-        struct incoming event = parts[0]->base.content.events[0];
-        json_t *metadata = json_copy(parts[0]->base.content.metadata), *files = json_array();
+        struct attachment *attachments = arena_alloc(&out->arena, n * sizeof(*attachments));
+        struct incoming_part *others = arena_alloc(&out->arena, n * sizeof(*others));
+        struct incoming *event = arena_alloc(&out->arena, sizeof(*event));
+        json_t *files = json_array();
 
+        *event = parts[0]->base.content.events[0];
+        json_object_update(out->metadata, parts[0]->base.content.metadata);
         for (size_t i = 0; i < n; i++) {
                 const struct intake_content *c = &parts[i]->base.content;
                 const struct incoming *e = c->events;
 
                 if (c->attachment_count > 0)
-                        attachments[event.attachment_count++] = c->attachments[0];
+                        attachments[event->attachment_count++] = c->attachments[0];
                 json_array_extend(files, json_object_get(c->metadata, "files"));
                 if (i > 0)
-                        others[event.part_count++] = (struct incoming_part){ e->key, e->id };
-                if (!event.text || !*event.text) {
-                        event.text = e->text;
-                        event.raw_text = e->raw_text;
+                        others[event->part_count++] = (struct incoming_part){ e->key, e->id };
+                if (!event->text || !*event->text) {
+                        event->text = e->text;
+                        event->raw_text = e->raw_text;
                 }
-                event.is_mention = event.is_mention || e->is_mention;
-                event.is_reply = event.is_reply || e->is_reply;
+                event->is_mention = event->is_mention || e->is_mention;
+                event->is_reply = event->is_reply || e->is_reply;
         }
-        json_object_set_new(metadata, "files", files);
-        event.attachments = attachments;
-        event.parts = others;
-        address_as_album(tg, lead, &event);
-        intake_hand_over(&lead->base, &event, metadata);
-        json_decref(metadata);
-        free(others);
-        free(attachments);
+        json_object_set_new(out->metadata, "files", files);
+        event->attachments = attachments;
+        event->parts = others;
+        address_as_album(base->intake->adapter->self, lead, event);
+        out->events = event;
+        out->event_count = 1;
         free(parts);
 }
 
 /* Each part as an event of its own. */
-static void store_parts(struct telegram *tg, struct tg_update *lead)
+static void compose_parts(struct intake_update *base, struct intake_content *out)
 {
-        size_t n;
-        struct tg_update **parts = album_parts(lead, &n);
+        struct tg_update **parts = album_parts((struct tg_update *)base, &out->event_count);
 
-        for (size_t i = 0; i < n; i++) {
+        out->events = arena_alloc(&out->arena, out->event_count * sizeof(*out->events));
+        for (size_t i = 0; i < out->event_count; i++) {
                 const struct intake_content *c = &parts[i]->base.content;
-                struct incoming event = c->events[0];
+                struct incoming *event = &out->events[i];
+                char *metadata = json_text(c->metadata);
 
-                event.attachments = c->attachments;
-                event.attachment_count = c->attachment_count;
-                event.more_follows = true;
-                address_as_album(tg, parts[i], &event);
-                intake_hand_over(&lead->base, &event, c->metadata);
+                *event = c->events[0];
+                event->attachments = c->attachments;
+                event->attachment_count = c->attachment_count;
+                event->metadata = arena_strdup(&out->arena, metadata);
+                event->more_follows = true;
+                address_as_album(base->intake->adapter->self, parts[i], event);
+                free(metadata);
         }
         free(parts);
 }
@@ -160,27 +164,12 @@ static void join_album(struct telegram *tg, struct tg_update *u)
 
 /* ---- the intake's handlers ---- */
 
-static void on_store(struct intake_update *base)
+static bool on_duplicate(struct intake_update *base)
 {
-        struct tg_update *u = (struct tg_update *)base;
-        struct telegram *tg = base->intake->adapter->self;
-
-        if (!u->album)
-                intake_store(base);
-        else if (u->split)
-                store_parts(tg, u);
-        else
-                store_album(tg, u);
-}
-
-static void on_duplicate(struct intake_update *base)
-{
-        struct tg_update *u = (struct tg_update *)base;
-
-        if (TAILQ_EMPTY(&base->parts) || u->split)
-                return;
-        u->split = true;
-        store_parts(base->intake->adapter->self, u);
+        if (TAILQ_EMPTY(&base->parts) || base->compose == compose_parts)
+                return false;
+        base->compose = compose_parts;
+        return true;
 }
 
 static void on_button_answered(void *arg, const struct tg_answer *answer)
@@ -228,11 +217,6 @@ static void on_free(struct intake_update *base)
         free(u);
 }
 
-static void on_advanced(struct intake *in)
-{
-        tg_link_poll(in->adapter->self);
-}
-
 /* ---- arrival ---- */
 
 static struct tg_update *find(const struct telegram *tg, int64_t id)
@@ -274,6 +258,7 @@ void tg_intake_add(struct telegram *tg, json_t *json, struct http_exchange *x)
                 intake_skip(&u->base);
                 return;
         }
+        u->base.compose = u->album ? compose_album : NULL;
         if (u->album && tg_link_polls(tg)) {
                 join_album(tg, u);
         } else if (u->album) {
@@ -426,9 +411,8 @@ void tg_intake_open(struct telegram *tg)
 {
         static const struct intake_handlers handlers = { .done = on_done,
                                                          .free = on_free,
-                                                         .store = on_store,
                                                          .duplicate = on_duplicate,
-                                                         .advanced = on_advanced };
+                                                         .advanced = tg_link_poll };
 
         intake_open(&tg->intake, tg->adapter, &handlers,
                     &(struct attachment_source){ .max_bytes = tg->conf->media_max_bytes,

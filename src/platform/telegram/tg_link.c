@@ -225,25 +225,6 @@ static void on_watch(void *arg)
 
 /* ---- polling ---- */
 
-/* Returns how many there were. After a quiet week ids may start anywhere, also lower. */
-static size_t take_updates(struct telegram *tg, const json_t *list)
-{
-        size_t taken = 0;
-
-        for (size_t i = 0; i < json_array_size(list); i++) {
-                json_t *update = json_array_get(list, i);
-                int64_t id = json_int(update, "update_id", -1);
-
-                if (id < 0)
-                        continue;
-                if (id >= tg->offset || (taken == 0 && tg->intake.count == 0))
-                        tg->offset = id + 1;
-                tg_intake_add(tg, update, NULL);
-                taken++;
-        }
-        return taken;
-}
-
 /*
  * Telegram would repeat an answer that is too large or malformed for ever. Asks for fewer updates
  * until the bad one is alone, then skips it. False: the answer contains no updates.
@@ -289,7 +270,7 @@ static void on_updates(void *arg, const struct tg_answer *answer)
 {
         struct telegram *tg = arg;
         bool readable = answer->ok && json_is_array(answer->result);
-        bool too_soon;
+        size_t taken = 0;
 
         tg->call = NULL;
         if (!readable && !try_fewer(tg, answer)) {
@@ -304,14 +285,24 @@ static void on_updates(void *arg, const struct tg_answer *answer)
         adapter_ready(tg->adapter);
         if (readable)
                 tg->batch = tg->batch * 2 < BATCH_MAX ? tg->batch * 2 : BATCH_MAX;
+        for (size_t i = 0; i < json_array_size(answer->result); i++) {
+                json_t *update = json_array_get(answer->result, i);
+                int64_t id = json_int(update, "update_id", -1);
+
+                if (id < 0)
+                        continue;
+                /* after a quiet week ids may start anywhere, also lower */
+                if (id >= tg->offset || (taken == 0 && tg->intake.count == 0))
+                        tg->offset = id + 1;
+                tg_intake_add(tg, update, NULL);
+                taken++;
+        }
         /* do not poll in a tight loop when a server returns nothing at once */
-        too_soon = take_updates(tg, answer->result) == 0 && tg->intake.count == 0 &&
-                   tg->poll_seconds > 0 &&
-                   loop_now_ms(tg->adapter->loop) - tg->polled_ms < POLL_PAUSE_MS;
-        if (too_soon)
+        if (taken == 0 && tg->intake.count == 0 && tg->poll_seconds > 0 &&
+            loop_now_ms(tg->adapter->loop) - tg->polled_ms < POLL_PAUSE_MS)
                 timer_start(tg->timer, POLL_PAUSE_MS);
         else
-                tg_link_poll(tg);
+                tg_link_poll(&tg->intake);
 }
 
 static void poll(struct telegram *tg, int64_t seconds)
@@ -329,11 +320,13 @@ static void poll(struct telegram *tg, int64_t seconds)
         ask(tg, "getUpdates", params, seconds * 1000 + POLL_MARGIN_MS, on_updates);
 }
 
-void tg_link_poll(struct telegram *tg)
+void tg_link_poll(struct intake *in)
 {
+        struct telegram *tg = in->adapter->self;
+
         if (!tg_link_polls(tg) || tg->state != TG_LISTENING || tg->call)
                 return;
-        if (tg->intake.count == 0) {
+        if (in->count == 0) {
                 timer_stop(tg->timer);
                 poll(tg, tg->conf->poll_seconds);
         } else if (tg_intake_has_room(tg) && !timer_active(tg->timer)) {
@@ -346,7 +339,7 @@ static void on_timer(void *arg)
         struct telegram *tg = arg;
 
         if (tg->state == TG_LISTENING && tg->intake.count == 0) {
-                tg_link_poll(tg);
+                tg_link_poll(&tg->intake);
         } else if (tg->state == TG_LISTENING) {
                 if (!tg->call && tg_intake_has_room(tg))
                         poll(tg, 0);

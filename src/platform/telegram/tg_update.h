@@ -25,18 +25,17 @@ struct tg_self {
 };
 
 struct tg_update {
-        struct intake_update base; /* first */
-        json_t *json;              /* as Telegram sent it; strings of the content live in it */
-        int64_t id;                /* update_id */
-        int64_t message;           /* message id; 0: none */
-        const char *album;         /* messages with the same one belong together; NULL: none */
-        const char *callback;      /* a pressed button, to be answered once stored */
-        const char *migrated;      /* the chat's new id */
-        bool split;                /* some parts of the album are known: store each by itself */
+        struct intake_update base;      /* first */
+        json_t *json;                   /* as Telegram sent it; strings of the content live in it */
+        int64_t id;                     /* update_id */
+        int64_t message;                /* message id; 0: none */
+        const char *album;              /* messages with the same one belong together; NULL: none */
+        const char *callback;           /* a pressed button, to be answered once stored */
+        const char *migrated;           /* the chat's new id */
         struct http_exchange *exchange; /* of a posted update; NULL: it was polled */
 };
 
-/* Fills in everything but `split` and `exchange` from an update, which is borrowed. */
+/* Fills in everything but `exchange` from an update, which is borrowed. */
 void tg_update_read(struct tg_update *u, const struct tg_self *self, json_t *json);
 void tg_update_release(struct tg_update *u);
 /* The id of the first update in a text that is not valid JSON; -1: there is none. */
