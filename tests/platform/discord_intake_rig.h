@@ -45,7 +45,7 @@ struct rig {
         struct asked member;
         const char *member_is; /* how page() answers it; NULL: not */
         unsigned member_count;
-        unsigned get_count, ups, stops, stored, completed, dms;
+        unsigned get_count, ups, stops, stored, dms;
         struct dc_gateway_stats stats;
         bool bad_token;
         char dm[100], interaction[100];
@@ -123,12 +123,6 @@ static inline void on_stored(void *ctx, const json_t *interaction)
 
         g->stored++;
         snprintf(g->interaction, sizeof(g->interaction), "%s", json_str(interaction, "token", ""));
-}
-
-static inline void on_complete(void *ctx, const json_t *interaction)
-{
-        (void)interaction;
-        ((struct rig *)ctx)->completed++;
 }
 
 static inline void on_dm(void *ctx, const char *user, const char *channel)
@@ -220,8 +214,7 @@ static inline void begin(struct rig *g)
                                                .ready = on_ready,
                                                .state = on_state,
                                                .stored = on_stored,
-                                               .dm = on_dm,
-                                               .complete = on_complete };
+                                               .dm = on_dm };
 
         g->in = dc_intake_new(&g->o, &hooks);
 }

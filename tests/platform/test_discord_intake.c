@@ -226,9 +226,13 @@ static void an_interaction_is_acknowledged_after_its_commit(void **state)
         assert_int_equal(g->stored, 1);
         assert_string_equal(g->interaction, "tok");
         assert_int_equal(uncommitted(g), 0);
-        snprintf(command, sizeof(command), COMMAND, 4);
+        snprintf(command, sizeof(command), COMMAND, 4); /* autocompletion: ignored */
         fake_dispatch(&g->fake, g->fake.last, "INTERACTION_CREATE", command);
-        await(g, &g->completed, 1);
+        snprintf(command, sizeof(command), COMMAND, 2);
+        fake_dispatch(&g->fake, g->fake.last, "INTERACTION_CREATE", command);
+        await(g, &fake_road.received_count, 2);
+        assert_int_equal(uncommitted(g), 1);
+        fake_road_ack(1, ERR_NONE);
         assert_int_equal(uncommitted(g), 0);
 }
 

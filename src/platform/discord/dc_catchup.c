@@ -63,8 +63,10 @@ static struct gap *find_gap(const struct dc_catchup *c, unsigned shard)
         return shard < c->gap_count ? &c->gaps[shard] : NULL;
 }
 
-void dc_catchup_hold(struct dc_catchup *c)
+void dc_catchup_hold(void *intake)
 {
+        struct dc_catchup *c = ((struct dc_intake *)intake)->catchup;
+
         if (!c->holds_all)
                 intake_hold(&c->in->window, INTAKE_EVERYWHERE);
         c->holds_all = true;
@@ -152,7 +154,7 @@ static void begin_recent(struct dc_catchup *c, int64_t since_ms)
                 release_all(c);
                 return;
         }
-        dc_catchup_hold(c);
+        dc_catchup_hold(c->in);
         c->recent_since_ms = since_ms;
         if (c->recent) { /* of an earlier gap: start over */
                 c->recent->c = NULL;
@@ -329,8 +331,9 @@ void dc_catchup_continue(struct dc_catchup *c)
                 scan_next_guild(c);
 }
 
-void dc_catchup_gap(struct dc_catchup *c, const struct dc_gateway_ready *ready, int64_t since_ms)
+void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t since_ms)
 {
+        struct dc_catchup *c = ((struct dc_intake *)intake)->catchup;
         const struct dc_intake_options *o = &c->in->o;
         int64_t now = clock_wall_ms(), from = since_ms - MARGIN_MS;
         struct gap *gap = find_gap(c, ready->shard);

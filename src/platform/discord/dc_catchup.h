@@ -24,10 +24,10 @@ struct dc_catchup;
 struct dc_catchup *dc_catchup_new(struct dc_intake *in);
 /* Before the intake. */
 void dc_catchup_free(struct dc_catchup *c);
-/* A session began or resumed; events after since_ms (Discord's clock) may be missing. */
-void dc_catchup_gap(struct dc_catchup *c, const struct dc_gateway_ready *ready, int64_t since_ms);
-/* Holds all events until the channels of the coming gap are known. */
-void dc_catchup_hold(struct dc_catchup *c);
+/* The gateway's gap: events after since_ms (Discord's clock) may be missing. */
+void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t since_ms);
+/* The gateway's behind: holds all events until the channels of the coming gap are known. */
+void dc_catchup_hold(void *intake);
 /* There is room for channels again. */
 void dc_catchup_continue(struct dc_catchup *c);
 /* A GUILD_CREATE. */

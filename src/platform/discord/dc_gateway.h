@@ -88,7 +88,7 @@ struct dc_gateway_handlers {
          */
         void (*gap)(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms);
         /* A session with a gap is about to be resumed; its replay is newer than the gap. */
-        void (*behind)(void *arg, unsigned shard);
+        void (*behind)(void *arg);
         void (*state)(void *arg, enum dc_gateway_state state, const char *why);
 };
 

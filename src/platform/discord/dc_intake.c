@@ -197,8 +197,6 @@ static void on_event(void *arg, const struct dc_dispatch *e)
         dc_cache_learn(in->cache, in->self, e->type, e->d);
         if (strcmp(e->type, "GUILD_CREATE") == 0)
                 dc_catchup_guild(in->catchup, e->shard, e->d);
-        if (completion && in->hooks.complete)
-                in->hooks.complete(in->hooks.ctx, e->d);
         if (completion || !channel) {
                 dc_gateway_committed(in->gateway, e->ticket);
                 return;
@@ -268,17 +266,6 @@ static void on_ready(void *arg, const struct dc_gateway_ready *ready)
         in->hooks.ready(in->hooks.ctx, ready);
 }
 
-static void on_gap(void *arg, const struct dc_gateway_ready *ready, int64_t since_ms)
-{
-        dc_catchup_gap(((struct dc_intake *)arg)->catchup, ready, since_ms);
-}
-
-static void on_behind(void *arg, unsigned shard)
-{
-        (void)shard;
-        dc_catchup_hold(((struct dc_intake *)arg)->catchup);
-}
-
 static void on_state(void *arg, enum dc_gateway_state state, const char *why)
 {
         struct dc_intake *in = arg;
@@ -293,8 +280,8 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
         static const struct dc_gateway_handlers gateway_handlers = { .ask = on_ask,
                                                                      .event = on_event,
                                                                      .ready = on_ready,
-                                                                     .gap = on_gap,
-                                                                     .behind = on_behind,
+                                                                     .gap = dc_catchup_gap,
+                                                                     .behind = dc_catchup_hold,
                                                                      .state = on_state };
         struct dc_gateway_options gateway = o->gateway;
         struct dc_intake *in = mem_zalloc(sizeof(*in));

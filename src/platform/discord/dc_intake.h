@@ -53,8 +53,6 @@ struct dc_intake_hooks {
         void (*dm)(void *ctx, const char *user, const char *channel);
         /* A message of the bot itself. May be NULL. */
         void (*own)(void *ctx, const json_t *message);
-        /* Autocompletion: answer at once. May be NULL. */
-        void (*complete)(void *ctx, const json_t *interaction);
 };
 
 struct dc_intake *dc_intake_new(const struct dc_intake_options *options,

@@ -293,7 +293,7 @@ static void on_hello(struct dc_shard *s, const json_t *d)
                 g->counted.resumes++;
                 s->sent_resume = true;
                 if (s->session.committed.missing_ms > 0)
-                        g->on.behind(g->arg, s->id);
+                        g->on.behind(g->arg);
                 dc_connection_begin(s->connection, true, s->id, s->shards);
         }
         /* the window may still be full */
