@@ -37,7 +37,7 @@ int adapter_file_lock(const struct adapter *a, const struct secret *token, struc
         return fd;
 }
 
-/* The file stays: removing it would let two processes lock two files of the same name. */
+/* The file stays: otherwise two processes could lock two files of the same name. */
 void adapter_file_unlock(int lock)
 {
         if (lock >= 0)

@@ -15,7 +15,7 @@ void adapter_file_unlock(int lock); /* -1 is fine */
 json_t *adapter_file_read(const struct adapter *a);
 /* Replaces the file; a failure is only logged. */
 void adapter_file_write(const struct adapter *a, const json_t *state);
-/* The real path of a file in the workspace, yours to free. NULL: there is none, or outside. */
+/* A file in the workspace as a real path, yours to free. NULL: missing or outside. */
 char *adapter_file_to_send(const struct adapter *a, const char *path, struct error *err);
 
 #endif

@@ -36,7 +36,7 @@ struct attachment_order {
         const char *key;                      /* what to download */
         const char *channel, *message, *name; /* for the path; name NULL: "file" */
 };
-/* path is relative to the workspace, borrowed; NULL: there is no file, and `why` says why. */
+/* path is relative to the workspace, borrowed; NULL: no file, see `why`. */
 typedef void attachment_fetched_fn(void *arg, const char *path, int64_t size, const char *why);
 
 /* Why a file of this size (0: not known) is not downloaded; NULL: it may be. */

@@ -273,7 +273,7 @@ static void on_fetched(void *arg, const char *path, int64_t size, const char *wh
         flush(u->intake);
 }
 
-/* Several files of one message may have one name, so all but the first get a number. */
+/* Files of one message may share a name, so all but the first get a number. */
 static void fetch_files(struct intake_update *u)
 {
         struct intake_content *c = &u->content;

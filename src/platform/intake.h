@@ -79,8 +79,8 @@ struct intake_update {
 
 struct intake_handlers {
         /*
-         * stored: all of it is committed, so acknowledge it. Else it is given back: the inbox
-         * refused it, or the intake closes. Must not call the intake.
+         * stored: all of it is committed, so acknowledge it. Else the inbox refused it, or the
+         * intake closes. Must not call the intake.
          */
         void (*done)(struct intake_update *u, bool stored);
         /* Frees the platform's struct; the intake releases `content` and its own fields. */

@@ -112,8 +112,8 @@ struct platform_ops {
         const char *(*thread_at)(const struct adapter *a, const struct incoming *in);
 
         /*
-         * A post to /api/v2/channels/<platform>/<adapter>/webhook, without an API key: checks the
-         * post's own proof and answers, now or later. NULL: 404.
+         * A post to /api/v2/channels/<platform>/<adapter>/webhook, without an API key: checks its
+         * proof and answers, now or later. NULL: 404.
          */
         void (*webhook)(struct adapter *a, struct http_exchange *x);
         /*
@@ -180,7 +180,7 @@ void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
 /* The outcome of a delivery that `send` began. */
 void adapter_sent(struct adapter *a, int64_t delivery, int64_t fence,
                   const struct send_result *result);
-/* `send` cannot begin this delivery: the outcome is reported later, from the loop. */
+/* `send` cannot begin this delivery; reports the outcome later, from the loop. */
 void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outcome outcome,
                     enum error_kind kind, const char *why);
 
@@ -190,7 +190,7 @@ void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outco
  */
 enum send_outcome adapter_http_outcome(int status, enum http_reach reach, bool repeatable);
 enum error_kind adapter_http_kind(int status, enum error_kind transport);
-/* retry_after_ms of a delivery that fails for a bad token: the adapter is about to stop. */
+/* retry_after_ms of a delivery that failed for a bad token: the adapter is about to stop. */
 #define ADAPTER_BAD_TOKEN_MS 60000
 
 /* ---- configuration ---- */

@@ -1,4 +1,4 @@
-/* What the API shows of agents that fail: circuits, queues, failover. */
+/* Failing agents over the API: circuits, queues, failover. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Rules written over the API, beside those of the file. */
+/* Rules stored over the API, in addition to those of the file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

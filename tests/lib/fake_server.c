@@ -77,7 +77,7 @@ static void on_last_written(uv_write_t *w, int status)
                 peer_close(p, end == FAKE_RESET);
 }
 
-/* What comes after the answer happens once its bytes have left. */
+/* Ends the connection as scripted, once the answer's bytes have left. */
 static void peer_end(struct peer *p)
 {
         uv_write_t *w = mem_zalloc(sizeof(*w));

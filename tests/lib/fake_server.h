@@ -1,9 +1,8 @@
 /*
- * fake_server: an HTTP server that says exactly what a test tells it to, well or badly.
+ * fake_server: an HTTP server that sends exactly the scripted bytes, valid or not.
  *
- * Lives on the test's loop, on an ephemeral port of 127.0.0.1. Each request, on whichever
- * connection it comes, gets the next answer of the script; after the last one, requests are left
- * without an answer.
+ * Runs on the test's loop, on an ephemeral port of 127.0.0.1. Each request, on any connection,
+ * gets the next answer of the script; requests after the last one get none.
  */
 #ifndef TESTS_FAKE_SERVER_H
 #define TESTS_FAKE_SERVER_H
@@ -14,7 +13,7 @@
 
 struct fake_server;
 
-/* What becomes of the connection after the answer. */
+/* The connection after the answer. */
 enum fake_end { FAKE_KEEP, FAKE_CLOSE, FAKE_RESET };
 
 struct fake_answer {
@@ -27,7 +26,7 @@ struct fake_answer {
 
 struct fake_server *fake_server_new(struct loop *l, const struct fake_answer *script, size_t count);
 void fake_server_free(struct fake_server *s);
-/* Answers the newest connection, whose request was left without an answer, now. */
+/* Answers the newest connection now; its request had no answer in the script. */
 void fake_server_answer(struct fake_server *s, const struct fake_answer *answer);
 int fake_server_port(const struct fake_server *s);
 /* "http://127.0.0.1:PORT" and path, yours to free. */

@@ -103,7 +103,7 @@ static void serve_one(struct fake_tls *t, int fd)
         SSL_free(ssl);
 }
 
-/* One direction, as far as there is something; false: the end. */
+/* Forwards what is available in one direction; false: the end. */
 static bool pass_in(SSL *ssl, int to)
 {
         char bytes[4096];

@@ -17,7 +17,7 @@ struct fake_ws_conn {
         struct buf in;
         wslay_event_context_ptr frames;
         char *path;
-        bool closing, told;
+        bool closing, announced;
         LIST_ENTRY(fake_ws_conn) next;
 };
 
@@ -53,7 +53,7 @@ void fake_ws_cut(struct fake_ws_conn *c)
         c->closing = true;
         c->server->open--;
         LIST_REMOVE(c, next);
-        if (c->told && c->server->on.on_gone)
+        if (c->announced && c->server->on.on_gone)
                 c->server->on.on_gone(c->server->arg, c);
         uv_close((uv_handle_t *)&c->tcp, on_conn_closed);
 }
@@ -161,7 +161,7 @@ static void switch_over(struct fake_ws_conn *c)
         buf_release(&answer);
         free(key);
         wslay_event_context_server_init(&c->frames, &callbacks, c);
-        c->told = true;
+        c->announced = true;
         if (s->on.on_open)
                 s->on.on_open(s->arg, c);
 }
@@ -261,7 +261,7 @@ void fake_ws_free(struct fake_ws *s)
         struct fake_ws_conn *c;
 
         while ((c = LIST_FIRST(&s->conns))) {
-                c->told = false;
+                c->announced = false;
                 fake_ws_cut(c);
         }
         uv_close((uv_handle_t *)&s->listener, on_server_closed);

@@ -1,6 +1,6 @@
 /*
- * fake_ws: a WebSocket server that does what a test tells it to, well or badly. On the test's loop,
- * on an ephemeral port of 127.0.0.1.
+ * fake_ws: a WebSocket server that the test controls, valid or not. On the test's loop, on an
+ * ephemeral port of 127.0.0.1.
  */
 #ifndef TESTS_FAKE_WS_H
 #define TESTS_FAKE_WS_H
@@ -16,7 +16,7 @@ struct fake_ws_conn;
 struct fake_ws_handlers {
         void (*on_open)(void *arg, struct fake_ws_conn *c);
         void (*on_message)(void *arg, struct fake_ws_conn *c, const char *bytes, size_t n);
-        /* the connection is about to be forgotten */
+        /* the connection is about to be freed */
         void (*on_gone)(void *arg, struct fake_ws_conn *c);
 };
 
@@ -26,11 +26,11 @@ int fake_ws_port(const struct fake_ws *s);
 /* "ws://127.0.0.1:PORT" and path, yours to free. */
 char *fake_ws_url(const struct fake_ws *s, const char *path);
 /*
- * From now on requests are answered with these bytes instead of a proper switch; "" is silence,
- * NULL properly again. Borrowed.
+ * Answers further requests with these bytes instead of a handshake; "": not at all, NULL: with a
+ * handshake again. Borrowed.
  */
 void fake_ws_answer(struct fake_ws *s, const char *bytes);
-/* The bytes follow the switch in the same write. Borrowed; NULL: none. */
+/* Sends the bytes in the same write as the handshake. Borrowed; NULL: none. */
 void fake_ws_greet(struct fake_ws *s, const char *bytes, size_t n);
 /* How many connections were accepted, how many are open. */
 unsigned fake_ws_accepted(const struct fake_ws *s);
@@ -47,9 +47,9 @@ void fake_ws_binary(struct fake_ws_conn *c, const void *bytes, size_t n);
 void fake_ws_ping(struct fake_ws_conn *c);
 void fake_ws_raw(struct fake_ws_conn *c, const void *bytes, size_t n);
 void fake_ws_close(struct fake_ws_conn *c, int code, const char *reason);
-/* Without a word. */
+/* Without a close frame. */
 void fake_ws_cut(struct fake_ws_conn *c);
-/* The server does not read any more. */
+/* Stops reading. */
 void fake_ws_deaf(struct fake_ws_conn *c);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * http_raw: a client that says exactly the bytes it is told to, for tests of the HTTP server.
+ * http_raw: a client that sends exactly the given bytes, for tests of the HTTP server.
  *
- * Server and client share one thread: every wait here lets the server's loop run. All waits end
- * after some seconds with a failed test.
+ * Server and client share one thread: every wait here runs the server's loop. All waits end after
+ * some seconds with a failed test.
  */
 #ifndef TESTS_LIB_HTTP_RAW_CLIENT_H
 #define TESTS_LIB_HTTP_RAW_CLIENT_H
@@ -23,12 +23,12 @@ struct http_raw {
 /* Connects to "127.0.0.1:port". */
 void http_raw_open(struct http_raw *c, struct loop *l, const char *address);
 void http_raw_close(struct http_raw *c);
-/* Closes with a reset instead of a farewell. */
+/* Closes with a TCP reset. */
 void http_raw_reset(struct http_raw *c);
 /* Sends as much as the server takes; false when the connection broke meanwhile. */
 bool http_raw_send(struct http_raw *c, const void *bytes, size_t n);
 bool http_raw_say(struct http_raw *c, const char *text);
-/* No more bytes will come from us. */
+/* Shuts down our writing side. */
 void http_raw_half_close(struct http_raw *c);
 /* Runs the loop until done(arg); false after too long. */
 bool http_raw_until(struct loop *l, bool (*done)(void *arg), void *arg);
@@ -40,7 +40,7 @@ bool http_raw_wait_answers(struct http_raw *c, size_t n);
 bool http_raw_wait_closed(struct http_raw *c);
 /* Lets the server run while at most so many milliseconds pass. */
 void http_raw_pause(struct http_raw *c, int ms);
-/* Does nobody listen there (any more)? */
+/* Is a connection to this address refused? */
 bool http_raw_refused(const char *address);
 /*
  * Number of complete answers received (status line, headers, Content-Length or chunked body). 100s

@@ -1,6 +1,5 @@
 /*
- * What a platform would make of a rendered part: is it well formed, and which text does a person
- * see?
+ * Reads a rendered part as the platform would: is it well formed, and which text is visible?
  *
  * Functions are static so that tests and fuzzers share them without another object.
  */

@@ -1,4 +1,4 @@
-/* How long a test waits for what must happen, so that a slow or busy machine fails no test. */
+/* Test timeouts, generous enough for slow and busy machines. */
 #ifndef TESTS_PATIENCE_H
 #define TESTS_PATIENCE_H
 

@@ -1,6 +1,4 @@
-/*
- * placement_stub: the road's answer when dispatch asks what would become of a message.
- */
+/* placement_stub: the road's answer to a placement query of dispatch. */
 #ifndef TESTS_PLACEMENT_STUB_H
 #define TESTS_PLACEMENT_STUB_H
 

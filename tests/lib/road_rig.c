@@ -458,9 +458,9 @@ void rig_say(struct rig *g, const char *adapter, const char *channel, const char
         rig_receive(g, &in);
 }
 
-void rig_receive(struct rig *g, const struct incoming *heard)
+void rig_receive(struct rig *g, const struct incoming *given)
 {
-        struct incoming in = *heard;
+        struct incoming in = *given;
         char made[32];
 
         snprintf(made, sizeof(made), "k%u", g->next_key++);
@@ -536,7 +536,7 @@ void rig_until_idle(struct rig *g)
         run_until(g, is_idle, NULL, "the road to be idle");
 }
 
-/* What changes when something happens on the road. */
+/* Counters that change with any activity of the road. */
 struct activity {
         unsigned counters[7];
         struct road_stats road;

@@ -31,7 +31,7 @@ struct world {
         struct http_client *client;
 };
 
-/* What the handlers of one call saw. */
+/* Records of the handlers of one call. */
 struct seen {
         struct http_call *call;
         struct http_client *client;

@@ -432,7 +432,7 @@ static void a_megabyte_of_header_is_431(void **state)
         free(x);
 }
 
-/* The library answers this by itself, before anybody of us has seen the request. */
+/* The library answers this itself, before any of our code sees the request. */
 static void a_megabyte_of_url_ends_the_connection(void **state)
 {
         static const char *const heads[] = { "GET /", "GET /?" };
@@ -483,8 +483,8 @@ static void three_pipelined_posts_get_three_answers(void **state)
 }
 
 /*
- * The library's query parser can be driven into a circle behind a NUL, where we cannot hide the
- * query from it. The request must cost one connection, not the server.
+ * The library's query parser can loop after a NUL, where we cannot hide the query from it. The
+ * request must cost one connection, not the server.
  */
 static void a_flood_of_parameters_does_not_affect_others(void **state)
 {

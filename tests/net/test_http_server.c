@@ -213,7 +213,7 @@ static void visit(struct site *t, struct http_raw *c)
 }
 
 /*
- * Says it on a connection of its own and waits for the answer; returns the status. The client stays
+ * Sends it on a new connection, waits for the answer and returns its status. The client stays
  * open.
  */
 static int ask(struct site *t, struct http_raw *c, const char *request)
@@ -696,10 +696,7 @@ static bool has_two_streams(void *arg)
         return t->streams == 2;
 }
 
-/*
- * What waits for a client that does not read is kept for it; a stream that has nothing to say may
- * be silent for ever.
- */
+/* A client that does not read its stream is cut; a stream without events may be silent for ever. */
 static void an_unread_stream_is_cut_and_a_quiet_one_is_not(void **state)
 {
         struct http_server_options o = { .request_seconds = 1 };
@@ -854,10 +851,7 @@ static void without_hooks_errors_are_plain_text(void **state)
         loop_free(l);
 }
 
-/*
- * libmicrohttpd runs in circles when its pool is exhausted by query parameters; we do not let it
- * count them.
- */
+/* libmicrohttpd loops when query parameters exhaust its pool; we do not let it count them. */
 static void a_thousand_parameters_do_no_harm(void **state)
 {
         struct site t;

@@ -174,10 +174,7 @@ static bool is_group(int channel)
         return channel % 2 == 1;
 }
 
-/*
- * No window from one sending to a later one holds more than the bucket and what came back
- * meanwhile.
- */
+/* No window between two sends holds more than the bucket and what was refilled meanwhile. */
 static void check_windows(const struct run *r, int channel, double per_second, double burst)
 {
         double capacity = fmax(burst > 0 ? burst : per_second, 1);

@@ -26,7 +26,7 @@ struct rig {
         struct fake_ws *server;
         struct fake_ws_conn *conn;
         struct websocket *ws;
-        struct buf server_heard, client_heard;
+        struct buf server_got, client_got;
         unsigned messages, opens, closes, pongs;
         struct websocket_end end;
         char reason[200], why[300];
@@ -45,8 +45,8 @@ static void server_message(void *arg, struct fake_ws_conn *c, const char *bytes,
         struct rig *g = arg;
 
         (void)c;
-        buf_add(&g->server_heard, bytes, n);
-        buf_addch(&g->server_heard, '|');
+        buf_add(&g->server_got, bytes, n);
+        buf_addch(&g->server_got, '|');
 }
 
 static void server_gone(void *arg, struct fake_ws_conn *c)
@@ -69,9 +69,9 @@ static void on_message(void *arg, bool binary, const char *bytes, size_t n)
         struct rig *g = arg;
 
         g->messages++;
-        buf_addch(&g->client_heard, binary ? 'b' : 't');
-        buf_add(&g->client_heard, bytes, n < 100 ? n : 100);
-        buf_addch(&g->client_heard, '|');
+        buf_addch(&g->client_got, binary ? 'b' : 't');
+        buf_add(&g->client_got, bytes, n < 100 ? n : 100);
+        buf_addch(&g->client_got, '|');
         if (g->free_on_message) {
                 websocket_free(g->ws);
                 g->ws = NULL;
@@ -107,8 +107,8 @@ static int set_up(void **state)
         g->loop = loop_new();
         g->http = http_client_new(g->loop, NULL, NULL);
         g->server = fake_ws_new(g->loop, &handlers, g);
-        buf_init(&g->server_heard, 0);
-        buf_init(&g->client_heard, 0);
+        buf_init(&g->server_got, 0);
+        buf_init(&g->client_got, 0);
         *state = g;
         return 0;
 }
@@ -121,8 +121,8 @@ static int tear_down(void **state)
         fake_ws_free(g->server);
         http_client_free(g->http);
         loop_free(g->loop);
-        buf_release(&g->server_heard);
-        buf_release(&g->client_heard);
+        buf_release(&g->server_got);
+        buf_release(&g->client_got);
         free(g);
         return 0;
 }
@@ -141,7 +141,7 @@ static void open_with(struct rig *g, struct websocket_options o)
         free(url);
 }
 
-/* Turns the loop until *what has reached n. */
+/* Runs the loop until *what reaches n. */
 static void await(struct rig *g, const unsigned *what, unsigned n)
 {
         for (int i = 0; i < STEPS && *what < n; i++)
@@ -171,7 +171,7 @@ static void opened(struct rig *g)
         await_conn(g);
 }
 
-/* ---- life ---- */
+/* ---- messages and closing ---- */
 
 static void messages_go_both_ways_and_a_close_is_answered(void **state)
 {
@@ -187,8 +187,8 @@ static void messages_go_both_ways_and_a_close_is_answered(void **state)
         fake_ws_text(g->conn, "hello");
         fake_ws_binary(g->conn, "\0x", 2);
         await(g, &g->messages, 2);
-        await_text(g, &g->server_heard, "one|two|");
-        assert_memory_equal(g->client_heard.data, "thello|b\0x|", 11);
+        await_text(g, &g->server_got, "one|two|");
+        assert_memory_equal(g->client_got.data, "thello|b\0x|", 11);
         websocket_close(g->ws, 4000, "going");
         assert_int_equal(websocket_send(g->ws, false, "three", 5, NULL), -1);
         await(g, &g->closes, 1);
@@ -205,7 +205,7 @@ static void a_server_close_is_reported_with_code_and_reason(void **state)
         fake_ws_text(g->conn, "last");
         fake_ws_close(g->conn, 4014, "Disallowed intent(s).");
         await(g, &g->closes, 1);
-        assert_string_equal(g->client_heard.data, "tlast|");
+        assert_string_equal(g->client_got.data, "tlast|");
         assert_int_equal(g->end.code, 4014);
         assert_int_equal(g->end.sent, 0);
         assert_int_equal(g->end.kind, ERR_NONE);
@@ -244,7 +244,7 @@ static void frames_that_come_with_the_handshake_are_read(void **state)
         fake_ws_greet(g->server, "\x81\x05hello", 7);
         open_with(g, (struct websocket_options){ 0 });
         await(g, &g->messages, 1);
-        assert_string_equal(g->client_heard.data, "thello|");
+        assert_string_equal(g->client_got.data, "thello|");
 }
 
 static void it_may_be_freed_inside_a_message(void **state)
@@ -312,8 +312,8 @@ static void tls_works_and_checks_the_name(void **state)
         await_conn(g);
         websocket_send(g->ws, false, "secret", 6, NULL);
         fake_ws_text(g->conn, "answer");
-        await_text(g, &g->server_heard, "secret|");
-        await_text(g, &g->client_heard, "tanswer|");
+        await_text(g, &g->server_got, "secret|");
+        await_text(g, &g->client_got, "tanswer|");
         websocket_free(g->ws);
         g->ws = NULL;
         for (int i = 0; i < STEPS && g->conn; i++)
@@ -323,7 +323,7 @@ static void tls_works_and_checks_the_name(void **state)
         free(wrong);
 }
 
-/* ---- what goes wrong before it is open ---- */
+/* ---- failures before it is open ---- */
 
 static void a_refused_handshake_names_the_status_and_the_wait(void **state)
 {

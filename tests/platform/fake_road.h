@@ -109,7 +109,7 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
         snprintf(a->metadata, sizeof(a->metadata), "%s", in->metadata ? in->metadata : "");
 }
 
-static inline void fake_road_tell(unsigned i, enum inbox_outcome outcome, enum error_kind kind)
+static inline void fake_road_answer(unsigned i, enum inbox_outcome outcome, enum error_kind kind)
 {
         struct fake_arrival *a = &fake_road.arrivals[i];
         struct inbox_receipt r = { .outcome = outcome, .event = i + 1, .error = { .kind = kind } };
@@ -122,7 +122,7 @@ static inline void fake_road_tell(unsigned i, enum inbox_outcome outcome, enum e
 /* The commit of the i-th arrival is over; kind ERR_NONE: it is stored. */
 static inline void fake_road_ack(unsigned i, enum error_kind kind)
 {
-        fake_road_tell(i, kind == ERR_NONE ? INBOX_STORED : INBOX_FAILED, kind);
+        fake_road_answer(i, kind == ERR_NONE ? INBOX_STORED : INBOX_FAILED, kind);
 }
 
 void rendered_release(struct rendered *r)

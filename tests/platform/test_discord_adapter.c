@@ -292,7 +292,7 @@ static void unwanted_commands_are_removed(void **state)
 
 /* ---- channel history ---- */
 
-struct heard {
+struct fetched {
         unsigned calls, count;
         char text[600];
 };
@@ -300,7 +300,7 @@ struct heard {
 static void on_recalled(void *arg, const struct channel_message *lines, size_t count,
                         const struct error *err)
 {
-        struct heard *h = arg;
+        struct fetched *h = arg;
 
         h->calls++;
         h->count = (unsigned)count;
@@ -317,7 +317,7 @@ static void on_recalled(void *arg, const struct channel_message *lines, size_t c
 static void channel_history_comes_oldest_first(void **state)
 {
         struct rig *g = *state;
-        struct heard h = { 0 };
+        struct fetched h = { 0 };
 
         says(g, 200,
              "[{\"id\":\"3\",\"content\":\"hello\",\"author\":{\"id\":\"42\","
@@ -335,7 +335,7 @@ static void channel_history_comes_oldest_first(void **state)
 static void a_refused_channel_history_says_why(void **state)
 {
         struct rig *g = *state;
-        struct heard h = { 0 };
+        struct fetched h = { 0 };
 
         says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
         rig_connect(g, "");

@@ -1,4 +1,4 @@
-/* Catch-up: what a lost session has missed is read back, once and in order. */
+/* Catch-up: messages that a lost session missed are read back, once and in order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

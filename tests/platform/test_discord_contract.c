@@ -66,12 +66,12 @@ static bool fits(const json_t *value, const json_t *schema, struct buf *why);
 static bool fits_one(const json_t *value, const json_t *choices, struct buf *why)
 {
         for (size_t i = 0; i < json_array_size(choices); i++) {
-                struct buf unheard;
+                struct buf ignored;
                 bool ok;
 
-                buf_init(&unheard, 0);
-                ok = fits(value, json_array_get(choices, i), &unheard);
-                buf_release(&unheard);
+                buf_init(&ignored, 0);
+                ok = fits(value, json_array_get(choices, i), &ignored);
+                buf_release(&ignored);
                 if (ok)
                         return true;
         }

@@ -325,10 +325,10 @@ static void other_events_may_take_the_place_of_a_duplicate(void **state)
 
         handlers.duplicate = store_twice;
         intake_prepared(&u->base);
-        fake_road_tell(0, INBOX_DUPLICATE, ERR_NONE);
+        fake_road_answer(0, INBOX_DUPLICATE, ERR_NONE);
         assert_false(u->was_stored);
         expect_arrivals("1 1 1");
-        fake_road_tell(1, INBOX_DUPLICATE, ERR_NONE);
+        fake_road_answer(1, INBOX_DUPLICATE, ERR_NONE);
         fake_road_ack(2, ERR_NONE);
         assert_true(u->was_stored);
 }

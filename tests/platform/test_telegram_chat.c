@@ -9,7 +9,7 @@
 #include "platform/telegram/telegram.h"
 #include "telegram_rig.h"
 
-/* What a lookup reported, as one line. */
+/* The report of a lookup, as one line. */
 struct report {
         char line[600];
         enum error_kind kind;

@@ -152,7 +152,7 @@ static void a_partly_known_album_is_stored_by_parts(void **state)
         await_arrivals(g, 1);
         assert_string_equal(fake_road.arrivals[0].key, "7:1");
         assert_int_equal(fake_road.arrivals[0].parts, 1);
-        fake_road_tell(0, INBOX_DUPLICATE, ERR_NONE);
+        fake_road_answer(0, INBOX_DUPLICATE, ERR_NONE);
         await_arrivals(g, 3);
         assert_string_equal(fake_road.arrivals[1].key, "7:1");
         assert_string_equal(fake_road.arrivals[2].key, "7:2");
@@ -161,10 +161,10 @@ static void a_partly_known_album_is_stored_by_parts(void **state)
                 assert_int_equal(fake_road.arrivals[i].attachments, 1);
                 assert_true(fake_road.arrivals[i].is_mention && fake_road.arrivals[i].more_follows);
         }
-        fake_road_tell(1, INBOX_DUPLICATE, ERR_NONE);
+        fake_road_answer(1, INBOX_DUPLICATE, ERR_NONE);
         fake_road_ack(2, ERR_LIMIT); /* refused: offered again, part by part */
         await_arrivals(g, 5);
-        fake_road_tell(3, INBOX_DUPLICATE, ERR_NONE);
+        fake_road_answer(3, INBOX_DUPLICATE, ERR_NONE);
         assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
         assert_int_equal(offset_of(g, fake_server_requests(g->server) - 1), 100);
         fake_road_ack(4, ERR_NONE);

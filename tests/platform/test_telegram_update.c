@@ -176,42 +176,42 @@ static void mentions_are_found_by_entities(void **state)
 {
 #define SAYS(text, entities) U("message", HEAD ANN "," GROUP ",\"text\":\"" text \
         "\",\"entities\":[" entities "]")
-#define HEARD "message.received key=-100200:5 group=-100200 name=Lab id=5" FROM_ANN
+#define EVENT "message.received key=-100200:5 group=-100200 name=Lab id=5" FROM_ANN
         static const struct row rows[] = {
                 { SAYS("@testbot hi", "{\"type\":\"mention\",\"offset\":0,\"length\":8}"),
-                  HEARD " mention at=1000 text=hi raw=@testbot hi" },
+                  EVENT " mention at=1000 text=hi raw=@testbot hi" },
                 { SAYS("@TESTBOT, hi", "{\"type\":\"mention\",\"offset\":0,\"length\":8}"),
-                  HEARD " mention at=1000 text=hi raw=@TESTBOT, hi" },
+                  EVENT " mention at=1000 text=hi raw=@TESTBOT, hi" },
                 { SAYS("tell me @TestBot now", "{\"type\":\"mention\",\"offset\":8,\"length\":8}"),
-                  HEARD " mention at=1000 text=tell me now raw=tell me @TestBot now" },
+                  EVENT " mention at=1000 text=tell me now raw=tell me @TestBot now" },
                 { SAYS("hi @TestBot", "{\"type\":\"mention\",\"offset\":3,\"length\":8}"),
-                  HEARD " mention at=1000 text=hi raw=hi @TestBot" },
+                  EVENT " mention at=1000 text=hi raw=hi @TestBot" },
                 /* offsets count UTF-16 units: the rocket has two */
                 { SAYS("🚀é @TestBot go", "{\"type\":\"mention\",\"offset\":4,\"length\":8}"),
-                  HEARD " mention at=1000 text=🚀é go raw=🚀é @TestBot go" },
-                { SAYS("@testbot2 hi", "{\"type\":\"mention\",\"offset\":0,\"length\":9}"), HEARD
+                  EVENT " mention at=1000 text=🚀é go raw=🚀é @TestBot go" },
+                { SAYS("@testbot2 hi", "{\"type\":\"mention\",\"offset\":0,\"length\":9}"), EVENT
                   " at=1000 text=@testbot2 hi" },
-                { SAYS("@testbot hi", ""), HEARD " at=1000 text=@testbot hi" },
+                { SAYS("@testbot hi", ""), EVENT " at=1000 text=@testbot hi" },
                 { SAYS("Robot, hi", "{\"type\":\"text_mention\",\"offset\":0,\"length\":5,"
                   "\"user\":{\"id\":42}}"),
-                  HEARD " mention at=1000 text=hi raw=Robot, hi" },
+                  EVENT " mention at=1000 text=hi raw=Robot, hi" },
                 { SAYS("Bob, hi", "{\"type\":\"text_mention\",\"offset\":0,\"length\":3,"
                   "\"user\":{\"id\":43}}"),
-                  HEARD " at=1000 text=Bob, hi" },
+                  EVENT " at=1000 text=Bob, hi" },
                 { SAYS("/ask@TestBot why", "{\"type\":\"bot_command\",\"offset\":0,\"length\":12}"),
-                  HEARD " mention at=1000 text=/ask why raw=/ask@TestBot why" },
+                  EVENT " mention at=1000 text=/ask why raw=/ask@TestBot why" },
                 { SAYS("/ask@other why", "{\"type\":\"bot_command\",\"offset\":0,\"length\":10}"),
-                  HEARD " at=1000 text=/ask@other why" },
+                  EVENT " at=1000 text=/ask@other why" },
                 /* nonsense is skipped */
                 { SAYS("hi", "{\"type\":\"mention\",\"offset\":90,\"length\":8},"
                   "{\"type\":\"mention\",\"offset\":-1,\"length\":2},"
                        "{\"type\":7},null,{\"type\":\"mention\",\"offset\":9223372036854775807,"
                        "\"length\":9223372036854775807}"),
-                  HEARD " at=1000 text=hi" },
+                  EVENT " at=1000 text=hi" },
                 { U("message", HEAD ANN "," GROUP ",\"caption\":\"@testbot look\","
                   "\"caption_entities\":[{\"type\":\"mention\","
                     "\"offset\":0,\"length\":8}],\"voice\":{" FILE_ "}"),
-                  HEARD " mention at=1000 text=look raw=@testbot look [voice name=voice.ogg "
+                  EVENT " mention at=1000 text=look raw=@testbot look [voice name=voice.ogg "
                           "mime=audio/ogg file=F]" },
         };
 
@@ -224,10 +224,10 @@ static void an_answer_to_the_bot_is_a_reply(void **state)
         static const struct row rows[] = {
                 { U("message", HEAD ANN "," GROUP ",\"text\":\"yes\","
                   "\"reply_to_message\":{\"message_id\":4,\"from\":{\"id\":42},\"text\":\"?\"}"),
-                  HEARD " reply to=4 at=1000 text=yes" },
+                  EVENT " reply to=4 at=1000 text=yes" },
                 { U("message", HEAD ANN "," GROUP ",\"text\":\"yes\","
                   "\"reply_to_message\":{\"message_id\":4,\"from\":{\"id\":8}}"),
-                  HEARD " to=4 at=1000 text=yes" },
+                  EVENT " to=4 at=1000 text=yes" },
                 /* in a topic opened by the bot every message looks like a reply to the bot */
                 { U("message", HEAD ANN "," GROUP ",\"text\":\"yes\",\"is_topic_message\":true,"
                   "\"message_thread_id\":4,"

@@ -1,4 +1,4 @@
-/* Dispatch may refuse a new turn, with a notice; a message that joins a turn is not asked for. */
+/* Dispatch may refuse a new turn, with a notice; messages that join a turn need no admission. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -64,7 +64,7 @@ static void the_agent_gets_the_current_channel_history(void **state)
         rig_answer(g, 0, "Saturday?");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 1);
-        assert_string_equal(g->sent[g->sent_count - 1].reply_to, ""); /* not a reply to anybody */
+        assert_string_equal(g->sent[g->sent_count - 1].reply_to, ""); /* not a reply */
         rig_free(g);
 }
 

@@ -28,7 +28,7 @@ struct late_gate {
         struct rig *rig;
 };
 
-/* At an event that is stored: the write of its decision waits behind the gate. */
+/* At a stored event: the gate blocks the write of its decision. */
 static void close_gate(void *arg, const struct bus_event *e)
 {
         struct late_gate *late = arg;

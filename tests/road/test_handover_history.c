@@ -1,4 +1,4 @@
-/* What was said during a handover is history for the agent afterwards. */
+/* Messages of a handover are history for the agent afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

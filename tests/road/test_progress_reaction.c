@@ -30,7 +30,7 @@ static void asks(struct rig *g, const char *agent, const char *id, enum chat_kin
         rig_until(g, &g->run_count, g->run_count + 1);
 }
 
-/* What was sent, without typing. */
+/* The sends, without typing. */
 static const char *actions(const struct rig *g)
 {
         static char out[512];

@@ -21,7 +21,7 @@ static void asks(struct rig *g, const char *id, const char *thread, enum chat_ki
         rig_until(g, &g->run_count, g->run_count + 1);
 }
 
-/* What was sent: "channel/thread: kind text". */
+/* The sends, as "channel/thread: kind text". */
 static const char *posts(const struct rig *g)
 {
         static char out[1024];

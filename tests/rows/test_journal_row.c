@@ -1,4 +1,4 @@
-/* Rows of the journal, and single values beside it. */
+/* Rows of the journal, and single values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /*
- * The API as a platform for other software. Messages arrive over REST. Answers are posted to
- * `callbackUrl`, signed, with an idempotency key; without a URL they are read from the journal,
- * and a delivery is done once committed.
+ * The API as a platform for other software. Answers are posted to `callbackUrl`, signed, with an
+ * idempotency key; without a URL they are read from the journal, and done once committed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,7 +81,7 @@ static enum send_outcome outcome_of(const struct http_result *r, bool idempotent
         return status == 408 || status == 429 || status >= 500 ? SEND_RETRY : SEND_REJECTED;
 }
 
-/* The receiver's own id of what it got: {"id": "..."} or {"id": 7}; else the delivery's. */
+/* The receiver's id: {"id": "..."} or {"id": 7}; else the delivery's. */
 static void platform_id(const struct http_result *r, int64_t delivery, char *out, size_t size)
 {
         json_t *answer = r->body_n > 0 ? json_read(r->body, r->body_n, NULL) : NULL;

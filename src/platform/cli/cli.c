@@ -1,6 +1,6 @@
 /*
- * The terminal as a platform. Terminals attach over the HTTP API and read answers from the
- * journal, so an answer is delivered once committed. They render Markdown themselves.
+ * The terminal as a platform. Terminals read answers from the journal, so an answer is delivered
+ * once committed, and render Markdown themselves.
  */
 #include "platform/platform.h"
 

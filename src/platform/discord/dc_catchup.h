@@ -36,8 +36,8 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
 /* ---- dc_readback.c: reads the messages of channels and threads since a time ---- */
 
 /*
- * Reads a few channels at a time, no faster than the intake stores. Their live events wait in the
- * intake meanwhile, for a limited time.
+ * Reads a few channels at a time, no faster than the intake stores; their live events are held
+ * meanwhile, for a limited time.
  */
 
 struct dc_readback;

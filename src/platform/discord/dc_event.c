@@ -438,8 +438,7 @@ static void set_interaction_metadata(struct dc_event_reader *r, const json_t *d,
         json_object_set_new(r->content->metadata, "interaction", o);
 }
 
-/* A button or menu with DC_SAY is a message; other data is an event for rules and other software.
- */
+/* A button or menu with DC_SAY is a message; other data is an event for rules. */
 static void read_component(const json_t *d, const json_t *data, struct incoming *in)
 {
         const char *text = json_str(data, "custom_id", ""),

@@ -34,8 +34,8 @@ struct dc_event_context {
 /* The channel or thread of a dispatch; NULL: none, or of no interest. */
 const char *dc_event_channel(const char *type, const json_t *d);
 /*
- * The user whose member is missing from a dispatch; NULL: none. JSON null as the member means
- * unknown: metadata.rolesUnknown.
+ * The user whose member is missing; NULL: none. A JSON null as member means unknown:
+ * metadata.rolesUnknown.
  */
 const char *dc_event_missing_member(const char *type, const json_t *d);
 /* Always fills *out, which borrows from d. */

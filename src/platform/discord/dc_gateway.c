@@ -307,7 +307,7 @@ static void pump(void *arg)
 
 /* ---- sleep and memory ---- */
 
-/* The wall clock goes on while the machine sleeps, the monotonic one does not. */
+/* The wall clock advances while the machine sleeps, the monotonic one does not. */
 static void on_watch(void *arg)
 {
         struct dc_gateway *g = arg;

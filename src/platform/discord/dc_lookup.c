@@ -73,7 +73,7 @@ static void finish_channel(struct channel_query *q, bool known)
         channel_free(q);
 }
 
-/* Without a guild there is nothing to fall back on: retries for ever. */
+/* Without a guild there is no fallback: retries for ever. */
 static bool retry_channel(struct channel_query *q, const struct dc_answer *a)
 {
         int64_t ms = backoff_ms(q->tries++, RETRY_MS, RETRY_MAX_MS);

@@ -1,4 +1,4 @@
-/* Makes the REST call of a delivery: a function and a row for each kind. */
+/* Builds the REST call of a delivery: a function and a row for each kind. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -89,7 +89,7 @@ static void refuse(struct dc_call *c, enum error_kind kind, int64_t retry_ms, co
         timer_start(c->rest->timer, 0);
 }
 
-/* Only those refused before this round: callbacks may add some, and abort others. */
+/* Only calls refused before this round: callbacks may add or abort some. */
 static void answer_refused(struct dc_rest *r)
 {
         struct dc_call *c, *last = TAILQ_LAST(&r->refused, dc_calls);

@@ -378,8 +378,8 @@ void dc_sends_release(struct discord *dc)
 /* ---- another process with the same token ---- */
 
 /*
- * Each of our messages carries a nonce. A message of this bot with a nonce that we did not send
- * comes from another process with the same token.
+ * Every message of ours has a nonce. A message of this bot with another nonce comes from another
+ * process with the same token.
  */
 
 /* 0: not one of ours. */

@@ -36,12 +36,12 @@ struct dc_session_event {
 };
 
 /*
- * `seq` is the last sequence received: a resume within this run continues there, because everything
- * up to it is in memory. `committed.seq` is the last one stored with everything before it. Only
- * that one goes to disk and into heartbeats, so Discord keeps what a crash could lose.
+ * `seq` is the last sequence received: a resume within this run continues there, because
+ * everything up to it is in memory. `committed.seq` is the last one stored with everything before
+ * it; only that one goes to disk and into heartbeats, so Discord keeps what a crash could lose.
  *
- * A new session may begin before everything of the previous one is committed. Until then it is
- * `next`, and the file holds the previous one, which a restart can still resume.
+ * A new session may begin before the previous one is committed. Until then it is `next`, and the
+ * file holds the previous one for a restart.
  */
 struct dc_session {
         char *id, *resume_url; /* of the current session; NULL: none */

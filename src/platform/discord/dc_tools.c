@@ -1,7 +1,6 @@
 /*
- * Tools for agents and the API, and lookups for the road and the API. Every id a tool takes is in
- * the result of another one. Sends, edits, deletions and reactions go through the outbox, like an
- * agent's answer.
+ * Tools for agents and the API, and lookups. Every id a tool takes is in the result of another
+ * one. Sends, edits, deletions and reactions go through the outbox, like an agent's answer.
  */
 #include <inttypes.h>
 #include <stdio.h>

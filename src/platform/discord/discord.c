@@ -83,7 +83,7 @@ static int mistake(struct settings_source *src, const char *path, const char *ke
         return rc;
 }
 
-/* Tokens are three words of base64url with dots between; nothing else may get into a header. */
+/* Tokens are three base64url words joined by dots; nothing else may get into a header. */
 static bool looks_like_token(const struct secret *token)
 {
         static const char allowed[] =
@@ -437,7 +437,7 @@ static bool mention(const struct adapter *a, struct slice name, struct buf *out)
         return id && buf_addf(out, "<@%s>", id) == 0;
 }
 
-/* Only a message in a guild's channel can start a thread; a command is not a message. */
+/* Only messages in a guild's channel can start threads, not commands. */
 static const char *thread_at(const struct adapter *a, const struct incoming *in)
 {
         bool command = in->key && strncmp(in->key, "interaction:", 12) == 0;

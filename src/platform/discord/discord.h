@@ -173,7 +173,7 @@ void dc_deferred_release(struct discord *dc);
 void dc_deferred_stored(void *discord, const json_t *interaction);
 /* Returns the acknowledgement for the response to a post; yours. */
 json_t *dc_deferred_posted(struct discord *dc, const json_t *interaction);
-/* Is this the id of a recent interaction, rather than of a message? */
+/* Is this the id of a recent interaction, not of a message? */
 bool dc_deferred_knows(const struct discord *dc, const char *id);
 enum dc_placeholder dc_deferred_placeholder(const struct discord *dc, const char *interaction);
 /* False: the placeholder is gone. */

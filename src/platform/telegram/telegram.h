@@ -124,7 +124,7 @@ const char *tg_reaction(const char *emoji);
 
 /* ---- tg_chat.c ---- */
 
-/* The current id of a chat: another one when a group has become a supergroup. Borrowed. */
+/* The current id of a chat, borrowed: a group that became a supergroup has a new one. */
 const char *tg_chat_id(const struct telegram *tg, const char *chat);
 /* Remembers, also after a restart, that a chat has a new id. */
 void tg_chat_moved(struct telegram *tg, const char *from, const char *to);

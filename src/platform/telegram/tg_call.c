@@ -130,8 +130,8 @@ static void on_done(void *arg, const struct http_result *r)
 /* ---- the request ---- */
 
 /*
- * The parameters and the file as parts of a form; returns how many. The data of all but the last,
- * the file, is allocated: strings as they are, everything else as JSON.
+ * Builds the parts of a form; returns how many. The data of all but the file, which is last, is
+ * allocated: strings as they are, other values as JSON.
  */
 static size_t make_parts(const struct tg_request *q, struct http_part *parts)
 {

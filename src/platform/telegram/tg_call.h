@@ -14,7 +14,7 @@ struct tg_call;
 
 struct tg_answer {
         bool ok;
-        bool genuine; /* it has Telegram's form; else it may come from a proxy on the way */
+        bool genuine; /* it has Telegram's form; else it may come from a proxy */
         /* error_code, or the HTTP status of an answer that is not genuine; 0: no answer */
         int status;
         enum http_reach reach;
@@ -52,7 +52,7 @@ void tg_call_read(const struct http_result *r, json_t **body, struct tg_answer *
 /* "<base><before>/bot<token>/<after>"; tg_call_url_free wipes it. */
 char *tg_call_url(const struct telegram *tg, const char *before, const char *after);
 void tg_call_url_free(char *url);
-/* chat_id and the like: a number where it is one, else a string. */
+/* Sets an id as a number where it is one, else as a string. */
 void tg_call_set_id(json_t *params, const char *key, const char *id);
 
 #endif

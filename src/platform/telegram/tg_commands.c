@@ -42,8 +42,7 @@ const char *tg_command_check(const char *line)
         return NULL;
 }
 
-/* The parameters of setMyCommands, and a digest of them with the bot's id: it may be another bot.
- */
+/* The parameters of setMyCommands, and their digest with the bot's id, in case the bot changed. */
 static json_t *make_params(const struct telegram *tg, char digest[SHA256_HEX_SIZE])
 {
         const struct setting_list *lines = &tg->conf->commands;

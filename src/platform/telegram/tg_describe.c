@@ -114,7 +114,7 @@ static void add_rich_line(struct description_writer *w, const json_t *rich)
                 buf_addch(&w->text, '\n');
 }
 
-/* The members of a block that show text, in the order they are shown. Blocks are nested. */
+/* Adds the members of a block that show text, in order. Blocks are nested. */
 static void add_rich_block(struct description_writer *w, const json_t *block)
 {
         static const char *const before[] = { "summary", "text", "expression" };
@@ -158,7 +158,7 @@ static void add_rich_message(struct description_writer *w, const json_t *message
 
 /* ---- kinds of content ---- */
 
-/* How content is described: a prefix, then one of its members or what a function adds. */
+/* A prefix, then a member of the content or what a function adds. */
 /* clang-format off */
 static const struct {
         const char *field, *kind, *prefix, *member;

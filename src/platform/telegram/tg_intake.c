@@ -334,7 +334,7 @@ bool tg_intake_has_room(const struct telegram *tg)
 
 /* ---- locating files ---- */
 
-/* Telegram's path with each segment encoded; NULL for one we would not ask for. */
+/* Telegram's path with each segment encoded; NULL: not acceptable. */
 static char *encode_path(const char *path)
 {
         char *copy, *rest, *part;

@@ -1,4 +1,4 @@
-/* Bots may react with a fixed set of emoji; common others are mapped to the nearest of them. */
+/* Bots may react with a fixed set of emoji; others are mapped to the nearest one. */
 #include <string.h>
 
 #include "base/mem.h"

@@ -52,7 +52,7 @@ static void add_topic(struct tg_send *s, const char *thread)
                 tg_call_set_id(s->params, "message_thread_id", thread);
 }
 
-/* In a private chat an answer needs no arrow to its question, unless the sender asked for one. */
+/* In a private chat an answer is not a reply, unless the sender asked for one. */
 static void add_reply(struct tg_send *s, const struct delivery *d, const json_t *payload)
 {
         const char *to = json_str(payload, "replyTo", NULL);
@@ -299,7 +299,7 @@ void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *a, struct 
         out->retry_after_ms = a->status == 401 ? ADAPTER_BAD_TOKEN_MS : a->retry_after_ms;
         if (a->status > 0 && a->status != 429 && !a->genuine) {
                 out->kind = ERR_NET;
-                /* a proxy may let it pass next time, unless it is too large for it */
+                /* a proxy may accept it next time, unless it is too large */
                 if (out->outcome == SEND_REJECTED && a->status != 413)
                         out->outcome = SEND_RETRY;
         }

@@ -85,7 +85,10 @@ static bool is_blank(char c)
         return c == ' ' || c == '\n' || c == '\t';
 }
 
-/* Copies the text without mentions: with a leading one goes its comma, with others a blank. */
+/*
+ * Copies the text without mentions, and without the comma after a leading one or a blank at
+ * others.
+ */
 static const char *remove_mentions(struct arena *arena, const char *text, const struct mentions *m)
 {
         size_t n = strlen(text), at = 0, len = 0;

@@ -153,7 +153,7 @@ static const json_t *read_file(struct tg_update *u, const json_t *message)
         return NULL;
 }
 
-/* metadata.files, as the intake expects it. File ids are no secret: they need the token. */
+/* metadata.files for the intake. File ids are no secret: using one needs the token. */
 static void add_files(struct tg_update *u, const json_t *file)
 {
         const char *id = json_str(file, "file_id", NULL),
@@ -170,8 +170,8 @@ static void add_files(struct tg_update *u, const json_t *file)
 /* ---- messages ---- */
 
 /*
- * The General topic has id 1 on the way in and must not be named on the way out: it is the chat
- * itself. Without the flag, message_thread_id is only a chain of replies.
+ * The General topic has id 1 in updates and must not be named in calls: it is the chat itself.
+ * Without the flag, message_thread_id is only a chain of replies.
  */
 static const char *read_topic(struct tg_update *u, const json_t *message)
 {
@@ -181,7 +181,7 @@ static const char *read_topic(struct tg_update *u, const json_t *message)
         return id_text(u, message, "message_thread_id");
 }
 
-/* In a topic every message replies to the one that made the topic: that is no reply. */
+/* In a topic, a message that only replies to the topic's first message is not a reply. */
 static void read_reply(struct tg_update *u, const struct tg_self *self, const json_t *message,
                        struct incoming *in)
 {
@@ -206,7 +206,7 @@ static void read_reply(struct tg_update *u, const struct tg_self *self, const js
         set_metadata(u, "replyTo", reply);
 }
 
-/* Text, or the caption of a file, with its entities and what else only Telegram knows. */
+/* Text or caption, with its entities and details only Telegram has. */
 static void read_text(struct tg_update *u, const struct tg_self *self, const json_t *message,
                       struct incoming *in)
 {

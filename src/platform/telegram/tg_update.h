@@ -1,9 +1,9 @@
 /*
  * tg_update: one update of the Bot API, from its arrival to its acknowledgement.
  *
- * Reading it is pure: no network, no clock, no disk. It gives no event (service messages), one, or
- * several. Dedup keys are derived from what happened, so an event that Telegram repeats under
- * another update id is still recognised.
+ * Reading is pure: no network, no clock, no disk. It gives no event (service messages), one, or
+ * several. Dedup keys are derived from the contents, so an event repeated under another update id
+ * is recognised.
  */
 #ifndef PLATFORM_TELEGRAM_TG_UPDATE_H
 #define PLATFORM_TELEGRAM_TG_UPDATE_H
@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "platform/intake.h"
 
-/* Button data with this prefix is a message of the person who presses: "say:yes" says "yes". */
+/* Button data with this prefix is a message of the person: "say:yes" says "yes". */
 #define TG_SAY "say:"
 
 /* The bot, from getMe. */
