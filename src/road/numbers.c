@@ -62,10 +62,19 @@ static void on_reserved(void *arg)
         struct refill *f = arg;
         struct numbers *n = f->numbers;
 
-        n->reserving = false;
+        n->reserving = n->failing = false;
         add_block(n, f->reservation.first, f->reservation.count);
         free(f);
         road_numbers_refilled(n->road);
+}
+
+static void on_failed(void *arg, const struct error *err)
+{
+        struct numbers *n = ((struct refill *)arg)->numbers;
+
+        n->failing = true;
+        if (n == &n->road->delivery_numbers)
+                outbox_submit_refuse(n->road, err);
 }
 
 static void reserve(struct numbers *n)
@@ -79,30 +88,36 @@ static void reserve(struct numbers *n)
                                                .count = n->wanted > BLOCK ? n->wanted : BLOCK };
         f->numbers = n;
         n->reserving = true;
-        road_write(n->road, "numbers", write_reservation, on_reserved, f);
+        road_write_watched(n->road, "numbers", write_reservation, on_reserved, on_failed, f);
 }
 
 /* ---- taking ---- */
 
+bool numbers_request(struct numbers *n, size_t count)
+{
+        if (numbers_have(n, count))
+                return true;
+        if ((int64_t)count > n->wanted)
+                n->wanted = (int64_t)count;
+        reserve(n);
+        return false;
+}
+
 bool numbers_take(struct numbers *n, size_t count, int64_t *first)
 {
-        bool enough = numbers_have(n, count);
-
-        if (enough && n->end - n->next < (int64_t)count) {
+        if (!numbers_request(n, count))
+                return false;
+        if (n->end - n->next < (int64_t)count) {
                 if (n->spare != n->end)
                         n->next = n->spare; /* skip the rest of this block */
                 n->end = n->spare_end;
                 n->spare = n->spare_end = 0;
         }
-        if (enough) {
-                *first = n->next;
-                n->next += (int64_t)count;
-        } else if ((int64_t)count > n->wanted) {
-                n->wanted = (int64_t)count;
-        }
-        if (!enough || numbers_left(n) < BLOCK / 2)
+        *first = n->next;
+        n->next += (int64_t)count;
+        if (numbers_left(n) < BLOCK / 2)
                 reserve(n);
-        return enough;
+        return true;
 }
 
 /* ---- opening and closing ---- */

@@ -24,6 +24,7 @@ struct numbers {
         int64_t spare, spare_end; /* the next block; equal: none */
         int64_t wanted;           /* reserve at least this many */
         bool reserving;           /* a block is being reserved */
+        bool failing;             /* the last attempt to reserve one failed */
 };
 
 /* Blocks while reserving; a failure is retried later. */
@@ -32,6 +33,8 @@ void numbers_close(struct numbers *n); /* blocks while returning unused numbers 
 /* Takes consecutive numbers. False: not enough; road_numbers_refilled follows. */
 bool numbers_take(struct numbers *n, size_t count, int64_t *first);
 bool numbers_have(const struct numbers *n, size_t count);
+/* Are there enough? False: they are being reserved; road_numbers_refilled follows. */
+bool numbers_request(struct numbers *n, size_t count);
 int64_t numbers_left(const struct numbers *n);
 /* The lowest number not yet taken; needs numbers_left > 0. */
 int64_t numbers_next(const struct numbers *n);

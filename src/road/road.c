@@ -71,6 +71,7 @@ struct sure_write {
         const char *what;
         store_fn *fn;
         void (*done)(void *arg);
+        void (*failed)(void *arg, const struct error *err); /* may be NULL */
         void *arg;
         int64_t pause_ms;
         struct timer *timer; /* NULL until it has failed once */
@@ -111,13 +112,16 @@ static void on_written(void *arg, const struct error *err)
         if (w->pause_ms == RETRY_FIRST_MS || !passes)
                 log_error("the store refused a write; retrying", LOG_S("write", w->what),
                           LOG_S("why", err->text));
+        if (w->failed)
+                w->failed(w->arg, err);
         if (!w->timer)
                 w->timer = timer_new(w->road->loop, try_write, w);
         timer_start(w->timer, w->pause_ms);
         w->pause_ms = w->pause_ms * 2 < RETRY_CAP_MS ? w->pause_ms * 2 : RETRY_CAP_MS;
 }
 
-void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg)
+void road_write_watched(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg),
+                        void (*failed)(void *arg, const struct error *err), void *arg)
 {
         struct sure_write *w = mem_zalloc(sizeof(*w));
 
@@ -125,10 +129,16 @@ void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(voi
         w->what = what;
         w->fn = fn;
         w->done = done;
+        w->failed = failed;
         w->arg = arg;
         w->pause_ms = RETRY_FIRST_MS;
         r->writes++;
         try_write(w);
+}
+
+void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg)
+{
+        road_write_watched(r, what, fn, done, NULL, arg);
 }
 
 /* ---- opening and closing ---- */
@@ -159,6 +169,7 @@ struct road *road_open(const struct road_env *env, const struct road_limits *lim
         LIST_INIT(&r->turns.late_replies);
         map_init(&r->outbox.adapters);
         map_init(&r->outbox.jobs);
+        STAILQ_INIT(&r->outbox.submissions);
         bus_cursor_hold(r->bus, ROAD_CURSOR);
         bus_cursor_hold(r->bus, TURNS_CURSOR);
         prune_begin(r);
@@ -182,10 +193,11 @@ void road_set_limits(struct road *r, const struct road_limits *limits)
 
 void road_numbers_refilled(struct road *r)
 {
-        if (r->closing)
-                return;
-        turn_end_resume_all(r);
-        decide_pending(r);
+        if (!r->closing) {
+                turn_end_resume_all(r);
+                decide_pending(r);
+        }
+        outbox_submit_resume(r);
 }
 
 static void on_drained(void *arg)
@@ -217,6 +229,7 @@ void road_drain(struct road *r, int64_t ms, void (*fn)(void *arg), void *arg)
 
 void road_close(struct road *r)
 {
+        struct error err;
         void *turn;
 
         if (!r)
@@ -224,6 +237,8 @@ void road_close(struct road *r)
         r->draining = r->closing = true;
         while (r->writes > 0 && loop_step(r->loop, true))
                 ;
+        error_set(&err, ERR_CANCELLED, "shutting down");
+        outbox_submit_refuse(r, &err);
         late_reply_release(r);
         lane_release_all(r);
         for (size_t i = 0; map_each(&r->turns.by_number, &i, NULL, &turn);) {

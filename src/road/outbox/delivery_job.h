@@ -81,7 +81,9 @@ struct outbox {
         struct map adapters;
         struct map jobs; /* by number */
         size_t open;
-        size_t sending; /* claiming or sending */
+        size_t sending;                        /* claiming or sending */
+        STAILQ_HEAD(, submission) submissions; /* waiting for delivery numbers */
+        size_t submission_count;
 };
 
 /* ---- delivery.c ---- */
@@ -140,6 +142,12 @@ struct delivery_job *outbox_find(const struct road *r, int64_t delivery);
 struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, int64_t edits,
                                       const char *message_id);
 void outbox_release(struct road *r);
+
+/* ---- outbox_submit.c ---- */
+
+/* Stores submissions that waited for delivery numbers. */
+void outbox_submit_resume(struct road *r);
+void outbox_submit_refuse(struct road *r, const struct error *err);
 
 /* ---- delivery_result.c ---- */
 

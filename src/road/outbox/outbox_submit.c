@@ -28,6 +28,7 @@ struct submission {
         bool replaced;
         struct delivery_row *found; /* the delivery with the same request key */
         struct bus_batch batch;
+        STAILQ_ENTRY(submission) next; /* while it waits for numbers */
 };
 
 static void submission_free(struct submission *s)
@@ -185,10 +186,6 @@ static int prepare(struct submission *s, const struct outgoing *out, struct erro
         if (render(r, out, &parts, err) < 0)
                 return -1;
         s->count = parts.count > 0 ? parts.count : 1;
-        if (!numbers_take(&r->delivery_numbers, s->count, &s->receipt.delivery)) {
-                rendered_release(&parts);
-                return error_set(err, ERR_BUSY, "the store takes no writes at the moment");
-        }
         s->jobs = mem_array(s->count, sizeof(*s->jobs));
         for (size_t i = 0; i < s->count; i++)
                 s->jobs[i] = make_job(s, out, parts.count ? &parts.parts[i] : NULL, i);
@@ -207,7 +204,21 @@ static void on_refused(void *arg)
         struct submission *s = arg;
 
         s->ack(s->arg, &s->receipt);
+        for (size_t i = 0; s->jobs && i < s->count; i++)
+                delivery_free(s->jobs[i]);
         submission_free(s);
+}
+
+/* Needs enough delivery numbers. */
+static void store(struct submission *s)
+{
+        struct road *r = s->road;
+
+        numbers_take(&r->delivery_numbers, s->count, &s->receipt.delivery);
+        for (size_t i = 0; i < s->count; i++)
+                s->jobs[i]->d.id = s->receipt.delivery + (int64_t)i;
+        r->writes++;
+        store_write(r->store, write_submission, on_written, s);
 }
 
 void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ack, void *arg)
@@ -226,10 +237,45 @@ void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ac
                 id_trace(s->receipt.trace);
         if (prepare(s, out, &s->receipt.error) < 0) {
                 loop_defer(r->loop, on_refused, s);
-                return;
+        } else if (r->outbox.submission_count == 0 &&
+                   numbers_request(&r->delivery_numbers, s->count)) {
+                store(s);
+        } else if (r->delivery_numbers.failing ||
+                   (int64_t)r->outbox.submission_count >= r->limits.open_deliveries) {
+                error_set(&s->receipt.error, ERR_BUSY, "the store takes no writes at the moment");
+                loop_defer(r->loop, on_refused, s);
+        } else {
+                STAILQ_INSERT_TAIL(&r->outbox.submissions, s, next);
+                r->outbox.submission_count++;
         }
-        r->writes++;
-        store_write(r->store, write_submission, on_written, s);
+}
+
+static struct submission *take_waiting(struct outbox *o)
+{
+        struct submission *s = STAILQ_FIRST(&o->submissions);
+
+        STAILQ_REMOVE_HEAD(&o->submissions, next);
+        o->submission_count--;
+        return s;
+}
+
+void outbox_submit_resume(struct road *r)
+{
+        const struct submission *s;
+
+        while ((s = STAILQ_FIRST(&r->outbox.submissions)) &&
+               numbers_request(&r->delivery_numbers, s->count))
+                store(take_waiting(&r->outbox));
+}
+
+void outbox_submit_refuse(struct road *r, const struct error *err)
+{
+        for (size_t n = r->outbox.submission_count; n > 0; n--) {
+                struct submission *s = take_waiting(&r->outbox);
+
+                s->receipt.error = *err;
+                on_refused(s);
+        }
 }
 
 /* ---- retrying a dead delivery ---- */

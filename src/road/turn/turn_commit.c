@@ -270,7 +270,7 @@ void turn_end_resume_all(struct road *r)
         struct turn_end *e;
 
         while ((e = TAILQ_FIRST(&r->turns.ends)) &&
-               numbers_have(&r->delivery_numbers, e->answer.count)) {
+               numbers_request(&r->delivery_numbers, e->answer.count)) {
                 TAILQ_REMOVE(&r->turns.ends, e, in_waiting);
                 e->waiting = false;
                 turn_end_resume(e->turn);
