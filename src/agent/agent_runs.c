@@ -258,6 +258,7 @@ static void pump(struct agent_slot *s)
                         (agent_abilities(&s->agent) & AGENT_HISTORY) || r->run->mode == MODE_AMBIENT
                                 ? r->history_count
                                 : 0;
+                r->run->agent_data = NULL; /* what an agent that failed had there is gone */
                 s->agent.ops->start(&s->agent, r->run);
         }
 }

@@ -383,31 +383,54 @@ static void init_headers(struct call_headers *h, const struct llm *m)
                 call_headers_add(h, "%s", m->wire->header);
 }
 
-static void ask(struct llm_call *c)
+static void on_time(void *arg)
+{
+        struct llm_call *c = arg;
+
+        if (c->state == CALL_LEAVING)
+                conclude(c);
+        else
+                llm_start(c->llm->agent, c->run);
+}
+
+/* ---- agent_ops ---- */
+
+/* Also sends the request again when a retry is due: then the run has its call. */
+void llm_start(struct agent *a, struct turn_run *run)
 {
         static const struct http_handlers handlers = { on_head, on_data, on_done };
-        const struct llm_conf *conf = c->llm->conf;
-        char *url = mem_printf("%s%s", c->llm->base, c->llm->path);
-        int64_t left_ms = c->deadline_ms - loop_now_ms(c->llm->agent->loop);
+        const struct llm *m = a->self;
+        const struct llm_conf *conf = m->conf;
+        char *url = mem_printf("%s%s", m->base, m->path);
+        struct llm_call *c = run->agent_data;
         struct call_headers h;
         struct buf body;
+        int64_t left_ms;
 
-        llm_reader_release(&c->reader);
-        llm_reader_init(&c->reader, c->llm->wire, conf->stream ? on_text : NULL, c);
+        if (c) {
+                llm_reader_release(&c->reader);
+        } else {
+                c = run->agent_data = mem_zalloc(sizeof(*c));
+                c->llm = m;
+                c->run = run;
+                c->timer = timer_new(a->loop, on_time, c);
+                c->deadline_ms = loop_now_ms(a->loop) + conf->timeout_ms;
+        }
+        llm_reader_init(&c->reader, m->wire, conf->stream ? on_text : NULL, c);
         c->state = CALL_ASKING;
         c->status = 0;
         c->streaming = false;
         c->request_id[0] = '\0';
         c->tries++;
         buf_init(&body, 0);
-        c->llm->wire->body(c->llm, c->run, &body);
-        init_headers(&h, c->llm);
+        m->wire->body(m, run, &body);
+        init_headers(&h, m);
         call_headers_add(&h, "Content-Type: %s",
-                         c->llm->wire->content_type ? c->llm->wire->content_type
-                                                    : "application/json");
+                         m->wire->content_type ? m->wire->content_type : "application/json");
         call_headers_add(&h, "Accept: %s", conf->stream ? "text/event-stream" : "application/json");
-        call_headers_run(&h, c->run);
-        c->http = http_call_start(c->llm->agent->http,
+        call_headers_run(&h, run);
+        left_ms = c->deadline_ms - loop_now_ms(a->loop);
+        c->http = http_call_start(a->http,
                                   &(struct http_request){
                                           .method = "POST",
                                           .url = url,
@@ -423,31 +446,6 @@ static void ask(struct llm_call *c)
         call_headers_release(&h);
         buf_release(&body);
         free(url);
-}
-
-static void on_time(void *arg)
-{
-        struct llm_call *c = arg;
-
-        if (c->state == CALL_LEAVING)
-                conclude(c);
-        else
-                ask(c);
-}
-
-/* ---- agent_ops ---- */
-
-void llm_start(struct agent *a, struct turn_run *run)
-{
-        struct llm_call *c = mem_zalloc(sizeof(*c));
-
-        c->llm = a->self;
-        c->run = run;
-        c->timer = timer_new(a->loop, on_time, c);
-        c->deadline_ms = loop_now_ms(a->loop) + c->llm->conf->timeout_ms;
-        llm_reader_init(&c->reader, c->llm->wire, NULL, NULL);
-        run->agent_data = c;
-        ask(c);
 }
 
 void llm_cancel(struct agent *a, struct turn_run *run)

@@ -67,21 +67,21 @@ static bool trigger(struct evaluation *e)
                 r && r->debounce_max_ms >= 0 ? r->debounce_max_ms : a->debounce_max_ms;
 
         *policy = (struct reply_policy){
-                .mode = r ? r->mode : MODE_REPLY,
-                .prompt = r && r->prompt ? r->prompt
-                          : ambient      ? room_prompt
-                                         : NULL,
-                .channel_messages = ambient ? r->history : 0,
-                .thread_chars = in_group ? a->thread_chars : 0,
                 .part_delay_ms = a->part_delay_ms,
+                .thread_chars = in_group ? a->thread_chars : 0,
                 .slow_ms = in_group ? a->slow_ms : 0,
         };
-        if (r && r->silence.set) {
-                policy->no_reply = (const char *const *)r->silence.items;
-                policy->no_reply_count = r->silence.count;
-        } else if (ambient) {
-                policy->no_reply = no_reply_phrases;
-                policy->no_reply_count = COUNT(no_reply_phrases);
+        if (r) {
+                policy->mode = r->mode;
+                policy->prompt = r->prompt ? r->prompt : ambient ? room_prompt : NULL;
+                policy->channel_messages = ambient ? r->history : 0;
+                if (r->silence.set) {
+                        policy->no_reply = (const char *const *)r->silence.items;
+                        policy->no_reply_count = r->silence.count;
+                } else if (ambient) {
+                        policy->no_reply = no_reply_phrases;
+                        policy->no_reply_count = COUNT(no_reply_phrases);
+                }
         }
         chat_session_assign(e);
         return true;
