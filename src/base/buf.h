@@ -41,7 +41,7 @@ int buf_addint(struct buf *b, int64_t n);
 int buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
-/* Returns where to write n more bytes, NULL beyond max. Call buf_grew with the number written. */
+/* Where to write n more bytes, NULL beyond max. Call buf_grew with the number written. */
 char *buf_reserve(struct buf *b, size_t n);
 void buf_grew(struct buf *b, size_t n);
 void buf_truncate(struct buf *b, size_t n);

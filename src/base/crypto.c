@@ -9,7 +9,7 @@
 
 #define SHA256_BLOCK 64
 
-/* OpenSSL 3 otherwise looks the algorithm up by name at each use, which is slow. */
+/* OpenSSL 3 otherwise looks the algorithm up by name at each use. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 
@@ -47,7 +47,7 @@ char *crypto_sha256_hex(const void *data, size_t n, char out[SHA256_HEX_SIZE])
         return crypto_hex(sum, sizeof(sum), out);
 }
 
-/* RFC 2104; OpenSSL's HMAC() looks the digest up by name on each call. */
+/* RFC 2104; OpenSSL's HMAC() looks the digest up by name. */
 void crypto_hmac_sha256(const void *key, size_t key_n, const void *data, size_t n,
                         unsigned char out[SHA256_SIZE])
 {

@@ -31,7 +31,7 @@ struct error {
         char text[500];
 };
 
-/* Fills *err (may be NULL). Returns -1, so that reporting is one statement. */
+/* Fills *err (may be NULL). Returns -1. */
 int error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
 /* Puts "prefix: " before the sentence; returns -1. */

@@ -22,7 +22,7 @@ int file_read_fd(int fd, const char *name, size_t max, struct buf *out, struct e
 json_t *file_read_json(const char *path, size_t max);
 /*
  * Replaces the file atomically, also across a crash, with mode 0600. -1 with errno set: the old
- * file is still in place.
+ * file stays.
  */
 int file_replace(const char *path, const char *text);
 /* As file_replace, with a newline appended; also syncs the directory. */

@@ -5,8 +5,8 @@
 #define BASE_HEAP_TRIM_H
 
 /*
- * Also drops the pages of shared libraries that only start-up used; the kernel reads them back on
- * demand. Takes some milliseconds.
+ * Also drops pages of shared libraries that only start-up used; the kernel rereads them on demand.
+ * Takes some milliseconds.
  */
 void heap_trim_idle(void);
 /* Freed heap only. Any thread; briefly blocks others that allocate. */

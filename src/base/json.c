@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * The closing quote of the string at p, or end. memchr is fast, and most of a message is strings.
- */
+/* The closing quote of the string at p, or end. memchr, because most of a message is strings. */
 static const char *string_end(const char *p, const char *end)
 {
         const char *quote = memchr(p, '"', (size_t)(end - p));

@@ -7,8 +7,8 @@
 #include "base/utf8.h"
 
 /*
- * Adds a comma, unless this is the first thing inside a bracket or after a key. After white space,
- * which no value ends in, a new text begins.
+ * Adds a comma, unless at the start of a bracket or after a key. After white space, which no value
+ * ends in, a new text begins.
  */
 static void separate(struct buf *b)
 {

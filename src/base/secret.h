@@ -31,8 +31,8 @@ size_t secret_length(const struct secret *s);
 bool secret_equals(const struct secret *s, const char *bytes, size_t n);
 
 /*
- * Splits the line of a "cmd:" handle at spaces outside of quotes. NULL with an error when a quote
- * is left open or there is no word.
+ * Splits the line of a "cmd:" handle at spaces outside of quotes. NULL with an error: a quote is
+ * left open, or there is no word.
  */
 char **secret_split_command(const char *line, struct error *err);
 void secret_free_words(char **words);

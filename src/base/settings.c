@@ -168,7 +168,7 @@ static const char **permitted_keys(const struct setting *const *tables, const ch
         return keys;
 }
 
-/* The message about a key that no table has, yours to free. */
+/* The message about an unknown key, yours to free. */
 static char *describe_unknown(const char *key, const struct setting *const *tables,
                               const char *const *permitted)
 {

@@ -93,8 +93,8 @@ void settings_release(const struct setting *const *tables, void *out);
 
 /*
  * Objects with a "type": `common` holds the keys of all types, `own` (may be NULL) those of this
- * one. settings_read_type returns the index of the type among `names`, or -1 with an error that
- * lists them.
+ * one. settings_read_type returns the type's index among `names`, or -1 with an error that lists
+ * them.
  */
 int settings_read_type(const struct settings_source *src, const char *path, const json_t *object,
                        const char *const *names, struct error *err);

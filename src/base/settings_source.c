@@ -127,7 +127,7 @@ const char *settings_source_warnings(const struct settings_source *src)
         return src->warnings.data;
 }
 
-/* Finds lines by walking the text along a path, because jansson keeps no positions. */
+/* Finds lines by walking the text: jansson keeps no positions. */
 struct text_cursor {
         const char *p, *end;
         int line;

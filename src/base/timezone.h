@@ -1,7 +1,8 @@
 /*
  * timezone: offsets from UTC in a zone such as "Europe/Berlin".
  *
- * Reads zone files (RFC 8536) itself: the C library has one zone per process.
+ * Reads zone files (RFC 8536) itself: the C library has one zone per process, which threads must
+ * not change.
  */
 #ifndef BASE_TIMEZONE_H
 #define BASE_TIMEZONE_H

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Decodes the character at p (n > 0) and returns its length. An invalid byte has length 1 and gives
- * U+FFFD.
+ * Decodes the character at p (n > 0) and returns its length. An invalid byte gives U+FFFD, length
+ * 1.
  */
 size_t utf8_decode(const char *p, size_t n, uint32_t *cp);
 /* Returns the length. Surrogates and values past U+10FFFF give U+FFFD. */
@@ -22,8 +22,7 @@ enum utf8_unit { UTF8_BYTES, UTF8_CODE_POINTS, UTF8_UTF16 };
 size_t utf8_length(const char *p, size_t n, enum utf8_unit unit);
 /*
  * The bytes of the longest prefix of at most `units` that splits no grapheme cluster (combining
- * marks, ZWJ sequences, flags). A cluster longer than that is cut at a code point; 0 when not even
- * one fits.
+ * marks, ZWJ sequences, flags). A longer cluster is cut at a code point; 0: not even one fits.
  */
 size_t utf8_prefix(const char *p, size_t n, enum utf8_unit unit, size_t units);
 /* Yours to free; invalid bytes and NUL become U+FFFD. */

@@ -98,7 +98,6 @@ const struct setting adapter_common_settings[] = {
 };
 /* clang-format on */
 
-/* Reads the object at path. */
 static struct adapter_conf *conf_read(struct settings_source *src, const char *path,
                                       const char *name, const struct platform_ops *ops,
                                       const json_t *object, struct error *err)

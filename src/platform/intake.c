@@ -13,7 +13,6 @@
 #define RETRY_MS     500
 #define RETRY_MAX_MS 10000
 
-/* The download of one attachment. */
 struct intake_file {
         struct intake_update *update;
         struct attachment_fetch *fetch;

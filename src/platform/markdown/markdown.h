@@ -33,14 +33,14 @@ struct markdown_limits {
         enum markdown_dialect dialect;
         enum utf8_unit unit;
         size_t max; /* longest part in units: 0 = no limit, else >= MARKDOWN_PART_MIN */
-        /* the first part is a file's caption of so many units, without markup; 0: it is none */
+        /* the first part is a file's caption of so many units, without markup; 0: no caption */
         size_t caption;
         markdown_mention_fn *mention; /* NULL: names stay text */
         void *mention_arg;
 };
 
 struct markdown_parts {
-        /* NUL-terminated; none is empty, except a caption for which nothing short enough exists */
+        /* NUL-terminated; none is empty, except a caption into which nothing fits */
         char **items;
         size_t count; /* 0 when the input shows nothing */
 };

@@ -3,7 +3,7 @@
  *
  * An atom is never cut: a visible character with its escape, a mention, a space, a line break. The
  * markup between two atoms follows from their spans: close up to the common ancestor, write the
- * white space, open down to the new one. So a cut closes and reopens everything by itself.
+ * white space, open down to the new one.
  */
 #ifndef PLATFORM_MARKDOWN_MD_ATOMS_H
 #define PLATFORM_MARKDOWN_MD_ATOMS_H
@@ -17,10 +17,10 @@
 #include "platform/markdown/markdown.h"
 #include "platform/markdown/md_doc.h"
 
-/* How good a place just before an atom is for a cut; better is greater. */
+/* The quality of a cut just before an atom; greater is better. */
 enum md_cut {
         MD_CUT_NEVER,
-        MD_CUT_LINK, /* inside the text of a link: only when there is no other place */
+        MD_CUT_LINK, /* inside the text of a link: last resort */
         MD_CUT_CLUSTER,
         MD_CUT_WORD,
         MD_CUT_SENTENCE,
@@ -87,8 +87,9 @@ uint32_t md_atoms_span(struct md_atoms *a, uint32_t parent, bool mark, const cha
 /*
  * md_split.c: splits the text into parts.
  *
- * `max` is in the atoms' unit, 0 for no limit. The writer promises that what is between two allowed
- * cuts fits into a part. `caption` limits the first part without that promise: it may be empty.
+ * `max` is in the atoms' unit, 0 for no limit. The writer guarantees that the text between two
+ * allowed cuts fits into a part. `caption` limits the first part without that guarantee: it may be
+ * empty.
  */
 void md_split(const struct md_atoms *atoms, size_t max, size_t caption, struct markdown_parts *out);
 

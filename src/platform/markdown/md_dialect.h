@@ -1,4 +1,4 @@
-/* md_dialect: how each platform writes markup, and what it would take for markup. */
+/* md_dialect: how each platform writes markup, and what it would mistake for markup. */
 #ifndef PLATFORM_MARKDOWN_MD_DIALECT_H
 #define PLATFORM_MARKDOWN_MD_DIALECT_H
 

@@ -130,7 +130,7 @@ static void end_text(struct parser *p, size_t off)
         last->len = doc->text.len - last->off;
 }
 
-/* The HTML entities models use; the other two thousand stay as they are written. */
+/* The HTML entities models use; others stay as written. */
 static const struct {
         const char *name;
         uint32_t cp;
@@ -159,7 +159,7 @@ static const struct {
         { "num", '#' },       { "vert", '|' },      { "grave", '`' },    { "Tab", '\t' },
 };
 
-/* "&name;", "&#10;" or "&#xa;"; an unknown name is added as it is written. */
+/* "&name;", "&#10;" or "&#xa;"; an unknown name stays as written. */
 static void add_entity(struct buf *out, const char *entity, size_t n)
 {
         const char *name = entity + 1;
@@ -192,7 +192,7 @@ static void add_entity(struct buf *out, const char *entity, size_t n)
         buf_add(out, bytes, utf8_encode(cp ? cp : 0xfffd, bytes));
 }
 
-/* The length of <br>, <br/> or <br /> at p; 0: something else. Models write it in tables. */
+/* The length of <br>, <br/> or <br /> at p, which models write in tables; 0: something else. */
 static size_t br_length(const char *p, size_t n)
 {
         size_t i = 3;
@@ -231,7 +231,7 @@ static int on_text(MD_TEXTTYPE type, const MD_CHAR *text, MD_SIZE size, void *ar
         struct buf *out = &p->doc->text;
         size_t off = out->len;
 
-        /* The paragraph of an item in a tight list is not announced. */
+        /* md4c does not announce the paragraph of an item in a tight list. */
         if (!p->open && !p->in_table)
                 begin_block(p, MD_PARAGRAPH);
         switch (type) {
@@ -493,7 +493,7 @@ static bool is_table_rule(struct slice line, struct slice above)
 
 /*
  * GFM allows one dash per column in the rule of a table, and models write that; md4c 0.4.8 wants
- * three. Makes every run of dashes at least that long, outside of fenced code.
+ * three. Makes such runs of dashes long enough, outside of fenced code.
  */
 static void widen_table_rules(struct buf *out, const char *text, size_t n)
 {

@@ -7,9 +7,9 @@
 #include "platform/markdown/md_atoms.h"
 
 /*
- * Greedy: atoms go into the part until one does not fit; then the part is taken back to its best
- * cut. The best is the latest of the highest rank that leaves the part at least half full, so every
- * atom is written at most about twice, and the whole is linear.
+ * Greedy: adds atoms until one does not fit, then goes back to the best cut: the latest of the
+ * highest rank that leaves the part at least half full. So every atom is written at most about
+ * twice, and the whole is linear.
  */
 
 #define NO_ATOM SIZE_MAX
@@ -83,7 +83,7 @@ static bool wordlike(char c)
         return isalnum((unsigned char)c) || (c & 0x80);
 }
 
-/* Must a zero-width space stand between the closing and the opening marks before atom i? */
+/* Is a zero-width space needed between closing and opening marks before atom i? */
 static bool needs_joint(const struct splitter *s, size_t i, uint32_t ancestor)
 {
         const struct md_atoms *a = s->a;

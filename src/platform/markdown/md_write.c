@@ -10,7 +10,7 @@
 #include "platform/markdown/md_dialect.h"
 
 /*
- * Bounds that keep the promise to md_split: open spans (a quote, three styles, a link), a
+ * Bounds that keep the guarantee to md_split: open spans (a quote, three styles, a link), a
  * marker, an indentation and one glyph together are shorter than MARKDOWN_PART_MIN.
  */
 enum {
@@ -67,7 +67,7 @@ static bool ends_sentence(uint32_t cp)
                cp == 0xff01 || cp == 0xff1f;
 }
 
-/* Adds what is in the scratch buffer as one glyph; `cp` is the character it shows. */
+/* Adds the scratch buffer as one glyph that shows the character `cp`. */
 static struct md_atom *add_glyph(struct md_writer *w, uint32_t span, uint32_t cp)
 {
         bool wide = (cp >= 0x3040 && cp <= 0x9fff) || (cp >= 0xac00 && cp <= 0xd7a3) ||
@@ -162,8 +162,8 @@ static size_t write_glyph(struct md_writer *w, const char *p, size_t n, uint32_t
 /* ---- code blocks and tables ---- */
 
 /*
- * Indentation belongs to the code: it is written as glyphs, after the opening markup, and is never
- * cut from the text that follows it.
+ * Indentation is part of the code: glyphs after the opening markup, never cut from the text that
+ * follows.
  */
 static void write_code_line(struct md_writer *w, const char *p, size_t n, uint32_t span)
 {
@@ -332,7 +332,7 @@ static enum link_form choose_form(struct md_writer *w, size_t link)
         return same ? LINK_LABEL : LINK_BOTH;
 }
 
-/* An address as text; not escaped where the platform makes a link of it by itself. */
+/* An address as text; not escaped where the platform links it by itself. */
 static void write_address(struct md_writer *w, size_t link, uint32_t span)
 {
         struct slice url = link_url(w, link);
@@ -629,8 +629,8 @@ static void write_block(struct md_writer *w, const struct md_block *b)
 /* ---- pings ---- */
 
 /*
- * Breaks every "@everyone" and "<@number" that the text spells. Runs after writing, because the
- * letters may come from several runs whose markup the dialect left out.
+ * Breaks every "@everyone" and "<@number" in the text. Runs after writing, because the letters may
+ * come from several runs whose markup the dialect left out.
  */
 static void defuse_pings(struct md_atoms *a)
 {

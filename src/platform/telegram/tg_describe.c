@@ -104,7 +104,6 @@ static void add_rich_text(struct description_writer *w, const json_t *rich)
                 w->mention = true;
 }
 
-/* Text on a line of its own, if there is any. */
 static void add_rich_line(struct description_writer *w, const json_t *rich)
 {
         size_t before = w->text.len;

@@ -123,7 +123,6 @@ static void compose_album(struct intake_update *base, struct intake_content *out
         free(parts);
 }
 
-/* Each part as an event of its own. */
 static void compose_parts(struct intake_update *base, struct intake_content *out)
 {
         struct tg_update **parts = album_parts((struct tg_update *)base, &out->event_count);
