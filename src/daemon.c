@@ -415,7 +415,6 @@ static int open_road(struct daemon *d, struct error *err)
                                .limits = adapters_limits,
                                .channel_is_group = adapters_channel_is_group,
                                .render = adapters_render,
-                               .caption = adapters_caption,
                                .send = adapters_send,
                                .reconcile = adapters_reconcile,
                                .channel_history = adapters_channel_history,

@@ -56,20 +56,17 @@ extern const struct agent_ops *const agent_kinds[];
 
 unsigned agent_abilities(const struct agent *a);
 
-/*
- * Ends a turn; never before ops->start has returned. Frees run; the agent stays valid until the
- * next loop iteration.
- */
-void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply);
-
 /* Side effects of a failed call. */
 enum agent_effect {
         EFFECT_NONE,     /* none, or asking twice is harmless: fail over */
         EFFECT_POSSIBLE, /* the agent may have acted */
 };
-/* Ends a turn with a failure, or fails over to the next agent. */
-void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
-                enum agent_effect effect);
+/*
+ * Ends a turn, or fails over to the next agent; never before ops->start has returned. Frees run;
+ * the agent stays valid until the next loop iteration. effect: of a failure.
+ */
+void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
+                  enum agent_effect effect);
 
 /* Keeps the agent open for work that outlives its turns. */
 void agent_hold(struct agent *a);

@@ -367,17 +367,27 @@ static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
         return r;
 }
 
-/* Adds failures and costs of the agents tried before. */
-static void finish_turn(struct agents *as, struct agent_run *r, const struct turn_reply *reply)
+void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
+                  enum agent_effect effect)
 {
+        struct agent_slot *s = (struct agent_slot *)a;
+        struct agents *as = s->all;
+        struct agent_run *r = end_work(s, run, reply);
+        bool failed = reply->kind != ERR_NONE;
         struct turn_reply total = *reply;
-        struct turn_run *run = r->run;
         char *record = NULL;
 
+        if (failed && effect == EFFECT_NONE && fail_over(as, r, s->agent.name, reason(reply))) {
+                r->tokens_in += reply->tokens_in;
+                r->tokens_out += reply->tokens_out;
+                r->cost_microusd += reply->cost_microusd;
+                return;
+        }
+        /* add failures and costs of the agents tried before */
         total.tokens_in += r->tokens_in;
         total.tokens_out += r->tokens_out;
         total.cost_microusd += r->cost_microusd;
-        if (reply->kind != ERR_NONE && r->record.len) {
+        if (failed && r->record.len) {
                 record = mem_printf("%s; then %s", r->record.data,
                                     reply->error ? reply->error : "it failed");
                 total.error = record;
@@ -385,30 +395,6 @@ static void finish_turn(struct agents *as, struct agent_run *r, const struct tur
         run_free(as, r);
         turn_finish(run, &total);
         free(record);
-}
-
-void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply *reply)
-{
-        struct agent_slot *s = (struct agent_slot *)a;
-        struct agents *as = s->all;
-
-        finish_turn(as, end_work(s, run, reply), reply);
-}
-
-void agent_fail(struct agent *a, struct turn_run *run, const struct turn_reply *reply,
-                enum agent_effect effect)
-{
-        struct agent_slot *s = (struct agent_slot *)a;
-        struct agents *as = s->all;
-        struct agent_run *r = end_work(s, run, reply);
-
-        if (effect == EFFECT_NONE && fail_over(as, r, s->agent.name, reason(reply))) {
-                r->tokens_in += reply->tokens_in;
-                r->tokens_out += reply->tokens_out;
-                r->cost_microusd += reply->cost_microusd;
-                return;
-        }
-        finish_turn(as, r, reply);
 }
 
 static void stop_work(struct agent_run *r)
@@ -437,7 +423,7 @@ bool agent_runs_answer(struct agents *as, struct turn_run *run, const struct tur
         if (!r || !r->slot)
                 return false;
         stop_work(r);
-        agent_finish(&r->slot->agent, run, reply);
+        agent_finish(&r->slot->agent, run, reply, EFFECT_POSSIBLE);
         return true;
 }
 

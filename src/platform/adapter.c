@@ -191,13 +191,6 @@ void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
         inbox_receive(a->road, in, ack, arg);
 }
 
-void adapter_sent(struct adapter *a, int64_t delivery, int64_t fence,
-                  const struct send_result *result)
-{
-        if (a->road)
-                delivery_result(a->road, delivery, fence, result);
-}
-
 /* ---- outcomes ---- */
 
 enum send_outcome adapter_http_outcome(int status, enum http_reach reach, bool repeatable)

@@ -31,8 +31,7 @@ static void on_refuse(void *arg)
 
         while ((f = STAILQ_FIRST(&as->refused))) {
                 STAILQ_REMOVE_HEAD(&as->refused, next);
-                if (as->road)
-                        delivery_result(as->road, f->delivery, f->fence, &f->result);
+                delivery_result(as->road, f->delivery, f->fence, &f->result);
                 free(f);
         }
 }
@@ -324,8 +323,8 @@ static bool mention(void *arg, struct slice name, struct buf *out)
         return a->ops->mention(a, name, out);
 }
 
-static int render(struct adapters *as, const char *name, const char *text, bool caption,
-                  struct rendered *out, struct error *err)
+int adapters_render(struct adapters *as, const char *name, const char *text, bool caption,
+                    struct rendered *out, struct error *err)
 {
         struct adapter *a = adapters_find(as, name);
         struct markdown_limits limits;
@@ -354,18 +353,6 @@ static int render(struct adapters *as, const char *name, const char *text, bool 
         }
         markdown_parts_release(&parts);
         return 0;
-}
-
-int adapters_render(struct adapters *as, const char *adapter, const char *text,
-                    struct rendered *out, struct error *err)
-{
-        return render(as, adapter, text, false, out, err);
-}
-
-int adapters_caption(struct adapters *as, const char *adapter, const char *text,
-                     struct rendered *out, struct error *err)
-{
-        return render(as, adapter, text, true, out, err);
 }
 
 void adapters_send(struct adapters *as, const struct delivery *d)

@@ -98,9 +98,9 @@ struct platform_ops {
         int (*open)(struct adapter *a, struct error *err);
         void (*close)(struct adapter *a); /* may be NULL */
 
-        /* adapter_sent follows, never before this has returned. NULL with ADAPTER_JOURNALED. */
+        /* delivery_result follows, never before this has returned. NULL with ADAPTER_JOURNALED. */
         void (*send)(struct adapter *a, const struct delivery *d);
-        /* With ADAPTER_READBACK: finds out whether a delivery arrived; adapter_sent follows. */
+        /* With ADAPTER_READBACK: finds out whether a delivery arrived; delivery_result follows. */
         void (*reconcile)(struct adapter *a, const struct delivery *d);
         /* NULL: `can`. */
         unsigned (*abilities)(const struct adapter *a);
@@ -177,9 +177,6 @@ void adapter_stopped(struct adapter *a, const char *why);
 void adapter_bad_token(struct adapter *a);
 /* Hands over an event; fills in adapter and platform. */
 void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg);
-/* The outcome of a delivery that `send` began. */
-void adapter_sent(struct adapter *a, int64_t delivery, int64_t fence,
-                  const struct send_result *result);
 /* `send` cannot begin this delivery; reports the outcome later, from the loop. */
 void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outcome outcome,
                     enum error_kind kind, const char *why);
@@ -236,10 +233,8 @@ unsigned adapters_abilities(struct adapters *as, const char *adapter);
 bool adapters_ready(struct adapters *as, const char *adapter);
 void adapters_limits(struct adapters *as, const char *adapter, struct pace_limits *out);
 bool adapters_channel_is_group(struct adapters *as, const char *adapter, const char *channel);
-int adapters_render(struct adapters *as, const char *adapter, const char *text,
+int adapters_render(struct adapters *as, const char *adapter, const char *text, bool caption,
                     struct rendered *out, struct error *err);
-int adapters_caption(struct adapters *as, const char *adapter, const char *text,
-                     struct rendered *out, struct error *err);
 void adapters_send(struct adapters *as, const struct delivery *d);
 void adapters_reconcile(struct adapters *as, const struct delivery *d);
 void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,

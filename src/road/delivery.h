@@ -60,7 +60,10 @@ struct send_result {
         bool freeze_adapter; /* the rate limit holds for the whole adapter, not only this channel */
 };
 
-/* Called by adapters for each delivery, after the send slot has returned; repeats are harmless. */
+/*
+ * Called by adapters for each delivery, after the send slot has returned; repeats are harmless. r
+ * NULL: the road is closing, and the next run resumes the delivery.
+ */
 void delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result);
 
@@ -92,11 +95,9 @@ struct road_platforms {
         bool (*ready)(struct adapters *as, const char *adapter);
         void (*limits)(struct adapters *as, const char *adapter, struct pace_limits *out);
         bool (*channel_is_group)(struct adapters *as, const char *adapter, const char *channel);
-        int (*render)(struct adapters *as, const char *adapter, const char *text,
+        /* caption: of a file, whose first part may be empty */
+        int (*render)(struct adapters *as, const char *adapter, const char *text, bool caption,
                       struct rendered *out, struct error *err);
-        /* As render, for a file's caption: the first part may be empty. May be NULL. */
-        int (*caption)(struct adapters *as, const char *adapter, const char *text,
-                       struct rendered *out, struct error *err);
         void (*send)(struct adapters *as, const struct delivery *d); /* delivery_result follows */
         /* ADAPTER_READBACK: did it arrive? delivery_result follows */
         void (*reconcile)(struct adapters *as, const struct delivery *d);

@@ -194,7 +194,7 @@ void road_set_limits(struct road *r, const struct road_limits *limits)
 void road_numbers_refilled(struct road *r)
 {
         if (!r->closing) {
-                turn_end_resume_all(r);
+                turn_commit_waiting(r);
                 decide_pending(r);
         }
         outbox_submit_resume(r);

@@ -202,13 +202,14 @@ static bool channel_is_group(struct adapters *ctx, const char *adapter, const ch
         return false;
 }
 
-static int render(struct adapters *ctx, const char *adapter, const char *text, struct rendered *out,
-                  struct error *err)
+static int render(struct adapters *ctx, const char *adapter, const char *text, bool caption,
+                  struct rendered *out, struct error *err)
 {
         char *copy = mem_strdup(text), *rest = copy, *part;
 
         (void)ctx;
         (void)adapter;
+        (void)caption;
         (void)err;
         while ((part = strsep(&rest, "|"))) {
                 out->parts = mem_realloc(out->parts, (out->count + 1) * sizeof(*out->parts));

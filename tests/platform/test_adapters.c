@@ -224,12 +224,13 @@ static void cli_and_api_get_text_as_written(void **state)
         struct error err;
 
         apply(f, conf("terminal", "cli", NULL), conf("api", "api", NULL));
-        assert_int_equal(adapters_render(f->adapters, "api", "**bold**\n\n- <x>", &out, &err), 0);
+        assert_int_equal(
+                adapters_render(f->adapters, "api", "**bold**\n\n- <x>", false, &out, &err), 0);
         assert_int_equal(out.count, 1);
         assert_string_equal(out.parts[0].text, "**bold**\n\n- <x>");
         assert_null(out.parts[0].plain);
         rendered_release(&out);
-        assert_int_equal(adapters_render(f->adapters, "other", "x", &out, &err), -1);
+        assert_int_equal(adapters_render(f->adapters, "other", "x", false, &out, &err), -1);
         assert_int_equal(err.kind, ERR_MISSING);
 }
 

@@ -572,8 +572,9 @@ static void known_names_become_mentions(void **state)
         fake_intake.named = "ada";
         fake_intake.named_id = "11";
         rig_connect(g, "");
-        assert_int_equal(
-                adapters_render(g->adapters, "dc", "ask @Ada or @bob, not @everyone", &r, NULL), 0);
+        assert_int_equal(adapters_render(g->adapters, "dc", "ask @Ada or @bob, not @everyone",
+                                         false, &r, NULL),
+                         0);
         assert_int_equal(r.count, 1);
         assert_non_null(strstr(r.parts[0].text, "ask <@11> or @bob"));
         assert_null(strstr(r.parts[0].text, "@everyone"));
@@ -592,7 +593,7 @@ static void long_answers_are_cut_with_their_fences(void **state)
                 buf_addstr(&text, "int line_of_code(void); /* ü */\n");
         buf_addstr(&text, "```\n");
         rig_connect(g, "");
-        assert_int_equal(adapters_render(g->adapters, "dc", text.data, &r, NULL), 0);
+        assert_int_equal(adapters_render(g->adapters, "dc", text.data, false, &r, NULL), 0);
         assert_true(r.count >= 3);
         for (size_t i = 0; i < r.count; i++) {
                 unsigned fences = 0;

@@ -93,7 +93,7 @@ static void fail(struct http_agent_call *c, enum error_kind kind, enum agent_eff
         reply.error = record.data;
         http_call_abort(c->http);
         c->http = NULL;
-        agent_fail(c->owner->agent, c->run, &reply, effect);
+        agent_finish(c->owner->agent, c->run, &reply, effect);
         buf_release(&record);
         call_free(c);
 }
@@ -117,7 +117,7 @@ static void outlive_turn(struct http_agent_call *c)
         LIST_INSERT_HEAD(&h->late, c, next);
         h->late_count++;
         agent_hold(h->agent);
-        agent_fail(h->agent, run, &reply, EFFECT_POSSIBLE);
+        agent_finish(h->agent, run, &reply, EFFECT_POSSIBLE);
         buf_release(&record);
 }
 
@@ -168,7 +168,7 @@ static void take_reply(struct http_agent_call *c, const struct http_agent_reply 
                 turn_progress(c->run, "the agent is working on it");
         } else {
                 reply = http_agent_reply_for_turn(got);
-                agent_finish(c->owner->agent, c->run, &reply);
+                agent_finish(c->owner->agent, c->run, &reply, EFFECT_POSSIBLE);
                 call_free(c);
         }
 }
@@ -281,7 +281,7 @@ static void on_done(void *arg, const struct http_result *result)
                         on_response(c, result);
                         return;
                 }
-                agent_finish(c->owner->agent, c->run, &(struct turn_reply){ 0 });
+                agent_finish(c->owner->agent, c->run, &(struct turn_reply){ 0 }, EFFECT_POSSIBLE);
                 call_free(c);
         } else if (try_again(c, result)) {
                 return;

@@ -85,33 +85,6 @@ static void call_free(struct llm_call *c)
 
 /* ---- ending a call ---- */
 
-static void finish(struct llm_call *c, enum error_kind kind, const char *text, const char *record)
-{
-        const struct llm_reader *r = &c->reader;
-        const struct llm_conf *conf = c->llm->conf;
-        struct turn_reply reply = {
-                .kind = kind,
-                .text = text,
-                .error = record,
-                .tokens_in = r->tokens_in,
-                .tokens_out = r->tokens_out,
-                .cost_microusd = r->cost_microusd,
-        };
-        /* until the model has answered, asking another one only costs money */
-        bool effect = r->text.len || (c->llm->wire->acts && c->taken);
-
-        if (!reply.cost_microusd) /* dollars per million tokens = microdollars per token */
-                reply.cost_microusd = (int64_t)((double)r->tokens_in * conf->price_in +
-                                                (double)r->tokens_out * conf->price_out + 0.5);
-        http_call_abort(c->http);
-        c->http = NULL;
-        if (kind == ERR_NONE)
-                agent_finish(c->llm->agent, c->run, &reply);
-        else
-                agent_fail(c->llm->agent, c->run, &reply, effect ? EFFECT_POSSIBLE : EFFECT_NONE);
-        call_free(c);
-}
-
 /* For the user. */
 static void write_notice(const struct llm_call *c, const struct llm_failure *f,
                          int64_t retry_after_ms, struct buf *out)
@@ -175,97 +148,90 @@ static void write_record(const struct llm_call *c, const char *why, struct buf *
         log_redact(out->data);
 }
 
-/* Keeps the text received before the failure. */
-static void fail(struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms)
+/*
+ * The answer for the user and, if it is not complete, the record for the operator. f: why the call
+ * failed; NULL: the response is complete.
+ */
+static enum error_kind write_answer(const struct llm_call *c, const struct llm_failure *f,
+                                    int64_t retry_after_ms, struct buf *text, struct buf *record)
 {
-        struct buf text, record;
-
-        buf_init(&text, 0);
-        buf_init(&record, 0);
-        if (c->reader.text.len) {
-                buf_add(&text, c->reader.text.data, c->reader.text.len);
-                buf_addstr(&text, "\n\n(The answer breaks off here. ");
-                write_notice(c, f, retry_after_ms, &text);
-                buf_addch(&text, ')');
-        } else {
-                write_notice(c, f, retry_after_ms, &text);
-        }
-        write_record(c, *f->text ? f->text : error_kind_name(f->kind), &record);
-        finish(c, f->kind, text.data, record.data);
-        buf_release(&text);
-        buf_release(&record);
-}
-
-static void finish_too_large(struct llm_call *c)
-{
-        struct buf text, record;
-
-        buf_init(&text, 0);
-        buf_init(&record, 0);
-        if (c->reader.text.len)
-                buf_addf(&text, "%s\n\n", c->reader.text.data);
-        buf_addf(&text, "(The answer breaks off here: it is longer than %zu KB.)",
-                 LLM_ANSWER_MAX >> 10);
-        write_record(c, "the answer is too large", &record);
-        finish(c, ERR_LIMIT, text.data, record.data);
-        buf_release(&text);
-        buf_release(&record);
-}
-
-/* An ambient turn may be silent, an addressed one may not. */
-static void finish_empty(struct llm_call *c)
-{
+        const struct llm_reader *r = &c->reader;
         const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
         const char *why = "the answer is empty";
-        char text[120];
-        struct buf record;
 
-        if (c->reader.stop == LLM_STOPPED && c->run->mode == MODE_AMBIENT) {
-                finish(c, ERR_NONE, "", NULL);
-                return;
+        buf_add(text, r->text.data, r->text.len);
+        if (f) {
+                if (r->text.len)
+                        buf_addstr(text, "\n\n(The answer breaks off here. ");
+                write_notice(c, f, retry_after_ms, text);
+                if (r->text.len)
+                        buf_addch(text, ')');
+                write_record(c, *f->text ? f->text : error_kind_name(f->kind), record);
+                return f->kind;
         }
-        snprintf(text, sizeof(text), "The %s gave an empty answer. Please try again.", it);
-        if (c->reader.stop == LLM_LENGTH) {
+        if (r->too_large) {
+                buf_addf(text, "%s(The answer breaks off here: it is longer than %zu KB.)",
+                         r->text.len ? "\n\n" : "", LLM_ANSWER_MAX >> 10);
+                write_record(c, "the answer is too large", record);
+                return ERR_LIMIT;
+        }
+        if (r->text.len) {
+                if (r->stop == LLM_LENGTH)
+                        buf_addstr(text, "\n\n(The answer reached its length limit.)");
+                return ERR_NONE;
+        }
+        /* an ambient turn may be silent, an addressed one may not */
+        if (r->stop == LLM_STOPPED && c->run->mode == MODE_AMBIENT)
+                return ERR_NONE;
+        if (r->stop == LLM_LENGTH) {
                 why = "the answer is empty: its tokens were used up before the first word";
-                snprintf(text, sizeof(text),
+                buf_addf(text,
                          "The %s reached its length limit before it answered. "
                          "Please tell the operator.",
                          it);
-        } else if (c->reader.stop == LLM_FILTERED) {
+        } else if (r->stop == LLM_FILTERED) {
                 why = "the answer is empty: withheld by the service's filter";
-                snprintf(text, sizeof(text),
-                         "The %s's service withheld the answer (content filter).", it);
+                buf_addf(text, "The %s's service withheld the answer (content filter).", it);
+        } else {
+                buf_addf(text, "The %s gave an empty answer. Please try again.", it);
         }
-        buf_init(&record, 0);
-        write_record(c, why, &record);
-        finish(c, ERR_PROTOCOL, text, record.data);
-        buf_release(&record);
+        write_record(c, why, record);
+        return ERR_PROTOCOL;
 }
 
-static void conclude(struct llm_call *c)
+/* f: why the call failed; NULL: the response came to its end. */
+static void finish(struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms)
 {
-        struct llm_reader *r = &c->reader;
-        struct buf text;
+        static const struct llm_failure cut_off = {
+                .kind = ERR_NET, .text = "the stream ended before the answer did"
+        };
+        const struct llm_reader *r = &c->reader;
+        const struct llm_conf *conf = c->llm->conf;
+        /* until the model has answered, asking another one only costs money */
+        bool effect = r->text.len || (c->llm->wire->acts && c->taken);
+        struct turn_reply reply = { .tokens_in = r->tokens_in,
+                                    .tokens_out = r->tokens_out,
+                                    .cost_microusd = r->cost_microusd };
+        struct buf text, record;
 
-        if (r->failure.kind != ERR_NONE) {
-                fail(c, &r->failure, -1);
-        } else if (r->too_large) {
-                finish_too_large(c);
-        } else if (!r->ended && r->stop == LLM_GOES_ON) {
-                fail(c,
-                     &(struct llm_failure){ .kind = ERR_NET,
-                                            .text = "the stream ended before the answer did" },
-                     -1);
-        } else if (r->text.len == 0) {
-                finish_empty(c);
-        } else if (r->stop == LLM_LENGTH) {
-                buf_init(&text, 0);
-                buf_addf(&text, "%s\n\n(The answer reached its length limit.)", r->text.data);
-                finish(c, ERR_NONE, text.data, NULL);
-                buf_release(&text);
-        } else {
-                finish(c, ERR_NONE, r->text.data, NULL);
-        }
+        if (!f && r->failure.kind != ERR_NONE)
+                f = &r->failure;
+        else if (!f && !r->too_large && !r->ended && r->stop == LLM_GOES_ON)
+                f = &cut_off;
+        buf_init(&text, 0);
+        buf_init(&record, 0);
+        reply.kind = write_answer(c, f, retry_after_ms, &text, &record);
+        reply.text = text.data;
+        reply.error = reply.kind != ERR_NONE ? record.data : NULL;
+        if (!reply.cost_microusd) /* dollars per million tokens = microdollars per token */
+                reply.cost_microusd = (int64_t)((double)r->tokens_in * conf->price_in +
+                                                (double)r->tokens_out * conf->price_out + 0.5);
+        http_call_abort(c->http);
+        c->http = NULL;
+        agent_finish(c->llm->agent, c->run, &reply, effect ? EFFECT_POSSIBLE : EFFECT_NONE);
+        call_free(c);
+        buf_release(&text);
+        buf_release(&record);
 }
 
 /* ---- failures ---- */
@@ -303,7 +269,7 @@ static void retry_or_fail(struct llm_call *c, const struct http_result *result)
         wait += (int64_t)id_random_below(JITTER_MS + (uint64_t)wait / 4);
         if (!is_worth_a_retry(c, result, &f) ||
             loop_now_ms(c->llm->agent->loop) + wait >= c->deadline_ms) {
-                fail(c, &f, result->retry_after_ms);
+                finish(c, &f, result->retry_after_ms);
                 return;
         }
         snprintf(label, sizeof(label), "%s, trying again in %" PRId64 " s",
@@ -348,7 +314,7 @@ static void on_data(void *arg, const char *bytes, size_t n)
         rc = c->streaming ? llm_reader_stream(&c->reader, bytes, n)
                           : llm_reader_body(&c->reader, bytes, n);
         if (rc < 0) {
-                conclude(c);
+                finish(c, NULL, -1);
         } else if (c->reader.ended && c->state == CALL_ASKING) {
                 /* usually the body ends at once and the connection can be reused */
                 c->state = CALL_LEAVING;
@@ -372,7 +338,7 @@ static void on_done(void *arg, const struct http_result *result)
                 llm_reader_body_end(&c->reader);
         else if (result->kind == ERR_LIMIT && !is_complete)
                 c->reader.too_large = true;
-        conclude(c);
+        finish(c, NULL, -1);
 }
 
 static void init_headers(struct call_headers *h, const struct llm *m)
@@ -388,7 +354,7 @@ static void on_time(void *arg)
         struct llm_call *c = arg;
 
         if (c->state == CALL_LEAVING)
-                conclude(c);
+                finish(c, NULL, -1);
         else
                 llm_start(c->llm->agent, c->run);
 }

@@ -51,10 +51,7 @@ static void finish(struct canned_reply *c, const struct canned_step *failed)
                 reply.error = failed->record;
         }
         reply.text = c->text.data;
-        if (failed)
-                agent_fail(c->agent, c->run, &reply, effect);
-        else
-                agent_finish(c->agent, c->run, &reply);
+        agent_finish(c->agent, c->run, &reply, effect);
         canned_reply_free(c);
 }
 

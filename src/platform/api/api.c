@@ -62,7 +62,7 @@ static void finish(struct post *p, const struct send_result *result)
         struct api_adapter *api = p->adapter->self;
 
         TAILQ_REMOVE(&api->posts, p, next);
-        adapter_sent(p->adapter, p->delivery, p->fence, result);
+        delivery_result(p->adapter->road, p->delivery, p->fence, result);
         free(p);
 }
 

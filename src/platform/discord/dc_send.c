@@ -43,7 +43,7 @@ static void proceed(struct dc_send *s);
 static void end(struct dc_send *s, const struct send_result *result)
 {
         TAILQ_REMOVE(&s->dc->sends, s, next);
-        adapter_sent(s->adapter, s->delivery, s->fence, result);
+        delivery_result(s->adapter->road, s->delivery, s->fence, result);
         timer_free(s->later);
         json_decref(s->payload);
         json_decref(s->body);

@@ -26,10 +26,8 @@ struct tg_send {
         int64_t delivery, fence;
         enum delivery_kind kind;
         char *channel, *message; /* the chat as the delivery names it; the message to change */
-        const char *method;      /* a constant */
-        json_t *params;
-        char *file, *file_name, *file_mime;
-        const char *file_field;
+        struct tg_request request;
+        struct tg_upload upload; /* its strings are ours, except the field */
         struct tg_call *call;
         bool plain, moved, as_file; /* fallbacks that were tried */
         TAILQ_ENTRY(tg_send) next;
@@ -49,7 +47,7 @@ static bool is_number(const char *text)
 static void add_topic(struct tg_send *s, const char *thread)
 {
         if (is_number(thread) && strcmp(thread, "1") != 0)
-                tg_call_set_id(s->params, "message_thread_id", thread);
+                tg_call_set_id(s->request.params, "message_thread_id", thread);
 }
 
 /* In a private chat an answer is not a reply, unless the sender asked for one. */
@@ -63,7 +61,7 @@ static void add_reply(struct tg_send *s, const struct delivery *d, const json_t 
         reply = json_object();
         tg_call_set_id(reply, "message_id", to);
         json_object_set_new(reply, "allow_sending_without_reply", json_true());
-        json_object_set_new(s->params, "reply_parameters", reply);
+        json_object_set_new(s->request.params, "reply_parameters", reply);
 }
 
 /* The road knows where a draft is; other messages are named in the payload. */
@@ -76,7 +74,7 @@ static int add_message_id(struct tg_send *s, const struct delivery *d, const jso
                 return error_set(err, ERR_INVALID, "'%.40s' is not a Telegram message id",
                                  id ? id : "");
         s->message = mem_strdup(id);
-        tg_call_set_id(s->params, "message_id", id);
+        tg_call_set_id(s->request.params, "message_id", id);
         return 0;
 }
 
@@ -86,8 +84,8 @@ static int add_text(struct tg_send *s, const json_t *payload, const char *field,
 
         if (text[0] == '\0')
                 return error_set(err, ERR_INVALID, "there is no text to send");
-        json_object_set_new(s->params, field, json_string(text));
-        json_object_set_new(s->params, "parse_mode", json_string("HTML"));
+        json_object_set_new(s->request.params, field, json_string(text));
+        json_object_set_new(s->request.params, "parse_mode", json_string("HTML"));
         return 0;
 }
 
@@ -116,7 +114,7 @@ static int add_buttons(struct tg_send *s, const json_t *payload, struct error *e
         if (!rows)
                 return 0;
         keyboard = json_array();
-        json_object_set_new(s->params, "reply_markup",
+        json_object_set_new(s->request.params, "reply_markup",
                             json_pack("{s:o}", "inline_keyboard", keyboard));
         for (size_t i = 0; i < json_array_size(rows); i++) {
                 const json_t *wanted = json_array_get(rows, i);
@@ -139,7 +137,7 @@ static int add_buttons(struct tg_send *s, const json_t *payload, struct error *e
 static int make_send(struct tg_send *s, const struct delivery *d, const json_t *payload,
                      struct error *err)
 {
-        s->method = "sendMessage";
+        s->request.method = "sendMessage";
         add_topic(s, d->thread);
         add_reply(s, d, payload);
         if (add_text(s, payload, "text", err) < 0)
@@ -150,7 +148,7 @@ static int make_send(struct tg_send *s, const struct delivery *d, const json_t *
 static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *payload,
                      struct error *err)
 {
-        s->method = "editMessageText";
+        s->request.method = "editMessageText";
         if (add_message_id(s, d, payload, err) < 0 || add_text(s, payload, "text", err) < 0)
                 return -1;
         return add_buttons(s, payload, err);
@@ -159,7 +157,7 @@ static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *
 static int make_delete(struct tg_send *s, const struct delivery *d, const json_t *payload,
                        struct error *err)
 {
-        s->method = "deleteMessage";
+        s->request.method = "deleteMessage";
         return add_message_id(s, d, payload, err);
 }
 
@@ -170,8 +168,8 @@ static int make_react(struct tg_send *s, const struct delivery *d, const json_t 
         const char *emoji = json_str(payload, "emoji", ""), *allowed = tg_reaction(emoji);
         json_t *list = json_array();
 
-        s->method = "setMessageReaction";
-        json_object_set_new(s->params, "reaction", list);
+        s->request.method = "setMessageReaction";
+        json_object_set_new(s->request.params, "reaction", list);
         if (add_message_id(s, d, payload, err) < 0)
                 return -1;
         if (allowed)
@@ -191,9 +189,9 @@ static int make_type(struct tg_send *s, const struct delivery *d, const json_t *
 {
         (void)payload;
         (void)err;
-        s->method = "sendChatAction";
+        s->request.method = "sendChatAction";
         add_topic(s, d->thread);
-        json_object_set_new(s->params, "action", json_string("typing"));
+        json_object_set_new(s->request.params, "action", json_string("typing"));
         return 0;
 }
 
@@ -227,13 +225,15 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
                (as ? strcmp(as, uploads[row].as) != 0
                    : strncmp(mime, uploads[row].mime, strlen(uploads[row].mime)) != 0))
                 row++;
-        s->method = uploads[row].method;
-        s->file_field = uploads[row].as;
-        s->file = adapter_file_to_send(s->adapter, path, err);
-        if (!s->file)
+        s->request.method = uploads[row].method;
+        s->request.upload = &s->upload;
+        s->request.total_ms = UPLOAD_MS;
+        s->upload.field = uploads[row].as;
+        s->upload.path = adapter_file_to_send(s->adapter, path, err);
+        if (!s->upload.path)
                 return -1;
-        s->file_name = mem_strdup(json_str(payload, "name", slash ? slash + 1 : path));
-        s->file_mime = mem_strdup(mime);
+        s->upload.name = mem_strdup(json_str(payload, "name", slash ? slash + 1 : path));
+        s->upload.mime = mem_strdup(mime);
         add_topic(s, d->thread);
         add_reply(s, d, payload);
         plain = tg_text_plain(text);
@@ -311,22 +311,16 @@ void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *a, struct 
 
 static void send_free(struct tg_send *s)
 {
-        json_decref(s->params);
-        free(s->channel);
-        free(s->message);
-        free(s->file);
-        free(s->file_name);
-        free(s->file_mime);
-        free(s);
-}
-
-static void finish(struct tg_send *s, const struct send_result *result)
-{
         struct telegram *tg = s->adapter->self;
 
         TAILQ_REMOVE(&tg->sends, s, next);
-        adapter_sent(s->adapter, s->delivery, s->fence, result);
-        send_free(s);
+        json_decref(s->request.params);
+        free(s->channel);
+        free(s->message);
+        free((char *)s->upload.path);
+        free((char *)s->upload.name);
+        free((char *)s->upload.mime);
+        free(s);
 }
 
 /*
@@ -334,8 +328,8 @@ static void finish(struct tg_send *s, const struct send_result *result)
  */
 static bool change_call(struct tg_send *s, const struct tg_answer *a)
 {
-        const char *field = s->file ? "caption" : "text";
-        const char *html = json_str(s->params, field, NULL);
+        const char *field = s->request.upload ? "caption" : "text";
+        const char *html = json_str(s->request.params, field, NULL);
 
         if (!s->plain && a->status == 400 && html && strstr(a->why, "can't parse entities")) {
                 char *plain = tg_text_plain(html);
@@ -343,31 +337,29 @@ static bool change_call(struct tg_send *s, const struct tg_answer *a)
                 log_warn("Telegram refuses the markup of a message; sending it as plain text",
                          LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
                          LOG_S("why", a->why));
-                json_object_set_new(s->params, field, json_string(plain));
-                json_object_del(s->params, "parse_mode");
+                json_object_set_new(s->request.params, field, json_string(plain));
+                json_object_del(s->request.params, "parse_mode");
                 free(plain);
                 return s->plain = true;
         }
-        if (!s->as_file && a->status == 400 && strcmp(s->method, "sendPhoto") == 0 &&
+        if (!s->as_file && a->status == 400 && strcmp(s->request.method, "sendPhoto") == 0 &&
             (strcasestr(a->why, "photo") || strcasestr(a->why, "image"))) {
                 log_info("Telegram refuses a photo; sending it as a document",
                          LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
                          LOG_S("why", a->why));
-                s->method = "sendDocument";
-                s->file_field = "document";
+                s->request.method = "sendDocument";
+                s->upload.field = "document";
                 return s->as_file = true;
         }
         if (!s->moved && a->migrated) {
                 tg_chat_moved(s->adapter->self, s->channel, a->migrated);
-                tg_call_set_id(s->params, "chat_id", a->migrated);
+                tg_call_set_id(s->request.params, "chat_id", a->migrated);
                 /* the messages of the old chat are not in the new one */
-                json_object_del(s->params, "reply_parameters");
+                json_object_del(s->request.params, "reply_parameters");
                 return s->moved = true;
         }
         return false;
 }
-
-static void call(struct tg_send *s);
 
 static void on_sent(void *arg, const struct tg_answer *a)
 {
@@ -378,7 +370,7 @@ static void on_sent(void *arg, const struct tg_answer *a)
 
         s->call = NULL;
         if (change_call(s, a)) {
-                call(s);
+                s->call = tg_call_start(tg, &s->request, on_sent, s);
                 return;
         }
         tg_send_outcome(s->kind, a, &result, why, sizeof(why));
@@ -393,22 +385,10 @@ static void on_sent(void *arg, const struct tg_answer *a)
                 result.why = "sent as plain text: Telegram refused the markup";
         else if (result.outcome == SEND_DONE && s->as_file)
                 result.why = "sent as a document: Telegram refused it as a photo";
-        finish(s, &result);
+        delivery_result(s->adapter->road, s->delivery, s->fence, &result);
+        send_free(s);
         if (a->status == 401 && a->genuine)
                 tg_link_bad_token(tg);
-}
-
-static void call(struct tg_send *s)
-{
-        struct tg_upload file = { s->file_field, s->file, s->file_name, s->file_mime };
-
-        s->call = tg_call_start(s->adapter->self,
-                                &(struct tg_request){ .method = s->method,
-                                                      .params = s->params,
-                                                      .upload = s->file ? &file : NULL,
-                                                      .total_ms = s->file ? UPLOAD_MS : SEND_MS,
-                                                      .repeatable = kinds[s->kind].repeatable },
-                                on_sent, s);
 }
 
 void tg_send(struct adapter *a, const struct delivery *d)
@@ -423,14 +403,16 @@ void tg_send(struct adapter *a, const struct delivery *d)
         s->fence = d->fence;
         s->kind = d->kind;
         s->channel = mem_strdup(d->channel);
-        s->params = json_object();
-        tg_call_set_id(s->params, "chat_id", tg_chat_id(tg, d->channel));
+        s->request.params = json_object();
+        s->request.total_ms = SEND_MS;
+        TAILQ_INSERT_TAIL(&tg->sends, s, next);
+        tg_call_set_id(s->request.params, "chat_id", tg_chat_id(tg, d->channel));
         if (!is_supported(d->kind))
                 error_set(&err, ERR_INVALID, "Telegram does not support deliveries of kind '%.20s'",
                           delivery_kind_name(d->kind));
         if (is_supported(d->kind) && kinds[d->kind].make(s, d, payload, &err) == 0) {
-                TAILQ_INSERT_TAIL(&tg->sends, s, next);
-                call(s);
+                s->request.repeatable = kinds[d->kind].repeatable;
+                s->call = tg_call_start(tg, &s->request, on_sent, s);
         } else {
                 adapter_refuse(a, d, SEND_REJECTED, ERR_INVALID, err.text);
                 send_free(s);
@@ -451,6 +433,7 @@ void tg_sends_close(struct telegram *tg)
                                                     .retry_after_ms = -1 };
 
                 tg_call_abort(s->call);
-                finish(s, &result);
+                delivery_result(s->adapter->road, s->delivery, s->fence, &result);
+                send_free(s);
         }
 }

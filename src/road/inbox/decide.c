@@ -234,7 +234,7 @@ static struct delivery_job *make_notice(struct road *r, const struct incoming *i
         struct buf payload;
         struct error err;
 
-        if (r->platforms.render(r->platforms.adapters, in->adapter, text, &parts, &err) < 0)
+        if (r->platforms.render(r->platforms.adapters, in->adapter, text, false, &parts, &err) < 0)
                 log_warn("cannot render a notice; sending it as it is", LOG_S("why", err.text));
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');

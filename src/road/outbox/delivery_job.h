@@ -121,6 +121,7 @@ void outbox_enqueue(struct road *r, struct delivery_job *j);
 void outbox_enqueue_next(struct road *r, struct delivery_job *j, struct delivery_job **answer);
 /* True: claimed in memory; store it, then call outbox_on_stored. */
 bool outbox_claim_new(struct road *r, struct delivery_job *j);
+/* Sends it; !stored: another process claimed it, or it has no row. */
 void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored);
 /* Frees it; does not touch its row. */
 void outbox_remove(struct road *r, struct delivery_job *j);
@@ -151,8 +152,6 @@ void outbox_submit_refuse(struct road *r, const struct error *err);
 
 /* ---- delivery_result.c ---- */
 
-void delivery_result_apply(struct road *r, struct delivery_job *j,
-                           const struct send_result *result);
 /* Ends it without an attempt, as DELIVERY_EXPIRED or DELIVERY_UNKNOWN. */
 void delivery_result_give_up(struct road *r, struct delivery_job *j, enum delivery_state state,
                              const char *why);

@@ -22,13 +22,14 @@ struct settlement {
         struct delivery_job *job;
         enum delivery_state state;
         const char *outcome; /* for the attempts table; NULL: no row */
+        int64_t wait_ms;     /* until the next attempt */
+        bool uncounted;      /* no attempt: a rate limit, or undone */
+        bool becomes_send;   /* the message to edit is gone: send a new one */
+        bool leaves_thread;  /* the thread could not be created: use the channel */
         char *platform_id, *why;
         enum error_kind kind;
-        int64_t now_ms, due_ms;
-        int64_t attempt_after; /* rate limits are not counted */
-        bool becomes_send;     /* the message to edit is gone: send a new one */
-        bool leaves_thread;    /* the thread could not be created: use the channel */
-        bool lost;             /* result: the row was claimed elsewhere */
+        int64_t now_ms;
+        bool lost; /* result: the row was claimed elsewhere */
         struct bus_batch batch;
 };
 
@@ -81,8 +82,8 @@ static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
                 .id = j->d.id,
                 .fence = j->d.fence,
                 .state = m->state,
-                .attempt = m->attempt_after,
-                .due_ms = m->due_ms,
+                .attempt = j->d.attempt - m->uncounted,
+                .due_ms = m->now_ms + m->wait_ms,
                 .ended_ms = m->state == DELIVERY_QUEUED ? 0 : m->now_ms,
                 .platform_id = m->platform_id,
                 .error_kind = m->kind ? error_kind_name(m->kind) : NULL,
@@ -139,7 +140,7 @@ static void on_settled(void *arg)
         fault_point("outbox.settled");
         count(r, m);
         bus_publish(r->bus, &m->batch);
-        j->d.attempt = (int)m->attempt_after;
+        j->d.attempt -= m->uncounted;
         j->reconciling = false;
         if (m->state == DELIVERY_QUEUED && !m->lost) {
                 if (m->becomes_send)
@@ -160,28 +161,15 @@ static void on_settled(void *arg)
         free(m);
 }
 
-static struct settlement *settlement_new(struct road *r, struct delivery_job *j,
-                                         enum delivery_state state, const char *outcome,
-                                         const struct send_result *result)
+static void settle(const struct settlement *what, const struct send_result *result)
 {
-        struct settlement *m = mem_zalloc(sizeof(*m));
+        struct settlement *m = mem_dup(what, sizeof(*what));
+        struct delivery_job *j = m->job;
 
-        m->road = r;
-        m->job = j;
-        m->state = state;
-        m->outcome = outcome;
         m->platform_id = mem_strdup(result->platform_id);
         m->why = mem_strdup(result->why);
         m->kind = result->kind;
-        m->now_ms = m->due_ms = clock_wall_ms();
-        m->attempt_after = j->d.attempt;
-        return m;
-}
-
-static void settle(struct settlement *m)
-{
-        struct delivery_job *j = m->job;
-
+        m->now_ms = clock_wall_ms();
         if (j->phase == JOB_SENDING)
                 m->road->outbox.sending--;
         timer_free(j->deadline);
@@ -197,7 +185,6 @@ static void give_up(struct road *r, struct delivery_job *j, enum delivery_state 
                     const struct send_result *result)
 {
         bool leaves_thread = j->d.turn > 0 && j->d.kind == DELIVER_THREAD;
-        struct settlement *m;
 
         /* no dead letter: a draft's text comes with the answer, a thread's answer goes to the
          * channel */
@@ -208,9 +195,12 @@ static void give_up(struct road *r, struct delivery_job *j, enum delivery_state 
                          LOG_S("adapter", j->d.adapter), LOG_S("channel", j->d.channel),
                          LOG_S("state", delivery_state_name(state)), LOG_S("trace", j->d.trace),
                          LOG_S("why", result->why));
-        m = settlement_new(r, j, state, delivery_state_name(state), result);
-        m->leaves_thread = leaves_thread;
-        settle(m);
+        settle(&(struct settlement){ .road = r,
+                                     .job = j,
+                                     .state = state,
+                                     .outcome = delivery_state_name(state),
+                                     .leaves_thread = leaves_thread },
+               result);
 }
 
 /* finally: the state once attempts are used up. */
@@ -218,7 +208,6 @@ static void retry(struct road *r, struct delivery_job *j, const struct send_resu
                   enum delivery_state finally)
 {
         bool limited = result->kind == ERR_LIMIT;
-        struct settlement *m;
         int64_t wait;
 
         if (delivery_is_typing(j) || (!limited && j->d.attempt >= r->limits.delivery_attempts)) {
@@ -229,18 +218,20 @@ static void retry(struct road *r, struct delivery_job *j, const struct send_resu
                        ? result->retry_after_ms
                        : backoff_half_jitter_ms(j->d.attempt > 1 ? (unsigned)j->d.attempt - 1 : 0,
                                                 r->limits.retry_base_ms, r->limits.retry_cap_ms);
-        m = settlement_new(r, j, DELIVERY_QUEUED, limited ? "limited" : "retry", result);
-        m->due_ms += wait;
-        if (limited) {
-                m->attempt_after--;
+        if (limited)
                 pace_freeze(j->queue->adapter->pace, result->freeze_adapter ? NULL : j->d.channel,
                             wait, loop_now_ms(r->loop));
-        }
         j->due_mono = loop_now_ms(r->loop) + wait;
         log_info("delivery failed; retrying", LOG_I("delivery", j->d.id),
                  LOG_S("adapter", j->d.adapter), LOG_I("attempt", j->d.attempt),
                  LOG_I("inMs", wait), LOG_S("why", result->why));
-        settle(m);
+        settle(&(struct settlement){ .road = r,
+                                     .job = j,
+                                     .state = DELIVERY_QUEUED,
+                                     .outcome = limited ? "limited" : "retry",
+                                     .wait_ms = wait,
+                                     .uncounted = limited },
+               result);
 }
 
 static void resolve_unsure(struct road *r, struct delivery_job *j, const struct send_result *result)
@@ -258,33 +249,6 @@ static void resolve_unsure(struct road *r, struct delivery_job *j, const struct 
         }
 }
 
-void delivery_result_apply(struct road *r, struct delivery_job *j, const struct send_result *result)
-{
-        struct settlement *m;
-
-        switch (result->outcome) {
-        case SEND_DONE:
-                settle(settlement_new(r, j, DELIVERY_SENT, NULL, result));
-                break;
-        case SEND_RETRY:
-                retry(r, j, result, DELIVERY_FAILED);
-                break;
-        case SEND_REJECTED:
-                /* a final answer whose draft was deleted becomes a new message */
-                if (result->kind != ERR_MISSING || j->edits == 0 || j->d.class != PACE_FINAL) {
-                        give_up(r, j, DELIVERY_FAILED, result);
-                        break;
-                }
-                m = settlement_new(r, j, DELIVERY_QUEUED, "retry", result);
-                m->becomes_send = true;
-                settle(m);
-                break;
-        case SEND_UNSURE:
-                resolve_unsure(r, j, result);
-                break;
-        }
-}
-
 void delivery_result_give_up(struct road *r, struct delivery_job *j, enum delivery_state state,
                              const char *why)
 {
@@ -297,8 +261,9 @@ void delivery_result_give_up(struct road *r, struct delivery_job *j, enum delive
 
 void delivery_result_unclaim(struct road *r, struct delivery_job *j)
 {
-        struct send_result result = { 0 };
-        struct settlement *m;
+        struct settlement undone = {
+                .road = r, .job = j, .state = DELIVERY_QUEUED, .uncounted = true
+        };
 
         if (j->unconfirmed) { /* may have arrived: keep the row saying so */
                 delivery_enter(j, JOB_QUEUED);
@@ -306,18 +271,38 @@ void delivery_result_unclaim(struct road *r, struct delivery_job *j)
                 road_check_drained(r);
                 return;
         }
-        m = settlement_new(r, j, DELIVERY_QUEUED, NULL, &result);
-        m->attempt_after--;
-        settle(m);
+        settle(&undone, &(struct send_result){ 0 });
 }
 
 void delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result)
 {
-        struct delivery_job *j = outbox_find(r, delivery);
+        struct delivery_job *j = r ? outbox_find(r, delivery) : NULL;
 
         if (!j || j->d.fence != fence || j->phase != JOB_SENDING)
                 return;
         fault_point("outbox.answered");
-        delivery_result_apply(r, j, result);
+        switch (result->outcome) {
+        case SEND_DONE:
+                settle(&(struct settlement){ .road = r, .job = j, .state = DELIVERY_SENT }, result);
+                break;
+        case SEND_RETRY:
+                retry(r, j, result, DELIVERY_FAILED);
+                break;
+        case SEND_REJECTED:
+                /* a final answer whose draft was deleted becomes a new message */
+                if (result->kind == ERR_MISSING && j->edits > 0 && j->d.class == PACE_FINAL)
+                        settle(&(struct settlement){ .road = r,
+                                                     .job = j,
+                                                     .state = DELIVERY_QUEUED,
+                                                     .outcome = "retry",
+                                                     .becomes_send = true },
+                               result);
+                else
+                        give_up(r, j, DELIVERY_FAILED, result);
+                break;
+        case SEND_UNSURE:
+                resolve_unsure(r, j, result);
+                break;
+        }
 }

@@ -366,13 +366,19 @@ static void on_deadline(void *arg)
                 .retry_after_ms = -1
         };
 
-        delivery_result_apply(j->queue->adapter->road, j, &result);
+        delivery_result(j->queue->adapter->road, j->d.id, j->d.fence, &result);
 }
 
-static void send_claimed(struct road *r, struct delivery_job *j)
+void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
 {
         int64_t seconds = r->limits.delivery_seconds;
 
+        if (!stored) {
+                r->outbox.sending--;
+                outbox_remove(r, j);
+                road_check_drained(r);
+                return;
+        }
         delivery_enter(j, JOB_SENDING);
         if (r->draining) {
                 delivery_result_unclaim(r, j); /* its result could not be stored */
@@ -396,20 +402,12 @@ static void send_claimed(struct road *r, struct delivery_job *j)
         }
 }
 
-/* Another process claimed it, or its row was never stored. */
-static void drop_claimed(struct road *r, struct delivery_job *j)
-{
-        r->outbox.sending--;
-        outbox_remove(r, j);
-        road_check_drained(r);
-}
-
 static void on_claimed(void *arg)
 {
         struct delivery_claim *c = arg;
         struct road *r = c->road;
         struct delivery_job *j = c->job;
-        bool lost = c->lost;
+        bool stored = !c->lost;
 
         fault_point("outbox.claimed");
         if (c->becomes_send)
@@ -420,10 +418,7 @@ static void on_claimed(void *arg)
                 delivery_set_payload(j, c->failed_payload);
         free(c->failed_payload);
         free(c);
-        if (lost)
-                drop_claimed(r, j);
-        else
-                send_claimed(r, j);
+        outbox_on_stored(r, j, stored);
 }
 
 static void begin_claim(struct road *r, struct delivery_job *j)
@@ -502,21 +497,13 @@ bool outbox_claim_new(struct road *r, struct delivery_job *j)
 {
         struct outbox_adapter *a = outbox_adapter(r, j->d.adapter);
 
-        if (!r->resumed || r->draining || j->edits > 0 || queue_find(a, &j->d) ||
+        if (j->journaled || !r->resumed || r->draining || j->edits > 0 || queue_find(a, &j->d) ||
             !r->platforms.ready(r->platforms.adapters, a->name) || !may_claim(r, a, j) ||
             take_budget(r, a, j) > 0)
                 return false;
         add(r, j);
         begin_claim(r, j);
         return true;
-}
-
-void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
-{
-        if (stored)
-                send_claimed(r, j);
-        else
-                drop_claimed(r, j);
 }
 
 static void pump_adapter(struct road *r, struct outbox_adapter *a)

@@ -164,12 +164,10 @@ static struct delivery_job *make_job(struct submission *s, const struct outgoing
 static int render(struct road *r, const struct outgoing *out, struct rendered *parts,
                   struct error *err)
 {
-        bool caption = out->file.path && r->platforms.caption;
-
         if (!out->text)
                 return 0;
-        if ((caption ? r->platforms.caption : r->platforms.render)(
-                    r->platforms.adapters, out->adapter, out->text, parts, err) < 0)
+        if (r->platforms.render(r->platforms.adapters, out->adapter, out->text,
+                                out->file.path != NULL, parts, err) < 0)
                 return -1;
         return parts->count > 0 ? 0 : error_set(err, ERR_INVALID, "the text shows nothing");
 }

@@ -40,7 +40,7 @@ static void fail(struct turn *t, enum error_kind kind, const char *why)
                 return;
         }
         error = mem_printf("cannot read what was said in the channel: %s", why);
-        turn_end(t, &(struct turn_reply){ .kind = kind, .error = error });
+        turn_finish(&t->run, &(struct turn_reply){ .kind = kind, .error = error });
         free(error);
 }
 

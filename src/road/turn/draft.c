@@ -115,7 +115,7 @@ static void on_stored(void *arg)
         bus_batch_release(&w->batch);
         free(w);
         t->display.writes--;
-        turn_end_resume(t);
+        turn_commit(t);
 }
 
 /* The text so far as an unnumbered delivery; NULL: nothing to show. */
@@ -129,8 +129,8 @@ static struct delivery_job *make_preview(struct draft *d)
         struct buf payload;
         struct error err;
 
-        if (r->platforms.render(r->platforms.adapters, t->run.adapter, d->text.data, &parts, &err) <
-                    0 ||
+        if (r->platforms.render(r->platforms.adapters, t->run.adapter, d->text.data, false, &parts,
+                                &err) < 0 ||
             parts.count == 0)
                 return NULL;
         buf_init(&payload, 0);

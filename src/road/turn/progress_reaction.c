@@ -71,7 +71,7 @@ static void on_stored(void *arg)
         bus_batch_release(&w->batch);
         free(w);
         t->display.writes--;
-        turn_end_resume(t);
+        turn_commit(t);
 }
 
 static void on_slow(void *arg)

@@ -49,7 +49,7 @@ void turn_free(struct turn *t)
         timer_free(t->timer);
         timer_free(t->display.slow);
         channel_history_forget(t);
-        turn_end_discard(t);
+        turn_commit_discard(t);
         draft_end(t);
         arena_release(&t->arena);
         free(t->cancel.why);
@@ -259,14 +259,6 @@ void turn_progress(struct turn_run *run, const char *label)
         publish_live((struct turn *)run, "turn.progress", "label", label, strlen(label));
 }
 
-void turn_finish(struct turn_run *run, const struct turn_reply *reply)
-{
-        struct turn *t = (struct turn *)run;
-
-        if (t->phase == PHASE_RUNNING)
-                turn_end(t, reply);
-}
-
 void turn_give_up(struct turn *t, const char *why)
 {
         struct turn_reply reply = {
@@ -276,7 +268,7 @@ void turn_give_up(struct turn *t, const char *why)
         };
 
         lane_take(t);
-        turn_end(t, &reply);
+        turn_finish(&t->run, &reply);
 }
 
 /* ---- stopping ---- */
@@ -295,9 +287,9 @@ void turn_check_cancel(struct turn *t)
         if (t->phase == PHASE_QUEUED) {
                 lane_unhold(t);
                 lane_take(t);
-                turn_end(t, &reply);
+                turn_finish(&t->run, &reply);
         } else if (t->phase == PHASE_RUNNING) {
-                turn_end(t, &reply);
+                turn_finish(&t->run, &reply);
         }
 }
 

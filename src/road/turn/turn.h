@@ -121,8 +121,7 @@ struct answer {
         size_t messages, first; /* messages of the text, and the index of the first */
         char *thread;           /* started for it; NULL: none */
         char *silent_reason;    /* why nothing is posted; NULL: posted */
-        bool journaled;
-        bool refers; /* to the message answered */
+        bool refers;            /* to the message answered */
         int64_t superseded[4];
         size_t superseded_count;
 };
@@ -188,17 +187,15 @@ void turn_prepare_history(struct turn *t);   /* its reaction is quoted, if it ha
 void turn_hand_over(struct turn *t);         /* the agent starts, or a cancelled turn ends */
 void reaction_context_begin(struct turn *t); /* turn_prepare_history follows */
 void history_begin(struct turn *t);          /* turn_hand_over follows */
-void channel_history_begin(struct turn *t);  /* turn_hand_over or turn_end follows */
+void channel_history_begin(struct turn *t);  /* turn_hand_over or turn_finish follows */
 void channel_history_forget(struct turn *t);
 
 /* ---- turn_commit.c ---- */
 
-/* Stores the end and the deliveries, then frees the turn. */
-void turn_end(struct turn *t, const struct turn_reply *reply);
-/* Resumes an end that waited for display writes or delivery numbers. */
-void turn_end_resume(struct turn *t);
-void turn_end_resume_all(struct road *r);
-void turn_end_discard(struct turn *t);
+/* Stores the end that turn_finish made, once display writes and delivery numbers allow. */
+void turn_commit(struct turn *t);
+void turn_commit_waiting(struct road *r); /* there are delivery numbers */
+void turn_commit_discard(struct turn *t);
 
 /* ---- late_reply.c ---- */
 

@@ -185,25 +185,14 @@ static void end_free(struct turn_end *e)
         free(e);
 }
 
-static void send_deliveries(struct road *r, struct turn_end *e)
-{
-        struct delivery_job **jobs = e->answer.jobs, *answer = NULL;
-
-        if (e->claimed)
-                outbox_on_stored(r, jobs[0], !e->stale);
-        for (size_t i = e->claimed ? 1 : 0; i < e->answer.count; i++) {
-                if (e->answer.journaled || e->stale)
-                        delivery_free(jobs[i]);
-                else
-                        outbox_enqueue_next(r, jobs[i], &answer);
-        }
-}
-
 static void on_ended(void *arg)
 {
         struct turn_end *e = arg;
         struct turn *t = e->turn;
         struct road *r = t->road;
+        struct delivery_job **jobs = e->answer.jobs, *answer = NULL;
+        size_t count = e->answer.count;
+        bool journaled = count > 0 && jobs[0]->journaled;
 
         fault_point("turn.ended");
         if (e->stale) {
@@ -216,12 +205,19 @@ static void on_ended(void *arg)
                         r->stats.turns_cancelled++;
                 else
                         r->stats.turns_failed++;
-                if (e->answer.journaled && e->answer.count > 0)
-                        outbox_count_journaled(r, t->run.adapter, e->answer.count, e->now_ms);
+                if (journaled)
+                        outbox_count_journaled(r, t->run.adapter, count, e->now_ms);
         }
         bus_publish(r->bus, &e->batch);
         late_reply_turn_ended(r, t->run.id, !e->stale && e->state == TURN_DONE);
-        send_deliveries(r, e);
+        if (e->claimed)
+                outbox_on_stored(r, jobs[0], !e->stale);
+        for (size_t i = e->claimed ? 1 : 0; i < count; i++) {
+                if (journaled || e->stale)
+                        delivery_free(jobs[i]);
+                else
+                        outbox_enqueue_next(r, jobs[i], &answer);
+        }
         if (e->extra.fn)
                 e->extra.done(e->extra.arg);
         if (r->dispatch.ended && !e->stale)
@@ -234,68 +230,16 @@ static void on_ended(void *arg)
 
 /* ---- ending a turn ---- */
 
-void turn_end_resume(struct turn *t)
+void turn_finish(struct turn_run *run, const struct turn_reply *reply)
 {
-        struct turn_end *e = t->progress.end;
-        struct road *r = t->road;
-        int64_t number;
-
-        if (!e || e->waiting || t->display.writes > 0)
-                return;
-        if (!e->made)
-                turn_deliveries_make(t, &e->reply, &e->answer);
-        e->made = true;
-        if (e->answer.count > 0) {
-                if (!numbers_take(&r->delivery_numbers, e->answer.count, &number)) {
-                        e->waiting = true;
-                        TAILQ_INSERT_TAIL(&r->turns.ends, e, in_waiting);
-                        return;
-                }
-                for (size_t i = 0; i < e->answer.count; i++)
-                        e->answer.jobs[i]->d.id = number++;
-                e->claimed = !e->answer.journaled && outbox_claim_new(r, e->answer.jobs[0]);
-        }
-        t->progress.end = NULL;
-        e->outcome = (struct turn_outcome){ .answered = e->answer.messages > 0,
-                                            .thread = e->answer.thread,
-                                            .cost_microusd = e->reply.cost_microusd };
-        if (r->dispatch.ending)
-                r->dispatch.ending(r->dispatch.dispatch, &t->run, &e->outcome, &e->extra);
-        fault_point("turn.before_end");
-        road_write(r, "turn end", write_end, on_ended, e);
-}
-
-void turn_end_resume_all(struct road *r)
-{
+        struct turn *t = (struct turn *)run;
         struct turn_end *e;
+        char **parts;
 
-        while ((e = TAILQ_FIRST(&r->turns.ends)) &&
-               numbers_request(&r->delivery_numbers, e->answer.count)) {
-                TAILQ_REMOVE(&r->turns.ends, e, in_waiting);
-                e->waiting = false;
-                turn_end_resume(e->turn);
-        }
-}
-
-void turn_end_discard(struct turn *t)
-{
-        struct turn_end *e = t->progress.end;
-
-        if (!e)
+        if (t->phase == PHASE_ENDING) /* it was cancelled, or took too long */
                 return;
-        if (e->waiting)
-                TAILQ_REMOVE(&t->road->turns.ends, e, in_waiting);
-        for (size_t i = 0; i < e->answer.count; i++)
-                delivery_free(e->answer.jobs[i]);
-        end_free(e);
-        t->progress.end = NULL;
-}
-
-void turn_end(struct turn *t, const struct turn_reply *reply)
-{
-        struct turn_end *e = mem_zalloc(sizeof(*e));
-        char **parts = reply->part_count > 0 ? mem_array(reply->part_count, sizeof(*parts)) : NULL;
-
+        e = mem_zalloc(sizeof(*e));
+        parts = reply->part_count > 0 ? mem_array(reply->part_count, sizeof(*parts)) : NULL;
         timer_free(t->timer);
         t->timer = NULL;
         timer_free(t->display.slow);
@@ -318,5 +262,62 @@ void turn_end(struct turn *t, const struct turn_reply *reply)
                 log_warn("turn failed", LOG_S("turn", t->key), LOG_S("agent", t->run.agent),
                          LOG_S("trace", t->trace), LOG_S("why", e->reply.error));
         t->progress.end = e;
-        turn_end_resume(t);
+        turn_commit(t);
+}
+
+void turn_commit(struct turn *t)
+{
+        struct turn_end *e = t->progress.end;
+        struct road *r = t->road;
+        int64_t number;
+
+        if (!e || e->waiting || t->display.writes > 0)
+                return;
+        if (!e->made)
+                turn_deliveries_make(t, &e->reply, &e->answer);
+        e->made = true;
+        if (e->answer.count > 0) {
+                if (!numbers_take(&r->delivery_numbers, e->answer.count, &number)) {
+                        e->waiting = true;
+                        TAILQ_INSERT_TAIL(&r->turns.ends, e, in_waiting);
+                        return;
+                }
+                for (size_t i = 0; i < e->answer.count; i++)
+                        e->answer.jobs[i]->d.id = number++;
+                e->claimed = outbox_claim_new(r, e->answer.jobs[0]);
+        }
+        t->progress.end = NULL;
+        e->outcome = (struct turn_outcome){ .answered = e->answer.messages > 0,
+                                            .thread = e->answer.thread,
+                                            .cost_microusd = e->reply.cost_microusd };
+        if (r->dispatch.ending)
+                r->dispatch.ending(r->dispatch.dispatch, &t->run, &e->outcome, &e->extra);
+        fault_point("turn.before_end");
+        road_write(r, "turn end", write_end, on_ended, e);
+}
+
+void turn_commit_waiting(struct road *r)
+{
+        struct turn_end *e;
+
+        while ((e = TAILQ_FIRST(&r->turns.ends)) &&
+               numbers_request(&r->delivery_numbers, e->answer.count)) {
+                TAILQ_REMOVE(&r->turns.ends, e, in_waiting);
+                e->waiting = false;
+                turn_commit(e->turn);
+        }
+}
+
+void turn_commit_discard(struct turn *t)
+{
+        struct turn_end *e = t->progress.end;
+
+        if (!e)
+                return;
+        if (e->waiting)
+                TAILQ_REMOVE(&t->road->turns.ends, e, in_waiting);
+        for (size_t i = 0; i < e->answer.count; i++)
+                delivery_free(e->answer.jobs[i]);
+        end_free(e);
+        t->progress.end = NULL;
 }

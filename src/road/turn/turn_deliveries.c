@@ -30,67 +30,58 @@ void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery
         outbox_remove(t->road, j);
 }
 
-static struct delivery_job *make_job(struct turn *t, enum delivery_kind kind, enum pace_class class,
-                                     const char *thread, const char *payload)
-{
-        return delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
-                                                         .adapter = t->run.adapter,
-                                                         .channel = t->run.channel,
-                                                         .thread = thread,
-                                                         .kind = kind,
-                                                         .class = class,
-                                                         .payload = payload,
-                                                         .trace = t->trace });
-}
-
 /* ---- the text ---- */
-
-static void add_part(struct turn *t, struct answer *a, const char *text, const char *plain)
-{
-        bool first = a->messages == 0;
-        /* the draft becomes the first part */
-        bool edits = first && t->display.draft_delivery != 0 && !a->thread;
-        struct delivery_job *j;
-        struct buf payload;
-
-        buf_init(&payload, 0);
-        jsonw_open(&payload, '{');
-        jsonw_str(&payload, "text", text);
-        jsonw_opt(&payload, "plain", plain);
-        jsonw_opt(&payload, "replyTo", first && a->refers ? turn_last_input(t)->id : NULL);
-        jsonw_str(&payload, "turnId", t->key);
-        turn_write_inputs(t, "answers", &payload);
-        jsonw_close(&payload, '}');
-        j = make_job(t, edits ? DELIVER_EDIT : DELIVER_SEND, PACE_FINAL,
-                     a->thread ? a->thread : t->run.thread, payload.data);
-        buf_release(&payload);
-        if (edits)
-                j->edits = t->display.draft_delivery;
-        if (t->policy.part_delay_ms > 0 && !first) {
-                j->delay_ms = (int64_t)a->messages * t->policy.part_delay_ms;
-                j->due_mono = loop_now_ms(t->road->loop) + j->delay_ms;
-        }
-        if (first)
-                a->first = a->count;
-        turn_deliveries_add(a, j);
-        a->messages++;
-}
 
 /* Falls back to the plain text if it cannot be rendered. */
 static void add_message(struct turn *t, struct answer *a, const char *text)
 {
         struct road *r = t->road;
         struct rendered parts = { 0 };
+        struct rendered_part as_is = { .text = (char *)text };
         struct error err;
-        int rc = r->platforms.render(r->platforms.adapters, t->run.adapter, text, &parts, &err);
+        int rc = r->platforms.render(r->platforms.adapters, t->run.adapter, text, false, &parts,
+                                     &err);
 
-        if (rc < 0) {
+        if (rc < 0)
                 log_warn("cannot render an answer; sending it as it is", LOG_S("turn", t->key),
                          LOG_S("why", err.text));
-                add_part(t, a, text, NULL);
+        for (size_t i = 0; i < (rc < 0 ? 1 : parts.count); i++) {
+                const struct rendered_part *part = rc < 0 ? &as_is : &parts.parts[i];
+                bool first = a->messages == 0;
+                /* the draft becomes the first part */
+                bool edits = first && t->display.draft_delivery != 0 && !a->thread;
+                struct delivery_job *j;
+                struct buf payload;
+
+                buf_init(&payload, 0);
+                jsonw_open(&payload, '{');
+                jsonw_str(&payload, "text", part->text);
+                jsonw_opt(&payload, "plain", part->plain);
+                jsonw_opt(&payload, "replyTo", first && a->refers ? turn_last_input(t)->id : NULL);
+                jsonw_str(&payload, "turnId", t->key);
+                turn_write_inputs(t, "answers", &payload);
+                jsonw_close(&payload, '}');
+                j = delivery_new(
+                        r, &(struct delivery){ .turn = t->run.id,
+                                               .adapter = t->run.adapter,
+                                               .channel = t->run.channel,
+                                               .thread = a->thread ? a->thread : t->run.thread,
+                                               .kind = edits ? DELIVER_EDIT : DELIVER_SEND,
+                                               .class = PACE_FINAL,
+                                               .payload = payload.data,
+                                               .trace = t->trace });
+                buf_release(&payload);
+                if (edits)
+                        j->edits = t->display.draft_delivery;
+                if (t->policy.part_delay_ms > 0 && !first) {
+                        j->delay_ms = (int64_t)a->messages * t->policy.part_delay_ms;
+                        j->due_mono = loop_now_ms(r->loop) + j->delay_ms;
+                }
+                if (first)
+                        a->first = a->count;
+                turn_deliveries_add(a, j);
+                a->messages++;
         }
-        for (size_t i = 0; rc == 0 && i < parts.count; i++)
-                add_part(t, a, parts.parts[i].text, parts.parts[i].plain);
         rendered_release(&parts);
 }
 
@@ -139,7 +130,14 @@ static void begin_thread(struct turn *t, struct answer *a)
         jsonw_str(&payload, "name", name.data);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
-        turn_deliveries_add(a, make_job(t, DELIVER_THREAD, PACE_FINAL, a->thread, payload.data));
+        turn_deliveries_add(a, delivery_new(r, &(struct delivery){ .turn = t->run.id,
+                                                                   .adapter = t->run.adapter,
+                                                                   .channel = t->run.channel,
+                                                                   .thread = a->thread,
+                                                                   .kind = DELIVER_THREAD,
+                                                                   .class = PACE_FINAL,
+                                                                   .payload = payload.data,
+                                                                   .trace = t->trace }));
         buf_release(&name);
         buf_release(&payload);
 }
@@ -176,13 +174,10 @@ static void cancel_deferred(struct turn *t, struct answer *a)
 
 void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct answer *a)
 {
-        struct road *r = t->road;
         struct delivery_job *j;
 
         /* an ambient answer refers to no message, unless a placeholder waits */
         a->refers = t->policy.mode != MODE_AMBIENT || turn_last_input(t)->is_awaited;
-        a->journaled = (r->platforms.abilities(r->platforms.adapters, t->run.adapter) &
-                        ADAPTER_JOURNALED) != 0;
         draft_supersede(t, a);
         a->silent_reason = silent_reason(t, reply);
         if (!a->silent_reason && reply->text && reply->text[0] != '\0') {
@@ -196,7 +191,14 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
         /* the draft's text moved to a thread, or its question was deleted */
         if (t->display.draft_delivery != 0 &&
             (a->thread || (reply->kind == ERR_CANCELLED && turn_is_withdrawn(t)))) {
-                j = make_job(t, DELIVER_DELETE, PACE_EDIT, t->run.thread, "{}");
+                j = delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
+                                                              .adapter = t->run.adapter,
+                                                              .channel = t->run.channel,
+                                                              .thread = t->run.thread,
+                                                              .kind = DELIVER_DELETE,
+                                                              .class = PACE_EDIT,
+                                                              .payload = "{}",
+                                                              .trace = t->trace });
                 j->edits = t->display.draft_delivery;
                 turn_deliveries_add(a, j);
         }

@@ -25,7 +25,7 @@ static void on_deadline(void *arg)
                  "agent '%.60s' gave no answer within %lld s (limits.turnSeconds)", t->run.agent,
                  (long long)r->limits.turn_seconds);
         r->agents.cancel(r->agents.agents, &t->run);
-        turn_end(t, &reply);
+        turn_finish(&t->run, &reply);
 }
 
 void turn_hand_over(struct turn *t)
