@@ -174,10 +174,10 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
         if ((!d->options->listen && !same(old->http.listen, new->http.listen)) ||
             !same_http(&old->http, &new->http) || !same(old->store_url, new->store_url) ||
             !same(old->bus_url, new->bus_url))
-                log_warn("changes of http, store and bus take effect after a restart");
+                log_warn("changes to http, store and bus take effect after a restart");
         else if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
                 /* the server reads the file only at start */
-                log_warn("the certificate or its key was renewed; it is used after a restart",
+                log_warn("TLS certificate or key changed; takes effect after a restart",
                          LOG_S("file", old->http.tls_cert));
 }
 

@@ -360,7 +360,7 @@ static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
                          LOG_I("failures", s->breaker.failures), LOG_S("why", s->last_failure));
                 journal_circuit(s, "agent.circuit_opened");
         } else if (change == BREAKER_RECOVERED) {
-                log_info("agent works again; circuit closed", LOG_S("agent", s->agent.name));
+                log_info("agent recovered; circuit closed", LOG_S("agent", s->agent.name));
                 journal_circuit(s, "agent.circuit_closed");
         }
         leave(r);

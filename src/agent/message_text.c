@@ -11,7 +11,7 @@ void message_text_add(struct buf *out, const struct incoming *in)
                 buf_addstr(out, in->text);
         else if (in->emoji)
                 buf_addf(out, "[%s %s]",
-                         strcmp(type, EVENT_REACTION_REMOVED) == 0 ? "took back the reaction"
+                         strcmp(type, EVENT_REACTION_REMOVED) == 0 ? "removed the reaction"
                                                                    : "reacted with",
                          in->emoji_name ? in->emoji_name : in->emoji);
         else if (strcmp(type, EVENT_MESSAGE_DELETED) == 0)

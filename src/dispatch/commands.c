@@ -199,7 +199,7 @@ void command_run(struct evaluation *e)
                 else
                         evaluation_notify(e, "The agent was not paused here.");
         } else if (strcmp(name, "help") == 0) {
-                evaluation_notify(e, "What I understand besides your questions:");
+                evaluation_notify(e, "Besides your questions, I understand these commands:");
                 for (size_t i = 0; i < COUNT(commands); i++) {
                         if (!commands[i].admins_only || admin)
                                 evaluation_notify(e, "\n- `/%s`: %s", commands[i].name,

@@ -153,5 +153,6 @@ void numbers_close(struct numbers *n)
         if (!n->road || numbers_left(n) == 0)
                 return;
         if (store_write_now(n->road->store, write_return, n, &err) < 0)
-                log_info("unused numbers are lost", LOG_S("of", n->name), LOG_S("why", err.text));
+                log_info("cannot return unused numbers", LOG_S("of", n->name),
+                         LOG_S("why", err.text));
 }

@@ -263,7 +263,7 @@ static void resume(struct road *r, struct recovered_turn *v)
         if (v->count == 0) { /* can never be run or answered */
                 struct lost_turn *lost = mem_zalloc(sizeof(*lost));
 
-                log_error("turn given up: its messages are no longer kept", LOG_I("turn", row->id));
+                log_error("turn given up: its messages were pruned", LOG_I("turn", row->id));
                 lost->id = row->id;
                 road_write(r, "end of a turn", write_lost, free, lost);
                 return;
@@ -359,8 +359,7 @@ static int write_retry(struct store_tx *tx, void *arg, struct error *err)
         if (turn_row_get(tx, v->id, &v->turn->row, err) != 1 || read_inputs(tx, v->turn, err) < 0)
                 return -1;
         if (v->turn->count == 0)
-                return error_set(err, ERR_MISSING,
-                                 "the messages of turn 'trn-%lld' are no longer kept",
+                return error_set(err, ERR_MISSING, "the messages of turn 'trn-%lld' were pruned",
                                  (long long)v->id);
         return 0;
 }

@@ -30,8 +30,8 @@ const struct setting road_settings[] = {
                   "starts there." },
         { "unconfirmedSends", SETTING_INT, "32", 1, 100000, .at = AT(unconfirmed_sends),
           .was = "sendsInDoubt",
-          .help = "Sends of one adapter that may be under way if its platform cannot report later "
-                  "whether they arrived: at most so many are unknown after a crash." },
+          .help = "Sends of one adapter that may be under way if its platform cannot report "
+                  "later whether they arrived; a crash leaves at most this many unknown." },
         { "deliveryAttempts", SETTING_INT, "8", 1, 1000, .at = AT(delivery_attempts),
           .help = "Attempts before a delivery becomes a dead letter; rate limits do not count." },
         { "deliverySeconds", SETTING_INT, "60", 1, 3600, .at = AT(delivery_seconds),

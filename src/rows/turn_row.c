@@ -133,7 +133,7 @@ int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error 
 {
         return sql_exec(tx, err,
                         "UPDATE turns SET state = 'failed', ended_ms = ?2,"
-                        " error_kind = 'missing', error = 'its messages are no longer kept'"
+                        " error_kind = 'missing', error = 'its messages were pruned'"
                         " WHERE id = ?1",
                         SQL_INT(id), SQL_INT(now_ms));
 }

@@ -27,7 +27,7 @@ static void every_event_becomes_text(void **state)
                 { { .attachments = (struct attachment *)files, .attachment_count = 1 },
                   "[attached: image cat.jpg]" },
                 { { .type = "reaction.received", .emoji = "👍" }, "[reacted with 👍]" },
-                { { .type = "reaction.removed", .emoji = "👍" }, "[took back the reaction 👍]" },
+                { { .type = "reaction.removed", .emoji = "👍" }, "[removed the reaction 👍]" },
                 { { .type = "reaction.received", .emoji = "123456", .emoji_name = "party" },
                   "[reacted with party]" },
                 { { .type = "reaction.received",

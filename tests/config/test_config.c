@@ -379,8 +379,8 @@ static void every_mistake_is_reported_with_file_and_line(void **state)
                   "config.json:2: rules[1].agent: there is no agent 'dmeo' (did you mean "
                   "'demo'?); there is 'demo'" },
                 { "{\"rules\": [\n{\"mode\": \"ambient\"}]}",
-                  "config.json:2: rules[0].mode: 'ambient' reads along where 'when' says: name "
-                  "its 'channel' ('*' is every one)" },
+                  "config.json:2: rules[0].mode: 'ambient' must know which channels to follow: "
+                  "name them in 'channel' ('*' is all)" },
                 { "{\"rules\": [{\"when\": {\n\"dm\": 1}}]}",
                   "config.json:2: rules[0].when.dm: expected true or false" },
                 { "{\n\n", "config.json:" },

@@ -224,7 +224,7 @@ static void an_awaited_command_is_answered_by_its_result_alone(void **state)
         in.chat = CHAT_DM;
         in.is_command = in.is_awaited = true;
         out = decided(d, &in);
-        assert_int_equal(strncmp(out.notice, "What I understand", 17), 0);
+        assert_int_equal(strncmp(out.notice, "Besides your questions", 22), 0);
         in.text = "/status";
         out = decided(d, &in);
         assert_int_equal(out.command, COMMAND_STATUS);

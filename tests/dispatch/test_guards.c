@@ -304,7 +304,7 @@ static void a_used_up_budget_is_notified_once_until_midnight(void **state)
         hear(&f, &in);
         assert_int_equal(rig_count(f.rig, "deliveries WHERE turn IS NULL OR turn = 0"), 1);
         assert_non_null(strstr(rig_text(f.rig, "payload FROM deliveries ORDER BY id DESC LIMIT 1"),
-                               "used up what I may spend today"));
+                               "My budget for today is used up"));
         in.text = "hello"; /* the other rule works until the adapter's budget is used up */
         hear(&f, &in);
         assert_string_equal(last_row(&f), "done");

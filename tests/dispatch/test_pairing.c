@@ -80,9 +80,9 @@ static char *knock(struct policy_rig *g, const char *sender, char code[HUMAN_COD
 
         assert_false(out.trigger);
         assert_non_null(out.notice);
-        at = strstr(out.notice, "let in: ");
+        at = strstr(out.notice, "runs me: ");
         assert_non_null(at);
-        snprintf(code, HUMAN_CODE_TEXT_SIZE, "%s", at + 8);
+        snprintf(code, HUMAN_CODE_TEXT_SIZE, "%s", at + 9);
         assert_null(strstr(out.reason, code)); /* codes are not logged */
         return code;
 }

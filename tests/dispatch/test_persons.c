@@ -342,12 +342,13 @@ static void a_code_links_two_accounts(void **state)
         assert_true(person(g, "telegram", "7") > 0);
         assert_int_equal(person(g, "discord", "9"), person(g, "telegram", "7"));
         /* used up */
-        assert_non_null(strstr(policy_rig_dm(g, "dc", "10", line).notice, "This is not a code"));
+        assert_non_null(
+                strstr(policy_rig_dm(g, "dc", "10", line).notice, "This code is not valid"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
-        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "I know already"));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", line).notice, "I already know"));
         snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
         /* their own code */
-        assert_non_null(strstr(policy_rig_dm(g, "tg", "7", line).notice, "This is not a code"));
+        assert_non_null(strstr(policy_rig_dm(g, "tg", "7", line).notice, "This code is not valid"));
         assert_true(policy_rig_dm(g, "tg", "7", "/linked list?").trigger);
         assert_true(policy_rig_group(g, "tg", "8", "/link").trigger ==
                     policy_rig_group(g, "tg", "8", "hello").trigger);
@@ -378,7 +379,7 @@ static void codes_cannot_be_guessed(void **state)
         add_rule(g, (struct access_rule){ .user = "discord:9" });
         for (int i = 0; i < LINK_TRIES; i++) {
                 out = policy_rig_dm(g, "dc", "9", "/link ABCD-2345");
-                assert_non_null(strstr(out.notice, "This is not a code"));
+                assert_non_null(strstr(out.notice, "This code is not valid"));
         }
         out = policy_rig_dm(g, "dc", "9", "/link ABCD-2345");
         assert_null(out.notice);

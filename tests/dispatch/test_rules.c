@@ -864,11 +864,11 @@ static void mistakes_in_patterns_and_hours_have_their_line(void **state)
         expect_mistake("{ \"when\": { \"timezone\": \"Mars/Base\" } }",
                        "unknown time zone 'Mars/Base'");
         expect_mistake("{ \"when\": { \"timezone\": \"../../etc/passwd\" } }", "unknown time zone");
-        expect_mistake("{ \"mode\": \"ambient\" }", "name its 'channel'");
+        expect_mistake("{ \"mode\": \"ambient\" }", "name them in 'channel'");
         expect_mistake("{ \"mode\": \"of\" }", "did you mean 'off'?");
         expect_mistake("{ \"reply\": \"thrad\" }", "did you mean 'thread'?");
         expect_mistake("{ \"reply\": \"thread\", \"mode\": \"silent\" }",
-                       "goes together with mode 'reply' and 'thread' only");
+                       "works only with mode 'reply' or 'thread'");
         expect_mistake("{ \"when\": { \"bots\": \"some\" } }",
                        "expected one of 'none', 'mentions' or 'all'");
 }

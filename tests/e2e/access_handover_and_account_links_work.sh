@@ -51,7 +51,7 @@ contains "$(cat "$dir/out")" telegram:42
 says 42 /link
 next 'Your code is'
 says 43 "/link $(code_of)"
-next 'are both you'
+next 'are linked now'
 says 43 hello
 next 'I do not know you yet'
 cli access allow per-1

@@ -18,11 +18,11 @@ curl -s --max-time 5 "http://$addr/healthz" | grep -q '"ok"' && fail "plain HTTP
 # a renewed certificate is used after a restart only, and that is logged
 kill -HUP "$daemon_pid"
 await grep -q "configuration reloaded" "$dir/log"
-grep -q "used after a restart" "$dir/log" && fail "an old certificate was called renewed"
+grep -q "takes effect after a restart" "$dir/log" && fail "an old certificate was called renewed"
 openssl req -x509 -nodes -days 3 -subj /CN=dragoman.example -key "$dir/key.pem" -out "$dir/new.pem" 2>/dev/null
 mv "$dir/new.pem" "$dir/cert.pem"
 kill -HUP "$daemon_pid"
-await grep -q "renewed; it is used after a restart" "$dir/log"
+await grep -q "TLS certificate or key changed; takes effect after a restart" "$dir/log"
 # commands refuse another certificate on the same port
 stop
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dragoman.example -keyout "$dir/key2.pem" -out "$dir/cert2.pem" 2>/dev/null

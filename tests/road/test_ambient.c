@@ -165,7 +165,7 @@ static void a_silent_rule_runs_the_agent_and_never_posts(void **state)
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "deliveries"), 0);
         assert_string_equal(rig_text(g, "status || ': ' || reason FROM trigger_log"),
-                            "done: the rule runs agent 'echo' without posting what it says");
+                            "done: the rule runs agent 'echo' without posting its answer");
         rig_free(g);
 }
 
@@ -258,7 +258,7 @@ static void unreadable_channel_history_fails_only_its_turn(void **state)
         says(g, "m1", "hm");
         rig_until_count(g, "turns WHERE state = 'failed'", 1);
         assert_string_equal(rig_text(g, "error FROM turns"),
-                            "cannot read what was said in the channel: the platform is away");
+                            "cannot read the channel history: the platform is away");
         assert_int_equal(rig_count(g, "deliveries"), 0);
         assert_int_equal(g->run_count, 0);
         g->history_fails = false;

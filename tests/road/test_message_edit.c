@@ -106,7 +106,7 @@ static void a_deleted_message_leaves_its_queued_turn(void **state)
 
         (void)state;
         deletes(g, "1");
-        assert_string_equal(last_reason(g), "done: took a waiting message out of trn-1");
+        assert_string_equal(last_reason(g), "done: removed a waiting message from trn-1");
         rig_restart(g);
         rig_until(g, &g->run_count, 1);
         assert_string_equal(g->runs[0].text, "two");
@@ -167,9 +167,8 @@ static void deleting_the_question_stops_its_turn(void **state)
         assert_true(g->runs[0].cancelled);
         assert_string_equal(g->runs[1].text, "two+three");
         deletes(g, "2");
-        assert_string_equal(
-                last_reason(g),
-                "done: one of several messages of trn-2, which goes on with the others");
+        assert_string_equal(last_reason(g),
+                            "done: one message of trn-2, which continues with the others");
         deletes(g, "2"); /* a repeated event */
         assert_non_null(g->runs[1].run);
         deletes(g, "3");

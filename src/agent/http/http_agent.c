@@ -221,7 +221,7 @@ static bool try_again(struct http_agent_call *c, const struct http_result *resul
                 return false;
         c->state = CALL_PAUSING;
         timer_start(c->timer, wait);
-        turn_progress(c->run, "the agent cannot be reached, trying again");
+        turn_progress(c->run, "the agent cannot be reached; retrying");
         return true;
 }
 

@@ -21,7 +21,7 @@ static const struct setting settings[] = {
           .help = "The pause between two words of an answer, in milliseconds.",
           .at = offsetof(struct demo_conf, word_ms) },
         { "toolMs", SETTING_INT, "700", 0, 60000,
-          .help = "How long each step of the pretended tool takes, in milliseconds.",
+          .help = "How long each step of the pretend tool takes, in milliseconds.",
           .at = offsetof(struct demo_conf, tool_ms) },
         SETTING_END
 };
@@ -76,7 +76,7 @@ static void pretend_tool(struct canned_reply *c, const struct demo_conf *conf, c
         canned_reply_wait(c, conf->tool_ms);
         canned_reply_progress(c, "demo tool: done");
         buf_addf(answer,
-                 "[demo] My pretended tool counted %zu word%s in your message. A real agent "
+                 "[demo] My pretend tool counted %zu word%s in your message. A real agent "
                  "shows its tools at work in the same way.",
                  words, words == 1 ? "" : "s");
 }
@@ -105,7 +105,8 @@ static void start(struct agent *a, struct turn_run *run)
 
 const struct agent_ops demo_agent = {
         .type = "demo",
-        .help = "Shows how Dragoman works without a model: repeats, streams, pretends a tool.",
+        .help = "Shows how Dragoman works without a model: repeats, streams, pretends to use a "
+                "tool.",
         .can = AGENT_REPEATABLE | AGENT_HISTORY | AGENT_STREAMS | AGENT_CANCELS,
         .settings = settings,
         .conf_size = sizeof(struct demo_conf),

@@ -179,7 +179,7 @@ int completion_ask_read(struct body *b, const struct completion_ask *ask,
         bool ok;
 
         if (is_given(ask->tools) || is_given(ask->functions))
-                return body_mistake(b, "tools", "must be empty: agents have tools of their own");
+                return body_mistake(b, "tools", "must be empty: agents have their own tools");
         if (ask->audio)
                 return body_mistake(b, "audio", "is not supported");
         if (ask->logprobs)

@@ -110,9 +110,9 @@ int auth_init(struct auth *a, const struct http_conf *conf, struct error *err)
         if (!a->loopback && !a->tls && conf->trusted_proxy.count == 0)
                 return error_set(
                         err, ERR_REFUSED,
-                        "refusing to listen on '%s': others could read the operator key on its "
-                        "way; set http.tlsCert and http.tlsKey, or name the proxy in front of us "
-                        "in http.trustedProxy, or listen on 127.0.0.1",
+                        "refusing to listen on '%s': others could read the operator key in "
+                        "transit; set http.tlsCert and http.tlsKey, or name the proxy in front "
+                        "of us in http.trustedProxy, or listen on 127.0.0.1",
                         conf->listen);
         public_host = conf->public_url ? strstr(conf->public_url, "://") : NULL;
         if (public_host)
@@ -203,7 +203,7 @@ int auth_load_operator_key(struct auth *a, const char *state_dir, struct error *
                 explicit_bzero(random, sizeof(random));
                 rc = file_write_line(path, key, err);
                 if (rc < 0)
-                        error_prefix(err, "cannot keep the operator key");
+                        error_prefix(err, "cannot store the operator key");
                 else
                         log_info("operator key created", LOG_S("file", path));
         }

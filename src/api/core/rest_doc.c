@@ -14,7 +14,7 @@ static const char introduction[] =
         "## Keys\n\n"
         "A request carries its key as `Authorization: Bearer KEY` or `x-api-key: KEY`. The\n"
         "operator key is in `state/operator.key` of the data directory and may do\n"
-        "everything. Give other software keys of its own (`dragoman keys create`, or `POST\n"
+        "everything. Give other software its own keys (`dragoman keys create`, or `POST\n"
         "/api/v2/keys`):\n\n"
         "- **scopes** say what it may do: `read`, `write` (includes read), `admin`\n"
         "  (includes both), each for everything or for one resource, such as\n"
@@ -138,7 +138,7 @@ static void write_json(struct buf *b, const char *title, const char *json)
 static void write_route(struct buf *b, const struct route *r)
 {
         static const char *const reaches[] = {
-                [REACH_SHARED] = "nothing of an adapter is shown or changed",
+                [REACH_SHARED] = "concerns no adapter",
                 [REACH_ALL] = "only for keys that reach all adapters",
                 [REACH_PATH] = "the key must reach the adapter of the path",
                 [REACH_BODY] = "the key must reach the adapter `instanceId`",

@@ -243,7 +243,7 @@ static const struct field check_fields[] = {
         { "platformUserId", FIELD_STRING, .required = true, .min = 1, .max = 200,
           FIELD_AT(access_check_ask, user), .help = "The platform's id of the user." },
         { "chatType", FIELD_CHOICE, .choices = chats, FIELD_AT(access_check_ask, chat),
-          .fallback = "\"dm\"", .help = "Where they would write." },
+          .fallback = "\"dm\"", .help = "The kind of chat they write in." },
         { "channel", FIELD_STRING, .min = 1, .max = 512, FIELD_AT(access_check_ask, channel),
           .help = "The platform's id of that chat; absent: one of their own." },
         FIELD_END,

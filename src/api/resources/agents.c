@@ -246,7 +246,7 @@ const struct route agents_routes[] = {
           .summary = "Check the health of an agent now.", .status = 200,
           .answer = "{\"data\": {\"name\", \"healthy\", \"latencyMs\", \"why\"}}" },
         { "POST", "/api/v2/agents/:name/test", SCOPE_WRITE, test, REACH_HANDLER,
-          .summary = "Ask an agent a question, in a chat of its own whose answer is only "
+          .summary = "Ask an agent a question, in a separate chat whose answer is only "
                      "journaled; shows the answer, how long it took and what it cost.",
           .body = agent_test_fields, .status = 200,
           .answer = "{\"data\": {\"name\", \"ok\", \"status\", \"text\", \"turnId\", "

@@ -309,7 +309,7 @@ const struct route instances_routes[] = {
                      "parameters is a JSON Schema.",
           .status = 200,
           .answer = ROUTE_PAGE
-          " of tools: {\"name\", \"description\", \"parameters\"}; all in one." },
+          " of tools: {\"name\", \"description\", \"parameters\"}; a single page." },
         { "POST", "/api/v2/instances/:adapter/tools/:tool", SCOPE_WRITE, call_tool, REACH_PATH,
           .summary = "Call a tool of the adapter. A message it sends is a delivery in the outbox; "
                      "what it reads is in the answer.",

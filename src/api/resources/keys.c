@@ -245,7 +245,7 @@ static void revoke_key(struct http_exchange *x)
 const struct route keys_routes[] = {
         { "GET", "/api/v2/keys", SCOPE_ADMIN, list, REACH_ALL,
           .summary = "The keys besides the operator's, oldest first, without their texts.",
-          .status = 200, .answer = ROUTE_PAGE " of keys; all in one." },
+          .status = 200, .answer = ROUTE_PAGE " of keys; a single page." },
         { "POST", "/api/v2/keys", SCOPE_ADMIN, create, REACH_ALL,
           .summary = "Create a key. Its text is in this answer and never shown again.",
           .body = key_fields, .status = 201, .answer = "{\"data\": key and \"key\", its text}",

@@ -48,7 +48,7 @@ static const struct field sender_fields[] = {
         { "username", FIELD_STRING, .max = 256, FIELD_AT(inbound_sender, username),
           .help = "The sender's handle." },
         { "displayName", FIELD_STRING, .max = 256, FIELD_AT(inbound_sender, display_name),
-          .help = "The sender's name as people see it." },
+          .help = "The sender's display name." },
         { "isBot", FIELD_BOOL, FIELD_AT(inbound_sender, is_bot), .fallback = "false",
           .help = "The sender is a program." },
         FIELD_END,

@@ -70,8 +70,8 @@ static const struct field send_fields[] = {
           .help = "Markdown; rendered for the platform and split to its length." },
         REPLY_FIELD,
         { "author", FIELD_STRING, .min = 1, .max = 100, FIELD_AT(send_ask, author),
-          .help = "A person who speaks in the bot's name: the agent remembers the text as an "
-                  "answer of its own. While the agent is paused in the chat, absent means \"the "
+          .help = "A human who speaks as the bot: the agent remembers the text as its own "
+                  "answer. While the agent is paused in the chat, absent means \"the "
                   "operator\"." },
         { "buttons", FIELD_LIST, .group = button_fields, .item_size = sizeof(struct send_button),
           .max = BUTTONS_MAX, FIELD_AT(send_ask, buttons),

@@ -159,7 +159,7 @@ const struct route turn_replies_routes[] = {
           .summary = "Answer a turn, as its agent: the replyUrl of a webhook's request. The turn's "
                      "token is the key. The body is what a webhook may answer: {\"reply\"}, "
                      "{\"parts\": [...]} or {\"text\"}, with \"metadata\", or plain text. The "
-                     "first answer ends a running turn, later ones are messages of their own. "
+                     "first answer ends a running turn, later ones are separate messages. "
                      "Idempotency-Key makes repeating it harmless.",
           .query = reply_query, .reads_body = true, .max_body = MAX_BODY, .status = 202,
           .answer = "The outcome, once it is stored: {\"data\": {\"turnId\", \"status\": "

@@ -168,8 +168,8 @@ void pairing_offer(struct evaluation *e)
         evaluation_add_change(e->out, o);
         evaluation_notify(
                 e,
-                "I do not know you yet. Give this code to the person who runs me to be let in: %s. "
-                "It is valid for an hour.",
+                "I do not know you yet. To get access, give this code to the person who runs me: "
+                "%s. It is valid for an hour.",
                 human_code_format(w->code, shown));
         evaluation_refuse(e, "; a code was sent (pairing)");
 }

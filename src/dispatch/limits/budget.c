@@ -203,10 +203,10 @@ static bool check_sum(struct evaluation *e, const char *what, const char *name, 
         if (evaluation_may_notify(e) &&
             rate_limit_claim_notice(e->d->rates, &key, often, e->now_ms))
                 evaluation_notify(e, "%s",
-                                  all ? "I have used up what I may spend today. Please come back "
+                                  all ? "My budget for today is used up. Please come back "
                                         "after midnight (UTC)."
-                                      : "I am busy with as much as I may spend today. Please try "
-                                        "again in a few minutes.");
+                                      : "The answers I am working on may use up my budget for "
+                                        "today. Please try again in a few minutes.");
         evaluation_refuse(e, "the turns of %s '%s' have cost $%.2f today", what, name,
                           (double)spent / 1e6);
         if (!all)

@@ -132,8 +132,8 @@ static void send_code(struct evaluation *e, const struct identity *self)
         offer_free(map_put(codes, o->code, o));
         human_code_format(o->code, text);
         evaluation_notify(e,
-                          "Your code is %s. Within ten minutes, write \"/link %s\" to me from your "
-                          "other account, and I will know that both are you.",
+                          "Your code is %s. Within ten minutes, write \"/link %s\" to me from "
+                          "your other account to link the two.",
                           text, text);
         evaluation_refuse(e, "a code for another account was sent (/link)");
 }
@@ -168,18 +168,17 @@ static void link_accounts(struct evaluation *e, const struct identity *self,
         count += persons_other_identities(persons, owner->platform, owner->user, others,
                                           COUNT(others));
         if (person > 0 && person == persons_lookup(persons, owner->platform, owner->user)) {
-                evaluation_notify(e, "I know already that both accounts are you.");
+                evaluation_notify(e, "I already know that both accounts are yours.");
                 evaluation_refuse(e, "both accounts are one person already (/link)");
         } else if (count > PERSON_MAX_IDENTITIES) {
-                evaluation_notify(e, "I can remember at most %d accounts of one person.",
+                evaluation_notify(e, "I can link at most %d accounts per person.",
                                   PERSON_MAX_IDENTITIES);
                 evaluation_refuse(e, "the two have more than %d accounts (/link)",
                                   PERSON_MAX_IDENTITIES);
         } else {
                 persons_link_sender(persons, self->platform, e->in, owner, e->now_ms, e->out);
-                evaluation_notify(
-                        e, "Done: I know now that this account and the one on %s are both you.",
-                        owner->platform);
+                evaluation_notify(e, "Done: this account and the one on %s are linked now.",
+                                  owner->platform);
                 evaluation_refuse(e, "two accounts became one person (/link)");
         }
 }
@@ -201,7 +200,7 @@ static void redeem_code(struct evaluation *e, const struct identity *self)
                 evaluation_notify(e, "This is an admin's account, and the person who gave you the "
                                      "code would become an admin. If the other account is your "
                                      "own, write /link here and type the new code there.");
-                evaluation_refuse(e, "an admin redeems no codes of others (/link)");
+                evaluation_refuse(e, "admins may not redeem another person's code (/link)");
                 return;
         }
         o = human_code_parse(e->link_code, code) ? map_remove(&l->by_code, code) : NULL;
@@ -211,8 +210,8 @@ static void redeem_code(struct evaluation *e, const struct identity *self)
                 /* no answer for strangers: guessing must not make the bot talk */
                 if (!e->is_stranger)
                         evaluation_notify(
-                                e, "This is not a code that waits for another account. Write /link "
-                                   "to me there, and type the code here within ten minutes.");
+                                e, "This code is not valid. Write /link to me from the other "
+                                   "account, and type the code you get here within ten minutes.");
                 evaluation_refuse(e, "no such code is waiting (/link)");
         }
         offer_free(o);

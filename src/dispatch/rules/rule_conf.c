@@ -37,7 +37,7 @@ const struct setting rule_when_settings[] = {
           .help = "Emoji, or names of emoji, of a reaction; skin tones are ignored; `*` is any." },
         { "sender", SETTING_STRINGS, "[]", .at = AT(sender),
           .help = "Ids of people, `*` globs; or `person:ID`, by any account. A bot whose full id "
-                  "is listed is accepted whatever `bots` says." },
+                  "is listed is accepted regardless of `bots`." },
         { "role", SETTING_STRINGS, "[]", .at = AT(role),
           .help = "Ids of roles, one of which the sender must have, on platforms that have them; "
                   "`*` globs." },
@@ -93,8 +93,8 @@ const struct setting rule_settings[] = {
           .help = "The agent that answers; without it the adapter's." },
         { "mode", SETTING_CHOICE, "\"reply\"", .choices = rule_modes, .at = AT(mode_text),
           .help = "`reply` answers; `thread` answers in a thread begun at the message; `ambient` "
-                  "reads along in the channels it names and answers only when there is something "
-                  "to say; `silent` runs the agent and posts nothing; `off` answers nothing and "
+                  "follows the channels it names and answers only when it has something to say; "
+                  "`silent` runs the agent and posts nothing; `off` answers nothing and "
                   "ends the search for a rule." },
         { "reply", SETTING_CHOICE, "null", .choices = reply_places, .at = AT(reply_in),
           .help = "`thread`: the same as `\"mode\": \"thread\"`." },
@@ -102,8 +102,8 @@ const struct setting rule_settings[] = {
           .help = "`ambient`: how many messages of the channel the agent sees, fetched from the "
                   "platform." },
         { "prompt", SETTING_STRING, "null", 1, 20000, .at = AT(prompt),
-          .help = "Goes to the agent before the conversation; without it `ambient` has one that "
-                  "reads the room." },
+          .help = "A prompt that precedes the conversation; `ambient` has a default that asks "
+                  "the agent to read the room." },
         { "silence", SETTING_STRINGS, "[]", .at = AT(silence),
           .help = "Answers that mean there is nothing to say and are not posted, besides an empty "
                   "one, `[SILENT]` and `no action needed`; without it `ambient` has a longer "
@@ -149,8 +149,7 @@ static int read_mode(const struct rule_source *s, struct rule *r, struct error *
 {
         r->off = !reply_mode_parse(r->mode_text, &r->mode); /* the only other choice */
         if (r->reply_in && (r->off || !reply_mode_answers(r->mode)))
-                return mistake(s, "reply", err,
-                               "goes together with mode 'reply' and 'thread' only");
+                return mistake(s, "reply", err, "works only with mode 'reply' or 'thread'");
         if (r->reply_in) {
                 free(r->mode_text);
                 r->mode_text = mem_strdup("thread");
@@ -158,8 +157,8 @@ static int read_mode(const struct rule_source *s, struct rule *r, struct error *
         }
         if (r->mode == MODE_AMBIENT && !r->channel.set && !r->thread.set && !r->guild.set)
                 return mistake(s, "mode", err,
-                               "'ambient' reads along where 'when' says: name its 'channel' "
-                               "('*' is every one)");
+                               "'ambient' must know which channels to follow: name them in "
+                               "'channel' ('*' is all)");
         return 0;
 }
 

@@ -190,7 +190,7 @@ static struct message_edit *apply_deletion(struct turn *t, unsigned at, char **r
                 t->run.input_count--;
                 t->lane->mailbox--;
                 m->inputs = remaining_inputs(t);
-                *reason = mem_printf("took a waiting message out of %s", t->key);
+                *reason = mem_printf("removed a waiting message from %s", t->key);
                 return m;
         }
         message_edit_unindex(t, t->inputs[at]); /* a second deletion finds nothing */
@@ -201,8 +201,7 @@ static struct message_edit *apply_deletion(struct turn *t, unsigned at, char **r
                 *reason = mem_printf("cancelled %s: %s", t->key, WHY_DELETED);
         } else {
                 m->inputs = remaining_inputs(t);
-                *reason = mem_printf("one of several messages of %s, which goes on with the others",
-                                     t->key);
+                *reason = mem_printf("one message of %s, which continues with the others", t->key);
         }
         return m;
 }

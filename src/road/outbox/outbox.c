@@ -362,7 +362,7 @@ static void on_deadline(void *arg)
         struct send_result result = {
                 .outcome = SEND_UNSURE,
                 .kind = ERR_TIMEOUT,
-                .why = "the adapter gave no answer in time (limits.deliverySeconds)",
+                .why = "the adapter did not answer in time (limits.deliverySeconds)",
                 .retry_after_ms = -1
         };
 
@@ -466,7 +466,7 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
         if (!j->unconfirmed && j->expires_ms > 0 && clock_boot_ms() > j->expires_boot) {
                 delivery_result_give_up(
                         r, j, DELIVERY_EXPIRED,
-                        "it waited longer than it was worth (limits.deliveryExpirySeconds)");
+                        "it expired before it could be sent (limits.deliveryExpirySeconds)");
                 return;
         }
         if (!r->platforms.ready(r->platforms.adapters, q->adapter->name))
@@ -474,8 +474,8 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
         if (j->unconfirmed && is_undecidable(r, j)) {
                 delivery_result_give_up(
                         r, j, DELIVERY_UNKNOWN,
-                        "the process ended while this was being sent; it may have arrived, and "
-                        "the platform offers no way to find out");
+                        "the process ended during the send; it may have arrived, and the "
+                        "platform cannot be asked");
                 return;
         }
         if (!may_claim(r, q->adapter, j)) {
@@ -488,7 +488,7 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
         if (wait <= 0)
                 claim(r, j);
         else if (delivery_is_typing(j))
-                delivery_result_give_up(r, j, DELIVERY_EXPIRED, "no room in the budget for it now");
+                delivery_result_give_up(r, j, DELIVERY_EXPIRED, "the rate budget is used up");
         else
                 timer_start(q->timer, wait);
 }

@@ -169,7 +169,7 @@ static int render(struct road *r, const struct outgoing *out, struct rendered *p
         if (r->platforms.render(r->platforms.adapters, out->adapter, out->text,
                                 out->file.path != NULL, parts, err) < 0)
                 return -1;
-        return parts->count > 0 ? 0 : error_set(err, ERR_INVALID, "the text shows nothing");
+        return parts->count > 0 ? 0 : error_set(err, ERR_INVALID, "the text is blank");
 }
 
 static int prepare(struct submission *s, const struct outgoing *out, struct error *err)
@@ -240,7 +240,7 @@ void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ac
                 store(s);
         } else if (r->delivery_numbers.failing ||
                    (int64_t)r->outbox.submission_count >= r->limits.open_deliveries) {
-                error_set(&s->receipt.error, ERR_BUSY, "the store takes no writes at the moment");
+                error_set(&s->receipt.error, ERR_BUSY, "the store accepts no writes right now");
                 loop_defer(r->loop, on_refused, s);
         } else {
                 STAILQ_INSERT_TAIL(&r->outbox.submissions, s, next);

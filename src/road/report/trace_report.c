@@ -414,7 +414,7 @@ int trace_report_write(struct store_tx *tx, const char *id, struct buf *json, st
         if (rc < 0)
                 return -1;
         if (rc == 0)
-                return error_set(err, ERR_MISSING, "nothing is known of '%.100s'", id);
+                return error_set(err, ERR_MISSING, "nothing is known about '%.100s'", id);
         jsonw_open(json, '{');
         jsonw_str(json, "id", id);
         rc = add_parts(&r);

@@ -39,7 +39,7 @@ static void fail(struct turn *t, enum error_kind kind, const char *why)
                 turn_hand_over(t); /* ends the turn */
                 return;
         }
-        error = mem_printf("cannot read what was said in the channel: %s", why);
+        error = mem_printf("cannot read the channel history: %s", why);
         turn_finish(&t->run, &(struct turn_reply){ .kind = kind, .error = error });
         free(error);
 }
@@ -49,7 +49,7 @@ static void on_timeout(void *arg)
         struct turn *t = ((struct history_fetch *)arg)->turn;
 
         channel_history_forget(t);
-        fail(t, ERR_TIMEOUT, "the platform gave no answer in time");
+        fail(t, ERR_TIMEOUT, "the platform did not answer in time");
 }
 
 static bool is_input(const struct turn *t, const struct channel_message *m)

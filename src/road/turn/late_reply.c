@@ -240,7 +240,7 @@ static void decide(struct late_reply *l)
                 record(l, LATE_REPLY_DISCARDED,
                        "it came after the turn had failed (late: discard)");
         } else if (l->part_count == 0) {
-                record(l, LATE_REPLY_DISCARDED, "it says nothing");
+                record(l, LATE_REPLY_DISCARDED, "it is empty");
         } else if (l->duplicate) {
                 l->result.outcome = LATE_REPLY_DUPLICATE;
                 l->result.delivery = l->duplicate;
