@@ -50,7 +50,7 @@ struct turn_run {
         const char *session, *rule; /* of the decision; may be NULL */
         enum reply_mode mode;
         const char *prompt; /* precedes the conversation; may be NULL */
-        void *agent_data;   /* the agent's own */
+        void *agent_data;   /* the agent's own; NULL when it starts */
 };
 
 struct turn_reply {
