@@ -193,10 +193,8 @@ void road_set_limits(struct road *r, const struct road_limits *limits)
 
 void road_numbers_refilled(struct road *r)
 {
-        if (!r->closing) {
-                turn_commit_waiting(r);
-                decide_pending(r);
-        }
+        turn_commit_waiting(r);
+        decide_pending(r);
         outbox_submit_resume(r);
 }
 

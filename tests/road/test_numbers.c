@@ -193,6 +193,26 @@ static void sends_that_wait_are_limited(void **state)
         rig_free(g);
 }
 
+static void a_close_stores_an_answer_that_waits(void **state)
+{
+        const unsigned parts = BLOCK + BLOCK / 4;
+        struct rig *g = rig_new();
+        struct buf text;
+
+        (void)state;
+        buf_init(&text, 0);
+        for (unsigned i = 0; i < parts; i++)
+                buf_addstr(&text, i ? "|a" : "a");
+        rig_say(g, "x", "c", "echo", "tell me everything", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, text.data);
+        rig_restart(g);
+        assert_int_equal(rig_count(g, "turns WHERE state = 'done'"), 1);
+        assert_int_equal(rig_count(g, "deliveries"), parts);
+        buf_release(&text);
+        rig_free(g);
+}
+
 static void a_close_stores_sends_that_wait(void **state)
 {
         struct rig *g = rig_new();
@@ -237,6 +257,7 @@ int main(void)
                 cmocka_unit_test(answers_larger_than_a_block_at_once_all_get_their_numbers),
                 cmocka_unit_test(sends_and_messages_wait_for_numbers),
                 cmocka_unit_test(sends_that_wait_are_limited),
+                cmocka_unit_test(a_close_stores_an_answer_that_waits),
                 cmocka_unit_test(a_close_stores_sends_that_wait),
                 cmocka_unit_test(sends_are_refused_if_no_numbers_can_be_reserved),
         };
