@@ -311,9 +311,6 @@ void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *a, struct 
 
 static void send_free(struct tg_send *s)
 {
-        struct telegram *tg = s->adapter->self;
-
-        TAILQ_REMOVE(&tg->sends, s, next);
         json_decref(s->request.params);
         free(s->channel);
         free(s->message);
@@ -385,6 +382,7 @@ static void on_sent(void *arg, const struct tg_answer *a)
                 result.why = "sent as plain text: Telegram refused the markup";
         else if (result.outcome == SEND_DONE && s->as_file)
                 result.why = "sent as a document: Telegram refused it as a photo";
+        TAILQ_REMOVE(&tg->sends, s, next);
         delivery_result(s->adapter->road, s->delivery, s->fence, &result);
         send_free(s);
         if (a->status == 401 && a->genuine)
@@ -405,13 +403,13 @@ void tg_send(struct adapter *a, const struct delivery *d)
         s->channel = mem_strdup(d->channel);
         s->request.params = json_object();
         s->request.total_ms = SEND_MS;
-        TAILQ_INSERT_TAIL(&tg->sends, s, next);
         tg_call_set_id(s->request.params, "chat_id", tg_chat_id(tg, d->channel));
         if (!is_supported(d->kind))
                 error_set(&err, ERR_INVALID, "Telegram does not support deliveries of kind '%.20s'",
                           delivery_kind_name(d->kind));
         if (is_supported(d->kind) && kinds[d->kind].make(s, d, payload, &err) == 0) {
                 s->request.repeatable = kinds[d->kind].repeatable;
+                TAILQ_INSERT_TAIL(&tg->sends, s, next);
                 s->call = tg_call_start(tg, &s->request, on_sent, s);
         } else {
                 adapter_refuse(a, d, SEND_REJECTED, ERR_INVALID, err.text);
@@ -425,6 +423,7 @@ void tg_sends_close(struct telegram *tg)
         struct tg_send *s;
 
         while ((s = TAILQ_FIRST(&tg->sends))) {
+                /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed ones have left the list */
                 const struct send_result result = { .outcome = kinds[s->kind].repeatable
                                                                        ? SEND_RETRY
                                                                        : SEND_UNSURE,
@@ -433,6 +432,7 @@ void tg_sends_close(struct telegram *tg)
                                                     .retry_after_ms = -1 };
 
                 tg_call_abort(s->call);
+                TAILQ_REMOVE(&tg->sends, s, next);
                 delivery_result(s->adapter->road, s->delivery, s->fence, &result);
                 send_free(s);
         }
