@@ -100,8 +100,8 @@ static void on_written(void *arg, const struct error *err)
 
         if (!err || w->road->closing) {
                 w->road->writes--;
-                if (!err)
-                        w->done(w->arg); /* the row is unchanged, so the next run repeats it */
+                if (!err) /* else the row is unchanged, and the next run repeats the work */
+                        w->done(w->arg);
                 timer_free(w->timer);
                 free(w);
                 return;
