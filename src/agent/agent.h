@@ -2,8 +2,8 @@
  * agent: a configured provider of answers, as seen by its kind.
  *
  * The registry (agents.h) calls agent_ops. An agent calls turn_delta and turn_progress
- * (road/turn_run.h) and the functions below. It never repeats a request that may have been acted
- * upon. A failure carries a notice for the user and a record for the operator.
+ * (road/turn/turn_run.h) and the functions below. It never repeats a request that may have been
+ * acted upon. A failure carries a notice for the user and a record for the operator.
  */
 #ifndef AGENT_AGENT_H
 #define AGENT_AGENT_H
@@ -16,14 +16,14 @@
 #include "base/settings.h"
 #include "net/http_client.h"
 #include "net/loop.h"
-#include "road/turn_run.h"
+#include "road/turn/turn_run.h"
 
 struct agent;
 
 struct agent_ops {
         const char *type;               /* "openai" */
         const char *help;               /* one sentence */
-        unsigned can;                   /* AGENT_* of road/turn_run.h */
+        unsigned can;                   /* AGENT_* of road/turn/turn_run.h */
         const struct setting *settings; /* of a struct with conf_size bytes */
         size_t conf_size;
         /* Checks beyond the tables. May be NULL. */
@@ -80,7 +80,7 @@ void agent_unhold(struct agent *a);
 char *agent_session(const struct agent *a, const struct turn_run *run);
 /* A URL that accepts answers to this turn for that long; yours to free. NULL: not known yet. */
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds);
-/* An answer after the turn's end, see road/late_reply.h. Copies. */
+/* An answer after the turn's end, see road/turn/late_reply.h. Copies. */
 void agent_late_reply(struct agent *a, int64_t turn, const struct turn_reply *reply);
 /* 0: unknown. */
 int64_t agent_person(const struct agent *a, const struct incoming *in);

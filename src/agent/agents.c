@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/mem.h"
-#include "road/late_reply.h"
+#include "road/turn/late_reply.h"
 #include "rows/meta_row.h"
 
 /* ---- slots ---- */

@@ -6,7 +6,7 @@
 #define AGENT_MESSAGE_TEXT_H
 
 #include "base/buf.h"
-#include "road/turn_run.h"
+#include "road/turn/turn_run.h"
 
 /* Appends the text or a note, and a line per file; never nothing. */
 void message_text_add(struct buf *out, const struct incoming *in);

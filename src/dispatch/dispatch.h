@@ -56,7 +56,7 @@ bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 
 /*
- * The road's contract (road/decision.h). Strings of *out live until the next dispatch_set or
+ * The road's contract (road/inbox/decision.h). Strings of *out live until the next dispatch_set or
  * dispatch_decide. Without a query the guards that count turns are skipped.
  */
 void dispatch_decide(struct dispatch *d, const struct incoming *in,

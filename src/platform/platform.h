@@ -228,7 +228,7 @@ int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t coun
 struct adapter *adapters_find(struct adapters *as, const char *name);
 void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg);
 
-/* struct road_platforms of road/delivery.h */
+/* struct road_platforms of road/outbox/delivery.h */
 unsigned adapters_abilities(struct adapters *as, const char *adapter);
 bool adapters_ready(struct adapters *as, const char *adapter);
 void adapters_limits(struct adapters *as, const char *adapter, struct pace_limits *out);

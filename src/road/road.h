@@ -18,12 +18,12 @@
 #include "base/settings.h"
 #include "bus/bus.h"
 #include "net/loop.h"
-#include "road/decision.h"
-#include "road/delivery.h"
-#include "road/inbox.h"
+#include "road/inbox/decision.h"
+#include "road/inbox/inbox.h"
 #include "road/incoming.h"
-#include "road/outbox.h"
-#include "road/turn_run.h"
+#include "road/outbox/delivery.h"
+#include "road/outbox/outbox.h"
+#include "road/turn/turn_run.h"
 #include "store/store.h"
 
 struct road;

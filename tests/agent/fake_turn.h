@@ -14,7 +14,7 @@
 #include "agent/agents.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "road/late_reply.h"
+#include "road/turn/late_reply.h"
 
 #define ROUNDS 200000 /* of the loop, before a test gives up */
 

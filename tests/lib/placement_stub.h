@@ -2,7 +2,7 @@
 #ifndef TESTS_PLACEMENT_STUB_H
 #define TESTS_PLACEMENT_STUB_H
 
-#include "road/decision.h"
+#include "road/inbox/decision.h"
 
 static inline enum placement placement_stub(void *arg, struct decision *d)
 {

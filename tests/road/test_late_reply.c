@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../lib/road_rig.h"
-#include "road/late_reply.h"
+#include "road/turn/late_reply.h"
 
 struct reported {
         unsigned calls;

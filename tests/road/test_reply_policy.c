@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "road/reply_policy.h"
+#include "road/turn/reply_policy.h"
 
 static int begin(void **state)
 {

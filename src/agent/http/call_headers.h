@@ -8,7 +8,7 @@
 #include "base/id.h"
 #include "base/secret.h"
 #include "base/settings.h"
-#include "road/turn_run.h"
+#include "road/turn/turn_run.h"
 
 #define CALL_HEADERS_MAX 48
 

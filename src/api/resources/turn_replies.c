@@ -13,7 +13,7 @@
 #include "api/core/request.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "road/late_reply.h"
+#include "road/turn/late_reply.h"
 
 #define MAX_BODY (1024 * 1024) /* as much as a webhook may answer */
 

@@ -14,7 +14,7 @@
 #include "base/settings.h"
 #include "dispatch/limits/limits.h"
 #include "road/incoming.h"
-#include "road/reply_policy.h"
+#include "road/turn/reply_policy.h"
 
 struct pattern;
 struct persons;

@@ -2,7 +2,7 @@
  * Only the commit acknowledges an event. The unique dedup key in the same insert detects
  * duplicates; each part of a message has its own key and row.
  */
-#include "road/inbox.h"
+#include "road/inbox/inbox.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,8 +18,8 @@
 #include "bus/bus.h"
 #include "net/loop.h"
 #include "net/pace.h"
-#include "road/delivery.h"
 #include "road/numbers.h"
+#include "road/outbox/delivery.h"
 #include "road/road.h"
 
 struct turn;

@@ -7,7 +7,7 @@
  *
  * The outcome is reported when it is stored, like everything that is acknowledged.
  */
-#include "road/late_reply.h"
+#include "road/turn/late_reply.h"
 
 #include <inttypes.h>
 #include <stdio.h>

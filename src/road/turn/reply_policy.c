@@ -1,4 +1,4 @@
-#include "road/reply_policy.h"
+#include "road/turn/reply_policy.h"
 
 #include <string.h>
 

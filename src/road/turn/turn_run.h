@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "road/incoming.h"
-#include "road/reply_policy.h"
+#include "road/turn/reply_policy.h"
 #include "rows/conversation_row.h"
 
 struct agents;

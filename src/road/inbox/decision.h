@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "road/incoming.h"
-#include "road/reply_policy.h"
+#include "road/turn/reply_policy.h"
 #include "store/store.h"
 
 struct dispatch;

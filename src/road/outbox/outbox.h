@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "road/delivery.h"
+#include "road/outbox/delivery.h"
 #include "store/store.h"
 
 struct outgoing {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "road/turn_run.h"
+#include "road/turn/turn_run.h"
 
 struct road;
 
