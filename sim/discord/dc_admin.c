@@ -2,6 +2,7 @@
  * The control API's requests that change the world: users, guilds, channels, roles, permissions,
  * bots.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -87,6 +88,7 @@ int dc_admin_channel(struct world *w, const json_t *request, struct buf *out, st
         const char *type = json_str(request, "type", "text"),
                    *topic = json_str(request, "topic", NULL);
         struct guild *g = dc_people_find_guild(w, request, err);
+        uint64_t id = id_of(request);
         struct channel *c;
 
         if (!g)
@@ -100,10 +102,12 @@ int dc_admin_channel(struct world *w, const json_t *request, struct buf *out, st
                 dc_channel_remove(w, c);
                 return 0;
         }
+        if (dc_channel_find(w, id))
+                return error_set(err, ERR_CONFLICT, "channel '%" PRIu64 "' exists already", id);
         for (size_t i = 0; i < COUNT(channel_types); i++) {
                 if (strcmp(channel_types[i].name, type) != 0)
                         continue;
-                c = dc_channel_make(w, g, id_of(request), channel_types[i].type,
+                c = dc_channel_make(w, g, id, channel_types[i].type,
                                     json_str(request, "name", "channel"));
                 c->topic = mem_strdup(topic);
                 dc_world_event_channel(w, c, "CREATE");

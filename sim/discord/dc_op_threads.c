@@ -34,7 +34,7 @@ static int thread_on_message(struct call *c)
                 return -1;
         if (!has_threads(channel))
                 return dc_call_fail(c, 400, 50024, "Cannot execute action on this channel type");
-        if (m->has_thread)
+        if (m->has_thread || dc_channel_find(c->world, m->id))
                 return dc_call_fail(c, 400, 160004,
                                     "A thread has already been created for this message");
         thread = dc_world_event_thread(c->world, channel, m,

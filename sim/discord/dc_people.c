@@ -295,7 +295,8 @@ int dc_people_thread(struct world *w, const json_t *request, struct buf *out, st
 
         if (!parent)
                 return -1;
-        if (!parent->guild || dc_channel_is_thread(parent) || (m && m->has_thread))
+        if (!parent->guild || dc_channel_is_thread(parent) ||
+            (m && (m->has_thread || dc_channel_find(w, m->id))))
                 return error_set(err, ERR_INVALID, "the channel or message cannot have a thread");
         dc_guild_add_member(parent->guild, from);
         c = dc_world_event_thread(w, parent, m, CHANNEL_THREAD,

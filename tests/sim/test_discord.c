@@ -47,6 +47,19 @@ static void a_wrong_token_is_401(void **state)
         json_decref(sim_rig_call(r, NULL, "/users/@me", NULL, 200));
 }
 
+static void a_channel_id_in_use_is_refused(void **state)
+{
+        struct sim_rig *r = *state;
+        struct sim_answer a;
+
+        sim_rig_start(r, &a, "POST", "/sim/channels", "{\"id\":\"" GENERAL "\",\"name\":\"two\"}");
+        sim_rig_await(r, &a);
+        assert_int_equal(a.status, 400);
+        assert_string_equal(json_str(a.body, "error", ""), "channel '" GENERAL "' exists already");
+        json_decref(a.body);
+        sim_rig_control_ok(r, "channels", "{\"id\":\"1005\",\"name\":\"two\"}");
+}
+
 static void errors_have_discords_codes(void **state)
 {
         struct sim_rig *r = *state;
@@ -373,6 +386,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(a_wrong_token_is_401),
+                TEST(a_channel_id_in_use_is_refused),
                 TEST(errors_have_discords_codes),
                 TEST(missing_permissions_have_distinct_codes),
                 TEST(an_enforced_nonce_makes_one_message),

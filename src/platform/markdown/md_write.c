@@ -593,7 +593,7 @@ static bool shows_nothing(const struct md_doc *doc, const struct md_block *b)
 
 static void write_block(struct md_writer *w, const struct md_block *b)
 {
-        const struct md_run *run = &w->doc->runs[b->first];
+        const struct md_run *run;
         struct buf table;
 
         if (shows_nothing(w->doc, b))
@@ -607,9 +607,10 @@ static void write_block(struct md_writer *w, const struct md_block *b)
                 write_heading(w, b);
                 break;
         case MD_CODE:
-                if (b->count > 0) /* one style: one run */
-                        write_code(w, (struct slice){ w->doc->text.data + run->off, run->len },
-                                   b->lang);
+                if (b->count == 0)
+                        break;
+                run = &w->doc->runs[b->first]; /* one style: one run */
+                write_code(w, (struct slice){ w->doc->text.data + run->off, run->len }, b->lang);
                 break;
         case MD_TABLE:
                 buf_init(&table, 0);
