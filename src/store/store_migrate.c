@@ -127,27 +127,35 @@ char *store_migrate_spell(const struct store_driver *driver, const char *sql)
         return buf_take(&out);
 }
 
-static int apply(struct store_tx *tx, void *arg, struct error *err)
-{
-        const struct store_migration *step = arg;
+struct pending {
+        const struct store_migration *steps;
+        int version; /* of the store */
+};
 
-        if (run_script(tx, step->sql, err) != 0)
-                return -1;
-        return info_set(tx, "version", step->version, err);
+static int apply_pending(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct pending *p = arg;
+        int last = p->version;
+
+        for (int i = 0; p->steps[i].version; i++) {
+                const struct store_migration *step = &p->steps[i];
+
+                assert(step->version == i + 1);
+                if (step->version <= p->version)
+                        continue;
+                if (run_script(tx, step->sql, err) != 0)
+                        return error_prefix(err, "cannot bring the store to schema %d '%s'",
+                                            step->version, step->name);
+                last = step->version;
+        }
+        return last > p->version ? info_set(tx, "version", last, err) : 0;
 }
 
+/* One transaction: a step that fails leaves a store that the previous program can still open. */
 int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version,
                   struct error *err)
 {
-        for (int i = 0; steps[i].version; i++) {
-                struct store_migration step = steps[i];
+        struct pending p = { steps, version };
 
-                assert(step.version == i + 1);
-                if (step.version <= version)
-                        continue;
-                if (store_tx_run(tx, apply, &step, err) != 0)
-                        return error_prefix(err, "cannot bring the store to schema %d '%s'",
-                                            step.version, step.name);
-        }
-        return 0;
+        return store_tx_run(tx, apply_pending, &p, err);
 }
