@@ -155,7 +155,7 @@ int store_migrate_read_state(struct store_tx *tx, struct store_state *state, str
 int store_migrate_mark_clean(struct store_tx *tx, bool clean, struct error *err);
 /* 1: there are steps after `version`; 0: none; -1: it is newer than the program (ERR_INVALID). */
 int store_migrate_check(const struct store_migration *steps, int version, struct error *err);
-/* Applies the steps after `version`, each in its transaction. */
+/* Applies the steps after `version` in one transaction. */
 int store_migrate(struct store_tx *tx, const struct store_migration *steps, int version,
                   struct error *err);
 /* The step's SQL with AUTOKEY, INTKEY and TEXT in the driver's spelling; yours to free. */
