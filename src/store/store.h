@@ -29,7 +29,7 @@ typedef int store_fn(struct store_tx *tx, void *arg, struct error *err);
 /* Runs on the loop, in commit order. err is NULL on success. */
 typedef void store_done_fn(void *arg, const struct error *err);
 
-/* A step of the schema. Steps are applied once, in order, all that are pending in one transaction. */
+/* A step of the schema. Steps are applied once, in order; pending ones share a transaction. */
 struct store_migration {
         int version; /* 1, 2, 3 ... without gaps */
         const char *name;
