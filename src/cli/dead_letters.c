@@ -82,23 +82,13 @@ static int read_all(struct store_tx *tx, void *arg, struct error *err)
 
         buf_clear(json);
         jsonw_open(json, '[');
-        while ((rc = delivery_row_next(s, &delivery, err)) == 1) {
-                jsonw_open(json, '{');
-                row_json_id(json, "id", "dlv-", delivery.id);
-                jsonw_str(json, "kind", "delivery");
-                row_json_delivery(json, "delivery", &delivery);
-                jsonw_close(json, '}');
-        }
+        while ((rc = delivery_row_next(s, &delivery, err)) == 1)
+                row_json_dead_delivery(json, &delivery);
         if (rc < 0)
                 return -1;
         s = turn_row_list(tx, &(struct turn_filter){ .state = &failed, .limit = INT64_MAX });
-        while ((rc = turn_row_next(s, &turn, err)) == 1) {
-                jsonw_open(json, '{');
-                row_json_id(json, "id", "trn-", turn.id);
-                jsonw_str(json, "kind", "turn");
-                row_json_turn(json, "turn", &turn);
-                jsonw_close(json, '}');
-        }
+        while ((rc = turn_row_next(s, &turn, err)) == 1)
+                row_json_dead_turn(json, &turn);
         jsonw_close(json, ']');
         return rc;
 }

@@ -141,7 +141,8 @@ stop
 
 # commands that read the database work without a daemon
 exits 0 why "$event"
-exits 0 dead-letters
+equal "$(json .items.0.id dead-letters)" "$bad"
+equal "$(json .items.0.turn.id dead-letters)" "$bad"
 exits 0 events consumers --json
 contains "$(cat "$dir/out")" '"missed": 0'
 for command in "send terminal/room word" "events tail" "dead-letters retry $bad" backup status; do exits 69 $command; done

@@ -3,7 +3,6 @@
 
 #include "api/core/read_job.h"
 #include "api/resources/retry.h"
-#include "base/jsonw.h"
 #include "road/report/row_json.h"
 #include "rows/delivery_row.h"
 #include "rows/turn_row.h"
@@ -24,13 +23,6 @@ static const struct field dead_letters_query[] = {
         FIELD_END,
 };
 
-static void write_head(struct page *p, const char *prefix, const char *kind)
-{
-        jsonw_open(p->json, '{');
-        row_json_id(p->json, "id", prefix, p->last);
-        jsonw_str(p->json, "kind", kind);
-}
-
 static int add_deliveries(struct store_tx *tx, const struct read_job *j, int64_t before,
                           struct page *p, struct error *err)
 {
@@ -42,13 +34,9 @@ static int add_deliveries(struct store_tx *tx, const struct read_job *j, int64_t
         struct delivery_row row;
         int rc;
 
-        while ((rc = delivery_row_next(s, &row, err)) == 1) {
-                if (!page_add(p, row.id))
-                        continue;
-                write_head(p, "dlv-", "delivery");
-                row_json_delivery(p->json, "delivery", &row);
-                jsonw_close(p->json, '}');
-        }
+        while ((rc = delivery_row_next(s, &row, err)) == 1)
+                if (page_add(p, row.id))
+                        row_json_dead_delivery(p->json, &row);
         return rc;
 }
 
@@ -64,13 +52,9 @@ static int add_turns(struct store_tx *tx, const struct read_job *j, int64_t befo
         struct turn_row row;
         int rc;
 
-        while ((rc = turn_row_next(s, &row, err)) == 1) {
-                if (!page_add(p, row.id))
-                        continue;
-                write_head(p, "trn-", "turn");
-                row_json_turn(p->json, "turn", &row);
-                jsonw_close(p->json, '}');
-        }
+        while ((rc = turn_row_next(s, &row, err)) == 1)
+                if (page_add(p, row.id))
+                        row_json_dead_turn(p->json, &row);
         return rc;
 }
 

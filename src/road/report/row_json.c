@@ -164,3 +164,24 @@ void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_l
         row_json_time(b, "respondedAt", row->ended_ms);
         jsonw_close(b, '}');
 }
+
+static void open_dead_letter(struct buf *b, const char *prefix, int64_t id, const char *kind)
+{
+        jsonw_open(b, '{');
+        row_json_id(b, "id", prefix, id);
+        jsonw_str(b, "kind", kind);
+}
+
+void row_json_dead_delivery(struct buf *b, const struct delivery_row *row)
+{
+        open_dead_letter(b, "dlv-", row->id, "delivery");
+        row_json_delivery(b, "delivery", row);
+        jsonw_close(b, '}');
+}
+
+void row_json_dead_turn(struct buf *b, const struct turn_row *row)
+{
+        open_dead_letter(b, "trn-", row->id, "turn");
+        row_json_turn(b, "turn", row);
+        jsonw_close(b, '}');
+}

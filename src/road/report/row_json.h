@@ -21,6 +21,10 @@ void row_json_delivery(struct buf *b, const char *key, const struct delivery_row
 int row_json_delivery_attempts(struct store_tx *tx, struct buf *b, const char *key,
                                const struct delivery_row *row, struct error *err);
 
+/* Dead letters, as elements: {"id", "kind", "delivery" or "turn"}. */
+void row_json_dead_delivery(struct buf *b, const struct delivery_row *row);
+void row_json_dead_turn(struct buf *b, const struct turn_row *row);
+
 /* "trn-12". */
 void row_json_id(struct buf *b, const char *key, const char *prefix, int64_t n);
 /* RFC 3339; null for 0. */
