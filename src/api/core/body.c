@@ -228,10 +228,11 @@ static int read_value(struct body *b, const json_t *v, const struct field *f, co
         default:
                 if (!text)
                         return body_mistake(b, path, "must be a string");
-                return f->type == FIELD_ID ? set_id(b, f, path, text, out)
-                       : f->type == FIELD_CHOICE
-                               ? set_choice(b, f, path, text, out)
-                               : set_string(b, f, path, text, json_string_length(v), out);
+                if (f->type == FIELD_ID)
+                        return set_id(b, f, path, text, out);
+                if (f->type == FIELD_CHOICE)
+                        return set_choice(b, f, path, text, out);
+                return set_string(b, f, path, text, json_string_length(v), out);
         }
 }
 
