@@ -79,7 +79,7 @@ bool args_has(const struct args *a, const char *flag);
 int args_number(const struct args *a, const char *flag, long min, long max, long *out);
 /* The index in `choices`; `fallback` when not given. */
 int args_choice(const struct args *a, const char *flag, const char *const *choices, int fallback);
-/* The next one, called `what` in the error. */
+/* The next operand, called `what` in the error. */
 const char *args_operand(struct args *a, const char *what);
 /* The next operand if it is an action, else `fallback` (NULL: required). */
 const char *args_action(struct args *a, const char *const *actions, const char *fallback);

@@ -26,7 +26,7 @@ struct resource_action {
 };
 int resource_run(struct args *a, const struct resource_action *actions);
 
-/* All pages. The path may have a query. */
+/* Appends the items of all pages. The path may have a query. */
 int resource_fetch(struct client *c, const char *path, json_t *items, struct error *err);
 /* Releases the body (may be NULL), and prints the result by the function or as JSON. */
 int resource_request(const struct args *a, struct client *c, const char *method, const char *path,

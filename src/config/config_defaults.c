@@ -39,7 +39,7 @@ static int add_adapter(struct config *c, const char *name, const char *type, str
 
 /* ---- bots ---- */
 
-/* Unless the file has a bot of its kind. */
+/* A token in the environment makes a bot, unless the file has one of its kind. */
 static const struct bot_variables {
         const char *type, *token, *admins, *channels, *base;
 } bots[] = {

@@ -9,7 +9,6 @@
  * pieces missing at the turn's end (it began before we listened, or with another message) are sent
  * from the stored answer.
  */
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

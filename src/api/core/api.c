@@ -72,7 +72,7 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
 
 /*
  * Writes state/http.addr, and with TLS state/http.pin: the digest of our public key, by which
- * commands on this machine trust this daemon regardless of its certificate.
+ * commands on this machine trust this daemon, whatever name its certificate has.
  */
 static int announce(struct api *a, const char *state_dir, const struct http_conf *conf,
                     struct error *err)

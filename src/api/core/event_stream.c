@@ -91,9 +91,7 @@ static bool wants(const struct stream_filter *f, const char *type, const char *a
         return key_reaches(f->caller, adapter) && wants_type(f, type);
 }
 
-/*
- * The hub's only topic is "adapter / channel"; names contain no line feed.
- */
+/* A topic is "adapter\nchannel"; names contain no line feed. */
 static bool hub_wants(const void *filter, const char *type, const char *topic)
 {
         const struct stream_filter *f = filter;

@@ -3,8 +3,9 @@
  *
  * The hub's ring holds only events published while a client was connected, so that an idle daemon
  * formats nothing; it is complete after `complete_from`. A client further behind first reads the
- * journal. One too far behind gets a slice of it as a response that ends, and continues with
- * Last-Event-ID.
+ * journal; it may see rows that are committed but not yet published, so the hub skips events that a
+ * client already has. One too far behind gets a slice of the journal as a response that ends, and
+ * continues with Last-Event-ID.
  */
 #ifndef API_CORE_EVENT_STREAM_H
 #define API_CORE_EVENT_STREAM_H

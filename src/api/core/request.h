@@ -30,11 +30,11 @@ int request_query(struct http_exchange *x, struct body *b, void *out);
 int request_body(struct http_exchange *x, struct body *b, void *out);
 /* The number in ":id" after this prefix; -1: answered with 404. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
-/* NULL when absent; -1: answered with 400. */
+/* The header Idempotency-Key, NULL when absent; -1: answered with 400. */
 int request_key(struct http_exchange *x, const char **key);
 /* false: answered with 403. */
 bool request_reaches(struct http_exchange *x, const char *adapter);
-/* Does no ".." of the path leave its start? */
+/* Is a relative path free of ".."? */
 bool request_path_is_inside(const char *path);
 
 #endif

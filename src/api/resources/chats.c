@@ -197,7 +197,7 @@ static void list(struct http_exchange *x)
 
 struct messages_ask {
         int64_t after, before, limit;
-        const char *adapter, *channel; /* in the path; in the body's arena */
+        const char *adapter, *channel; /* from the path; in the body's arena */
 };
 
 static const struct field messages_query[] = {

@@ -15,7 +15,7 @@ struct instance_health {
         /* "connected", "degraded", "connecting", "reconnecting", "error", "disconnected" */
         const char *state;
         char why[240];  /* "" when connected */
-        bool explained; /* connected, or not with a known reason: as ready as possible */
+        bool explained; /* connected, or the reason why not is known */
         struct adapter_stats stats;
 };
 

@@ -53,7 +53,7 @@ static void refuse(struct http_exchange *x, const struct error *err)
                 reply_error(x, 401, "UNAUTHORIZED", NULL, "%s", err->text);
 }
 
-/* Refuses the request before its body without a valid token. */
+/* Refuses a request without a valid token before its body is read. */
 static bool admits(struct http_exchange *x)
 {
         int64_t id = request_id(x, "trn-", "turn");
