@@ -260,7 +260,7 @@ static void do_status(struct terminal *t)
         if (status_fetch(t->client, &all, &err) < 0)
                 print_error(&err);
         else
-                status_print(all, client_dir(t->client));
+                status_print(all, t->client);
         json_decref(all);
 }
 

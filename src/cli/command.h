@@ -101,7 +101,7 @@ struct client;
 
 /* {"status": ..., "instances": [...], "agents": [...]} */
 int status_fetch(struct client *c, json_t **out, struct error *err);
-void status_print(const json_t *all, const char *dir);
+void status_print(const json_t *all, const struct client *c);
 /* A trace report (road/report/trace_report.h). */
 int why_fetch(struct client *c, const char *id, json_t **out, struct error *err);
 void why_print(const json_t *report);

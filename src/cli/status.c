@@ -111,18 +111,17 @@ static void print_agent(const json_t *agent)
                        print_plural(waiting, "turn", "turns"));
 }
 
-void status_print(const json_t *all, const char *dir)
+void status_print(const json_t *all, const struct client *c)
 {
         const json_t *s = json_object_get(all, "status"), *store = json_object_get(s, "store"),
                      *item;
         size_t i;
 
-        printf("dragoman %s on %s: %s%s%s, up ", json_str(s, "version", "?"), dir,
+        printf("dragoman %s on %s: %s%s%s, up ", json_str(s, "version", "?"), client_dir(c),
                print_style(stdout, style_of(json_str(s, "status", ""))), json_str(s, "status", "?"),
                print_style(stdout, STYLE_PLAIN));
         print_uptime(json_int(s, "uptimeMs", 0));
-        printf(", pid %lld, http://%s\n", (long long)json_int(s, "pid", 0),
-               json_str(s, "address", "?"));
+        printf(", pid %lld, %s\n", (long long)json_int(s, "pid", 0), client_base(c));
         print_heading("adapters");
         json_array_foreach(json_object_get(all, "instances"), i, item)
                 print_row(json_str(item, "name", "?"), json_str(item, "channel", "?"),
@@ -145,7 +144,7 @@ static int show_status(struct args *a, struct client *c, struct error *err)
         if (a->json)
                 print_json(all);
         else
-                status_print(all, a->dir);
+                status_print(all, c);
         json_decref(all);
         return CLI_OK;
 }

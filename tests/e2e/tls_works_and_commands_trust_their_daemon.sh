@@ -12,6 +12,7 @@ await test -s "$dir/state/http.addr"
 addr=$(cat "$dir/state/http.addr")
 await curl -skf "https://$addr/readyz"
 contains "$("$DRAGOMAN" status "$dir")" healthy
+contains "$("$DRAGOMAN" status "$dir")" "https://$addr"
 contains "$(echo hello | "$DRAGOMAN" chat "$dir")" "You said: hello"
 curl -sf "https://$addr/readyz" && fail "an unknown certificate was accepted by a client that verifies"
 curl -s --max-time 5 "http://$addr/healthz" | grep -q '"ok"' && fail "plain HTTP was answered on a TLS port"
