@@ -62,10 +62,7 @@ static struct access_rules *rules_of(const struct http_exchange *x)
 
 static void write_rule(struct buf *b, const char *key, const struct access_rule *r)
 {
-        if (key)
-                jsonw_open_member(b, key, '{');
-        else
-                jsonw_open(b, '{');
+        jsonw_open_member(b, key, '{');
         row_json_id(b, "id", "acr-", r->id);
         jsonw_str(b, "ruleType", r->deny ? "deny" : "allow");
         jsonw_str(b, "instanceId", r->adapter);

@@ -124,10 +124,7 @@ static int write_person(struct store_tx *tx, struct buf *b, const char *key, int
 
         if (rc != 1)
                 return rc;
-        if (key)
-                jsonw_open_member(b, key, '{');
-        else
-                jsonw_open(b, '{');
+        jsonw_open_member(b, key, '{');
         row_json_id(b, "id", "per-", person);
         jsonw_str(b, "displayName", p.name);
         row_json_time(b, "createdAt", p.created_ms);
