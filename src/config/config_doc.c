@@ -184,9 +184,9 @@ static const char agents_text[] =
 static const char rules_text[] =
         "## `rules`\n\n"
         "A list; the first matching rule wins. All conditions of its `when` must hold; a list\n"
-        "matches any of its members; `dm`, `mention`, `reply` and `mentionPattern` are\n"
-        "alternatives. `*` globs. An event that no rule matches is not answered, and\n"
-        "`dragoman why` shows the reason.\n\n"
+        "matches any of its members; `dm`, `mention`, `reply`, `conversation` and\n"
+        "`mentionPattern` are alternatives. `*` globs. An event that no rule matches is not\n"
+        "answered, and `dragoman why` shows the reason.\n\n"
         "Without rules, the adapter's agent answers direct messages, mentions and replies; on\n"
         "`cli` and `api` it answers everything, even when there are rules but none names that\n"
         "adapter. Messages of bots are answered only by a rule whose `sender` names the bot\n"
