@@ -115,8 +115,10 @@ static int list(struct args *a, struct client *c, struct error *err)
         json_t *items = json_array();
         int rc = resource_fetch(c, "/api/v2/dead-letters?limit=100", items, err);
 
-        if (rc < 0 && err->kind == ERR_NET)
+        if (rc < 0 && err->kind == ERR_NET) {
+                json_array_clear(items); /* the daemon may have sent some pages */
                 rc = fetch_offline(a->dir, items);
+        }
         if (rc == 0)
                 print_letters(a, items);
         json_decref(items);

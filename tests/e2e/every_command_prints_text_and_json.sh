@@ -143,6 +143,23 @@ stop
 exits 0 why "$event"
 equal "$(json .items.0.id dead-letters)" "$bad"
 equal "$(json .items.0.turn.id dead-letters)" "$bad"
+# and when the daemon ends between two pages
+python3 - "$bad" >"$dir/state/http.addr" <<'P' &
+import http.server, json, sys
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200), self.end_headers()
+        self.wfile.write(json.dumps({"items": [{"id": sys.argv[1]}], "meta": {"hasMore": True, "cursor": "trn-9"}}).encode())
+    def log_message(self, *_): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Page)
+server.timeout = 30
+print("127.0.0.1:%d" % server.server_port, flush=True)
+server.handle_request()
+P
+await test -s "$dir/state/http.addr"
+# hold the lock of the daemon, so that the commands ask it
+equal "$(flock "$dir/state/lock" "$DRAGOMAN" dead-letters --dir "$dir" --json | grep -c "\"id\": \"$bad\"")" 2 # of the letter and its turn
+rm "$dir/state/http.addr"
 exits 0 events consumers --json
 contains "$(cat "$dir/out")" '"missed": 0'
 for command in "send terminal/room word" "events tail" "dead-letters retry $bad" backup status; do exits 69 $command; done
