@@ -70,9 +70,14 @@ json_t *json_read(const char *text, size_t n, struct error *err)
 
 json_t *json_read_lenient(const char *text, size_t n, struct error *err)
 {
-        json_t *value = json_read(text, n, err);
+        struct error strict = { 0 };
+        json_t *value = json_read(text, n, &strict);
 
-        return value ? value : json_loadb(text, n, JSON_ALLOW_NUL, NULL);
+        if (!value)
+                value = json_loadb(text, n, JSON_ALLOW_NUL, NULL);
+        if (!value && err)
+                *err = strict;
+        return value;
 }
 
 json_t *json_read_line(const char *text, size_t n, int *line, struct error *err)

@@ -199,6 +199,28 @@ static void depth_has_a_limit(void **state)
         json_decref(value);
 }
 
+static void lenient_reading_reports_only_what_it_cannot_read(void **state)
+{
+        static const char *const lax[] = { "{\"a\":\"x\\u0000y\"}", "{\"a\":1,\"a\":\"x\"}" };
+        struct error err = { 0 }, strict = { 0 };
+
+        (void)state;
+        for (size_t i = 0; i < 2; i++) {
+                json_t *value = json_read_lenient(lax[i], strlen(lax[i]), &err);
+
+                assert_null(json_read(lax[i], strlen(lax[i]), NULL));
+                assert_string_equal(json_str(value, "a", ""), "x");
+                assert_int_equal(err.kind, ERR_NONE);
+                assert_string_equal(err.text, "");
+                json_decref(value);
+        }
+        assert_null(json_read_lenient("{", 1, &err));
+        assert_null(json_read("{", 1, &strict));
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_string_equal(err.text, strict.text);
+        assert_null(json_read_lenient("{", 1, NULL));
+}
+
 static void getters_fall_back(void **state)
 {
         const char *text = "{\"s\":\"x\",\"n\":7,\"b\":true}";
@@ -229,6 +251,7 @@ int main(void)
                 cmocka_unit_test(reading_is_strict),
                 cmocka_unit_test(an_error_does_not_quote_the_text),
                 cmocka_unit_test(depth_has_a_limit),
+                cmocka_unit_test(lenient_reading_reports_only_what_it_cannot_read),
                 cmocka_unit_test(getters_fall_back),
         };
 
