@@ -69,7 +69,7 @@ static struct world *the_world(void)
                 l = loop_new();
         if (!w) {
                 w = dc_world_new(l);
-                w->quiet = true;
+                w->base.quiet = true;
                 dc_world_make_bot(w, "OTAw.sim.test");
                 dc_guild_make(w, 1000, "Lab", dc_world_make_user(w, 42, "ada", "Ada"));
                 dc_channel_make(w, w->first_guild, 1001, CHANNEL_TEXT, "general");

@@ -4,6 +4,8 @@
 
 #include "base/json.h"
 #include "base/jsonw.h"
+#include "sim/world_base.h"
+#include "sim/world_settings.h"
 
 struct buf control_begin(void)
 {
@@ -48,8 +50,14 @@ void control_run(struct http_exchange *x)
         json_decref(request);
 }
 
-int control_add_fault(struct faults *f, const json_t *request, struct buf *out, struct error *err)
+static struct world_base *base_of(struct world *w)
 {
+        return (struct world_base *)w;
+}
+
+int control_add_fault(struct world *w, const json_t *request, struct buf *out, struct error *err)
+{
+        struct faults *f = &base_of(w)->faults;
         int64_t seed = json_int(request, "seed", 0);
 
         if (seed)
@@ -60,10 +68,25 @@ int control_add_fault(struct faults *f, const json_t *request, struct buf *out, 
         return 0;
 }
 
+int control_settings(struct world *w, const json_t *request, struct buf *out, struct error *err)
+{
+        if (world_settings_change(base_of(w), request, err) != 0)
+                return -1;
+        world_settings_write(base_of(w), out);
+        return 0;
+}
+
+void control_write_state(const struct world *w, struct buf *b)
+{
+        const struct world_base *base = (const struct world_base *)w;
+
+        world_settings_write(base, b);
+        faults_write(&base->faults, b);
+}
+
 void control_faults(struct http_exchange *x)
 {
-        const struct control_view *view = http_route_of(x)->more;
-        struct faults *f = (struct faults *)((char *)http_server_arg(x) + view->at);
+        struct faults *f = &base_of(http_server_arg(x))->faults;
         struct buf b = control_begin();
 
         if (strcmp(http_method(x), "DELETE") == 0)
@@ -72,14 +95,17 @@ void control_faults(struct http_exchange *x)
         control_answer(x, &b);
 }
 
-void control_journal(struct http_exchange *x)
+void control_messages(struct http_exchange *x)
 {
-        const struct control_view *view = http_route_of(x)->more;
-        const char *valid = http_query(x, "valid");
-        bool bad = view->invalid > 0 && valid && strcmp(valid, "false") == 0;
-        size_t at = bad ? view->invalid : view->at;
+        journal_serve(base_of(http_server_arg(x))->sent, x);
+}
 
-        journal_serve(*(struct journal **)((char *)http_server_arg(x) + at), x);
+void control_calls(struct http_exchange *x)
+{
+        const struct world_base *w = base_of(http_server_arg(x));
+        const char *valid = http_query(x, "valid");
+
+        journal_serve(valid && strcmp(valid, "false") == 0 ? w->invalid : w->calls, x);
 }
 
 void control_help(struct http_exchange *x)

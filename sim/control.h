@@ -2,7 +2,7 @@
  * control: shared rows of the control API under /sim.
  *
  * Answers are {"ok":true,...} or {"ok":false,"error":"..."}. Each simulator has its own struct
- * world.
+ * world, which begins with a world_base.
  */
 #ifndef SIM_CONTROL_H
 #define SIM_CONTROL_H
@@ -12,8 +12,6 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "net/http_server.h"
-#include "sim/faults.h"
-#include "sim/journal.h"
 
 struct world;
 
@@ -26,12 +24,6 @@ struct control_action {
         control_fn *run;
 };
 
-/* Offsets in the world of what a row reads. */
-struct control_view {
-        size_t at;      /* of a struct journal *, or of a struct faults */
-        size_t invalid; /* of the journal for ?valid=false; 0: none */
-};
-
 /* Rows of a route table: the server's argument must be the world. */
 #define CONTROL_POST(path, fn)                                                                 \
         {                                                                                      \
@@ -40,39 +32,29 @@ struct control_view {
                         fn                                                                     \
                 }                                                                              \
         }
-
-#define CONTROL_VIEW(method, path, run, ...)                       \
-        {                                                          \
-                method, path, run, 0, &(const struct control_view) \
-                {                                                  \
-                        __VA_ARGS__                                \
-                }                                                  \
-        }
-#define CONTROL_JOURNAL(path, member) \
-        CONTROL_VIEW("GET", path, control_journal, offsetof(struct world, member))
-#define CONTROL_CALLS(path, member, bad)                                           \
-        CONTROL_VIEW("GET", path, control_journal, offsetof(struct world, member), \
-                     offsetof(struct world, bad))
-/* GET and DELETE of /sim/faults. */
-#define CONTROL_FAULTS(member)                                                              \
-        CONTROL_VIEW("GET", "/sim/faults", control_faults, offsetof(struct world, member)), \
-                CONTROL_VIEW("DELETE", "/sim/faults", control_faults,                       \
-                             offsetof(struct world, member))
-/* GET /sim: `text` is an array. */
-#define CONTROL_HELP(text)                           \
-        {                                            \
-                "GET", "/sim", control_help, 0, text \
-        }
+/* The rows of every simulator; `help`, an array, is the text of GET /sim. */
+#define CONTROL_SHARED(help)                                           \
+        { "GET", "/sim", control_help, 0, help },                      \
+                { "GET", "/sim/messages", control_messages, 0, NULL }, \
+                { "GET", "/sim/calls", control_calls, 0, NULL },       \
+                { "GET", "/sim/faults", control_faults, 0, NULL },     \
+                { "DELETE", "/sim/faults", control_faults, 0, NULL },  \
+                CONTROL_POST("/sim/faults", control_add_fault),        \
+                CONTROL_POST("/sim/settings", control_settings)
 
 void control_run(struct http_exchange *x);
-void control_journal(struct http_exchange *x);
-void control_faults(struct http_exchange *x);
 void control_help(struct http_exchange *x);
+void control_messages(struct http_exchange *x);
+/* ?valid=false: those that break the rules. */
+void control_calls(struct http_exchange *x);
+void control_faults(struct http_exchange *x);
+/* "seed" seeds the random numbers. */
+control_fn control_add_fault, control_settings;
 /* For GET routes: open an object with "ok", then close and send it. */
 struct buf control_begin(void);
 void control_answer(struct http_exchange *x, struct buf *b);
 void control_refuse(struct http_exchange *x, const struct error *err);
-/* POST /sim/faults; "seed" seeds the random numbers. */
-int control_add_fault(struct faults *f, const json_t *request, struct buf *out, struct error *err);
+/* Writes members of GET /sim/state. */
+void control_write_state(const struct world *w, struct buf *b);
 
 #endif

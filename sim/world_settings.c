@@ -2,15 +2,24 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "base/json.h"
 #include "base/jsonw.h"
-#include "base/mem.h"
 
-static void set(const struct world_setting *k, void *settings, const json_t *value)
+/* clang-format off */
+#define AT(field) offsetof(struct world_base, field)
+static const struct world_setting shared[] = {
+        { "strict",        WORLD_SETTING_FLAG, AT(strict),        0, 0 },
+        { "limits",        WORLD_SETTING_FLAG, AT(limits),        0, 0 },
+        { "record_calls",  WORLD_SETTING_FLAG, AT(record_calls),  0, 0 },
+        { "keep_messages", WORLD_SETTING_SIZE, AT(keep_messages), OPTIONS_KEEP_MIN, 1e6 },
+        { 0 },
+};
+/* clang-format on */
+
+static void set(const struct world_setting *k, struct world_base *w, const json_t *value)
 {
-        void *at = (char *)settings + k->at;
+        void *at = (char *)w + k->at;
 
         switch (k->kind) {
         case WORLD_SETTING_FLAG:
@@ -44,33 +53,44 @@ static int check(const struct world_setting *k, const json_t *value, struct erro
         return 0;
 }
 
-int world_settings_change(const struct world_setting *rows, void *settings, size_t size,
-                          const json_t *request, struct error *err)
+static int check_all(const struct world_setting *rows, const json_t *request, struct error *err)
 {
-        void *wanted = mem_alloc(size);
-        int rc = 0;
-
-        memcpy(wanted, settings, size);
-        for (const struct world_setting *k = rows; rc == 0 && k->name; k++) {
+        for (const struct world_setting *k = rows; k->name; k++) {
                 const json_t *value = json_object_get(request, k->name);
 
-                if (!value)
-                        continue;
-                rc = check(k, value, err);
-                if (rc == 0)
-                        set(k, wanted, value);
+                if (value && check(k, value, err) != 0)
+                        return -1;
         }
-        if (rc == 0)
-                memcpy(settings, wanted, size);
-        free(wanted);
-        return rc;
+        return 0;
 }
 
-void world_settings_write(const struct world_setting *rows, const void *settings, struct buf *b)
+static void set_all(const struct world_setting *rows, struct world_base *w, const json_t *request)
 {
-        jsonw_open_member(b, "settings", '{');
         for (const struct world_setting *k = rows; k->name; k++) {
-                const void *at = (const char *)settings + k->at;
+                const json_t *value = json_object_get(request, k->name);
+
+                if (value)
+                        set(k, w, value);
+        }
+}
+
+int world_settings_change(struct world_base *w, const json_t *request, struct error *err)
+{
+        int64_t keep = json_int(request, "keep_messages", (int64_t)w->keep_messages);
+
+        if (check_all(shared, request, err) != 0 || check_all(w->own_settings, request, err) != 0)
+                return -1;
+        if ((size_t)keep < w->keep_messages) /* chats hold more already */
+                return error_set(err, ERR_INVALID, "'keep_messages' can only grow");
+        set_all(shared, w, request);
+        set_all(w->own_settings, w, request);
+        return 0;
+}
+
+static void write_all(const struct world_setting *rows, const struct world_base *w, struct buf *b)
+{
+        for (const struct world_setting *k = rows; k->name; k++) {
+                const void *at = (const char *)w + k->at;
 
                 if (k->kind == WORLD_SETTING_FLAG)
                         jsonw_bool(b, k->name, *(const bool *)at);
@@ -81,5 +101,12 @@ void world_settings_write(const struct world_setting *rows, const void *settings
                 else
                         jsonw_real(b, k->name, *(const double *)at);
         }
+}
+
+void world_settings_write(const struct world_base *w, struct buf *b)
+{
+        jsonw_open_member(b, "settings", '{');
+        write_all(shared, w, b);
+        write_all(w->own_settings, w, b);
         jsonw_close(b, '}');
 }

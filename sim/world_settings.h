@@ -1,6 +1,6 @@
 /*
- * world_settings: what POST /sim/settings takes and GET /sim/state shows, as a table over the
- * world's own struct.
+ * world_settings: what POST /sim/settings takes and GET /sim/state shows: the settings of all
+ * simulators and a table of each one's own.
  */
 #ifndef SIM_WORLD_SETTINGS_H
 #define SIM_WORLD_SETTINGS_H
@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "sim/world_base.h"
 
 /* bool, int64_t, size_t, double */
 enum world_setting_kind {
@@ -22,14 +23,13 @@ enum world_setting_kind {
 struct world_setting {
         const char *name; /* NULL ends the table */
         enum world_setting_kind kind;
-        size_t at;       /* in the struct */
+        size_t at;       /* in the struct world */
         double min, max; /* max 0: no limits; sizes need them */
 };
 
-/* Applies the request; on -1 with an error nothing changes. `size` is that of the struct. */
-int world_settings_change(const struct world_setting *rows, void *settings, size_t size,
-                          const json_t *request, struct error *err);
+/* Applies the request; on -1 with an error nothing changes. */
+int world_settings_change(struct world_base *w, const json_t *request, struct error *err);
 /* Writes a member "settings". */
-void world_settings_write(const struct world_setting *rows, const void *settings, struct buf *b);
+void world_settings_write(const struct world_base *w, struct buf *b);
 
 #endif

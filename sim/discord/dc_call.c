@@ -119,15 +119,15 @@ static void record(const struct call *c)
         struct world *w = c->world;
         char *args;
 
-        w->call_count++;
-        w->invalid_count += !c->valid;
-        if (c->valid && !w->settings.record_calls)
+        w->base.call_count++;
+        w->base.invalid_count += !c->valid;
+        if (c->valid && !w->base.record_calls)
                 return;
         args = c->args ? json_text(c->args) : NULL;
-        if (w->settings.record_calls)
-                record_into(w->calls, c, args);
+        if (w->base.record_calls)
+                record_into(w->base.calls, c, args);
         if (!c->valid)
-                record_into(w->invalid, c, args);
+                record_into(w->base.invalid, c, args);
         free(args);
 }
 
@@ -196,7 +196,7 @@ static void finish(struct call *c)
                 write_error(c);
         }
         if (c->slow_ms > 0) {
-                c->delay = timer_new(c->world->loop, on_delay, c);
+                c->delay = timer_new(c->world->base.loop, on_delay, c);
                 timer_start(c->delay, c->slow_ms);
                 return;
         }
@@ -309,7 +309,7 @@ static int check_agent(struct call *c)
                 return 0;
         c->valid = false;
         snprintf(c->problem, sizeof(c->problem), "User-Agent '%.80s'", agent ? agent : "");
-        if (!c->world->settings.strict)
+        if (!c->world->base.strict)
                 return 0;
         return dc_call_fail(
                 c, 403, 40333,
@@ -329,7 +329,7 @@ static int check_rate(struct call *c)
         static const char *const names[] = { "channel_id", "guild_id", "webhook_id" };
         const char *who = c->bot ? c->bot->token : "", *major = NULL;
 
-        if (!c->world->settings.limits)
+        if (!c->world->base.limits)
                 return 0;
         for (size_t i = 0; i < COUNT(names) && !major; i++)
                 major = http_param(c->x, names[i]);
@@ -342,7 +342,7 @@ static int check_rate(struct call *c)
 /* Marks a call the description does not allow as invalid; `strict` refuses it, too. */
 static int check_spec(struct call *c)
 {
-        bool strict = c->world->settings.strict;
+        bool strict = c->world->base.strict;
         char query_problem[DC_SPEC_PROBLEM_SIZE], lenient_problem[DC_SPEC_PROBLEM_SIZE];
         json_t *body = dc_spec_check_body(c->op, c->args, false, c->problem);
         json_t *query = dc_spec_check_query(c->op, c->query, false, query_problem);
@@ -370,7 +370,7 @@ static int check_spec(struct call *c)
 /* Applies faults: fails the call, or marks it for its end. */
 static int check_faults(struct call *c)
 {
-        struct faults *f = &c->world->faults;
+        struct faults *f = &c->world->base.faults;
         const char *name = c->op->name;
         const struct fault *fault;
 
@@ -489,7 +489,7 @@ struct guild *dc_call_guild(struct call *c)
 
 struct buf *dc_call_record(const struct call *c, const char *kind, const struct channel *channel)
 {
-        struct buf *b = journal_open(c->world->sent, kind, channel ? (int64_t)channel->id : 0);
+        struct buf *b = journal_open(c->world->base.sent, kind, channel ? (int64_t)channel->id : 0);
 
         if (channel) {
                 dc_render_id(b, "channel", channel->id);
@@ -508,7 +508,7 @@ void dc_call_print(const struct call *c, const struct message *m)
         const struct channel *at = m->channel;
         size_t files = json_array_size(m->attachments);
 
-        if (c->world->quiet)
+        if (c->world->base.quiet)
                 return;
         printf("%s -> %s%s: %s", m->author->username, at->guild ? "#" : "@",
                at->guild ? at->name : at->user->username, m->content);

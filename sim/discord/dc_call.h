@@ -66,7 +66,7 @@ struct channel *dc_call_channel(struct call *c, uint64_t needed);
 struct message *dc_call_message(struct call *c, struct channel *channel);
 /* The guild of the path, if the bot is a member. */
 struct guild *dc_call_guild(struct call *c);
-/* Opens an entry in GET /sim/messages; add members, then journal_close(c->world->sent). */
+/* Opens an entry in GET /sim/messages; add members, then journal_close(c->world->base.sent). */
 struct buf *dc_call_record(const struct call *c, const char *kind, const struct channel *channel);
 
 /* Prints the message to the terminal. */

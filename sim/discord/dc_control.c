@@ -1,9 +1,5 @@
 #include "sim/discord/dc_control.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "sim/control.h"
@@ -12,8 +8,6 @@
 #include "sim/discord/dc_gateway.h"
 #include "sim/discord/dc_people.h"
 #include "sim/discord/dc_signer.h"
-#include "sim/options.h"
-#include "sim/world_settings.h"
 
 const char dc_control_help[] =
         "  POST /sim/send         {\"from\":\"ada\",\"text\":\"hi\"}, or a list of those; channel "
@@ -104,27 +98,6 @@ static void run_history(struct http_exchange *x)
         control_answer(x, &b);
 }
 
-/* clang-format off */
-#define AT(field) offsetof(struct world_settings, field)
-static const struct world_setting settings[] = {
-        { "strict",          WORLD_SETTING_FLAG,  AT(strict),          0,  0 },
-        { "limits",          WORLD_SETTING_FLAG,  AT(limits),          0,  0 },
-        { "record_calls",    WORLD_SETTING_FLAG,  AT(record_calls),    0,  0 },
-        { "acks",            WORLD_SETTING_FLAG,  AT(acks),            0,  0 },
-        { "keep_messages",   WORLD_SETTING_SIZE,  AT(keep_messages),   OPTIONS_KEEP_MIN, 1e6 },
-        { "heartbeat_ms",    WORLD_SETTING_INT, AT(heartbeat_ms),    10, INT32_MAX },
-        { "resume_ms",       WORLD_SETTING_INT, AT(resume_ms),       0,  0 },
-        { "shards",          WORLD_SETTING_INT, AT(shards),          1,  INT32_MAX },
-        { "min_shards",      WORLD_SETTING_INT, AT(min_shards),      0,  0 },
-        { "max_concurrency", WORLD_SETTING_INT, AT(max_concurrency), 1,  INT32_MAX },
-        { "start_limit",     WORLD_SETTING_INT, AT(start_limit),     0,  0 },
-        { "start_reset_ms",  WORLD_SETTING_INT, AT(start_reset_ms),  0,  0 },
-        { "nonce_ms",        WORLD_SETTING_INT, AT(nonce_ms),        0,  0 },
-        { "ack_ms",          WORLD_SETTING_INT, AT(ack_ms),          0,  0 },
-        { 0 },
-};
-/* clang-format on */
-
 static void write_bots(struct buf *b, const struct world *w)
 {
         jsonw_open_member(b, "bots", '[');
@@ -161,13 +134,9 @@ static void write_guilds(struct buf *b, const struct world *w)
 static void write_counters(struct buf *b, const struct world *w)
 {
         jsonw_open_member(b, "counters", '{');
-        jsonw_int(b, "calls", (int64_t)w->call_count);
-        jsonw_int(b, "invalid_calls", (int64_t)w->invalid_count);
-        jsonw_int(b, "messages", (int64_t)w->message_count);
+        world_base_write_counters(&w->base, b);
         jsonw_int(b, "events", (int64_t)w->event_count);
         jsonw_int(b, "limited", (int64_t)w->limited_count);
-        jsonw_int(b, "last_message", (int64_t)journal_last(w->sent));
-        jsonw_int(b, "last_call", (int64_t)journal_last(w->calls));
         jsonw_int(b, "last_link", (int64_t)journal_last(w->links));
         jsonw_close(b, '}');
 }
@@ -183,35 +152,23 @@ static void run_state(struct http_exchange *x)
         write_guilds(&b, w);
         dc_gateway_control_write(w->gateway, &b);
         write_counters(&b, w);
-        world_settings_write(settings, &w->settings, &b);
-        faults_write(&w->faults, &b);
+        control_write_state(w, &b);
         control_answer(x, &b);
 }
 
-static int set_settings(struct world *w, const json_t *request, struct buf *out, struct error *err)
+static void run_links(struct http_exchange *x)
 {
-        if (world_settings_change(settings, &w->settings, sizeof(w->settings), request, err) != 0)
-                return -1;
-        world_settings_write(settings, &w->settings, out);
-        return 0;
-}
+        struct world *w = http_server_arg(x);
 
-static int add_fault(struct world *w, const json_t *request, struct buf *out, struct error *err)
-{
-        return control_add_fault(&w->faults, request, out, err);
+        journal_serve(w->links, x);
 }
 
 static const struct http_route routes[] = {
         { "GET", "/attachments/:channel/:id/:name", dc_file_serve, 0, NULL },
-        CONTROL_HELP(dc_control_help),
-        CONTROL_JOURNAL("/sim/messages", sent),
-        CONTROL_CALLS("/sim/calls", calls, invalid),
-        CONTROL_JOURNAL("/sim/links", links),
+        CONTROL_SHARED(dc_control_help),
+        { "GET", "/sim/links", run_links, 0, NULL },
         { "GET", "/sim/history", run_history, 0, NULL },
         { "GET", "/sim/state", run_state, 0, NULL },
-        CONTROL_FAULTS(faults),
-        CONTROL_POST("/sim/faults", add_fault),
-        CONTROL_POST("/sim/settings", set_settings),
         CONTROL_POST("/sim/gateway", dc_gateway_control),
         CONTROL_POST("/sim/send", dc_people_send),
         CONTROL_POST("/sim/edit", dc_people_edit),

@@ -110,7 +110,7 @@ static void on_heartbeat(struct link *l, const json_t *d)
         dc_render_json(open_entry(l, "heartbeat"), "s", d);
         journal_close(w->links);
         await_heartbeat(l);
-        if (w->settings.acks && !faults_fire(&w->faults, FAULT_MUTE, "heartbeat"))
+        if (w->settings.acks && !faults_fire(&w->base.faults, FAULT_MUTE, "heartbeat"))
                 dc_gateway_send_op(l, OP_ACK, "null");
 }
 
@@ -152,7 +152,7 @@ static bool take_start(struct gateway *g, int shard)
         int64_t now = clock_mono_ms(),
                 *last = &g->started_ms[shard % w->settings.max_concurrency % MAX_BUCKETS];
 
-        if (w->settings.limits && *last && now - *last < START_WINDOW_MS)
+        if (w->base.limits && *last && now - *last < START_WINDOW_MS)
                 return false;
         *last = now;
         return true;
@@ -162,7 +162,7 @@ static void on_identify(struct link *l, const json_t *d)
 {
         struct gateway *g = l->gateway;
         struct bot *b = dc_world_bot_by_token(g->world, json_str(d, "token", NULL));
-        const struct fault *fault = faults_fire(&g->world->faults, FAULT_CLOSE, "identify");
+        const struct fault *fault = faults_fire(&g->world->base.faults, FAULT_CLOSE, "identify");
         int shard = 0, shards = 1, code;
         struct buf *e;
 
@@ -183,7 +183,8 @@ static void on_identify(struct link *l, const json_t *d)
                 dc_gateway_close(l, 4004);
                 return;
         }
-        if (!take_start(g, shard) || faults_fire(&g->world->faults, FAULT_REFUSE, "identify")) {
+        if (!take_start(g, shard) ||
+            faults_fire(&g->world->base.faults, FAULT_REFUSE, "identify")) {
                 dc_gateway_send_op(l, OP_INVALID, "false");
                 return;
         }
@@ -205,7 +206,7 @@ static void on_resume(struct link *l, const json_t *d)
         struct gateway *g = l->gateway;
         struct bot *b = dc_world_bot_by_token(g->world, json_str(d, "token", NULL));
         struct session *s = dc_session_find(g, json_str(d, "session_id", ""));
-        const struct fault *fault = faults_fire(&g->world->faults, FAULT_CLOSE, "resume");
+        const struct fault *fault = faults_fire(&g->world->base.faults, FAULT_CLOSE, "resume");
         int64_t seq = json_int(d, "seq", -1);
         struct buf *e = open_entry(l, "resume");
 
@@ -219,7 +220,7 @@ static void on_resume(struct link *l, const json_t *d)
                 dc_gateway_close(l, fault->code);
         else if (!b || b->token_reset)
                 dc_gateway_close(l, 4004);
-        else if (!s || s->bot != b || faults_fire(&g->world->faults, FAULT_REFUSE, "resume"))
+        else if (!s || s->bot != b || faults_fire(&g->world->base.faults, FAULT_REFUSE, "resume"))
                 dc_gateway_send_op(l, OP_INVALID, "false");
         else if (seq < 0 || seq > s->seq)
                 dc_gateway_close(l, 4007);
@@ -332,7 +333,7 @@ static void on_message(void *owner, const char *bytes, size_t n, bool binary)
                 l->minute_ms = now;
                 l->frames = 0;
         }
-        if (++l->frames > FRAMES_PER_MINUTE && l->gateway->world->settings.limits) {
+        if (++l->frames > FRAMES_PER_MINUTE && l->gateway->world->base.limits) {
                 dc_gateway_close(l, 4008);
                 return;
         }
@@ -385,13 +386,13 @@ static void on_open(void *arg, struct ws *ws, const char *target)
 
         l->gateway = g;
         l->ws = ws;
-        l->silence = timer_new(g->world->loop, on_silence, l);
+        l->silence = timer_new(g->world->base.loop, on_silence, l);
         LIST_INSERT_HEAD(&g->links, l, next);
         ws_set_owner(ws, l);
         code = read_target(l, target);
         jsonw_str(open_entry(l, "connect"), "target", target);
         journal_close(g->world->links);
-        if ((fault = faults_fire(&g->world->faults, FAULT_CLOSE, "connect")))
+        if ((fault = faults_fire(&g->world->base.faults, FAULT_CLOSE, "connect")))
                 code = fault->code;
         if (code) {
                 dc_gateway_close(l, code);
@@ -434,7 +435,7 @@ int dc_gateway_listen(struct gateway *g, const struct ws_options *o, struct erro
 {
         static const struct ws_hooks hooks = { on_open, on_message, on_gone };
 
-        g->server = ws_server_new(g->world->loop, o, &hooks, g, err);
+        g->server = ws_server_new(g->world->base.loop, o, &hooks, g, err);
         if (!g->server)
                 return -1;
         g->url = mem_printf("%s://%s", o->tls_cert_file ? "wss" : "ws",

@@ -110,7 +110,7 @@ static char *write_body(const struct interaction *i, const struct message *on)
 static void record_endpoint(const struct bot *b, const struct http_result *r, const char *what,
                             const char *problem)
 {
-        struct buf *n = journal_open(b->world->sent, "endpoint", 0);
+        struct buf *n = journal_open(b->world->base.sent, "endpoint", 0);
 
         jsonw_str(n, "what", what);
         jsonw_int(n, "status", r->status);
@@ -118,7 +118,7 @@ static void record_endpoint(const struct bot *b, const struct http_result *r, co
                 jsonw_str(n, "why", r->why);
         if (problem)
                 jsonw_str(n, "problem", problem);
-        journal_close(b->world->sent);
+        journal_close(b->world->base.sent);
 }
 
 /* forged: with a wrong signature. */
@@ -142,7 +142,7 @@ static struct http_call *post(struct bot *b, const char *body, bool forged,
         timestamp_header = mem_printf("X-Signature-Timestamp: %s", timestamp);
         request.headers = (const char *const[]){ "Content-Type: application/json", signature_header,
                                                  timestamp_header, NULL };
-        call = http_call_start(b->world->client, &request, &handlers, arg);
+        call = http_call_start(b->world->base.client, &request, &handlers, arg);
         free(signature_header);
         free(timestamp_header);
         return call;

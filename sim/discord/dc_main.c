@@ -49,14 +49,7 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
         struct world *w = dc_world_new(l);
         struct user *ada = dc_world_make_user(w, ADA, "ada", "Ada");
 
-        w->client = client;
-        w->quiet = o->quiet;
-        w->settings.limits = !o->no_limits;
-        w->settings.strict = !o->lax;
-        if (o->keep)
-                w->settings.keep_messages = o->keep;
-        if (o->seed)
-                w->faults.rng = o->seed;
+        world_base_apply(&w->base, client, o);
         for (size_t i = 0; i < o->token_count; i++)
                 dc_world_make_bot(w, o->tokens[i]);
         dc_channel_make(w, dc_guild_make(w, LAB, "Lab", ada), GENERAL, CHANNEL_TEXT, "general");

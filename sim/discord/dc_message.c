@@ -51,7 +51,7 @@ void dc_message_post(struct world *w, struct message *m)
 {
         struct channel *c = m->channel;
 
-        if (c->count == w->settings.keep_messages) {
+        if (c->count == w->base.keep_messages) {
                 /* drop a quarter at once, so moving the rest costs little per message */
                 size_t gone = c->count / 4 + 1;
 
@@ -66,7 +66,7 @@ void dc_message_post(struct world *w, struct message *m)
         }
         c->messages[c->count++] = m;
         c->last_message_id = m->id;
-        w->message_count++;
+        w->base.message_count++;
 }
 
 /* The index of the first message with this id or a greater one. */

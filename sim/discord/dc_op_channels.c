@@ -43,7 +43,7 @@ static int update_channel(struct call *c)
                            channel);
         dc_render_json(b, "change", c->args);
         dc_render_channel(b, "now", channel);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         if (name && strcmp(name, channel->name) != 0)
                 dc_world_event_rename(c->world, channel, name, c->bot->user);
         else
@@ -63,7 +63,7 @@ static int delete_channel(struct call *c)
                 return 0; /* closing direct messages only hides them */
         dc_call_record(c, dc_channel_is_thread(channel) ? "thread_delete" : "channel_delete",
                        channel);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         dc_world_event_channel(c->world, channel, "DELETE");
         dc_channel_remove(c->world, channel);
         return 0;
@@ -76,7 +76,7 @@ static int typing(struct call *c)
         if (!channel)
                 return -1;
         dc_call_record(c, "typing", channel);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         dc_world_event_typing(c->world, channel, c->bot->user);
         return dc_call_no_content(c);
 }
@@ -92,7 +92,7 @@ static int create_dm(struct call *c)
                                       : "Invalid Recipient(s)");
         dm = dc_channel_dm(c->bot, u, true);
         dc_call_record(c, "dm_open", dm);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         dc_render_channel(&c->out, NULL, dm);
         return 0;
 }

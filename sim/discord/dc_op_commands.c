@@ -80,7 +80,7 @@ static void record(const struct call *c, const json_t *list)
         if (guild)
                 jsonw_str(b, "guild", guild);
         dc_render_json(b, "commands", list);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
 }
 
 static int answer(struct call *c, const json_t *value)

@@ -162,7 +162,7 @@ static int create_channel(struct call *c)
                                   json_str(c->args, "name", ""));
         channel->parent = dc_channel_find(c->world, dc_call_args_id(c->args, "parent_id"));
         dc_call_record(c, "channel", channel);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         dc_world_event_channel(c->world, channel, "CREATE");
         dc_render_channel(&c->out, NULL, channel);
         c->status = 201;

@@ -25,7 +25,7 @@ static void record(const struct call *c, const char *kind, const struct interact
                 jsonw_bool(b, "ephemeral", (m->flags & MESSAGE_FLAG_EPHEMERAL) != 0);
                 dc_render_message(b, "message", c->world, m, c->bot, RENDER_ALONE);
         }
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         if (m)
                 dc_call_print(c, m);
 }

@@ -51,7 +51,7 @@ static void record_message(const struct call *c, const char *kind, const struct 
         if (allowed)
                 dc_render_json(b, "allowed_mentions", allowed);
         dc_render_message(b, "message", c->world, m, c->bot, RENDER_NONCE | RENDER_ALONE);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         dc_call_print(c, m);
 }
 
@@ -184,7 +184,7 @@ static int update_message(struct call *c)
 static void remove_message(const struct call *c, struct message *m)
 {
         dc_render_id(dc_call_record(c, "delete", m->channel), "message_id", m->id);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         dc_world_event_delete(c->world, m);
 }
 
@@ -234,7 +234,7 @@ static int pin(struct call *c)
                 return -1;
         m->pinned = pinned;
         dc_render_id(dc_call_record(c, pinned ? "pin" : "unpin", channel), "message_id", m->id);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         return dc_call_no_content(c);
 }
 

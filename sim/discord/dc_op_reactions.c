@@ -30,7 +30,7 @@ static void record(const struct call *c, const char *kind, const struct target *
         jsonw_str(b, "emoji", t->emoji.name);
         if (t->emoji.id)
                 dc_render_id(b, "emoji_id", t->emoji.id);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
 }
 
 static int react(struct call *c)

@@ -17,7 +17,7 @@ static void record(const struct call *c, const struct channel *thread, const str
         if (on)
                 dc_render_id(b, "message_id", on->id);
         dc_render_channel(b, "now", thread);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
 }
 
 static bool has_threads(const struct channel *channel)

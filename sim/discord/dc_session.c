@@ -68,7 +68,7 @@ void dc_session_lost(struct session *s)
 {
         s->link = NULL;
         if (!s->expiry)
-                s->expiry = timer_new(s->gateway->world->loop, on_expired, s);
+                s->expiry = timer_new(s->gateway->world->base.loop, on_expired, s);
         timer_start(s->expiry, s->gateway->world->settings.resume_ms);
 }
 
@@ -126,7 +126,7 @@ static bool gets_event(const struct session *s, const struct gateway_event *t)
 /* Faults may drop or duplicate it. */
 static void dispatch(struct session *s, const char *event, const char *d)
 {
-        struct faults *f = &s->gateway->world->faults;
+        struct faults *f = &s->gateway->world->base.faults;
 
         if (faults_fire(f, FAULT_DROP, event))
                 return;

@@ -13,9 +13,28 @@
 #include "sim/discord/dc_interactions.h"
 #include "sim/discord/dc_rate_limit.h"
 #include "sim/discord/dc_signer.h"
+#include "sim/world_settings.h"
 
-#define JOURNAL_KEEP  20000
-#define JOURNAL_BYTES ((size_t)64 << 20)
+#define KEEP_MESSAGES 500
+#define KEEP_LINKS    20000
+#define MAX_LINKS     ((size_t)64 << 20)
+
+/* clang-format off */
+#define AT(field) offsetof(struct world, settings.field)
+static const struct world_setting settings[] = {
+        { "acks",            WORLD_SETTING_FLAG, AT(acks),            0,  0 },
+        { "heartbeat_ms",    WORLD_SETTING_INT,  AT(heartbeat_ms),    10, INT32_MAX },
+        { "resume_ms",       WORLD_SETTING_INT,  AT(resume_ms),       0,  0 },
+        { "shards",          WORLD_SETTING_INT,  AT(shards),          1,  INT32_MAX },
+        { "min_shards",      WORLD_SETTING_INT,  AT(min_shards),      0,  0 },
+        { "max_concurrency", WORLD_SETTING_INT,  AT(max_concurrency), 1,  INT32_MAX },
+        { "start_limit",     WORLD_SETTING_INT,  AT(start_limit),     0,  0 },
+        { "start_reset_ms",  WORLD_SETTING_INT,  AT(start_reset_ms),  0,  0 },
+        { "nonce_ms",        WORLD_SETTING_INT,  AT(nonce_ms),        0,  0 },
+        { "ack_ms",          WORLD_SETTING_INT,  AT(ack_ms),          0,  0 },
+        { 0 },
+};
+/* clang-format on */
 
 /* ---- users ---- */
 
@@ -159,12 +178,9 @@ struct world *dc_world_new(struct loop *l)
 {
         struct world *w = mem_zalloc(sizeof(*w));
 
-        w->loop = l;
+        world_base_init(&w->base, l, KEEP_MESSAGES, settings);
+        w->base.faults.rng = id_random_below(UINT64_MAX);
         w->settings = (struct world_settings){
-                .strict = true,
-                .limits = true,
-                .record_calls = true,
-                .keep_messages = 500,
                 .heartbeat_ms = 41250,
                 .resume_ms = 300000,
                 .replay = 10000,
@@ -184,11 +200,7 @@ struct world *dc_world_new(struct loop *l)
         map_init(&w->files);
         map_init(&w->interactions);
         w->guilds_end = &w->first_guild;
-        faults_init(&w->faults, id_random_below(UINT64_MAX));
-        w->sent = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
-        w->calls = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
-        w->invalid = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
-        w->links = journal_new(l, JOURNAL_KEEP, JOURNAL_BYTES);
+        w->links = journal_new(l, KEEP_LINKS, MAX_LINKS);
         w->rates = dc_rate_limit_new();
         w->signer = dc_signer_new();
         w->gateway = dc_gateway_new(w);
@@ -203,9 +215,6 @@ void dc_world_free(struct world *w)
         if (!w)
                 return;
         dc_gateway_free(w->gateway);
-        journal_free(w->sent);
-        journal_free(w->calls);
-        journal_free(w->invalid);
         journal_free(w->links);
         dc_interactions_release(w);
         dc_files_release(w);
@@ -234,8 +243,8 @@ void dc_world_free(struct world *w)
                 free(u);
         }
         map_release(&w->users);
-        faults_clear(&w->faults);
         dc_rate_limit_free(w->rates);
         dc_signer_free(w->signer);
+        world_base_release(&w->base);
         free(w);
 }

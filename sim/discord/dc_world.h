@@ -14,10 +14,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/map.h"
-#include "net/http_client.h"
 #include "net/loop.h"
-#include "sim/faults.h"
 #include "sim/journal.h"
+#include "sim/world_base.h"
 
 struct call;
 struct gateway;
@@ -179,10 +178,6 @@ struct bot {
 };
 
 struct world_settings {
-        bool strict;       /* refuse unknown members and wrong types */
-        bool limits;       /* answer 429 above a rate limit */
-        bool record_calls; /* list calls with their parameters */
-        size_t keep_messages;
         int64_t heartbeat_ms;
         int64_t resume_ms;  /* a lost session can be resumed */
         int64_t replay;     /* events kept for resuming */
@@ -196,8 +191,7 @@ struct world_settings {
 };
 
 struct world {
-        struct loop *loop;
-        struct http_client *client; /* for the interactions endpoint */
+        struct world_base base; /* first */
         struct world_settings settings;
         struct bot *bots; /* in order of creation */
         struct map bots_by_token;
@@ -211,16 +205,11 @@ struct world {
         struct gateway *gateway;
         struct rate_limits *rates;
         struct signer *signer;
-        struct faults faults;
-        struct journal *sent;    /* actions of bots */
-        struct journal *calls;   /* their API calls */
-        struct journal *invalid; /* calls that break the rules */
-        struct journal *links;   /* gateway events */
+        struct journal *links; /* gateway events */
         struct call *live;
-        uint64_t call_count, invalid_count, message_count, event_count, limited_count;
+        uint64_t event_count, limited_count;
         uint64_t last_id;
         size_t file_bytes;
-        bool quiet;
         char base_url[200]; /* of attachments: http://127.0.0.1:8082 */
 };
 

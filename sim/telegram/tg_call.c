@@ -123,15 +123,15 @@ static void record(const struct call *c)
         struct world *w = c->world;
         char *args;
 
-        w->call_count++;
-        w->invalid_count += !c->valid;
-        if (c->valid && !w->settings.record_calls)
+        w->base.call_count++;
+        w->base.invalid_count += !c->valid;
+        if (c->valid && !w->base.record_calls)
                 return;
         args = json_text(c->args);
-        if (w->settings.record_calls)
-                record_into(w->calls, c, args);
+        if (w->base.record_calls)
+                record_into(w->base.calls, c, args);
         if (!c->valid)
-                record_into(w->invalid, c, args);
+                record_into(w->base.invalid, c, args);
         free(args);
 }
 
@@ -175,7 +175,7 @@ void tg_call_finish(struct call *c)
         if (c->late_status)
                 write_error(&c->out, c->late_status, FAULT_TEXT, 0, 0);
         if (c->slow_ms > 0) {
-                c->delay = timer_new(c->world->loop, on_delay, c);
+                c->delay = timer_new(c->world->base.loop, on_delay, c);
                 timer_start(c->delay, c->slow_ms);
                 return;
         }
@@ -270,7 +270,7 @@ static int check(struct call *c)
         if (tg_spec_check(c->method, c->args, c->problem) == 0)
                 return 0;
         c->valid = false;
-        if (!c->world->settings.strict)
+        if (!c->world->base.strict)
                 return 0;
         return tg_call_fail(c, 400, "Bad Request: %s", c->problem);
 }
@@ -288,7 +288,7 @@ const struct multipart_part *tg_call_upload(const struct call *c, const char *pa
 /* Fails the call, or marks it for its end. */
 static int check_faults(struct call *c)
 {
-        struct faults *f = &c->world->faults;
+        struct faults *f = &c->world->base.faults;
         const char *name = c->method->name;
         const struct fault *fault;
 
@@ -343,7 +343,7 @@ static void fetch(struct call *c)
                                         .repeatable = true,
                                         .follow = true };
 
-        c->fetching = http_call_start(c->world->client, &request, &handlers, c);
+        c->fetching = http_call_start(c->world->base.client, &request, &handlers, c);
 }
 
 /* Answers a method that is not simulated, if the type of its result allows it. */
@@ -439,7 +439,7 @@ void tg_call_serve_file(struct http_exchange *x)
         struct world *w = http_server_arg(x);
         char *path = mem_printf("%s/%s", http_param(x, "folder"), http_param(x, "name"));
         struct file *f = tg_files_by_path(w->files, path);
-        const struct fault *fault = faults_fire(&w->faults, FAULT_ERROR, "file");
+        const struct fault *fault = faults_fire(&w->base.faults, FAULT_ERROR, "file");
         struct buf b;
 
         free(path);
@@ -542,7 +542,7 @@ int tg_call_pace(struct call *c, struct chat *chat, unsigned n)
         int64_t now = clock_mono_ms();
         double wait, longest;
 
-        if (!s->limits)
+        if (!c->world->base.limits)
                 return 0;
         longest = bucket_wait(&c->bot->pace, s->per_second, s->per_second, n, now);
         wait = bucket_wait(&chat->pace, s->per_chat_second, s->chat_burst, n, now);

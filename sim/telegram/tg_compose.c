@@ -220,7 +220,7 @@ int tg_compose_file(struct call *c, const struct media_kind *k, const char *valu
 
 struct buf *tg_compose_record(struct call *c, const char *kind, const struct chat *chat)
 {
-        struct buf *b = journal_open(c->world->sent, kind, chat ? chat->id : 0);
+        struct buf *b = journal_open(c->world->base.sent, kind, chat ? chat->id : 0);
 
         jsonw_int(b, "bot", c->bot->user.id);
         if (chat)
@@ -232,17 +232,17 @@ void tg_compose_post(struct call *c, struct message *m)
 {
         struct buf text, *b;
 
-        tg_chat_post(m->chat, m, c->world->settings.keep_messages);
-        c->world->message_count++;
+        tg_chat_post(m->chat, m, c->world->base.keep_messages);
+        c->world->base.message_count++;
         buf_init(&text, 0);
         tg_render_message(&text, NULL, m);
         jsonw_raw(&c->out, NULL, text.data);
         b = tg_compose_record(c, "message", m->chat);
         jsonw_int(b, "message_id", m->id);
         jsonw_raw(b, "message", text.data);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         buf_release(&text);
-        if (c->world->quiet)
+        if (c->world->base.quiet)
                 return;
         printf("%s -> %s: %s%s%s\n", c->bot->user.username,
                m->chat->user ? m->chat->user->first_name : m->chat->title,

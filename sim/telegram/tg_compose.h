@@ -33,7 +33,7 @@ int tg_compose_file(struct call *c, const struct media_kind *k, const char *valu
 
 /* Takes over m: posts and records it and writes it to the result. */
 void tg_compose_post(struct call *c, struct message *m);
-/* Opens an entry in GET /sim/messages; add members, then journal_close(c->world->sent). */
+/* Opens an entry in GET /sim/messages; add members, then journal_close(c->world->base.sent). */
 struct buf *tg_compose_record(struct call *c, const char *kind, const struct chat *chat);
 
 #endif

@@ -1,20 +1,16 @@
 #include "sim/telegram/tg_control.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "sim/control.h"
-#include "sim/options.h"
 #include "sim/telegram/tg_call.h"
 #include "sim/telegram/tg_files.h"
 #include "sim/telegram/tg_people.h"
 #include "sim/telegram/tg_updates.h"
 #include "sim/telegram/tg_webhook.h"
 #include "sim/telegram/tg_world.h"
-#include "sim/world_settings.h"
 
 #define MAX_UPLOAD_BODY (FILES_MAX_UPLOAD + (1 << 20))
 
@@ -83,32 +79,13 @@ static void run_history(struct http_exchange *x)
         control_answer(x, &b);
 }
 
-/* clang-format off */
-#define AT(field) offsetof(struct world_settings, field)
-static const struct world_setting settings[] = {
-        { "strict",               WORLD_SETTING_FLAG, AT(strict),           0, 0 },
-        { "limits",               WORLD_SETTING_FLAG, AT(limits),           0, 0 },
-        { "record_calls",         WORLD_SETTING_FLAG, AT(record_calls),     0, 0 },
-        { "per_second",           WORLD_SETTING_REAL, AT(per_second),       0, 0 },
-        { "per_chat_per_second",  WORLD_SETTING_REAL, AT(per_chat_second),  0, 0 },
-        { "chat_burst",           WORLD_SETTING_REAL, AT(chat_burst),       0, 0 },
-        { "per_group_per_minute", WORLD_SETTING_REAL, AT(per_group_minute), 0, 0 },
-        { "keep_messages",        WORLD_SETTING_SIZE, AT(keep_messages),    OPTIONS_KEEP_MIN, 1e6 },
-        { 0 },
-};
-/* clang-format on */
-
 static void write_counters(struct buf *b, const struct world *w)
 {
         jsonw_open_member(b, "counters", '{');
-        jsonw_int(b, "calls", (int64_t)w->call_count);
-        jsonw_int(b, "invalid_calls", (int64_t)w->invalid_count);
-        jsonw_int(b, "messages", (int64_t)w->message_count);
+        world_base_write_counters(&w->base, b);
         jsonw_int(b, "edits", (int64_t)w->edit_count);
         jsonw_int(b, "updates", (int64_t)w->update_count);
         jsonw_int(b, "floods", (int64_t)w->flood_count);
-        jsonw_int(b, "last_message", (int64_t)journal_last(w->sent));
-        jsonw_int(b, "last_call", (int64_t)journal_last(w->calls));
         jsonw_close(b, '}');
 }
 
@@ -129,40 +106,17 @@ static void run_state(struct http_exchange *x)
         }
         jsonw_close(&b, ']');
         write_counters(&b, w);
-        world_settings_write(settings, &w->settings, &b);
-        faults_write(&w->faults, &b);
+        control_write_state(w, &b);
         control_answer(x, &b);
-}
-
-static int set_settings(struct world *w, const json_t *request, struct buf *out, struct error *err)
-{
-        int64_t keep = json_int(request, "keep_messages", (int64_t)w->settings.keep_messages);
-
-        if (keep >= 0 && (size_t)keep < w->settings.keep_messages)
-                return error_set(err, ERR_INVALID, "'keep_messages' can only grow");
-        if (world_settings_change(settings, &w->settings, sizeof(w->settings), request, err) != 0)
-                return -1;
-        world_settings_write(settings, &w->settings, out);
-        return 0;
-}
-
-static int add_fault(struct world *w, const json_t *request, struct buf *out, struct error *err)
-{
-        return control_add_fault(&w->faults, request, out, err);
 }
 
 const struct http_route tg_control_routes[] = {
         { "GET", "/:bot/:method", tg_call_serve, 0, NULL },
         { "POST", "/:bot/:method", tg_call_serve, MAX_UPLOAD_BODY, NULL },
         { "GET", "/file/:bot/:folder/:name", tg_call_serve_file, 0, NULL },
-        CONTROL_HELP(tg_control_help),
-        CONTROL_JOURNAL("/sim/messages", sent),
-        CONTROL_CALLS("/sim/calls", calls, invalid),
+        CONTROL_SHARED(tg_control_help),
         { "GET", "/sim/history", run_history, 0, NULL },
         { "GET", "/sim/state", run_state, 0, NULL },
-        CONTROL_FAULTS(faults),
-        CONTROL_POST("/sim/faults", add_fault),
-        CONTROL_POST("/sim/settings", set_settings),
         CONTROL_POST("/sim/send", tg_people_send),
         CONTROL_POST("/sim/edit", tg_people_edit),
         CONTROL_POST("/sim/react", tg_people_react),

@@ -34,15 +34,8 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
         struct world *w = tg_world_new(l);
         struct user *ada = tg_world_make_user(w, ADA, "Ada", "ada");
 
-        w->client = client;
-        w->quiet = o->quiet;
+        world_base_apply(&w->base, client, o);
         w->data_dir = o->own[OWN_DATA];
-        w->settings.limits = !o->no_limits;
-        w->settings.strict = !o->lax;
-        if (o->keep)
-                w->settings.keep_messages = o->keep;
-        if (o->seed)
-                w->faults.rng = o->seed;
         if (w->data_dir)
                 mkdir(w->data_dir, 0700);
         for (size_t i = 0; i < o->token_count; i++) {

@@ -96,7 +96,7 @@ static int leave(struct call *c)
                 return -1;
         tg_chat_set_member(chat, &c->bot->user, c->bot, STANDING_LEFT);
         tg_compose_record(c, "leave", chat);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         return tg_call_true(c);
 }
 
@@ -145,13 +145,13 @@ static int create_topic(struct call *c)
         /* a topic has the id of the message about its creation */
         m = tg_chat_message_new(chat, &c->bot->user);
         m->extra = mem_strdup("\"forum_topic_created\":{}");
-        tg_chat_post(chat, m, c->world->settings.keep_messages);
+        tg_chat_post(chat, m, c->world->base.keep_messages);
         m->thread_id = m->id;
         t = tg_chat_add_topic(chat, m->id, name);
         t->color = json_int(c->args, "icon_color", t->color);
         write_topic(&c->out, NULL, t);
         write_topic(tg_compose_record(c, "topic", chat), "topic", t);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         return 0;
 }
 
@@ -194,7 +194,7 @@ static int change_topic(struct call *c)
         b = tg_compose_record(c, "topic_change", chat);
         jsonw_str(b, "method", method);
         jsonw_int(b, "message_thread_id", id);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         return tg_call_true(c);
 }
 

@@ -73,7 +73,7 @@ static int apply(struct call *c, struct message *m, struct message *draft, int r
         b = tg_compose_record(c, "edit", draft->chat);
         jsonw_int(b, "message_id", draft->id);
         jsonw_raw(b, "message", text.data);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         buf_release(&text);
         return 0;
 }
@@ -158,7 +158,7 @@ static int delete_one(struct call *c, struct chat *chat, int64_t id)
                 return tg_call_fail(c, 400, "Bad Request: message can't be deleted");
         tg_chat_delete(chat, m);
         jsonw_int(tg_compose_record(c, "delete", chat), "message_id", id);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         return 0;
 }
 
@@ -215,7 +215,7 @@ static int react(struct call *c)
         b = tg_compose_record(c, "reaction", chat);
         jsonw_int(b, "message_id", m->id);
         jsonw_raw(b, "reaction", text);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         free(text);
         return tg_call_true(c);
 }
@@ -244,7 +244,7 @@ static int chat_action(struct call *c)
         jsonw_str(b, "action", action);
         if (json_int(c->args, "message_thread_id", 0))
                 jsonw_int(b, "message_thread_id", json_int(c->args, "message_thread_id", 0));
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         return tg_call_true(c);
 }
 
@@ -265,7 +265,7 @@ static int answer_callback(struct call *c)
         jsonw_str(b, "callback_query_id", id);
         jsonw_str(b, "text", text);
         jsonw_bool(b, "show_alert", json_flag(c->args, "show_alert", false));
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         return tg_call_true(c);
 }
 

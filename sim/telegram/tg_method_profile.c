@@ -63,7 +63,7 @@ static void record_commands(struct call *c, const char *key, const json_t *list)
 
         jsonw_str(b, "scope", key);
         jsonw_raw(b, "commands", text);
-        journal_close(c->world->sent);
+        journal_close(c->world->base.sent);
         free(text);
 }
 

@@ -186,7 +186,7 @@ static int send_dice(struct call *c)
         m = make_message(c, chat);
         m->extra = mem_printf("\"dice\":{\"emoji\":\"%s\",\"value\":%d}",
                               json_str(c->args, "emoji", "🎲"),
-                              1 + (int)faults_random(&c->world->faults, 6));
+                              1 + (int)faults_random(&c->world->base.faults, 6));
         return post(c, m, 0);
 }
 

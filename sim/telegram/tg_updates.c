@@ -49,7 +49,7 @@ struct updates *tg_updates_new(struct bot *b)
         u->next_id = 100000000 + (int64_t)id_random_below(800000000);
         u->allowed = default_kinds();
         u->is_default = true;
-        u->timer = timer_new(b->world->loop, on_timer, u);
+        u->timer = timer_new(b->world->base.loop, on_timer, u);
         return u;
 }
 
@@ -146,7 +146,7 @@ static struct update *update_new(struct updates *u, const char *kind, int64_t ch
 bool tg_updates_push(struct bot *b, const char *kind, int64_t chat, const char *member)
 {
         struct updates *u = b->updates;
-        struct faults *faults = &b->world->faults;
+        struct faults *faults = &b->world->base.faults;
         int number = tg_spec_update_kind_number(kind);
         struct update *one;
 
@@ -231,7 +231,7 @@ static void answer(struct updates *u, struct call *c)
 
         for (one = TAILQ_FIRST(&u->queue); one && n < most; one = TAILQ_NEXT(one, next))
                 batch[n++] = one;
-        reorder(&u->bot->world->faults, batch, n);
+        reorder(&u->bot->world->base.faults, batch, n);
         jsonw_open(&c->out, '[');
         for (size_t i = 0; i < n; i++) {
                 if (i > 0)

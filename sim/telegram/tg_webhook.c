@@ -176,7 +176,7 @@ static void on_refused(struct lane *l, const struct http_result *r)
         if (r->retry_after_ms > delay)
                 delay = r->retry_after_ms;
         if (!l->retry)
-                l->retry = timer_new(w->bot->world->loop, on_retry, l);
+                l->retry = timer_new(w->bot->world->base.loop, on_retry, l);
         timer_start(l->retry, delay < MAX_DELAY_MS ? delay : MAX_DELAY_MS);
 }
 
@@ -215,7 +215,7 @@ static void post_first(struct lane *l)
                 .method = "POST", .url = w->url, .headers = headers, .total_ms = ANSWER_MS
         };
 
-        fault = second ? faults_fire(&w->bot->world->faults, FAULT_REORDER, "webhook") : NULL;
+        fault = second ? faults_fire(&w->bot->world->base.faults, FAULT_REORDER, "webhook") : NULL;
         if (fault && fault->within_chat) {
                 TAILQ_REMOVE(&l->updates, second, lane_next);
                 TAILQ_INSERT_HEAD(&l->updates, second, lane_next);
@@ -225,8 +225,8 @@ static void post_first(struct lane *l)
                  w->secret ? w->secret : "");
         request.body = u->text;
         request.body_n = u->n;
-        l->http = http_call_start(w->own_client ? w->own_client : w->bot->world->client, &request,
-                                  &handlers, l);
+        l->http = http_call_start(w->own_client ? w->own_client : w->bot->world->base.client,
+                                  &request, &handlers, l);
         w->in_flight++;
 }
 
@@ -284,7 +284,7 @@ static int trust(struct webhook *w, const struct multipart_part *part, struct er
         if (!written)
                 return error_set(err, ERR_IO, "cannot store the certificate");
         w->certificate = mem_strdup(path);
-        w->own_client = http_client_new(w->bot->world->loop, &options, err);
+        w->own_client = http_client_new(w->bot->world->base.loop, &options, err);
         return w->own_client ? 0 : -1;
 }
 

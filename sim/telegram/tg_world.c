@@ -10,12 +10,20 @@
 #include "sim/telegram/tg_files.h"
 #include "sim/telegram/tg_updates.h"
 #include "sim/telegram/tg_webhook.h"
+#include "sim/world_settings.h"
 
-#define KEEP_SENT    200000
-#define KEEP_CALLS   20000
-#define KEEP_INVALID 1000
-#define MAX_SENT     ((size_t)256 << 20)
-#define MAX_CALLS    ((size_t)64 << 20)
+#define KEEP_MESSAGES 200
+
+/* clang-format off */
+#define AT(field) offsetof(struct world, settings.field)
+static const struct world_setting settings[] = {
+        { "per_second",           WORLD_SETTING_REAL, AT(per_second),       0, 0 },
+        { "per_chat_per_second",  WORLD_SETTING_REAL, AT(per_chat_second),  0, 0 },
+        { "chat_burst",           WORLD_SETTING_REAL, AT(chat_burst),       0, 0 },
+        { "per_group_per_minute", WORLD_SETTING_REAL, AT(per_group_minute), 0, 0 },
+        { 0 },
+};
+/* clang-format on */
 
 struct tg_world_key tg_world_key(int64_t id)
 {
@@ -37,24 +45,15 @@ struct world *tg_world_new(struct loop *l)
 {
         struct world *w = mem_zalloc(sizeof(*w));
 
-        w->loop = l;
-        w->settings = (struct world_settings){ .strict = true,
-                                               .limits = true,
-                                               .record_calls = true,
-                                               .per_second = 30,
-                                               .per_chat_second = 1,
-                                               .chat_burst = 3,
-                                               .per_group_minute = 20,
-                                               .keep_messages = 200 };
+        world_base_init(&w->base, l, KEEP_MESSAGES, settings);
+        w->settings = (struct world_settings){
+                .per_second = 30, .per_chat_second = 1, .chat_burst = 3, .per_group_minute = 20
+        };
         map_init(&w->bots_by_token);
         map_init(&w->users);
         map_init(&w->chats);
         map_init(&w->names);
         w->files = tg_files_new(w);
-        faults_init(&w->faults, 1);
-        w->sent = journal_new(l, KEEP_SENT, MAX_SENT);
-        w->calls = journal_new(l, KEEP_CALLS, MAX_CALLS);
-        w->invalid = journal_new(l, KEEP_INVALID, MAX_CALLS);
         w->next_user = 1000;
         w->next_group = 1;
         return w;
@@ -240,10 +239,7 @@ void tg_world_free(struct world *w)
         map_release(&w->bots_by_token);
         free_values(&w->chats, free_chat);
         map_release(&w->names);
-        journal_free(w->sent);
-        journal_free(w->calls);
-        journal_free(w->invalid);
         tg_files_free(w->files);
-        faults_clear(&w->faults);
+        world_base_release(&w->base);
         free(w);
 }

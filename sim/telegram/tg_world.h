@@ -14,10 +14,8 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "net/http_client.h"
 #include "net/loop.h"
-#include "sim/faults.h"
-#include "sim/journal.h"
+#include "sim/world_base.h"
 
 struct call;
 struct files;
@@ -103,16 +101,11 @@ struct bot {
 };
 
 struct world_settings {
-        bool strict;       /* refuse unknown parameters and wrong types */
-        bool limits;       /* answer 429 above a rate limit */
-        bool record_calls; /* list calls with their parameters */
         double per_second, per_chat_second, chat_burst, per_group_minute;
-        size_t keep_messages; /* per chat */
 };
 
 struct world {
-        struct loop *loop;
-        struct http_client *client;
+        struct world_base base; /* first */
         struct world_settings settings;
         struct bot *bots;         /* in order of creation */
         struct map bots_by_token; /* token -> struct bot */
@@ -120,13 +113,8 @@ struct world {
         struct map chats;         /* id -> struct chat; not the private ones */
         struct map names;         /* lower-case username of a group or channel -> struct chat */
         struct files *files;
-        struct faults faults;
-        struct journal *sent;    /* actions of bots */
-        struct journal *calls;   /* their API calls */
-        struct journal *invalid; /* calls that break the rules */
-        struct call *live;       /* unanswered calls */
-        uint64_t call_count, invalid_count, message_count, edit_count, update_count, flood_count;
-        bool quiet;
+        struct call *live; /* unanswered calls */
+        uint64_t edit_count, update_count, flood_count;
         const char *data_dir; /* NULL: files stay in memory */
         int64_t next_user, next_group;
         uint64_t next_token; /* for unique ids */

@@ -30,9 +30,9 @@ int sim_rig_setup(void **state)
 
         r->loop = loop_new();
         r->world = dc_world_new(r->loop);
-        r->world->quiet = true;
-        r->world->settings.limits = false;
-        r->world->client = http_client_new(r->loop, &plain, NULL);
+        r->world->base.quiet = true;
+        r->world->base.limits = false;
+        r->world->base.client = http_client_new(r->loop, &plain, NULL);
         ada = dc_world_make_user(r->world, 42, "ada", "Ada");
         dc_world_make_bot(r->world, TOKEN);
         dc_channel_make(r->world, dc_guild_make(r->world, 1000, "Lab", ada), 1001, CHANNEL_TEXT,
@@ -50,7 +50,7 @@ int sim_rig_setup(void **state)
 int sim_rig_teardown(void **state)
 {
         struct sim_rig *r = *state;
-        struct http_client *sims = r->world->client;
+        struct http_client *sims = r->world->base.client;
 
         http_client_free(r->client);
         dc_call_end_all(r->world);

@@ -78,26 +78,43 @@ static void usage_errors_return_64_and_help_minus_1(void **state)
         assert_int_equal(read_line(&o, "--help"), -1);
 }
 
-struct settings {
-        bool strict;
+struct world {
+        struct world_base base;
         int64_t wait;
-        size_t keep;
+        size_t size;
         double rate;
 };
 
 static const struct world_setting settings[] = {
-        { "strict", WORLD_SETTING_FLAG, offsetof(struct settings, strict), 0, 0 },
-        { "wait", WORLD_SETTING_INT, offsetof(struct settings, wait), 0, 0 },
-        { "keep", WORLD_SETTING_SIZE, offsetof(struct settings, keep), 8, 100 },
-        { "rate", WORLD_SETTING_REAL, offsetof(struct settings, rate), 0, 0 },
+        { "wait", WORLD_SETTING_INT, offsetof(struct world, wait), 0, 0 },
+        { "size", WORLD_SETTING_SIZE, offsetof(struct world, size), 8, 100 },
+        { "rate", WORLD_SETTING_REAL, offsetof(struct world, rate), 0, 0 },
         { 0 },
 };
 
-static int change(struct settings *s, const char *request)
+static void options_apply_to_a_world(void **state)
+{
+        struct world_base w = { .keep_messages = 200, .faults = { .rng = 1 } };
+        struct options o;
+
+        (void)state;
+        read_line(&o, "");
+        world_base_apply(&w, NULL, &o);
+        assert_true(w.limits && w.strict && !w.quiet);
+        assert_int_equal(w.keep_messages, 200);
+        assert_int_equal(w.faults.rng, 1);
+        read_line(&o, "--no-limits --lax --keep 9 --seed 7 -q");
+        world_base_apply(&w, NULL, &o);
+        assert_false(w.limits || w.strict || !w.quiet);
+        assert_int_equal(w.keep_messages, 9);
+        assert_int_equal(w.faults.rng, 7);
+}
+
+static int change(struct world *w, const char *request)
 {
         json_t *j = json_loads(request, 0, NULL);
         struct error err = { 0 };
-        int rc = world_settings_change(settings, s, sizeof(*s), j, &err);
+        int rc = world_settings_change(&w->base, j, &err);
 
         json_decref(j);
         assert_true((rc == 0) == (err.kind == ERR_NONE));
@@ -106,20 +123,26 @@ static int change(struct settings *s, const char *request)
 
 static void settings_change_all_or_nothing(void **state)
 {
-        struct settings s = { true, 1, 10, 0.5 };
+        struct world w = {
+                { .strict = true, .keep_messages = 10, .own_settings = settings }, 1, 10, 0.5
+        };
         struct buf b;
 
         (void)state;
-        assert_int_equal(change(&s, "{\"strict\":false,\"wait\":-1,\"keep\":100,\"rate\":2}"), 0);
-        assert_int_equal(change(&s, "{\"strict\":true,\"keep\":101}"), -1);
-        assert_int_equal(change(&s, "{\"strict\":true,\"wait\":\"long\"}"), -1);
-        assert_int_equal(change(&s, "{\"rate\":1.5,\"strict\":1}"), -1);
+        assert_int_equal(change(&w, "{\"strict\":false,\"wait\":-1,\"size\":100,\"rate\":2}"), 0);
+        assert_int_equal(change(&w, "{\"strict\":true,\"size\":101}"), -1);
+        assert_int_equal(change(&w, "{\"strict\":true,\"wait\":\"long\"}"), -1);
+        assert_int_equal(change(&w, "{\"rate\":1.5,\"strict\":1}"), -1);
+        assert_int_equal(change(&w, "{\"strict\":true,\"keep_messages\":9}"), -1);
+        assert_int_equal(change(&w, "{\"strict\":true,\"keep_messages\":-1}"), -1);
+        assert_int_equal(change(&w, "{\"keep_messages\":11}"), 0);
         buf_init(&b, 0);
         jsonw_open(&b, '{');
-        world_settings_write(settings, &s, &b);
+        world_settings_write(&w.base, &b);
         jsonw_close(&b, '}');
-        assert_string_equal(
-                b.data, "{\"settings\":{\"strict\":false,\"wait\":-1,\"keep\":100,\"rate\":2}}");
+        assert_string_equal(b.data, "{\"settings\":{\"strict\":false,\"limits\":false,"
+                                    "\"record_calls\":false,\"keep_messages\":11,"
+                                    "\"wait\":-1,\"size\":100,\"rate\":2}}");
         buf_release(&b);
 }
 
@@ -128,6 +151,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(shared_and_own_options_are_read),
                 cmocka_unit_test(usage_errors_return_64_and_help_minus_1),
+                cmocka_unit_test(options_apply_to_a_world),
                 cmocka_unit_test(settings_change_all_or_nothing),
         };
 

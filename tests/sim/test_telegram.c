@@ -46,9 +46,9 @@ static int setup(void **state)
 
         r->loop = loop_new();
         r->world = tg_world_new(r->loop);
-        r->world->quiet = true;
-        r->world->settings.limits = false;
-        r->world->client = http_client_new(r->loop, &plain, NULL);
+        r->world->base.quiet = true;
+        r->world->base.limits = false;
+        r->world->base.client = http_client_new(r->loop, &plain, NULL);
         b = tg_world_make_bot(r->world, TOKEN, NULL);
         tg_chat_private(b, tg_world_make_user(r->world, 42, "Ada", "ada"), true);
         r->server = http_server_new(r->loop, &options, tg_control_routes, tg_control_route_count,
@@ -61,7 +61,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
         struct rig *r = *state;
-        struct http_client *sims = r->world->client;
+        struct http_client *sims = r->world->base.client;
 
         http_client_free(r->client);
         tg_call_end_all(r->world);
@@ -266,7 +266,7 @@ static void a_webhook_retries_until_2xx(void **state)
                 "Conflict: can't use getUpdates method while webhook is active; use "
                 "deleteWebhook to delete the webhook first");
         send_text(r, "hooked");
-        while (r->world->message_count == 0)
+        while (r->world->base.message_count == 0)
                 assert_true(loop_step(r->loop, true));
         assert_int_equal(fake_server_requests(hook), 2);
         assert_non_null(
@@ -330,14 +330,14 @@ static void a_flooded_chat_answers_429_with_retry_after(void **state)
         struct rig *r = *state;
         json_t *error;
 
-        r->world->settings.limits = true;
+        r->world->base.limits = true;
         for (int i = 0; i < 3; i++)
                 json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
         error = call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 429);
         /* one a second, rounded up */
         assert_in_range(json_int(json_object_get(error, "parameters"), "retry_after", 0), 1, 2);
         json_decref(error);
-        assert_int_equal(r->world->message_count, 3);
+        assert_int_equal(r->world->base.message_count, 3);
 }
 
 static void invalid_calls_are_listed(void **state)
@@ -365,11 +365,11 @@ static void only_cut_after_has_an_effect(void **state)
         control(r, "faults", "{\"kind\":\"cut_before\",\"method\":\"sendMessage\"}");
         a = ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
         assert_int_equal(a.status, 0);
-        assert_int_equal(r->world->message_count, 0);
+        assert_int_equal(r->world->base.message_count, 0);
         control(r, "faults", "{\"kind\":\"cut_after\",\"method\":\"sendMessage\"}");
         a = ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
         assert_int_equal(a.status, 0);
-        assert_int_equal(r->world->message_count, 1);
+        assert_int_equal(r->world->base.message_count, 1);
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
 }
 
@@ -386,7 +386,7 @@ static void floods_and_errors_fire_on_request(void **state)
         json_decref(call(r, "getMe", "{}", 503));
         control(r, "faults", "{\"kind\":\"error_after\",\"status\":500}");
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 500));
-        assert_int_equal(r->world->message_count, 1);
+        assert_int_equal(r->world->base.message_count, 1);
 }
 
 static void a_duplicate_follows_its_confirmation(void **state)
