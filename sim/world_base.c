@@ -22,6 +22,7 @@ void world_base_init(struct world_base *w, struct loop *l, size_t keep_messages,
                 .invalid = journal_new(l, KEEP_CALLS, MAX_CALLS),
         };
         faults_init(&w->faults, 1);
+        LIST_INIT(&w->live);
 }
 
 void world_base_release(struct world_base *w)

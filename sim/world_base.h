@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base/buf.h"
 #include "net/http_client.h"
@@ -31,9 +32,10 @@ struct world_base {
         size_t keep_messages; /* per chat */
         const struct world_setting *own_settings;
         struct faults faults;
-        struct journal *sent;    /* actions of bots */
-        struct journal *calls;   /* their API calls */
-        struct journal *invalid; /* calls that break the rules */
+        struct journal *sent;        /* actions of bots */
+        struct journal *calls;       /* their API calls */
+        struct journal *invalid;     /* calls that break the rules */
+        LIST_HEAD(, call_base) live; /* unanswered calls */
         uint64_t call_count, invalid_count, message_count;
 };
 

@@ -12,35 +12,11 @@
 #include "base/mem.h"
 #include "sim/discord/dc_ops.h"
 
-#define MAX_ARGS_LOGGED 16384
-#define MAX_BODY        ((size_t)26 << 20)
-
-static struct call *call_new(struct world *w, const struct dc_spec_op *op, struct http_exchange *x)
-{
-        struct call *c = mem_zalloc(sizeof(*c));
-
-        c->world = w;
-        c->op = op;
-        c->x = x;
-        c->status = 200;
-        c->valid = true;
-        c->query = json_object();
-        c->started_ns = clock_mono_ns();
-        buf_init(&c->out, 0);
-        c->next = w->live;
-        c->link = &w->live;
-        if (w->live)
-                w->live->link = &c->next;
-        w->live = c;
-        return c;
-}
+#define MAX_BODY ((size_t)26 << 20)
 
 static void call_free(struct call *c)
 {
-        *c->link = c->next;
-        if (c->next)
-                c->next->link = c->link;
-        timer_free(c->delay);
+        call_base_release(&c->base);
         json_decref(c->args);
         json_decref(c->query);
         json_decref(c->errors);
@@ -91,43 +67,28 @@ static void write_error(struct call *c)
         jsonw_close(b, '}');
 }
 
-static void record_into(struct journal *j, const struct call *c, const char *args)
+static void record(const struct call *c, struct journal *j)
 {
         struct buf *b = journal_open(j, c->op->name, (int64_t)dc_call_id(c, "channel_id"));
+        char *args = c->args ? json_text(c->args) : NULL;
 
         jsonw_str(b, "method", c->op->method);
         jsonw_str(b, "path", http_path(c->x));
-        jsonw_bool(b, "valid", c->valid);
-        if (!c->valid)
+        jsonw_bool(b, "valid", c->base.valid);
+        if (!c->base.valid)
                 jsonw_str(b, "problem", c->problem);
         jsonw_int(b, "status", c->status);
         if (c->status >= 400) {
                 jsonw_int(b, "code", c->code);
                 jsonw_str(b, "message", c->message);
         }
-        jsonw_int(b, "micros", (int64_t)(clock_mono_ns() - c->started_ns) / 1000);
+        jsonw_int(b, "micros", call_base_micros(&c->base));
         jsonw_int(b, "uploads", (int64_t)c->uploads.count);
         if (json_object_size(c->query) > 0)
                 dc_render_json(b, "query", c->query);
-        if (args && strlen(args) <= MAX_ARGS_LOGGED)
+        if (args && strlen(args) <= CALL_BASE_MAX_ARGS)
                 jsonw_raw(b, "body", args);
         journal_close(j);
-}
-
-static void record(const struct call *c)
-{
-        struct world *w = c->world;
-        char *args;
-
-        w->base.call_count++;
-        w->base.invalid_count += !c->valid;
-        if (c->valid && !w->base.record_calls)
-                return;
-        args = c->args ? json_text(c->args) : NULL;
-        if (w->base.record_calls)
-                record_into(w->base.calls, c, args);
-        if (!c->valid)
-                record_into(w->base.invalid, c, args);
         free(args);
 }
 
@@ -170,7 +131,7 @@ static void deliver(struct call *c)
         struct http_exchange *x = c->x;
         size_t n = c->out.len;
 
-        if (c->cut)
+        if (c->base.cut)
                 http_cut(x);
         else {
                 add_headers(c);
@@ -179,10 +140,17 @@ static void deliver(struct call *c)
         call_free(c);
 }
 
-static void on_delay(void *arg)
+static void fail_late(struct call *c, int status)
 {
-        deliver(arg);
+        dc_call_fail(c, status, 0, "simulated fault");
+        write_error(c);
 }
+
+static const struct call_ops ops = {
+        .record = record,
+        .fail_late = fail_late,
+        .deliver = deliver,
+};
 
 static void finish(struct call *c)
 {
@@ -190,31 +158,24 @@ static void finish(struct call *c)
                 write_error(c);
         else if (c->status == 204)
                 buf_clear(&c->out);
-        record(c);
-        if (c->late_status) {
-                dc_call_fail(c, c->late_status, 0, "simulated fault");
-                write_error(c);
-        }
-        if (c->slow_ms > 0) {
-                c->delay = timer_new(c->world->base.loop, on_delay, c);
-                timer_start(c->delay, c->slow_ms);
-                return;
-        }
-        deliver(c);
-}
-
-void dc_call_end_all(struct world *w)
-{
-        struct call *next;
-
-        for (struct call *c = w->live; c; c = next) {
-                next = c->next;
-                c->cut = true;
-                deliver(c);
-        }
+        call_base_finish(&c->base);
 }
 
 /* ---- the request ---- */
+
+static struct call *call_new(struct world *w, const struct dc_spec_op *op, struct http_exchange *x)
+{
+        struct call *c = mem_zalloc(sizeof(*c));
+
+        call_base_init(&c->base, &w->base, &ops);
+        c->world = w;
+        c->op = op;
+        c->x = x;
+        c->status = 200;
+        c->query = json_object();
+        buf_init(&c->out, 0);
+        return c;
+}
 
 static void add_text(void *arg, const char *name, const char *value)
 {
@@ -228,7 +189,7 @@ static int read_json(struct call *c, const char *body, size_t n)
         c->args = json_read(body, n, &err);
         if (c->args)
                 return 0;
-        c->valid = false;
+        c->base.valid = false;
         snprintf(c->problem, sizeof(c->problem), "%.150s", err.text);
         return dc_call_fail(c, 400, 50109, "The request body contains invalid JSON.");
 }
@@ -239,7 +200,7 @@ static int read_parts(struct call *c, const char *type, const char *body, size_t
         const struct multipart_part *payload;
 
         if (multipart_init(&c->uploads, type, body, n, &err) != 0) {
-                c->valid = false;
+                c->base.valid = false;
                 snprintf(c->problem, sizeof(c->problem), "%.150s", err.text);
                 return dc_call_fail(c, 400, 50035, "Invalid Form Body");
         }
@@ -263,7 +224,7 @@ static int read_body(struct call *c)
                 return read_json(c, body, n);
         if (multipart_is(type))
                 return read_parts(c, type, body, n);
-        c->valid = false;
+        c->base.valid = false;
         snprintf(c->problem, sizeof(c->problem), "Content-Type '%.60s'", type ? type : "");
         return dc_call_invalid(c, "_errors", "CONTENT_TYPE_INVALID",
                                "Expected \"Content-Type\" header to be one of application/json, "
@@ -307,7 +268,7 @@ static int check_agent(struct call *c)
 
         if (!needs_bot(c->op) || (agent && strncmp(agent, "DiscordBot (", 12) == 0))
                 return 0;
-        c->valid = false;
+        c->base.valid = false;
         snprintf(c->problem, sizeof(c->problem), "User-Agent '%.80s'", agent ? agent : "");
         if (!c->world->base.strict)
                 return 0;
@@ -349,7 +310,7 @@ static int check_spec(struct call *c)
 
         if (!body && !query)
                 return 0;
-        c->valid = false;
+        c->base.valid = false;
         if (!body)
                 memcpy(c->problem, query_problem, sizeof(query_problem));
         if (!strict) {
@@ -367,27 +328,18 @@ static int check_spec(struct call *c)
         return dc_call_fail(c, 400, 50035, "Invalid Form Body");
 }
 
-/* Applies faults: fails the call, or marks it for its end. */
+/* Fails the call, or marks it for its end. */
 static int check_faults(struct call *c)
 {
-        struct faults *f = &c->world->base.faults;
-        const char *name = c->op->name;
-        const struct fault *fault;
+        const struct fault *f = call_base_fault(&c->base, c->op->name);
 
-        if (faults_fire(f, FAULT_CUT_BEFORE, name)) {
-                c->cut = true;
+        if (!f)
+                return 0;
+        if (f->kind == FAULT_CUT_BEFORE)
                 return dc_call_fail(c, 599, 0, "cut before the effect");
-        }
-        if ((fault = faults_fire(f, FAULT_ERROR, name)))
-                return dc_call_fail(c, fault->status, 0, "simulated fault");
-        if ((fault = faults_fire(f, FAULT_FLOOD, name)))
-                return limit(c, fault->retry_after, fault->scope[0] ? fault->scope : "user");
-        if ((fault = faults_fire(f, FAULT_SLOW, name)))
-                c->slow_ms = fault->ms;
-        if ((fault = faults_fire(f, FAULT_ERROR_AFTER, name)))
-                c->late_status = fault->status;
-        c->cut = faults_fire(f, FAULT_CUT_AFTER, name) != NULL;
-        return 0;
+        if (f->kind == FAULT_ERROR)
+                return dc_call_fail(c, f->status, 0, "simulated fault");
+        return limit(c, f->retry_after, f->scope[0] ? f->scope : "user");
 }
 
 static void serve(struct http_exchange *x)
@@ -407,16 +359,16 @@ static void serve(struct http_exchange *x)
 
 struct http_route *dc_call_routes(const struct http_route *more, size_t more_count, size_t *count)
 {
-        size_t ops = dc_spec_op_count();
-        struct http_route *routes = mem_array(ops + more_count, sizeof(*routes));
+        size_t op_count = dc_spec_op_count();
+        struct http_route *routes = mem_array(op_count + more_count, sizeof(*routes));
 
-        for (size_t i = 0; i < ops; i++) {
+        for (size_t i = 0; i < op_count; i++) {
                 const struct dc_spec_op *op = dc_spec_op_at(i);
 
                 routes[i] = (struct http_route){ op->method, op->path, serve, MAX_BODY, op };
         }
-        memcpy(routes + ops, more, more_count * sizeof(*more));
-        *count = ops + more_count;
+        memcpy(routes + op_count, more, more_count * sizeof(*more));
+        *count = op_count + more_count;
         return routes;
 }
 

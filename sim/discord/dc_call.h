@@ -11,12 +11,14 @@
 
 #include "base/buf.h"
 #include "net/http_server.h"
+#include "sim/call_base.h"
 #include "sim/discord/dc_rate_limit.h"
 #include "sim/discord/dc_spec.h"
 #include "sim/discord/dc_world.h"
 #include "sim/multipart.h"
 
 struct call {
+        struct call_base base; /* first */
         struct world *world;
         struct bot *bot; /* NULL: the operation needs none */
         const struct dc_spec_op *op;
@@ -32,21 +34,11 @@ struct call {
         struct rate_limit rate;
         double retry_after; /* of 429, seconds */
         const char *scope;
-        bool valid;
         char problem[DC_SPEC_PROBLEM_SIZE];
-        /* faults */
-        bool cut;        /* no answer */
-        int late_status; /* instead of the answer */
-        int64_t slow_ms;
-        struct timer *delay;
-        uint64_t started_ns;
-        struct call *next, **link;
 };
 
 /* All routes of the description, then `more`. Yours to free. */
 struct http_route *dc_call_routes(const struct http_route *more, size_t more_count, size_t *count);
-/* Ends waiting calls; run it before the server is freed. */
-void dc_call_end_all(struct world *w);
 
 /* ---- for operations ---- */
 

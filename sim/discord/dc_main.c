@@ -39,7 +39,7 @@ static int start_gateway(struct world *w, const struct options *o, struct error 
 
 static void close_world(struct world *w)
 {
-        dc_call_end_all(w);
+        call_base_cut_all(&w->base);
         dc_world_free(w);
 }
 

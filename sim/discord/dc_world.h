@@ -18,7 +18,6 @@
 #include "sim/journal.h"
 #include "sim/world_base.h"
 
-struct call;
 struct gateway;
 struct rate_limits;
 struct signer;
@@ -206,7 +205,6 @@ struct world {
         struct rate_limits *rates;
         struct signer *signer;
         struct journal *links; /* gateway events */
-        struct call *live;
         uint64_t event_count, limited_count;
         uint64_t last_id;
         size_t file_bytes;

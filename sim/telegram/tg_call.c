@@ -14,38 +14,14 @@
 #include "sim/telegram/tg_methods.h"
 #include "sim/telegram/tg_updates.h"
 
-#define OK_HEAD         "{\"ok\":true,\"result\":"
-#define MAX_ARGS_LOGGED 16384
-#define FAULT_TEXT      "Internal Server Error: simulated fault"
+#define OK_HEAD    "{\"ok\":true,\"result\":"
+#define FAULT_TEXT "Internal Server Error: simulated fault"
 
 static void run(struct call *c);
 
-static struct call *call_new(struct bot *b, const struct tg_spec_method *m, struct http_exchange *x)
-{
-        struct call *c = mem_zalloc(sizeof(*c));
-        struct world *w = b->world;
-
-        c->world = w;
-        c->bot = b;
-        c->method = m;
-        c->x = x;
-        c->status = 200;
-        c->valid = true;
-        c->started_ns = clock_mono_ns();
-        buf_init(&c->out, 0);
-        c->next = w->live;
-        c->link = &w->live;
-        if (w->live)
-                w->live->link = &c->next;
-        w->live = c;
-        return c;
-}
-
 static void call_free(struct call *c)
 {
-        *c->link = c->next;
-        if (c->next)
-                c->next->link = c->link;
+        call_base_release(&c->base);
         while (c->fetched) {
                 struct fetched *f = c->fetched;
 
@@ -54,7 +30,6 @@ static void call_free(struct call *c)
                 free(f);
         }
         http_call_abort(c->fetching);
-        timer_free(c->delay);
         json_decref(c->args);
         multipart_release(&c->uploads);
         buf_release(&c->out);
@@ -100,38 +75,23 @@ static void write_error(struct buf *b, int status, const char *description, int6
         jsonw_close(b, '}');
 }
 
-static void record_into(struct journal *j, const struct call *c, const char *args)
+static void record(const struct call *c, struct journal *j)
 {
         struct buf *b = journal_open(j, c->method->name, 0);
+        char *args = json_text(c->args);
 
         jsonw_str(b, "method", c->method->name);
         jsonw_int(b, "bot", c->bot->user.id);
-        jsonw_bool(b, "valid", c->valid);
-        if (!c->valid)
+        jsonw_bool(b, "valid", c->base.valid);
+        if (!c->base.valid)
                 jsonw_str(b, "problem", c->problem);
         jsonw_int(b, "status", c->status);
         if (c->status != 200)
                 jsonw_str(b, "description", c->description);
-        jsonw_int(b, "micros", (int64_t)(clock_mono_ns() - c->started_ns) / 1000);
-        if (strlen(args) <= MAX_ARGS_LOGGED)
+        jsonw_int(b, "micros", call_base_micros(&c->base));
+        if (strlen(args) <= CALL_BASE_MAX_ARGS)
                 jsonw_raw(b, "parameters", args);
         journal_close(j);
-}
-
-static void record(const struct call *c)
-{
-        struct world *w = c->world;
-        char *args;
-
-        w->base.call_count++;
-        w->base.invalid_count += !c->valid;
-        if (c->valid && !w->base.record_calls)
-                return;
-        args = json_text(c->args);
-        if (w->base.record_calls)
-                record_into(w->base.calls, c, args);
-        if (!c->valid)
-                record_into(w->base.invalid, c, args);
         free(args);
 }
 
@@ -140,7 +100,7 @@ static void deliver(struct call *c)
         struct http_exchange *x = c->x;
 
         c->x = NULL;
-        if (x && c->cut)
+        if (x && c->base.cut)
                 http_cut(x);
         else if (x) {
                 size_t n = c->out.len;
@@ -151,16 +111,22 @@ static void deliver(struct call *c)
                         snprintf(text, sizeof(text), "%lld", (long long)c->retry_after);
                         http_add_header(x, "Retry-After", text);
                 }
-                http_answer_take(x, c->late_status ? c->late_status : c->status, "application/json",
-                                 buf_take(&c->out), n);
+                http_answer_take(x, c->status, "application/json", buf_take(&c->out), n);
         }
         call_free(c);
 }
 
-static void on_delay(void *arg)
+static void fail_late(struct call *c, int status)
 {
-        deliver(arg);
+        c->status = status;
+        write_error(&c->out, status, FAULT_TEXT, 0, 0);
 }
+
+static const struct call_ops ops = {
+        .record = record,
+        .fail_late = fail_late,
+        .deliver = deliver,
+};
 
 void tg_call_finish(struct call *c)
 {
@@ -171,25 +137,14 @@ void tg_call_finish(struct call *c)
         } else {
                 write_error(&c->out, c->status, c->description, c->retry_after, c->migrate_to);
         }
-        record(c);
-        if (c->late_status)
-                write_error(&c->out, c->late_status, FAULT_TEXT, 0, 0);
-        if (c->slow_ms > 0) {
-                c->delay = timer_new(c->world->base.loop, on_delay, c);
-                timer_start(c->delay, c->slow_ms);
-                return;
-        }
-        deliver(c);
+        call_base_finish(&c->base);
 }
 
 void tg_call_end_all(struct world *w)
 {
         for (struct bot *b = w->bots; b; b = b->next)
                 tg_updates_interrupt(b->updates, "server is shutting down");
-        while (w->live) {
-                w->live->cut = true;
-                deliver(w->live);
-        }
+        call_base_cut_all(&w->base);
 }
 
 /* ---- parameters ---- */
@@ -269,7 +224,7 @@ static int check(struct call *c)
 {
         if (tg_spec_check(c->method, c->args, c->problem) == 0)
                 return 0;
-        c->valid = false;
+        c->base.valid = false;
         if (!c->world->base.strict)
                 return 0;
         return tg_call_fail(c, 400, "Bad Request: %s", c->problem);
@@ -285,33 +240,41 @@ const struct multipart_part *tg_call_upload(const struct call *c, const char *pa
 
 /* ---- faults ---- */
 
+static int fail_flood(struct call *c, int64_t retry_after)
+{
+        c->retry_after = retry_after;
+        return tg_call_fail(c, 429, "Too Many Requests: retry after %lld", (long long)retry_after);
+}
+
 /* Fails the call, or marks it for its end. */
 static int check_faults(struct call *c)
 {
-        struct faults *f = &c->world->base.faults;
-        const char *name = c->method->name;
-        const struct fault *fault;
+        const struct fault *f = call_base_fault(&c->base, c->method->name);
 
-        if (faults_fire(f, FAULT_CUT_BEFORE, name)) {
-                c->cut = true;
+        if (!f)
+                return 0;
+        if (f->kind == FAULT_CUT_BEFORE)
                 return tg_call_fail(c, 599, "cut before the effect");
-        }
-        if ((fault = faults_fire(f, FAULT_ERROR, name)))
-                return tg_call_fail(c, fault->status, FAULT_TEXT);
-        if ((fault = faults_fire(f, FAULT_FLOOD, name))) {
-                c->retry_after = (int64_t)fault->retry_after;
-                return tg_call_fail(c, 429, "Too Many Requests: retry after %lld",
-                                    (long long)c->retry_after);
-        }
-        if ((fault = faults_fire(f, FAULT_SLOW, name)))
-                c->slow_ms = fault->ms;
-        if ((fault = faults_fire(f, FAULT_ERROR_AFTER, name)))
-                c->late_status = fault->status;
-        c->cut = faults_fire(f, FAULT_CUT_AFTER, name) != NULL;
-        return 0;
+        if (f->kind == FAULT_ERROR)
+                return tg_call_fail(c, f->status, FAULT_TEXT);
+        return fail_flood(c, (int64_t)f->retry_after);
 }
 
 /* ---- running ---- */
+
+static struct call *call_new(struct bot *b, const struct tg_spec_method *m, struct http_exchange *x)
+{
+        struct call *c = mem_zalloc(sizeof(*c));
+
+        call_base_init(&c->base, &b->world->base, &ops);
+        c->world = b->world;
+        c->bot = b;
+        c->method = m;
+        c->x = x;
+        c->status = 200;
+        buf_init(&c->out, 0);
+        return c;
+}
 
 static void on_fetched(void *arg, const struct http_result *r)
 {
@@ -553,10 +516,8 @@ int tg_call_pace(struct call *c, struct chat *chat, unsigned n)
                 longest = wait > longest ? wait : longest;
         }
         if (longest > 0) {
-                c->retry_after = (int64_t)longest + 1;
                 c->world->flood_count++;
-                return tg_call_fail(c, 429, "Too Many Requests: retry after %lld",
-                                    (long long)c->retry_after);
+                return fail_flood(c, (int64_t)longest + 1);
         }
         c->bot->pace.tokens -= n;
         chat->pace.tokens -= n;

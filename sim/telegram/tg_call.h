@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
+#include "sim/call_base.h"
 #include "sim/multipart.h"
 #include "sim/telegram/tg_files.h"
 #include "sim/telegram/tg_spec.h"
@@ -27,6 +28,7 @@ struct fetched {
 };
 
 struct call {
+        struct call_base base; /* first */
         struct world *world;
         struct bot *bot;
         const struct tg_spec_method *method;
@@ -38,18 +40,10 @@ struct call {
         char description[300];
         const char *note; /* a description beside a good result */
         int64_t retry_after, migrate_to;
-        bool valid;
         char problem[TG_SPEC_PROBLEM_SIZE];
         char *wants_url;
         struct fetched *fetched;
         struct http_call *fetching;
-        /* faults */
-        bool cut;        /* no answer */
-        int late_status; /* instead of the answer */
-        int64_t slow_ms;
-        struct timer *delay;
-        uint64_t started_ns;
-        struct call *next, **link;
 };
 
 /* The routes. */

@@ -17,7 +17,6 @@
 #include "net/loop.h"
 #include "sim/world_base.h"
 
-struct call;
 struct files;
 struct updates;
 struct webhook;
@@ -113,7 +112,6 @@ struct world {
         struct map chats;         /* id -> struct chat; not the private ones */
         struct map names;         /* lower-case username of a group or channel -> struct chat */
         struct files *files;
-        struct call *live; /* unanswered calls */
         uint64_t edit_count, update_count, flood_count;
         const char *data_dir; /* NULL: files stay in memory */
         int64_t next_user, next_group;

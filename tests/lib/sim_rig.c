@@ -53,7 +53,7 @@ int sim_rig_teardown(void **state)
         struct http_client *sims = r->world->base.client;
 
         http_client_free(r->client);
-        dc_call_end_all(r->world);
+        call_base_cut_all(&r->world->base);
         dc_world_free(r->world);
         http_server_free(r->server);
         http_client_free(sims);

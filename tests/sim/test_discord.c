@@ -15,6 +15,7 @@
 #include "../lib/sim_rig.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "sim/call_base.h"
 #include "sim/discord/dc_signer.h"
 
 #define MESSAGES "/channels/" GENERAL "/messages"
@@ -255,6 +256,23 @@ static void faults_fire_once(void **state)
         assert_int_equal(count_items(r, "messages"), 1); /* the message was posted */
 }
 
+static void a_slow_call_is_done_at_once_and_answered_late(void **state)
+{
+        struct sim_rig *r = *state;
+        struct sim_answer a;
+
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"slow\",\"ms\":1}");
+        json_decref(sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 200));
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"slow\",\"ms\":600000}");
+        sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
+        while (r->world->base.message_count < 2)
+                assert_true(loop_step(r->loop, true));
+        assert_false(a.done);
+        call_base_cut_all(&r->world->base); /* the simulator ends */
+        sim_rig_await(r, &a);
+        assert_int_equal(a.status, 0);
+}
+
 static void invalid_calls_are_listed(void **state)
 {
         struct sim_rig *r = *state;
@@ -397,6 +415,7 @@ int main(void)
                 TEST(direct_messages_to_strangers_are_refused),
                 TEST(a_full_bucket_answers_429),
                 TEST(faults_fire_once),
+                TEST(a_slow_call_is_done_at_once_and_answered_late),
                 TEST(invalid_calls_are_listed),
                 TEST(history_pages_list_newest_first),
                 TEST(an_endpoint_gets_signed_interactions),
