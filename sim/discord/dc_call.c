@@ -173,6 +173,7 @@ static struct call *call_new(struct world *w, const struct dc_spec_op *op, struc
         c->x = x;
         c->status = 200;
         c->query = json_object();
+        c->scope = "user";
         buf_init(&c->out, 0);
         return c;
 }

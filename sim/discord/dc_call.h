@@ -33,7 +33,7 @@ struct call {
         json_t *errors; /* of 50035 */
         struct rate_limit rate;
         double retry_after; /* of 429, seconds */
-        const char *scope;
+        const char *scope;  /* of 429 */
         char problem[DC_SPEC_PROBLEM_SIZE];
 };
 

@@ -256,6 +256,18 @@ static void faults_fire_once(void **state)
         assert_int_equal(count_items(r, "messages"), 1); /* the message was posted */
 }
 
+static void a_simulated_error_may_be_429(void **state)
+{
+        struct sim_rig *r = *state;
+
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"error\",\"status\":429}");
+        json_decref(sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 429));
+        assert_int_equal(count_items(r, "messages"), 0);
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"error_after\",\"status\":429}");
+        json_decref(sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 429));
+        assert_int_equal(count_items(r, "messages"), 1);
+}
+
 static void a_slow_call_is_done_at_once_and_answered_late(void **state)
 {
         struct sim_rig *r = *state;
@@ -415,6 +427,7 @@ int main(void)
                 TEST(direct_messages_to_strangers_are_refused),
                 TEST(a_full_bucket_answers_429),
                 TEST(faults_fire_once),
+                TEST(a_simulated_error_may_be_429),
                 TEST(a_slow_call_is_done_at_once_and_answered_late),
                 TEST(invalid_calls_are_listed),
                 TEST(history_pages_list_newest_first),
