@@ -3,18 +3,9 @@
 # the operator gets messages, and an unknown token is reported. Every call is valid.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
-coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" discord --port 0 --quiet --no-limits 2>&1; }
-trap 'kill $SIM_PID 2>/dev/null || true; clean_up' EXIT
-read -r sim <&"${SIM[0]}"
+start_sim discord
 general=900000000000000002
 echo '{ "agents": { "echo": { "type": "echo" } } }' >"$dir/config.json"
-seen=0
-# The next action of this kind by the bot must contain the text.
-next() {
-        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=$1&limit=1")
-        seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
-        contains "$shown" "$2"
-}
 tool() { post "/api/v2/instances/discord/tools/$1" "{\"arguments\":$2}"; }
 is() { api /api/v2/instances/discord | grep -q "$1"; }
 
@@ -55,5 +46,5 @@ curl -sS "$sim/sim/bots" -d "{\"bot\":\"dragoman\",\"interactions_url\":\"http:/
 curl -sS "$sim/sim/command" -d '{"channel":"general","name":"ask","options":{"text":"signed"}}' >/dev/null
 next interaction_edit '"text":"signed"'
 contains "$(curl -sS "$sim/sim/messages?kind=endpoint")" '"what":"probe","status":401'
-contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'
+every_call_was_valid
 stop

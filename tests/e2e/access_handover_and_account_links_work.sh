@@ -2,23 +2,14 @@
 # Pairing, a handover and account links on Telegram, across a restart.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
-coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" telegram --port 0 --quiet --no-limits 2>&1; }
-trap 'kill $SIM_PID 2>/dev/null || true; clean_up' EXIT
-read -r sim <&"${SIM[0]}"
+start_sim telegram
 cat >"$dir/config.json" <<JSON
 { "agents": { "echo": { "type": "echo" } },
   "adapters": { "tg": { "type": "telegram", "botToken": "100000001:dragoman-simulator-token", "apiBase": "$sim", "dm": "pairing",
                         "debounceMs": 0, "rateLimit": { "turns": 0 },
                         "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
 JSON
-seen=0
 says() { curl -sS "$sim/sim/send" -d "{\"from\":$1,\"text\":\"$2\"}" >/dev/null; }
-# The next message of the bot must contain the text.
-next() {
-        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=message&limit=1")
-        seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
-        contains "$shown" "$1"
-}
 code_of() { printf '%s' "$shown" | grep -o '[A-Z2-9]\{4\}-[A-Z2-9]\{4\}' | head -1; }
 # Waits until the last decision has this reason.
 decided() { await sh -c "curl -s -H 'x-api-key: $key' 'http://$addr/api/v2/trigger-logs?limit=1' | grep -q \"$1\""; }
@@ -26,42 +17,42 @@ cli() { "$DRAGOMAN" "$@" --dir "$dir" >"$dir/out" 2>&1 || fail "'$*': $(cat "$di
 
 start
 says 42 hello
-next 'I do not know you yet'
+next message 'I do not know you yet'
 cli pairing list
 contains "$(cat "$dir/out")" "$(code_of)"
 cli pairing approve "$(code_of | tr 'A-Z-' 'a-z ')"
 says 42 again
-next '"text":"again"'
+next message '"text":"again"'
 
 cli pause tg/42 --reason 'a refund'
 says 42 'are you there?'
 decided 'the agent is paused here since'
 cli send tg/42 'Ann here.'
-next 'Ann here.'
+next message 'Ann here.'
 stop
 start
 says 42 'still there?'
 decided 'the agent is paused here since'
 cli resume tg/42
 says 42 thanks
-next '"text":"thanks"'
+next message '"text":"thanks"'
 
 cli persons search 42
 contains "$(cat "$dir/out")" telegram:42
 says 42 /link
-next 'Your code is'
+next message 'Your code is'
 says 43 "/link $(code_of)"
-next 'are linked now'
+next message 'are linked now'
 says 43 hello
-next 'I do not know you yet'
+next message 'I do not know you yet'
 cli access allow per-1
 says 43 'hello again'
-next '"text":"hello again"'
+next message '"text":"hello again"'
 cli access deny telegram:42
 says 43 'me too?'
 decided "denies 'telegram:42'"
 cli persons unlink telegram:43
 cli send tg/per-1 'You are out.'
-next 'You are out.'
-contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'
+next message 'You are out.'
+every_call_was_valid
 stop

@@ -6,12 +6,14 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 DRAGOMAN=${DRAGOMAN:-$top/build/dragoman}
 dir=$(mktemp -d)
 daemon_pid=
+sim_pid=
 wrapper=${wrapper:-}
 # Seconds to wait for what must happen; a slow machine is no failure.
 patience=60
 
 clean_up() {
         [ -z "$daemon_pid" ] || kill -9 "$daemon_pid" 2>/dev/null || true
+        [ -z "$sim_pid" ] || kill "$sim_pid" 2>/dev/null || true
         rm -rf "$dir"
 }
 trap clean_up EXIT
@@ -55,6 +57,21 @@ stop() {
         daemon_pid=
         [ $rc -eq 0 ] || fail "the daemon ended with $rc"
 }
+
+# start_sim PLATFORM: $sim is the address of its simulator.
+start_sim() {
+        coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" "$1" --port 0 --quiet --no-limits 2>&1; }
+        sim_pid=$SIM_PID
+        read -r sim <&"${SIM[0]}"
+}
+seen=0
+# next KIND TEXT: the next action of this kind by the bot, $shown, must contain the text.
+next() {
+        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=$1&limit=1")
+        seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
+        contains "$shown" "$2"
+}
+every_call_was_valid() { contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'; }
 
 api() { curl -sS --max-time 100 -H "x-api-key: $key" "http://$addr$1" "${@:2}"; }
 post() { api "$1" -H 'Content-Type: application/json' -d "$2"; }

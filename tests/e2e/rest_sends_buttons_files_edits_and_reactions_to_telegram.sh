@@ -2,21 +2,12 @@
 # Everything the REST API can send, through the Telegram adapter, as the simulator sees it. Every call is valid.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
-coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" telegram --port 0 --quiet --no-limits 2>&1; }
-trap 'kill $SIM_PID 2>/dev/null || true; clean_up' EXIT
-read -r sim <&"${SIM[0]}"
+start_sim telegram
 cat >"$dir/config.json" <<JSON
 { "agents": { "echo": { "type": "echo" } },
   "adapters": { "tg": { "type": "telegram", "botToken": "100000001:dragoman-simulator-token", "apiBase": "$sim", "dm": "everyone",
                         "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
 JSON
-seen=0
-# The next action of this kind by the bot must contain the text.
-next() {
-        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&kind=$1&limit=1")
-        seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
-        contains "$shown" "$2"
-}
 start
 await sh -c "curl -s -H 'x-api-key: $key' http://$addr/api/v2/instances | grep -q '\"connected\"'"
 curl -sS "$sim/sim/send" -d '{"from":42,"text":"hello"}' >/dev/null
@@ -46,5 +37,5 @@ next delete "$id"
 for i in 1 2; do api /api/v2/messages/send -H 'Idempotency-Key: once' -d '{"instanceId":"tg","to":"42","text":"only once"}' >"$dir/answer$i"; done
 contains "$(cat "$dir/answer2")" duplicate
 next message 'only once'
-contains "$(curl -sS "$sim/sim/calls?valid=false")" '"items":[]'
+every_call_was_valid
 stop
