@@ -29,7 +29,6 @@ export NOTIFY_SOCKET="$dir/notify"
 config '{ "agents": { "echo": { "type": "echo", "prefix": "one " } }, "adapters": { "left": { "type": "api" } } }'
 start
 contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"left","text":"hi"}')" '"text":"one hi"'
-since=$(api /api/v2/instances)
 
 config '{ "agents": { "echo": { "type": "echo", "prefix": "two " } }, "adapters": { "right": { "type": "api" } } }'
 reload 'configuration reloaded'

@@ -37,5 +37,7 @@ next delete "$id"
 for i in 1 2; do api /api/v2/messages/send -H 'Idempotency-Key: once' -d '{"instanceId":"tg","to":"42","text":"only once"}' >"$dir/answer$i"; done
 contains "$(cat "$dir/answer2")" duplicate
 next message 'only once'
+contains "$(post /api/v2/messages/send '{"instanceId":"tg","to":"42","text":"the end"}')" '"status":"queued"'
+next message 'the end'
 every_call_was_valid
 stop
