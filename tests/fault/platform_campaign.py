@@ -270,7 +270,7 @@ def failed_in(daemon):
 def cause_of(delivery, run, faults):
     """A kill shows in the run after it."""
     why = delivery["error"]["message"]
-    if "the process ended while" in why:
+    if "the process ended during the send" in why:
         point = faults.get(run - 1, "none")
         return "kill at a random instant" if point == "none" else f"kill at {point.split('@')[0]}"
     return "error 5xx from the server" if "answered 5" in why or "says:" in why else "connection cut"
