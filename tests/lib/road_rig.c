@@ -6,11 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -19,6 +17,7 @@
 #include "road/road_state.h"
 #include "rows/meta_row.h"
 #include "rows/schema.h"
+#include "scratch.h"
 
 #define QUIET_MS 10 /* more than the retry delay that rig_new_in sets */
 
@@ -386,18 +385,18 @@ static void default_limits(struct road_limits *limits)
 
 struct rig *rig_new(void)
 {
-        char dir[] = "/tmp/dragoman-rig-XXXXXX";
+        char *dir = scratch_new();
+        struct rig *g = rig_new_in(dir);
 
-        if (!mkdtemp(dir))
-                fail_msg("no temporary folder");
-        return rig_new_in(dir);
+        free(dir);
+        return g;
 }
 
 struct rig *rig_new_in(const char *dir)
 {
         struct rig *g = mem_zalloc(sizeof(*g));
 
-        snprintf(g->dir, sizeof(g->dir), "%s", dir);
+        g->dir = mem_strdup(dir);
         default_limits(&g->limits);
         g->limits.retry_base_ms = 1;
         g->limits.retry_cap_ms = 4;
@@ -406,19 +405,11 @@ struct rig *rig_new_in(const char *dir)
         return g;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
-{
-        (void)st;
-        (void)flag;
-        (void)ftw;
-        return remove(path);
-}
-
 void rig_free(struct rig *g)
 {
         close_all(g);
         loop_free(g->loop);
-        nftw(g->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        scratch_free(g->dir);
         free(g);
 }
 

@@ -45,7 +45,7 @@ struct rig_line {
 };
 
 struct rig {
-        char dir[64];
+        char *dir;
         struct loop *loop;
         struct store *store;
         struct bus *bus;
@@ -71,7 +71,7 @@ struct rig {
 
         /* turns */
         struct rig_run runs[RIG_MAX];
-        unsigned run_count, open_runs;
+        unsigned run_count;
         bool auto_answer; /* answer each turn with "re:" and its text */
         unsigned endings, ended;
         struct turn_outcome outcome; /* of the last turn that ended */
