@@ -21,7 +21,7 @@ struct world {
         char dir[40];
         unsigned calls;
         char name[64]; /* "" for NULL */
-        bool free_when_calls;
+        bool free_in_call;
 };
 
 static void on_change(void *arg, const char *name)
@@ -30,7 +30,7 @@ static void on_change(void *arg, const char *name)
 
         w->calls++;
         snprintf(w->name, sizeof(w->name), "%s", name ? name : "");
-        if (w->free_when_calls) {
+        if (w->free_in_call) {
                 filewatch_free(w->watch);
                 w->watch = NULL;
         }
@@ -158,7 +158,7 @@ static void a_watch_may_be_freed_in_its_callback(void **state)
 
         (void)state;
         open_world(&w, NULL, 0);
-        w.free_when_calls = true;
+        w.free_in_call = true;
         put(&w, "new", "x");
         await_calls(&w, 1);
         close_world(&w);
