@@ -23,14 +23,6 @@ struct event_tail {
 
 /* ---- one line per event ---- */
 
-/* Journal events carry milliseconds, transient events a text. */
-static const char *time_of(const json_t *e, char out[CLOCK_ISO_SIZE])
-{
-        int64_t ms = json_int(e, "timestamp", -1);
-
-        return ms >= 0 ? clock_iso(ms, out) : json_str(e, "timestamp", "?");
-}
-
 static void print_event(const char *type, const json_t *e)
 {
         char iso[CLOCK_ISO_SIZE];
@@ -38,9 +30,10 @@ static void print_event(const char *type, const json_t *e)
         const char *what = json_str(
                 p, "text", json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL))));
 
-        printf("%s%s%s %-10s %s%-18s%s", print_style(stdout, STYLE_DIM), time_of(e, iso),
-               print_style(stdout, STYLE_PLAIN), json_str(e, "id", "-"),
-               print_style(stdout, STYLE_BOLD), type, print_style(stdout, STYLE_PLAIN));
+        printf("%s%s%s %-10s %s%-18s%s", print_style(stdout, STYLE_DIM),
+               clock_iso(json_int(e, "timestamp", 0), iso), print_style(stdout, STYLE_PLAIN),
+               json_str(e, "id", "-"), print_style(stdout, STYLE_BOLD), type,
+               print_style(stdout, STYLE_PLAIN));
         if (json_str(e, "instanceId", NULL))
                 printf(" %s/", json_str(e, "instanceId", ""));
         print_line(stdout, json_str(e, "channel", ""), 60);
