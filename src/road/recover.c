@@ -223,10 +223,9 @@ static struct turn *queue_recovered(struct road *r, struct recovered_turn *v)
         lane->conversation = row->conversation;
         if (lane->reset_turn < row->reset_turn) /* may be newer than the row */
                 lane->reset_turn = row->reset_turn;
-        t = turn_new(r, lane, &run);
         arena_init(&arena);
         reply_policy_read(&policy, row->reply_policy, &arena);
-        turn_set_policy(t, &policy);
+        t = turn_new(r, lane, &run, &policy);
         arena_release(&arena);
         t->created_ms = row->created_ms;
         t->display.draft_delivery = row->draft;

@@ -198,8 +198,8 @@ static void place(struct decided *p, const struct place_query *q, const struct d
                                                  .adapter = p->in->adapter,
                                                  .channel = p->in->channel,
                                                  .thread = p->in->thread,
-                                                 .trace = p->in->trace });
-                turn_set_policy(t, &d->policy);
+                                                 .trace = p->in->trace },
+                             &d->policy);
                 p->policy = reply_policy_write(&d->policy);
                 turn_add_input(t, p->in);
                 t->queue.due_mono = t->queue.due_limit = due;

@@ -11,7 +11,8 @@
 #include "road/road_state.h"
 #include "road/turn/turn.h"
 
-struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *run)
+struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *run,
+                      const struct reply_policy *policy)
 {
         static const size_t strings[] = {
                 offsetof(struct turn, run.agent),   offsetof(struct turn, run.rule),
@@ -30,6 +31,9 @@ struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *
         t->run.key = road_key("trn", t->run.id, t->key);
         t->created_ms = clock_wall_ms();
         arena_init(&t->arena);
+        reply_policy_copy(&t->policy, policy, &t->arena);
+        t->run.mode = t->policy.mode;
+        t->run.prompt = t->policy.prompt;
         r->turns.open++;
         map_put(&r->turns.by_number, t->key, t);
         return t;
@@ -67,13 +71,6 @@ void turn_enter(struct turn *t, enum turn_phase phase)
         log_debug("turn", LOG_S("turn", t->key), LOG_S("from", names[t->phase]),
                   LOG_S("to", names[phase]), LOG_I("attempt", t->run.attempt));
         t->phase = phase;
-}
-
-void turn_set_policy(struct turn *t, const struct reply_policy *policy)
-{
-        reply_policy_copy(&t->policy, policy, &t->arena);
-        t->run.mode = t->policy.mode;
-        t->run.prompt = t->policy.prompt;
 }
 
 void turn_add_input(struct turn *t, struct incoming *in)

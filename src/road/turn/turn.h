@@ -156,13 +156,12 @@ void session_lock_release_all(struct road *r);
 
 /* ---- turn.c ---- */
 
-/* Copies; id 0 takes a new number. */
-struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *run);
+/* Copies; id 0 takes a new number; mode and prompt are those of the policy. */
+struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *run,
+                      const struct reply_policy *policy);
 void turn_free(struct turn *t);
 /* The only place that changes the phase. */
 void turn_enter(struct turn *t, enum turn_phase phase);
-/* Copies strings into the turn's arena. */
-void turn_set_policy(struct turn *t, const struct reply_policy *policy);
 void turn_add_input(struct turn *t, struct incoming *in); /* takes ownership */
 struct incoming *turn_last_input(const struct turn *t);
 char *turn_inputs_text(const struct turn *t); /* "12,15", yours to free */
