@@ -16,6 +16,7 @@
 #include "base/buf.h"
 
 #define BLOCK 1000 /* as in numbers.c */
+#define PARTS (BLOCK + BLOCK / 4)
 
 static unsigned accepted, refused;
 
@@ -109,47 +110,47 @@ static void a_kill_leaves_a_gap_and_repeats_no_number(void **state)
         rig_free(g);
 }
 
-static void an_answer_larger_than_a_block_waits_for_its_numbers(void **state)
+/* With PARTS messages. */
+static void answer_at_length(struct rig *g, unsigned run)
 {
-        const unsigned parts = BLOCK + BLOCK / 4;
-        struct rig *g = rig_new();
         struct buf text;
 
-        (void)state;
         buf_init(&text, 0);
-        for (unsigned i = 0; i < parts; i++)
+        for (unsigned i = 0; i < PARTS; i++)
                 buf_addstr(&text, i ? "|a" : "a");
+        rig_answer(g, run, text.data);
+        buf_release(&text);
+}
+
+static void an_answer_larger_than_a_block_waits_for_its_numbers(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
         g->auto_send = true;
         rig_say(g, "x", "c", "echo", "tell me everything", NULL);
         rig_until(g, &g->run_count, 1);
-        rig_answer(g, 0, text.data);
-        rig_until(g, &g->sent_count, parts);
-        for (unsigned i = 1; i < parts; i++)
+        answer_at_length(g, 0);
+        rig_until(g, &g->sent_count, PARTS);
+        for (unsigned i = 1; i < PARTS; i++)
                 assert_int_equal(g->sent[i].delivery, g->sent[0].delivery + i);
         rig_until_idle(g);
-        buf_release(&text);
         rig_free(g);
 }
 
 static void answers_larger_than_a_block_at_once_all_get_their_numbers(void **state)
 {
-        const unsigned parts = BLOCK + BLOCK / 4;
         struct rig *g = rig_new();
-        struct buf text;
 
         (void)state;
-        buf_init(&text, 0);
-        for (unsigned i = 0; i < parts; i++)
-                buf_addstr(&text, i ? "|a" : "a");
         g->auto_send = true;
         rig_say(g, "x", "c", "echo", "tell me everything", NULL);
         rig_say(g, "x", "d", "echo", "and me", NULL);
         rig_until(g, &g->run_count, 2);
-        rig_answer(g, 0, text.data);
-        rig_answer(g, 1, text.data);
-        rig_until(g, &g->sent_count, 2 * parts);
+        answer_at_length(g, 0);
+        answer_at_length(g, 1);
+        rig_until(g, &g->sent_count, 2 * PARTS);
         rig_until_idle(g);
-        buf_release(&text);
         rig_free(g);
 }
 
@@ -195,21 +196,15 @@ static void sends_that_wait_are_limited(void **state)
 
 static void a_close_stores_an_answer_that_waits(void **state)
 {
-        const unsigned parts = BLOCK + BLOCK / 4;
         struct rig *g = rig_new();
-        struct buf text;
 
         (void)state;
-        buf_init(&text, 0);
-        for (unsigned i = 0; i < parts; i++)
-                buf_addstr(&text, i ? "|a" : "a");
         rig_say(g, "x", "c", "echo", "tell me everything", NULL);
         rig_until(g, &g->run_count, 1);
-        rig_answer(g, 0, text.data);
+        answer_at_length(g, 0);
         rig_restart(g);
         assert_int_equal(rig_count(g, "turns WHERE state = 'done'"), 1);
-        assert_int_equal(rig_count(g, "deliveries"), parts);
-        buf_release(&text);
+        assert_int_equal(rig_count(g, "deliveries"), PARTS);
         rig_free(g);
 }
 
