@@ -1,9 +1,6 @@
 #include "road/numbers.h"
 
-#include <stdlib.h>
-
 #include "base/log.h"
-#include "base/mem.h"
 #include "road/road_state.h"
 #include "rows/number_row.h"
 
@@ -28,49 +25,37 @@ bool numbers_have(const struct numbers *n, size_t count)
 
 /* ---- reserving ---- */
 
-struct reservation {
-        const char *name;
-        int64_t count;
-        int64_t first; /* result */
-};
-
+/* Touches nothing that taking numbers changes. */
 static int write_reservation(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct reservation *v = arg;
+        struct numbers *n = arg;
 
-        return number_row_reserve(tx, v->name, v->count, &v->first, err);
+        return number_row_reserve(tx, n->name, n->block.count, &n->block.first, err);
 }
 
-static void add_block(struct numbers *n, int64_t first, int64_t count)
+static void add_block(struct numbers *n)
 {
         if (n->spare < n->spare_end) { /* fewer than wanted */
                 n->next = n->spare;
                 n->end = n->spare_end;
         }
-        n->spare = first;
-        n->spare_end = first + count;
+        n->spare = n->block.first;
+        n->spare_end = n->block.first + n->block.count;
         n->wanted = 0;
 }
 
-struct refill {
-        struct reservation reservation; /* first, for write_reservation */
-        struct numbers *numbers;
-};
-
 static void on_reserved(void *arg)
 {
-        struct refill *f = arg;
-        struct numbers *n = f->numbers;
+        struct numbers *n = arg;
 
         n->reserving = n->failing = false;
-        add_block(n, f->reservation.first, f->reservation.count);
-        free(f);
+        add_block(n);
         road_numbers_refilled(n->road);
 }
 
 static void on_failed(void *arg, const struct error *err)
 {
-        struct numbers *n = ((struct refill *)arg)->numbers;
+        struct numbers *n = arg;
 
         n->failing = true;
         if (n == &n->road->delivery_numbers)
@@ -79,16 +64,11 @@ static void on_failed(void *arg, const struct error *err)
 
 static void reserve(struct numbers *n)
 {
-        struct refill *f;
-
         if (n->reserving)
                 return;
-        f = mem_zalloc(sizeof(*f));
-        f->reservation = (struct reservation){ .name = n->name,
-                                               .count = n->wanted > BLOCK ? n->wanted : BLOCK };
-        f->numbers = n;
         n->reserving = true;
-        road_write_watched(n->road, "numbers", write_reservation, on_reserved, on_failed, f);
+        n->block.count = n->wanted > BLOCK ? n->wanted : BLOCK;
+        road_write_watched(n->road, "numbers", write_reservation, on_reserved, on_failed, n);
 }
 
 /* ---- taking ---- */
@@ -124,12 +104,11 @@ bool numbers_take(struct numbers *n, size_t count, int64_t *first)
 
 void numbers_open(struct numbers *n, struct road *r, const char *name)
 {
-        struct reservation v = { .name = name, .count = BLOCK };
         struct error err;
 
-        *n = (struct numbers){ .road = r, .name = name };
-        if (store_write_now(r->store, write_reservation, &v, &err) == 0) {
-                add_block(n, v.first, v.count);
+        *n = (struct numbers){ .road = r, .name = name, .block.count = BLOCK };
+        if (store_write_now(r->store, write_reservation, n, &err) == 0) {
+                add_block(n);
                 return;
         }
         log_warn("cannot reserve numbers; retrying", LOG_S("of", name), LOG_S("why", err.text));

@@ -25,6 +25,9 @@ struct numbers {
         int64_t wanted;           /* reserve at least this many */
         bool reserving;           /* a block is being reserved */
         bool failing;             /* the last attempt to reserve one failed */
+        struct {
+                int64_t count, first;
+        } block; /* the one being reserved, for the store function */
 };
 
 /* Blocks while reserving; a failure is retried later. */

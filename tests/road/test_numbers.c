@@ -242,6 +242,51 @@ static void sends_are_refused_if_no_numbers_can_be_reserved(void **state)
         rig_free(g);
 }
 
+static void a_start_without_numbers_waits_for_them(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        accepted = refused = 0;
+        rows_update(g->store, "numbers SET name = 'away' WHERE name = 'delivery'", 0, 0);
+        rig_restart(g);
+        submit(g, 1);
+        rig_until(g, &refused, 1);
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->acks, 1);
+        rig_run_for(g, 20);
+        assert_int_equal(g->run_count, 0); /* a refusal would need a number */
+        rows_update(g->store, "numbers SET name = 'delivery' WHERE name = 'away'", 0, 0);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "hi");
+        rig_until(g, &g->sent_count, 1);
+        assert_int_equal(g->sent[0].delivery, BLOCK + 1);
+        rig_free(g);
+}
+
+static void a_close_without_numbers_leaves_the_turn_to_the_next_run(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        accepted = refused = 0;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rows_update(g->store, "numbers SET name = 'away' WHERE name = 'delivery'", 0, 0);
+        submit(g, BLOCK);
+        rig_until(g, &accepted, BLOCK);
+        rig_answer(g, 0, "not stored");
+        rig_restart(g);
+        assert_string_equal(rig_text(g, "state FROM turns"), "running");
+        rows_update(g->store, "numbers SET name = 'delivery' WHERE name = 'away'", 0, 0);
+        rig_until(g, &g->run_count, 2);
+        rig_answer(g, 1, "hi");
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].text, "hi");
+        assert_int_equal(g->sent[0].delivery, BLOCK + 1);
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -255,6 +300,8 @@ int main(void)
                 cmocka_unit_test(a_close_stores_an_answer_that_waits),
                 cmocka_unit_test(a_close_stores_sends_that_wait),
                 cmocka_unit_test(sends_are_refused_if_no_numbers_can_be_reserved),
+                cmocka_unit_test(a_start_without_numbers_waits_for_them),
+                cmocka_unit_test(a_close_without_numbers_leaves_the_turn_to_the_next_run),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
