@@ -5,21 +5,12 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "../lib/fault_map.h"
 #include "../lib/gate.h"
 #include "../lib/road_rig.h"
-#include "base/fault.h"
-
-#define HOUR_MS 3600000
-
-static struct fault_control *control; /* read by test builds */
 
 /* ---- a blocked writer ---- */
 
@@ -98,6 +89,12 @@ static void too_many_undecided_events_are_refused(void **state)
 
 /* ---- faults on request, in test builds only ---- */
 
+#ifdef DRAGOMAN_FAULTS
+
+#define HOUR_MS 3600000
+
+static struct fault_control *control; /* mapped before the first store is opened */
+
 static void fail_second(void *arg, const struct bus_event *e)
 {
         struct rig *g = arg;
@@ -112,10 +109,6 @@ static void a_turn_does_not_start_before_its_last_message_is_stored(void **state
         struct store_health health;
 
         (void)state;
-#ifndef DRAGOMAN_FAULTS
-        rig_free(g);
-        skip();
-#endif
         g->debounce_ms = 40;
         g->debounce_max_ms = 1000;
         bus_listen(g->bus, BUS_ALL_STREAMS, fail_second, g);
@@ -142,10 +135,6 @@ static void a_clock_set_back_does_not_delay_resumed_turns(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-#ifndef DRAGOMAN_FAULTS
-        rig_free(g);
-        skip();
-#endif
         control->clock_offset_ms = 5 * HOUR_MS;
         rig_say(g, "j", "c", "echo", "running", NULL);
         rig_until(g, &g->run_count, 1);
@@ -169,10 +158,6 @@ static void a_clock_set_back_does_not_delay_deliveries(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-#ifndef DRAGOMAN_FAULTS
-        rig_free(g);
-        skip();
-#endif
         control->clock_offset_ms = 5 * HOUR_MS;
         g->adapters_down = true;
         g->auto_answer = g->auto_send = true;
@@ -192,10 +177,6 @@ static void a_clock_set_ahead_does_not_expire_an_answer(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-#ifndef DRAGOMAN_FAULTS
-        rig_free(g);
-        skip();
-#endif
         control->clock_offset_ms = 0;
         g->adapters_down = true;
         g->auto_answer = g->auto_send = true;
@@ -211,38 +192,23 @@ static void a_clock_set_ahead_does_not_expire_an_answer(void **state)
         rig_free(g);
 }
 
-static int make_control(void **state)
-{
-        static char path[] = "/tmp/dragoman-control-XXXXXX";
-        int fd = mkstemp(path);
-
-        (void)state;
-        if (fd < 0 || ftruncate(fd, sizeof(*control)) < 0)
-                return -1;
-        control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        close(fd);
-        setenv("DRAGOMAN_FAULT_FILE", path, 1);
-        (void)fault_disk_full(); /* reads the environment, once */
-        unlink(path);
-        return control == MAP_FAILED ? -1 : 0;
-}
-
-static int drop_control(void **state)
-{
-        (void)state;
-        return munmap(control, sizeof(*control));
-}
+#endif
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_rolled_back_decision_keeps_its_conversation),
                 cmocka_unit_test(too_many_undecided_events_are_refused),
+#ifdef DRAGOMAN_FAULTS
                 cmocka_unit_test(a_turn_does_not_start_before_its_last_message_is_stored),
                 cmocka_unit_test(a_clock_set_back_does_not_delay_resumed_turns),
                 cmocka_unit_test(a_clock_set_back_does_not_delay_deliveries),
                 cmocka_unit_test(a_clock_set_ahead_does_not_expire_an_answer),
+#endif
         };
 
-        return cmocka_run_group_tests(tests, make_control, drop_control);
+#ifdef DRAGOMAN_FAULTS
+        control = fault_map();
+#endif
+        return cmocka_run_group_tests(tests, NULL, NULL);
 }
