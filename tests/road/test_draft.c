@@ -83,6 +83,46 @@ static void a_growing_answer_is_one_edited_message(void **state)
         rig_free(g);
 }
 
+static void show_more(struct rig *g, const char *text)
+{
+        turn_delta(g->runs[0].run, text, strlen(text));
+}
+
+static void queued_pieces_of_a_draft_collapse_into_the_last(void **state)
+{
+        struct rig *g = begin("grow");
+
+        (void)state;
+        show_more(g, "one");
+        await(g, "send", "one");
+        rig_settle(g);
+        g->adapters_down = true;
+        show_more(g, " two");
+        rig_until_count(g, "deliveries WHERE kind = 'edit'", 1);
+        show_more(g, " three");
+        rig_until_count(g, "deliveries WHERE payload LIKE '%one two three%'", 1);
+        g->adapters_down = false;
+        outbox_wake(g->road, "grow");
+        await(g, "edit", "one two three");
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'edit'"), 1);
+        rig_settle(g);
+        g->adapters_down = true;
+        show_more(g, " four");
+        rig_until_count(g, "deliveries WHERE kind = 'edit'", 2);
+        rig_answer(g, 0, "all"); /* replaces the last piece, too */
+        rig_until_count(g, "deliveries WHERE state = 'superseded'", 1);
+        g->adapters_down = false;
+        outbox_wake(g->road, "grow");
+        await(g, "edit", "all");
+        rig_until_idle(g);
+        assert_string_equal(rig_members(g,
+                                        "payload FROM deliveries"
+                                        " WHERE kind <> 'type' AND state = 'sent' ORDER BY id",
+                                        "text"),
+                            "one, one two three, all");
+        rig_free(g);
+}
+
 static void a_repeated_turn_continues_its_draft(void **state)
 {
         struct rig *g = begin("grow");
@@ -187,6 +227,7 @@ int main(void)
                 cmocka_unit_test(a_quick_answer_has_no_draft),
                 cmocka_unit_test(typing_is_shown_while_a_turn_runs_and_not_after),
                 cmocka_unit_test(a_growing_answer_is_one_edited_message),
+                cmocka_unit_test(queued_pieces_of_a_draft_collapse_into_the_last),
                 cmocka_unit_test(a_repeated_turn_continues_its_draft),
                 cmocka_unit_test(a_deleted_draft_does_not_lose_the_answer),
                 cmocka_unit_test(an_unsent_draft_is_replaced_by_the_answer),

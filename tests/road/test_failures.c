@@ -1,4 +1,4 @@
-/* Writes that are rolled back or refused, and a wall clock that jumps. */
+/* Writes that are rolled back, refused or too late, and a wall clock that jumps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,6 +87,86 @@ static void too_many_undecided_events_are_refused(void **state)
         rig_free(g);
 }
 
+/* ---- rows that another process has claimed ---- */
+
+static void an_answer_to_a_turn_claimed_elsewhere_is_dropped(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.unconfirmed_sends = 1;
+        road_set_limits(g->road, &g->limits);
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_update(g, "turns SET fence = fence + 1", 0, 0);
+        rig_answer(g, 0, "too late|by far");
+        rig_until_idle(g);
+        assert_string_equal(rig_text(g, "state FROM turns"), "running");
+        assert_int_equal(rig_count(g, "deliveries"), 0);
+        assert_int_equal(g->ended, 0);
+        rig_say(g, "x", "c", "echo", "and now?", NULL); /* neither lane nor queue is blocked */
+        rig_until(g, &g->run_count, 2);
+        rig_answer(g, 1, "in time");
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].text, "in time");
+        rig_free(g);
+}
+
+static void a_turn_claimed_elsewhere_does_not_start(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->debounce_ms = 40;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until_count(g, "turns WHERE state = 'queued'", 1);
+        rig_update(g, "turns SET fence = fence + 1", 0, 0);
+        rig_until_idle(g);
+        assert_int_equal(g->run_count, 0);
+        assert_string_equal(rig_text(g, "state FROM turns"), "queued");
+        rig_free(g);
+}
+
+static void a_delivery_claimed_elsewhere_is_not_sent(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->adapters_down = g->auto_answer = true;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until_count(g, "deliveries WHERE state = 'queued'", 1);
+        rig_settle(g);
+        rig_update(g, "deliveries SET fence = fence + 1", 0, 0);
+        g->adapters_down = false;
+        outbox_wake(g->road, "x");
+        rig_until_idle(g);
+        assert_int_equal(g->sent_count, 0);
+        assert_string_equal(rig_text(g, "state FROM deliveries"), "queued");
+        rig_free(g);
+}
+
+/* ---- rows that cannot be read ---- */
+
+static void a_delivery_that_cannot_be_read_prevents_the_start(void **state)
+{
+        struct rig *g = rig_new();
+        struct road_env env = { .loop = g->loop, .store = g->store, .bus = g->bus };
+        struct error err = { 0 };
+
+        (void)state;
+        g->adapters_down = g->auto_answer = true;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_say(g, "x", "d", "echo", "hello", NULL);
+        rig_until_count(g, "deliveries WHERE state = 'queued'", 2);
+        road_close(g->road);
+        rig_update(g, "deliveries SET kind = 'poem' WHERE id = 2", 0, 0);
+        g->road = road_open(&env, &g->limits, &err);
+        assert_null(g->road);
+        assert_int_equal(err.kind, ERR_CORRUPT);
+        assert_non_null(strstr(err.text, "'dlv-2' has kind 'poem'"));
+        rig_free(g);
+}
+
 /* ---- faults on request, in test builds only ---- */
 
 #ifdef DRAGOMAN_FAULTS
@@ -94,6 +174,18 @@ static void too_many_undecided_events_are_refused(void **state)
 #define HOUR_MS 3600000
 
 static struct fault_control *control; /* mapped before the first store is opened */
+
+/* Ends the fault once a write has failed. */
+static void await_failure(struct rig *g)
+{
+        struct store_health health;
+
+        do {
+                sched_yield();
+                store_health(g->store, &health);
+        } while (health.ok);
+        control->fsync_fails = 0;
+}
 
 static void fail_second(void *arg, const struct bus_event *e)
 {
@@ -106,7 +198,6 @@ static void fail_second(void *arg, const struct bus_event *e)
 static void a_turn_does_not_start_before_its_last_message_is_stored(void **state)
 {
         struct rig *g = rig_new();
-        struct store_health health;
 
         (void)state;
         g->debounce_ms = 40;
@@ -116,17 +207,64 @@ static void a_turn_does_not_start_before_its_last_message_is_stored(void **state
         rig_until(g, &g->acks, 1);
         rig_say(g, "j", "c", "echo", "two", NULL);
         rig_until(g, &g->acks, 2);
-        do {
-                sched_yield();
-                store_health(g->store, &health);
-        } while (health.ok);
-        control->fsync_fails = 0;
+        await_failure(g);
         rig_until(g, &g->run_count, 1);
         assert_string_equal(g->runs[0].text, "one+two");
         assert_non_null(strchr(rig_text(g, "inputs FROM turns"), ','));
         rig_answer(g, 0, "both");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "turns"), 1);
+        rig_free(g);
+}
+
+static void on_submitted(void *arg, const struct outbox_receipt *receipt)
+{
+        assert_int_equal(receipt->error.kind, ERR_IO);
+        (*(unsigned *)arg)++;
+}
+
+static void what_cannot_be_stored_is_refused(void **state)
+{
+        struct rig *g = rig_new();
+        unsigned refused = 0;
+
+        (void)state;
+        control->fsync_fails = 1;
+        rig_say(g, "x", "c", "echo", "hello", "m1");
+        outbox_submit(g->road,
+                      &(struct outgoing){ .adapter = "x", .channel = "c", .text = "not sent" },
+                      on_submitted, &refused);
+        rig_until(g, &g->refusals, 1);
+        rig_until(g, &refused, 1);
+        assert_int_equal(g->last_error.kind, ERR_IO);
+        control->fsync_fails = 0;
+        rig_say(g, "x", "c", "echo", "hello", "m1");
+        rig_until(g, &g->run_count, 1);
+        assert_int_equal(g->duplicates, 0);
+        assert_int_equal(g->sent_count, 0);
+        assert_int_equal(rig_count(g, "deliveries"), 0);
+        rig_free(g);
+}
+
+static void an_answer_and_its_result_are_stored_once_the_disk_works(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        control->fsync_fails = 1;
+        rig_answer(g, 0, "hi");
+        await_failure(g);
+        rig_until(g, &g->sent_count, 1);
+        control->fsync_fails = 1;
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        await_failure(g);
+        rig_until_idle(g);
+        assert_int_equal(g->sent_count, 1);
+        assert_string_equal(rig_text(g, "state FROM turns"), "done");
+        assert_string_equal(rig_list(g, "state || ' ' || attempt FROM deliveries"), "sent 1");
+        assert_int_equal(rig_count(g, "journal WHERE type IN ('turn.done', 'message.sent')"), 2);
         rig_free(g);
 }
 
@@ -199,8 +337,14 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_rolled_back_decision_keeps_its_conversation),
                 cmocka_unit_test(too_many_undecided_events_are_refused),
+                cmocka_unit_test(an_answer_to_a_turn_claimed_elsewhere_is_dropped),
+                cmocka_unit_test(a_turn_claimed_elsewhere_does_not_start),
+                cmocka_unit_test(a_delivery_claimed_elsewhere_is_not_sent),
+                cmocka_unit_test(a_delivery_that_cannot_be_read_prevents_the_start),
 #ifdef DRAGOMAN_FAULTS
                 cmocka_unit_test(a_turn_does_not_start_before_its_last_message_is_stored),
+                cmocka_unit_test(what_cannot_be_stored_is_refused),
+                cmocka_unit_test(an_answer_and_its_result_are_stored_once_the_disk_works),
                 cmocka_unit_test(a_clock_set_back_does_not_delay_resumed_turns),
                 cmocka_unit_test(a_clock_set_back_does_not_delay_deliveries),
                 cmocka_unit_test(a_clock_set_ahead_does_not_expire_an_answer),

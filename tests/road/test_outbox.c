@@ -501,6 +501,26 @@ static void unconfirmed_sends_are_limited(void **state)
         rig_free(g);
 }
 
+static void a_send_that_waits_for_others_is_sent_after_a_restart(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.unconfirmed_sends = 1;
+        road_set_limits(g->road, &g->limits);
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "a" });
+        put(g, (struct outgoing){ .adapter = "x", .channel = "d", .text = "b" });
+        rig_until(g, &g->sent_count, 1);
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 1);
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(g->sent[1].text, "b");
+        rig_settle(g);
+        assert_string_equal(rig_list(g, "state FROM deliveries ORDER BY id"), "unknown, sending");
+        rig_free(g);
+}
+
 static void sends_that_can_be_confirmed_are_not_limited(void **state)
 {
         struct rig *g = rig_new();
@@ -625,6 +645,7 @@ int main(void)
                 cmocka_unit_test(the_pace_of_a_channel_is_kept),
                 cmocka_unit_test(too_many_open_deliveries_are_refused_with_a_reason),
                 cmocka_unit_test(unconfirmed_sends_are_limited),
+                cmocka_unit_test(a_send_that_waits_for_others_is_sent_after_a_restart),
                 cmocka_unit_test(sends_that_can_be_confirmed_are_not_limited),
                 cmocka_unit_test(reading_back_continues_after_each_restart),
                 cmocka_unit_test(a_thread_is_started_with_its_name),

@@ -174,6 +174,23 @@ static void a_turn_whose_messages_were_pruned_is_not_retried(void **state)
         rig_free(g);
 }
 
+static void an_open_turn_whose_messages_were_pruned_is_given_up(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_update(g, "journal SET payload = '{}' WHERE key IS NOT NULL", 0, 0);
+        rig_restart(g);
+        rig_until_count(g, "turns WHERE state = 'failed'", 1);
+        assert_string_equal(rig_text(g, "error FROM turns"), "its messages were pruned");
+        rig_say(g, "j", "c", "echo", "hello?", NULL);
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "hello?");
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -183,6 +200,7 @@ int main(void)
                 cmocka_unit_test(open_turns_are_not_pruned),
                 cmocka_unit_test(messages_of_an_open_turn_outlive_their_retention),
                 cmocka_unit_test(a_turn_whose_messages_were_pruned_is_not_retried),
+                cmocka_unit_test(an_open_turn_whose_messages_were_pruned_is_given_up),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
