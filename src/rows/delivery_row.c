@@ -83,40 +83,34 @@ int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, str
                         SQL_INT(row->edits));
 }
 
-/* 1, 0 or -1 for the number of updated rows. */
-static int changed(int64_t count)
-{
-        return count > 0 ? 1 : (int)count;
-}
-
 int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
                        struct error *err)
 {
-        return changed(sql_update(tx, err,
-                                  "UPDATE deliveries SET state = 'sending', attempt = ?2,"
-                                  " fence = ?3, owner = ?4, lease_ms = ?5, kind = ?6, edits = ?7"
-                                  " WHERE id = ?1 AND fence = ?8"
-                                  " AND state IN ('queued', 'sending')",
-                                  SQL_INT(row->id), SQL_INT(row->attempt), SQL_INT(row->fence),
-                                  SQL_TEXT(row->owner), SQL_INT(row->lease_ms),
-                                  SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->edits),
-                                  SQL_INT(old_fence)));
+        return (int)sql_update(tx, err,
+                               "UPDATE deliveries SET state = 'sending', attempt = ?2,"
+                               " fence = ?3, owner = ?4, lease_ms = ?5, kind = ?6, edits = ?7"
+                               " WHERE id = ?1 AND fence = ?8"
+                               " AND state IN ('queued', 'sending')",
+                               SQL_INT(row->id), SQL_INT(row->attempt), SQL_INT(row->fence),
+                               SQL_TEXT(row->owner), SQL_INT(row->lease_ms),
+                               SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->edits),
+                               SQL_INT(old_fence));
 }
 
 int delivery_row_settle(struct store_tx *tx, const struct delivery_row *row, struct error *err)
 {
-        return changed(sql_update(tx, err,
-                                  "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = ?5,"
-                                  " ended_ms = ?6, platform_id = ?7, error_kind = ?8, error = ?9,"
-                                  " lease_ms = ?10, kind = ?11, edits = ?12"
-                                  " WHERE id = ?1 AND fence = ?2"
-                                  " AND state IN ('queued', 'sending')",
-                                  SQL_INT(row->id), SQL_INT(row->fence),
-                                  SQL_TEXT(delivery_state_name(row->state)), SQL_INT(row->attempt),
-                                  SQL_INT(row->due_ms), SQL_REF(row->ended_ms),
-                                  SQL_TEXT(row->platform_id), SQL_TEXT(row->error_kind),
-                                  SQL_TEXT(row->error), SQL_INT(row->lease_ms),
-                                  SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->edits)));
+        return (int)sql_update(tx, err,
+                               "UPDATE deliveries SET state = ?3, attempt = ?4, due_ms = ?5,"
+                               " ended_ms = ?6, platform_id = ?7, error_kind = ?8, error = ?9,"
+                               " lease_ms = ?10, kind = ?11, edits = ?12"
+                               " WHERE id = ?1 AND fence = ?2"
+                               " AND state IN ('queued', 'sending')",
+                               SQL_INT(row->id), SQL_INT(row->fence),
+                               SQL_TEXT(delivery_state_name(row->state)), SQL_INT(row->attempt),
+                               SQL_INT(row->due_ms), SQL_REF(row->ended_ms),
+                               SQL_TEXT(row->platform_id), SQL_TEXT(row->error_kind),
+                               SQL_TEXT(row->error), SQL_INT(row->lease_ms),
+                               SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->edits));
 }
 
 int delivery_row_set_payload(struct store_tx *tx, int64_t id, const char *payload,
@@ -129,10 +123,10 @@ int delivery_row_set_payload(struct store_tx *tx, int64_t id, const char *payloa
 int delivery_row_replace_payload(struct store_tx *tx, int64_t id, const char *payload,
                                  struct error *err)
 {
-        return changed(sql_update(tx, err,
-                                  "UPDATE deliveries SET payload = ?2"
-                                  " WHERE id = ?1 AND state = 'queued'",
-                                  SQL_INT(id), SQL_TEXT(payload)));
+        return (int)sql_update(tx, err,
+                               "UPDATE deliveries SET payload = ?2"
+                               " WHERE id = ?1 AND state = 'queued'",
+                               SQL_INT(id), SQL_TEXT(payload));
 }
 
 int delivery_row_supersede(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)

@@ -94,29 +94,23 @@ int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t deli
                         SQL_INT(id), SQL_INT(delivery));
 }
 
-/* 1, 0 or -1 for the number of updated rows. */
-static int changed(int64_t count)
-{
-        return count > 0 ? 1 : (int)count;
-}
-
 int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_fence,
                    int64_t lease_ms, struct error *err)
 {
-        return changed(sql_update(tx, err,
-                                  "UPDATE turns SET state = 'running', attempt = ?2, fence = ?3,"
-                                  " owner = ?4, started_ms = ?5, lease_ms = ?6"
-                                  " WHERE id = ?1 AND fence = ?7"
-                                  " AND state IN ('queued', 'running')",
-                                  SQL_INT(row->id), SQL_INT(row->attempt), SQL_INT(row->fence),
-                                  SQL_TEXT(row->owner), SQL_INT(row->started_ms), SQL_INT(lease_ms),
-                                  SQL_INT(old_fence)));
+        return (int)sql_update(tx, err,
+                               "UPDATE turns SET state = 'running', attempt = ?2, fence = ?3,"
+                               " owner = ?4, started_ms = ?5, lease_ms = ?6"
+                               " WHERE id = ?1 AND fence = ?7"
+                               " AND state IN ('queued', 'running')",
+                               SQL_INT(row->id), SQL_INT(row->attempt), SQL_INT(row->fence),
+                               SQL_TEXT(row->owner), SQL_INT(row->started_ms), SQL_INT(lease_ms),
+                               SQL_INT(old_fence));
 }
 
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err)
 {
         /* a failed turn may be retried */
-        return changed(sql_update(
+        return (int)sql_update(
                 tx, err,
                 "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5,"
                 " error = ?6, tokens_in = ?7, tokens_out = ?8,"
@@ -126,7 +120,7 @@ int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct erro
                 " AND state IN ('queued', 'running')",
                 SQL_INT(row->id), SQL_INT(row->fence), SQL_TEXT(turn_state_name(row->state)),
                 SQL_INT(row->ended_ms), SQL_TEXT(row->error_kind), SQL_TEXT(row->error),
-                SQL_INT(row->tokens_in), SQL_INT(row->tokens_out), SQL_INT(row->cost_microusd)));
+                SQL_INT(row->tokens_in), SQL_INT(row->tokens_out), SQL_INT(row->cost_microusd));
 }
 
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)
@@ -140,12 +134,12 @@ int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error 
 
 int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct error *err)
 {
-        return changed(sql_update(tx, err,
-                                  "UPDATE turns SET state = 'queued', attempt = 0,"
-                                  " fence = fence + 1, cancel_reason = NULL,"
-                                  " progress_reaction = 0, due_ms = ?2, ended_ms = NULL"
-                                  " WHERE id = ?1 AND state = 'failed'",
-                                  SQL_INT(id), SQL_INT(due_ms)));
+        return (int)sql_update(tx, err,
+                               "UPDATE turns SET state = 'queued', attempt = 0,"
+                               " fence = fence + 1, cancel_reason = NULL,"
+                               " progress_reaction = 0, due_ms = ?2, ended_ms = NULL"
+                               " WHERE id = ?1 AND state = 'failed'",
+                               SQL_INT(id), SQL_INT(due_ms));
 }
 
 /* ---- reading ---- */
