@@ -5,15 +5,12 @@
 int conversation_row_touch(struct store_tx *tx, const struct conversation_key *key, int64_t now_ms,
                            int64_t *id, int64_t *reset_turn, struct error *err)
 {
-        struct store_stmt *s =
-                sql_query(tx, "SELECT id, history_turn FROM conversations WHERE lane = ?1",
-                          SQL_TEXT(key->lane));
-        int rc = sql_next(s, err);
+        int rc;
 
         *reset_turn = 0;
-        if (rc == 1)
-                sql_read(s, OUT_INT(id), OUT_INT(reset_turn));
-        sql_end(s);
+        rc = sql_first(sql_query(tx, "SELECT id, history_turn FROM conversations WHERE lane = ?1",
+                                 SQL_TEXT(key->lane)),
+                       err, OUT_INT(id), OUT_INT(reset_turn));
         if (rc < 0)
                 return -1;
         if (rc == 1)
@@ -45,15 +42,14 @@ int conversation_row_reset(struct store_tx *tx, const struct chat_key *chat, con
 int conversation_row_history_start(struct store_tx *tx, int64_t id, struct history_start *out,
                                    struct error *err)
 {
-        struct store_stmt *s =
-                sql_query(tx, "SELECT history_from, history_turn FROM conversations WHERE id = ?1",
-                          SQL_INT(id));
-        int rc = sql_next(s, err);
+        int rc;
 
         *out = (struct history_start){ 0 };
-        if (rc == 1)
-                sql_read(s, OUT_INT(&out->line), OUT_INT(&out->turn));
-        sql_end(s);
+        rc = sql_first(sql_query(tx,
+                                 "SELECT history_from, history_turn FROM conversations"
+                                 " WHERE id = ?1",
+                                 SQL_INT(id)),
+                       err, OUT_INT(&out->line), OUT_INT(&out->turn));
         return rc < 0 ? -1 : 0;
 }
 

@@ -4,15 +4,11 @@
 
 int cursor_row_get(struct store_tx *tx, const char *name, struct cursor_row *out, struct error *err)
 {
-        struct store_stmt *s = sql_query(
-                tx, "SELECT seq, updated_ms, missed FROM cursors WHERE name = ?1", SQL_TEXT(name));
-        int rc = sql_next(s, err);
-
         *out = (struct cursor_row){ .name = name };
-        if (rc == 1)
-                sql_read(s, OUT_INT(&out->seq), OUT_INT(&out->seen_ms), OUT_INT(&out->missed));
-        sql_end(s);
-        return rc;
+        return sql_first(sql_query(tx,
+                                   "SELECT seq, updated_ms, missed FROM cursors WHERE name = ?1",
+                                   SQL_TEXT(name)),
+                         err, OUT_INT(&out->seq), OUT_INT(&out->seen_ms), OUT_INT(&out->missed));
 }
 
 int cursor_row_move(struct store_tx *tx, const char *name, int64_t seq, int64_t now_ms,

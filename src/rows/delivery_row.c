@@ -296,16 +296,14 @@ int delivery_row_revive(struct store_tx *tx, int64_t id, bool force, int64_t now
 
 int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct error *err)
 {
-        struct store_stmt *s = sql_query(tx,
-                                         "SELECT platform_id FROM deliveries"
-                                         " WHERE id = ?1 AND state = 'sent'",
-                                         SQL_INT(id));
-        int rc = sql_next(s, err);
+        int rc;
 
         *out = NULL;
-        if (rc == 1)
-                sql_read(s, OUT_DUP(out));
-        sql_end(s);
+        rc = sql_first(sql_query(tx,
+                                 "SELECT platform_id FROM deliveries"
+                                 " WHERE id = ?1 AND state = 'sent'",
+                                 SQL_INT(id)),
+                       err, OUT_DUP(out));
         return rc < 0 ? -1 : 0;
 }
 
@@ -317,17 +315,6 @@ int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_
                           " WHERE turn = ?1 AND class = ?2 AND kind IN ('send', 'edit')"
                           " AND state IN ('failed', 'unknown', 'expired')",
                           SQL_INT(turn), SQL_INT(class));
-}
-
-/* 1, 0 or -1. */
-static int find(struct store_stmt *s, int64_t *id, struct error *err)
-{
-        int rc = sql_next(s, err);
-
-        if (rc == 1)
-                sql_read(s, OUT_INT(id));
-        sql_end(s);
-        return rc;
 }
 
 int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late, bool *own,
@@ -351,35 +338,36 @@ int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late,
 int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
                             struct error *err)
 {
-        return find(sql_query(tx,
-                              "SELECT id FROM"
-                              " (SELECT id, trace FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
-                              " WHERE trace = ?1 ORDER BY id LIMIT 1",
-                              SQL_TEXT(trace), SQL_INT(newest)),
-                    id, err);
+        return sql_first(
+                sql_query(tx,
+                          "SELECT id FROM"
+                          " (SELECT id, trace FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
+                          " WHERE trace = ?1 ORDER BY id LIMIT 1",
+                          SQL_TEXT(trace), SQL_INT(newest)),
+                err, OUT_INT(id));
 }
 
 int delivery_row_find_notice(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
                              struct error *err)
 {
-        return find(sql_query(tx,
-                              "SELECT id FROM (SELECT id, trace, turn FROM deliveries"
-                              " ORDER BY id DESC LIMIT ?2) AS d"
-                              " WHERE trace = ?1 AND coalesce(turn, 0) = 0"
-                              " ORDER BY id DESC LIMIT 1",
-                              SQL_TEXT(trace), SQL_INT(newest)),
-                    id, err);
+        return sql_first(sql_query(tx,
+                                   "SELECT id FROM (SELECT id, trace, turn FROM deliveries"
+                                   " ORDER BY id DESC LIMIT ?2) AS d"
+                                   " WHERE trace = ?1 AND coalesce(turn, 0) = 0"
+                                   " ORDER BY id DESC LIMIT 1",
+                                   SQL_TEXT(trace), SQL_INT(newest)),
+                         err, OUT_INT(id));
 }
 
 int delivery_row_find_platform_id(struct store_tx *tx, const char *platform_id, int64_t newest,
                                   int64_t *id, struct error *err)
 {
-        return find(sql_query(tx,
-                              "SELECT id FROM (SELECT id, platform_id FROM deliveries"
-                              " ORDER BY id DESC LIMIT ?2) AS d"
-                              " WHERE platform_id = ?1 ORDER BY id DESC LIMIT 1",
-                              SQL_TEXT(platform_id), SQL_INT(newest)),
-                    id, err);
+        return sql_first(sql_query(tx,
+                                   "SELECT id FROM (SELECT id, platform_id FROM deliveries"
+                                   " ORDER BY id DESC LIMIT ?2) AS d"
+                                   " WHERE platform_id = ?1 ORDER BY id DESC LIMIT 1",
+                                   SQL_TEXT(platform_id), SQL_INT(newest)),
+                         err, OUT_INT(id));
 }
 
 /* ---- attempts ---- */

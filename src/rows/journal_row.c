@@ -25,55 +25,45 @@ int journal_row_insert(struct store_tx *tx, const struct journal_row *row, int64
                           SQL_TEXT(row->payload));
 }
 
-/* 1, 0 or -1. */
-static int find(struct store_stmt *s, int64_t *seq, struct error *err)
-{
-        int rc = sql_next(s, err);
-
-        if (rc == 1)
-                sql_read(s, OUT_INT(seq));
-        sql_end(s);
-        return rc;
-}
-
 int journal_row_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
                      struct error *err)
 {
         /* "key IS NOT NULL" enables the partial index */
-        return find(sql_query(tx,
-                              "SELECT seq FROM journal"
-                              " WHERE adapter = ?1 AND key = ?2 AND key IS NOT NULL",
-                              SQL_TEXT(keyed_adapter(adapter, key)), SQL_TEXT(key)),
-                    seq, err);
+        return sql_first(sql_query(tx,
+                                   "SELECT seq FROM journal"
+                                   " WHERE adapter = ?1 AND key = ?2 AND key IS NOT NULL",
+                                   SQL_TEXT(keyed_adapter(adapter, key)), SQL_TEXT(key)),
+                         err, OUT_INT(seq));
 }
 
 int journal_row_find_key(struct store_tx *tx, const char *key, int64_t *seq, struct error *err)
 {
         /* The index begins with the adapter: skip from adapter to adapter, in any order. */
-        return find(sql_query(tx,
-                              "WITH RECURSIVE a(name) AS ("
-                              " SELECT min(adapter) FROM journal WHERE key IS NOT NULL"
-                              " UNION ALL"
-                              " SELECT (SELECT min(adapter) FROM journal"
-                              " WHERE key IS NOT NULL AND adapter > a.name)"
-                              " FROM a WHERE a.name IS NOT NULL)"
-                              " SELECT j.seq FROM a"
-                              " JOIN journal j ON j.adapter = a.name AND j.key = ?1"
-                              " LIMIT 1",
-                              SQL_TEXT(key)),
-                    seq, err);
+        return sql_first(sql_query(tx,
+                                   "WITH RECURSIVE a(name) AS ("
+                                   " SELECT min(adapter) FROM journal WHERE key IS NOT NULL"
+                                   " UNION ALL"
+                                   " SELECT (SELECT min(adapter) FROM journal"
+                                   " WHERE key IS NOT NULL AND adapter > a.name)"
+                                   " FROM a WHERE a.name IS NOT NULL)"
+                                   " SELECT j.seq FROM a"
+                                   " JOIN journal j ON j.adapter = a.name AND j.key = ?1"
+                                   " LIMIT 1",
+                                   SQL_TEXT(key)),
+                         err, OUT_INT(seq));
 }
 
 int journal_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *seq,
                            struct error *err)
 {
-        return find(sql_query(tx,
-                              "SELECT seq FROM"
-                              " (SELECT seq, trace FROM journal ORDER BY seq DESC LIMIT ?2) AS j"
-                              " WHERE trace = ?1"
-                              " ORDER BY seq LIMIT 1",
-                              SQL_TEXT(trace), SQL_INT(newest)),
-                    seq, err);
+        return sql_first(
+                sql_query(tx,
+                          "SELECT seq FROM"
+                          " (SELECT seq, trace FROM journal ORDER BY seq DESC LIMIT ?2) AS j"
+                          " WHERE trace = ?1"
+                          " ORDER BY seq LIMIT 1",
+                          SQL_TEXT(trace), SQL_INT(newest)),
+                err, OUT_INT(seq));
 }
 
 /* ---- reading ---- */

@@ -4,15 +4,9 @@
 
 int meta_row_get(struct store_tx *tx, const char *key, char **value, struct error *err)
 {
-        struct store_stmt *s =
-                sql_query(tx, "SELECT value FROM meta WHERE key = ?1", SQL_TEXT(key));
-        int rc = sql_next(s, err);
-
         *value = NULL;
-        if (rc == 1)
-                sql_read(s, OUT_DUP(value));
-        sql_end(s);
-        return rc;
+        return sql_first(sql_query(tx, "SELECT value FROM meta WHERE key = ?1", SQL_TEXT(key)), err,
+                         OUT_DUP(value));
 }
 
 int meta_row_put(struct store_tx *tx, const char *key, const char *value, struct error *err)

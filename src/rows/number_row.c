@@ -5,18 +5,13 @@
 int number_row_reserve(struct store_tx *tx, const char *name, int64_t count, int64_t *first,
                        struct error *err)
 {
-        struct store_stmt *s = sql_query(tx,
-                                         "UPDATE numbers SET next = next + ?2"
-                                         " WHERE name = ?1"
-                                         " RETURNING next",
-                                         SQL_TEXT(name), SQL_INT(count));
-        int rc = sql_next(s, err);
+        int rc = sql_first(sql_query(tx,
+                                     "UPDATE numbers SET next = next + ?2"
+                                     " WHERE name = ?1"
+                                     " RETURNING next - ?2",
+                                     SQL_TEXT(name), SQL_INT(count)),
+                           err, OUT_INT(first));
 
-        if (rc == 1) {
-                sql_read(s, OUT_INT(first));
-                *first -= count;
-        }
-        sql_end(s);
         if (rc == 0)
                 return error_set(err, ERR_CORRUPT, "there are no numbers of '%s'", name);
         return rc < 0 ? -1 : 0;

@@ -33,15 +33,8 @@ int pairing_row_decide(struct store_tx *tx, const struct pairing *p, struct erro
 
 int pairing_row_get_rule(struct store_tx *tx, int64_t id, int64_t *rule, struct error *err)
 {
-        struct store_stmt *s =
-                sql_query(tx, "SELECT rule FROM pairings WHERE id = ?1", SQL_INT(id));
-        int rc = sql_next(s, err);
-
-        if (rc == 1) {
-                sql_read(s, OUT_INT(rule));
-                sql_end(s);
-        }
-        return rc;
+        return sql_first(sql_query(tx, "SELECT rule FROM pairings WHERE id = ?1", SQL_INT(id)), err,
+                         OUT_INT(rule));
 }
 
 int pairing_row_delete(struct store_tx *tx, int64_t id, struct error *err)

@@ -19,15 +19,9 @@ int person_row_insert(struct store_tx *tx, int64_t now_ms, int64_t *id, struct e
 
 int person_row_get_alias(struct store_tx *tx, int64_t person, int64_t *into, struct error *err)
 {
-        struct store_stmt *s =
-                sql_query(tx, "SELECT merged_into FROM persons WHERE id = ?1", SQL_INT(person));
-        int rc = sql_next(s, err);
-
-        if (rc == 1) {
-                sql_read(s, OUT_INT(into));
-                sql_end(s);
-        }
-        return rc;
+        return sql_first(
+                sql_query(tx, "SELECT merged_into FROM persons WHERE id = ?1", SQL_INT(person)),
+                err, OUT_INT(into));
 }
 
 int person_row_set_alias(struct store_tx *tx, int64_t person, int64_t into, int64_t now_ms,
@@ -52,17 +46,11 @@ int person_row_move_aliases(struct store_tx *tx, int64_t from, int64_t to, int64
 int person_row_get_identity(struct store_tx *tx, const struct identity *identity,
                             struct identity_row *out, struct error *err)
 {
-        struct store_stmt *s = sql_query(tx,
-                                         "SELECT id, person, home FROM identities"
-                                         " WHERE platform = ?1 AND user_id = ?2",
-                                         SQL_TEXT(identity->platform), SQL_TEXT(identity->user));
-        int rc = sql_next(s, err);
-
-        if (rc == 1) {
-                sql_read(s, OUT_INT(&out->id), OUT_INT(&out->person), OUT_INT(&out->home));
-                sql_end(s);
-        }
-        return rc;
+        return sql_first(sql_query(tx,
+                                   "SELECT id, person, home FROM identities"
+                                   " WHERE platform = ?1 AND user_id = ?2",
+                                   SQL_TEXT(identity->platform), SQL_TEXT(identity->user)),
+                         err, OUT_INT(&out->id), OUT_INT(&out->person), OUT_INT(&out->home));
 }
 
 int person_row_add_identity(struct store_tx *tx, const struct identity *identity, int64_t person,
@@ -181,22 +169,16 @@ int person_row_next_alias(struct store_stmt *s, int64_t *person, int64_t *into, 
 
 int person_row_get(struct store_tx *tx, int64_t person, struct person_row *out, struct error *err)
 {
-        struct store_stmt *s =
-                sql_query(tx,
-                          "SELECT COALESCE(p.name,"
-                          " (SELECT i.name FROM identities i"
-                          " WHERE i.person = p.id AND i.name IS NOT NULL"
-                          " ORDER BY i.last_seen_ms DESC LIMIT 1)), p.created_ms, p.updated_ms"
-                          " FROM persons p WHERE p.id = ?1",
-                          SQL_INT(person));
-        int rc = sql_next(s, err);
-
-        if (rc == 1) {
-                sql_read(s, OUT_DUP(&out->name), OUT_INT(&out->created_ms),
+        return sql_first(sql_query(tx,
+                                   "SELECT COALESCE(p.name,"
+                                   " (SELECT i.name FROM identities i"
+                                   " WHERE i.person = p.id AND i.name IS NOT NULL"
+                                   " ORDER BY i.last_seen_ms DESC LIMIT 1)),"
+                                   " p.created_ms, p.updated_ms"
+                                   " FROM persons p WHERE p.id = ?1",
+                                   SQL_INT(person)),
+                         err, OUT_DUP(&out->name), OUT_INT(&out->created_ms),
                          OUT_INT(&out->updated_ms));
-                sql_end(s);
-        }
-        return rc;
 }
 
 int person_row_set_name(struct store_tx *tx, int64_t person, const char *name, int64_t now_ms,
@@ -310,17 +292,11 @@ int person_row_next_chat(struct store_stmt *s, const char **adapter, const char 
 int person_row_get_chat(struct store_tx *tx, int64_t person, const char *adapter, char **channel,
                         struct error *err)
 {
-        struct store_stmt *s = sql_query(tx,
-                                         "SELECT c.channel FROM identities i"
-                                         " JOIN identity_chats c ON c.identity = i.id"
-                                         " WHERE i.person = ?1 AND c.adapter = ?2"
-                                         " ORDER BY c.seen_ms DESC LIMIT 1",
-                                         SQL_INT(person), SQL_TEXT(adapter));
-        int rc = sql_next(s, err);
-
-        if (rc == 1) {
-                sql_read(s, OUT_DUP(channel));
-                sql_end(s);
-        }
-        return rc;
+        return sql_first(sql_query(tx,
+                                   "SELECT c.channel FROM identities i"
+                                   " JOIN identity_chats c ON c.identity = i.id"
+                                   " WHERE i.person = ?1 AND c.adapter = ?2"
+                                   " ORDER BY c.seen_ms DESC LIMIT 1",
+                                   SQL_INT(person), SQL_TEXT(adapter)),
+                         err, OUT_DUP(channel));
 }

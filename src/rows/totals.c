@@ -4,7 +4,7 @@
 
 int totals_get(struct store_tx *tx, struct totals *out, struct error *err)
 {
-        struct store_stmt *s =
+        int rc = sql_first(
                 sql_query(tx, "SELECT"
                               " (SELECT count(*) FROM journal),"
                               " (SELECT count(*) FROM turns WHERE state IN ('queued', 'running')),"
@@ -12,14 +12,11 @@ int totals_get(struct store_tx *tx, struct totals *out, struct error *err)
                               "   WHERE state IN ('queued', 'sending')),"
                               " (SELECT count(*) FROM turns WHERE state = 'failed')"
                               " + (SELECT count(*) FROM deliveries"
-                              "   WHERE state IN ('failed', 'unknown'))");
+                              "   WHERE state IN ('failed', 'unknown'))"),
+                err, OUT_INT(&out->events), OUT_INT(&out->open_turns),
+                OUT_INT(&out->open_deliveries), OUT_INT(&out->dead_letters));
 
-        if (sql_next(s, err) != 1)
-                return -1;
-        sql_read(s, OUT_INT(&out->events), OUT_INT(&out->open_turns),
-                 OUT_INT(&out->open_deliveries), OUT_INT(&out->dead_letters));
-        sql_end(s);
-        return 0;
+        return rc == 1 ? 0 : -1;
 }
 
 int totals_newest_event_ms(struct store_tx *tx, int64_t *out, struct error *err)

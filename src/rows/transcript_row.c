@@ -36,17 +36,11 @@ int transcript_row_session_start(struct store_tx *tx, const char *session,
                                  const struct history_start *from, int64_t *line, int64_t *time_ms,
                                  struct error *err)
 {
-        struct store_stmt *s =
-                sql_query(tx,
-                          "SELECT id, time_ms FROM transcript"
-                          " WHERE session = ?1" COUNTS " ORDER BY id LIMIT 1",
-                          SQL_TEXT(session), SQL_INT(from->line), SQL_INT(from->turn));
-        int rc = sql_next(s, err);
-
-        if (rc == 1)
-                sql_read(s, OUT_INT(line), OUT_INT(time_ms));
-        sql_end(s);
-        return rc;
+        return sql_first(sql_query(tx,
+                                   "SELECT id, time_ms FROM transcript"
+                                   " WHERE session = ?1" COUNTS " ORDER BY id LIMIT 1",
+                                   SQL_TEXT(session), SQL_INT(from->line), SQL_INT(from->turn)),
+                         err, OUT_INT(line), OUT_INT(time_ms));
 }
 
 struct store_stmt *transcript_row_list_conversation(struct store_tx *tx, int64_t conversation,

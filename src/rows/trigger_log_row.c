@@ -164,45 +164,35 @@ int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_r
         return rc;
 }
 
-/* 1, 0 or -1. */
-static int find(struct store_stmt *s, int64_t *event, struct error *err)
-{
-        int rc = sql_next(s, err);
-
-        if (rc == 1)
-                sql_read(s, OUT_INT(event));
-        sql_end(s);
-        return rc;
-}
-
 int trigger_log_row_find_trace(struct store_tx *tx, const char *trace, int64_t *event,
                                struct error *err)
 {
-        return find(sql_query(tx,
-                              "SELECT event FROM trigger_log WHERE trace = ?1"
-                              " ORDER BY event LIMIT 1",
-                              SQL_TEXT(trace)),
-                    event, err);
+        return sql_first(sql_query(tx,
+                                   "SELECT event FROM trigger_log WHERE trace = ?1"
+                                   " ORDER BY event LIMIT 1",
+                                   SQL_TEXT(trace)),
+                         err, OUT_INT(event));
 }
 
 int trigger_log_row_find_last(struct store_tx *tx, const struct chat_key *chat, const char *sender,
                               const char *event_type, int64_t before, int64_t newest,
                               int64_t *event, struct error *err)
 {
-        return find(sql_query(tx,
-                              "SELECT event FROM"
-                              " (SELECT event, event_type, adapter, channel, thread, sender,"
-                              " status, turn FROM trigger_log"
-                              " WHERE event < ?1 ORDER BY event DESC LIMIT ?2) AS l"
-                              " WHERE adapter = ?3 AND channel = ?4"
-                              " AND coalesce(thread, '') = ?5 AND sender = ?6"
-                              " AND event_type = ?7"
-                              " AND (status <> 'done' OR turn IS NOT NULL)"
-                              " ORDER BY event DESC LIMIT 1",
-                              SQL_INT(before), SQL_INT(newest), SQL_TEXT(chat->adapter),
-                              SQL_TEXT(chat->channel), SQL_TEXT(chat->thread ? chat->thread : ""),
-                              SQL_TEXT(sender), SQL_TEXT(event_type)),
-                    event, err);
+        return sql_first(sql_query(tx,
+                                   "SELECT event FROM"
+                                   " (SELECT event, event_type, adapter, channel, thread, sender,"
+                                   " status, turn FROM trigger_log"
+                                   " WHERE event < ?1 ORDER BY event DESC LIMIT ?2) AS l"
+                                   " WHERE adapter = ?3 AND channel = ?4"
+                                   " AND coalesce(thread, '') = ?5 AND sender = ?6"
+                                   " AND event_type = ?7"
+                                   " AND (status <> 'done' OR turn IS NOT NULL)"
+                                   " ORDER BY event DESC LIMIT 1",
+                                   SQL_INT(before), SQL_INT(newest), SQL_TEXT(chat->adapter),
+                                   SQL_TEXT(chat->channel),
+                                   SQL_TEXT(chat->thread ? chat->thread : ""), SQL_TEXT(sender),
+                                   SQL_TEXT(event_type)),
+                         err, OUT_INT(event));
 }
 
 /* ---- lists for dispatch ---- */

@@ -135,3 +135,14 @@ void sql_read_columns(struct store_stmt *s, const struct sql_column *columns, si
                 }
         }
 }
+
+int sql_first_columns(struct store_stmt *s, struct error *err, const struct sql_column *columns,
+                      size_t count)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read_columns(s, columns, count);
+        sql_end(s);
+        return rc;
+}

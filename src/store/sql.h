@@ -116,5 +116,11 @@ struct sql_column {
         sql_read_columns(s, (const struct sql_column[]){ __VA_ARGS__ }, \
                          COUNT(((const struct sql_column[]){ __VA_ARGS__ })))
 void sql_read_columns(struct store_stmt *s, const struct sql_column *columns, size_t count);
+/* Reads the first row and ends the query, so a text must be a copy. 1; 0: no row; -1. */
+#define sql_first(s, err, ...)                                                \
+        sql_first_columns(s, err, (const struct sql_column[]){ __VA_ARGS__ }, \
+                          COUNT(((const struct sql_column[]){ __VA_ARGS__ })))
+int sql_first_columns(struct store_stmt *s, struct error *err, const struct sql_column *columns,
+                      size_t count);
 
 #endif

@@ -11,14 +11,10 @@
 
 static int info_get(struct store_tx *tx, const char *key, int *value, struct error *err)
 {
-        struct store_stmt *s = sql_query(
-                tx, "SELECT CAST(value AS BIGINT) FROM store_info WHERE key = ?1", SQL_TEXT(key));
-        int rc = sql_next(s, err);
-
-        if (rc == 1)
-                sql_read(s, OUT_INT32(value));
-        sql_end(s);
-        return rc;
+        return sql_first(sql_query(tx,
+                                   "SELECT CAST(value AS BIGINT) FROM store_info WHERE key = ?1",
+                                   SQL_TEXT(key)),
+                         err, OUT_INT32(value));
 }
 
 static int info_set(struct store_tx *tx, const char *key, int value, struct error *err)
