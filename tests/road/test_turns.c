@@ -405,6 +405,38 @@ static void running_turns_are_limited_and_no_lane_starves(void **state)
         rig_free(g);
 }
 
+static void turns_that_waited_for_the_outbox_then_wait_for_a_place(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.running_turns = g->limits.open_deliveries = 1;
+        road_set_limits(g->road, &g->limits);
+        g->adapters_down = g->auto_send = true;
+        rig_say(g, "x", "a", "echo", "fills the outbox", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "an answer");
+        rig_until_count(g, "deliveries WHERE state = 'queued'", 1);
+        rig_say(g, "j", "c", "echo", "takes the place", NULL);
+        rig_until(g, &g->run_count, 2);
+        rig_say(g, "x", "b", "echo", "first", NULL);
+        rig_say(g, "x", "c", "echo", "second", NULL);
+        rig_until(g, &g->acks, 4);
+        rig_settle(g);
+        g->adapters_down = false;
+        outbox_wake(g->road, "x");
+        rig_until(g, &g->sent_count, 1);
+        rig_settle(g);
+        assert_int_equal(g->run_count, 2);
+        for (unsigned i = 1; i < 4; i++) {
+                rig_until(g, &g->run_count, i + 1);
+                rig_answer(g, i, ""); /* no delivery whose end would make room */
+        }
+        rig_until_idle(g);
+        assert_string_equal(g->runs[3].text, "second");
+        rig_free(g);
+}
+
 static void limits_refuse_with_a_reason_and_lose_nothing(void **state)
 {
         struct rig *g = rig_new();
@@ -567,6 +599,7 @@ int main(void)
                 cmocka_unit_test(a_failed_turn_sends_a_notice_and_can_be_retried),
                 cmocka_unit_test(an_answer_after_the_end_of_its_turn_is_ignored),
                 cmocka_unit_test(running_turns_are_limited_and_no_lane_starves),
+                cmocka_unit_test(turns_that_waited_for_the_outbox_then_wait_for_a_place),
                 cmocka_unit_test(limits_refuse_with_a_reason_and_lose_nothing),
                 cmocka_unit_test(history_is_limited_to_a_number_of_lines),
                 cmocka_unit_test(random_interleavings_keep_order_and_answer_each_once),

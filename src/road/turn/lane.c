@@ -207,9 +207,6 @@ void lane_release_held(struct road *r, struct outbox_adapter *a)
 
         while (!r->draining && (t = TAILQ_FIRST(&a->held)) && outbox_has_room(r, a->name)) {
                 lane_unhold(t);
-                pump_first(r, t);
-                if (t->queue.held_in == &r->turns.ready)
-                        break; /* the outbox has room but all places are taken: it waits in `ready`
-                                */
+                pump_first(r, t); /* if all places are taken, it waits in turns.ready */
         }
 }
