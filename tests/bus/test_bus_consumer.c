@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 #include <malloc.h>
+#include <sched.h>
 
 #include "../lib/bus_rig.h"
+#include "../lib/fault_map.h"
 
 static void a_consumer_gets_events_from_while_it_was_away(void **state)
 {
@@ -73,6 +75,30 @@ static void a_consumer_may_stop_at_any_time(void **state)
         assert_int_equal(outside.count, 0);
 }
 
+#ifdef DRAGOMAN_FAULTS
+
+static struct fault_control *control; /* mapped before the first store is opened */
+
+static void a_consumer_that_cannot_use_the_store_tries_again(void **state)
+{
+        struct bus_rig *r = *state;
+        struct rig_consumer e = { .ack_until = INT64_MAX };
+        struct store_health health;
+
+        bus_rig_append_many(r, "message.received", 0, 10);
+        control->fsync_fails = 1;
+        e.consumer = bus_consume(r->bus, "reader", BUS_ALL_STREAMS, 0, rig_consumer_on_events, &e);
+        do {
+                sched_yield();
+                store_health(r->store, &health);
+        } while (health.ok);
+        control->fsync_fails = 0;
+        bus_rig_run(r);
+        assert_int_equal(e.count, 10);
+}
+
+#endif
+
 struct cursor {
         int64_t set, got;
         int known;
@@ -137,9 +163,15 @@ int main(void)
                 CASE(unacknowledged_events_come_again_after_a_restart),
                 CASE(a_consumer_gets_only_its_streams_and_may_start_now),
                 CASE(a_consumer_may_stop_at_any_time),
+#ifdef DRAGOMAN_FAULTS
+                CASE(a_consumer_that_cannot_use_the_store_tries_again),
+#endif
                 CASE(a_cursor_never_moves_back),
                 CASE(a_hundred_thousand_events_leave_nothing_in_memory),
         };
 
+#ifdef DRAGOMAN_FAULTS
+        control = fault_map();
+#endif
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
