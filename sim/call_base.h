@@ -51,7 +51,7 @@ const struct fault *call_base_fault(struct call_base *c, const char *method);
 void call_base_finish(struct call_base *c);
 /* Microseconds since its start. */
 int64_t call_base_micros(const struct call_base *c);
-/* Cuts all unanswered calls; run it before the server is freed. */
+/* Cuts all unanswered calls. */
 void call_base_cut_all(struct world_base *w);
 
 #endif

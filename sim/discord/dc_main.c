@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "sim/discord/dc_call.h"
 #include "sim/discord/dc_control.h"
 #include "sim/discord/dc_gateway.h"
 #include "sim/discord/dc_people.h"
@@ -37,12 +36,6 @@ static int start_gateway(struct world *w, const struct options *o, struct error 
         return rc;
 }
 
-static void close_world(struct world *w)
-{
-        call_base_cut_all(&w->base);
-        dc_world_free(w);
-}
-
 static struct world *open_world(struct loop *l, struct http_client *client, const struct options *o,
                                 struct error *err)
 {
@@ -55,7 +48,7 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
         dc_channel_make(w, dc_guild_make(w, LAB, "Lab", ada), GENERAL, CHANNEL_TEXT, "general");
         if (start_gateway(w, o, err) == 0)
                 return w;
-        close_world(w);
+        dc_world_free(w);
         return NULL;
 }
 
@@ -102,7 +95,7 @@ int dc_main(int argc, char **argv)
                            .controls = dc_control_help },
                 .user_agent = "Discord-Interactions/1.0 (+https://discord.com)",
                 .open = open_world,
-                .close = close_world,
+                .close = dc_world_free,
                 .routes = dc_control_routes,
                 .refuse = dc_control_refuse,
                 .reached = reached,

@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "sim/call_base.h"
 #include "sim/discord/dc_files.h"
 #include "sim/discord/dc_gateway.h"
 #include "sim/discord/dc_interactions.h"
@@ -214,6 +215,7 @@ void dc_world_free(struct world *w)
 
         if (!w)
                 return;
+        call_base_cut_all(&w->base);
         dc_gateway_free(w->gateway);
         journal_free(w->links);
         dc_interactions_release(w);

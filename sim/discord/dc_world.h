@@ -223,6 +223,7 @@ void dc_id_map_put(struct map *m, uint64_t id, void *value);
 
 /* ---- dc_world.c ---- */
 struct world *dc_world_new(struct loop *l);
+/* Ends waiting calls, so call it while the server can still answer. */
 void dc_world_free(struct world *w);
 /* The bot of this token, made if missing. */
 struct bot *dc_world_make_bot(struct world *w, const char *token);

@@ -140,13 +140,6 @@ void tg_call_finish(struct call *c)
         call_base_finish(&c->base);
 }
 
-void tg_call_end_all(struct world *w)
-{
-        for (struct bot *b = w->bots; b; b = b->next)
-                tg_updates_interrupt(b->updates, "server is shutting down");
-        call_base_cut_all(&w->base);
-}
-
 /* ---- parameters ---- */
 
 static void add_text(void *arg, const char *name, const char *value)

@@ -51,8 +51,6 @@ void tg_call_serve(struct http_exchange *x);
 void tg_call_serve_file(struct http_exchange *x);
 /* Runs the call in a webhook's response: {"method":"sendMessage",...}. */
 void tg_call_from_webhook(struct bot *b, const json_t *reply);
-/* Ends waiting calls; run it before the server is freed. */
-void tg_call_end_all(struct world *w);
 
 /* For methods. Returns -1. */
 int tg_call_fail(struct call *c, int status, const char *fmt, ...)

@@ -9,7 +9,6 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "sim/simulator.h"
-#include "sim/telegram/tg_call.h"
 #include "sim/telegram/tg_control.h"
 #include "sim/telegram/tg_people.h"
 #include "sim/telegram/tg_world.h"
@@ -21,12 +20,6 @@ static const struct own_option own[] = {
         [OWN_DATA] = { "data", "DIR", "keep uploaded files in DIR instead of in memory" },
         { 0 },
 };
-
-static void close_world(struct world *w)
-{
-        tg_call_end_all(w);
-        tg_world_free(w);
-}
 
 static struct world *open_world(struct loop *l, struct http_client *client, const struct options *o,
                                 struct error *err)
@@ -42,7 +35,7 @@ static struct world *open_world(struct loop *l, struct http_client *client, cons
                 struct bot *b = tg_world_make_bot(w, o->tokens[i], err);
 
                 if (!b) {
-                        close_world(w);
+                        tg_world_free(w);
                         return NULL;
                 }
                 tg_chat_private(b, ada, true);
@@ -111,7 +104,7 @@ int tg_main(int argc, char **argv)
                            .own = own,
                            .controls = tg_control_help },
                 .open = open_world,
-                .close = close_world,
+                .close = tg_world_free,
                 .routes = routes,
                 .refuse = refuse,
                 .greet = greet,

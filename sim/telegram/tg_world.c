@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "sim/call_base.h"
 #include "sim/telegram/tg_files.h"
 #include "sim/telegram/tg_updates.h"
 #include "sim/telegram/tg_webhook.h"
@@ -229,6 +230,9 @@ void tg_world_free(struct world *w)
 {
         if (!w)
                 return;
+        for (struct bot *b = w->bots; b; b = b->next)
+                tg_updates_interrupt(b->updates, "server is shutting down");
+        call_base_cut_all(&w->base);
         free_values(&w->users, free_user);
         while (w->bots) {
                 struct bot *b = w->bots;

@@ -125,6 +125,7 @@ struct tg_world_key {
 
 /* ---- tg_world.c ---- */
 struct world *tg_world_new(struct loop *l);
+/* Ends waiting calls, so call it while the server can still answer. */
 void tg_world_free(struct world *w);
 
 struct tg_world_key tg_world_key(int64_t id);

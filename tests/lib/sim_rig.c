@@ -14,7 +14,6 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "sim/discord/dc_call.h"
 #include "sim/discord/dc_control.h"
 #include "sim/discord/dc_gateway.h"
 
@@ -53,7 +52,6 @@ int sim_rig_teardown(void **state)
         struct http_client *sims = r->world->base.client;
 
         http_client_free(r->client);
-        call_base_cut_all(&r->world->base);
         dc_world_free(r->world);
         http_server_free(r->server);
         http_client_free(sims);

@@ -17,7 +17,6 @@
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "net/loop.h"
-#include "sim/telegram/tg_call.h"
 #include "sim/telegram/tg_control.h"
 #include "sim/telegram/tg_world.h"
 
@@ -64,7 +63,6 @@ static int teardown(void **state)
         struct http_client *sims = r->world->base.client;
 
         http_client_free(r->client);
-        tg_call_end_all(r->world);
         tg_world_free(r->world);
         http_server_free(r->server);
         http_client_free(sims);
