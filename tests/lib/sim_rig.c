@@ -9,59 +9,44 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "sim/discord/dc_control.h"
-#include "sim/discord/dc_gateway.h"
 
-int sim_rig_setup(void **state)
+struct sim_rig *sim_rig_new(const char *const *headers)
 {
         struct sim_rig *r = mem_zalloc(sizeof(*r));
-        struct http_server_options options = { .listen = "127.0.0.1:0" };
-        struct http_server_hooks hooks = { .refuse = dc_control_refuse };
-        struct ws_options gateway = { .listen = "127.0.0.1:0" };
         struct http_client_options plain = { 0 };
-        struct user *ada;
-        size_t count;
 
+        r->headers = headers;
         r->loop = loop_new();
-        r->world = dc_world_new(r->loop);
-        r->world->base.quiet = true;
-        r->world->base.limits = false;
-        r->world->base.client = http_client_new(r->loop, &plain, NULL);
-        ada = dc_world_make_user(r->world, 42, "ada", "Ada");
-        dc_world_make_bot(r->world, TOKEN);
-        dc_channel_make(r->world, dc_guild_make(r->world, 1000, "Lab", ada), 1001, CHANNEL_TEXT,
-                        "general");
-        assert_int_equal(dc_gateway_listen(r->world->gateway, &gateway, NULL), 0);
-        r->routes = dc_control_routes(&count);
-        r->server = http_server_new(r->loop, &options, r->routes, count, &hooks, r->world, NULL);
-        snprintf(r->world->base_url, sizeof(r->world->base_url), "http://%s",
-                 http_server_address(r->server));
         r->client = http_client_new(r->loop, &plain, NULL);
-        *state = r;
-        return 0;
+        r->sim_client = http_client_new(r->loop, &plain, NULL);
+        return r;
 }
 
-int sim_rig_teardown(void **state)
+void sim_rig_serve(struct sim_rig *r, struct world_base *w, const struct http_route *routes,
+                   size_t count, const struct http_server_hooks *hooks)
 {
-        struct sim_rig *r = *state;
-        struct http_client *sims = r->world->base.client;
+        struct http_server_options options = { .listen = "127.0.0.1:0" };
 
+        w->quiet = true;
+        w->limits = false;
+        w->client = r->sim_client;
+        r->server = http_server_new(r->loop, &options, routes, count, hooks, r->world, NULL);
+        assert_non_null(r->server);
+}
+
+void sim_rig_free(struct sim_rig *r, void (*free_world)(struct world *))
+{
         http_client_free(r->client);
-        dc_world_free(r->world);
+        free_world(r->world);
         http_server_free(r->server);
-        http_client_free(sims);
+        http_client_free(r->sim_client);
         free(r->routes);
         loop_free(r->loop);
         free(r);
-        return 0;
 }
-
-/* ---- the API ---- */
 
 static void keep_header(const struct sim_answer *a, const char *name, char *out, size_t room)
 {
@@ -76,10 +61,8 @@ static void on_done(void *arg, const struct http_result *result)
 
         a->done = true;
         a->status = result->status;
-        a->kind = result->kind;
         a->body = result->body_n ? json_read(result->body, result->body_n, NULL) : NULL;
         if (result->status) {
-                keep_header(a, "Retry-After", a->retry_after, sizeof(a->retry_after));
                 keep_header(a, "X-RateLimit-Remaining", a->remaining, sizeof(a->remaining));
                 keep_header(a, "X-RateLimit-Bucket", a->bucket, sizeof(a->bucket));
                 keep_header(a, "X-RateLimit-Scope", a->scope, sizeof(a->scope));
@@ -90,14 +73,10 @@ void sim_rig_start(struct sim_rig *r, struct sim_answer *a, const char *method, 
                    const char *body)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
-        static const char *const headers[] = { "Content-Type: application/json",
-                                               "Authorization: Bot " TOKEN,
-                                               "User-Agent: DiscordBot (https://example.org, 1)",
-                                               NULL };
-        char *url = mem_printf("%s%s", r->world->base_url, path);
+        char *url = mem_printf("http://%s%s", http_server_address(r->server), path);
         struct http_request request = { .method = method,
                                         .url = url,
-                                        .headers = headers,
+                                        .headers = r->headers,
                                         .body = body,
                                         .body_n = body ? strlen(body) : 0 };
 
@@ -112,35 +91,20 @@ void sim_rig_await(struct sim_rig *r, struct sim_answer *a)
                 assert_true(loop_step(r->loop, true));
 }
 
-json_t *sim_rig_call(struct sim_rig *r, const char *method, const char *path, const char *body,
-                     int status)
+struct sim_answer sim_rig_ask(struct sim_rig *r, const char *path, const char *body)
 {
-        char *full = mem_printf("/api/v10%s", path);
         struct sim_answer a;
 
-        sim_rig_start(r, &a, method, full, body);
+        sim_rig_start(r, &a, NULL, path, body);
         sim_rig_await(r, &a);
-        free(full);
-        assert_int_equal(a.status, status);
-        return a.body;
-}
-
-void sim_rig_refused(struct sim_rig *r, const char *method, const char *path, const char *body,
-                     int status, int code)
-{
-        json_t *error = sim_rig_call(r, method, path, body, status);
-
-        assert_int_equal(json_int(error, "code", -1), code);
-        json_decref(error);
+        return a;
 }
 
 json_t *sim_rig_control(struct sim_rig *r, const char *what, const char *request)
 {
         char *path = mem_printf("/sim/%s", what);
-        struct sim_answer a;
+        struct sim_answer a = sim_rig_ask(r, path, request);
 
-        sim_rig_start(r, &a, request ? "POST" : "GET", path, request);
-        sim_rig_await(r, &a);
         free(path);
         assert_int_equal(a.status, 200);
         return a.body;
@@ -149,158 +113,4 @@ json_t *sim_rig_control(struct sim_rig *r, const char *what, const char *request
 void sim_rig_control_ok(struct sim_rig *r, const char *what, const char *request)
 {
         json_decref(sim_rig_control(r, what, request));
-}
-
-/* ---- the gateway ---- */
-
-struct unpack {
-        bool zstd;
-        z_stream z;
-        ZSTD_DCtx *dctx;
-};
-
-static struct unpack *unpack_new(const char *name)
-{
-        struct unpack *u = mem_zalloc(sizeof(*u));
-
-        u->zstd = strcmp(name, "zstd-stream") == 0;
-        if (u->zstd)
-                u->dctx = ZSTD_createDCtx();
-        else
-                inflateInit(&u->z);
-        return u;
-}
-
-static void unpack_free(struct unpack *u)
-{
-        if (!u)
-                return;
-        if (u->zstd)
-                ZSTD_freeDCtx(u->dctx);
-        else
-                inflateEnd(&u->z);
-        free(u);
-}
-
-static json_t *unpacked(struct unpack *u, const char *bytes, size_t n)
-{
-        char *out = mem_alloc(1 << 20);
-        size_t length;
-        json_t *frame;
-
-        if (u->zstd) {
-                ZSTD_inBuffer in = { bytes, n, 0 };
-                ZSTD_outBuffer room = { out, 1 << 20, 0 };
-
-                while (in.pos < in.size)
-                        assert_false(ZSTD_isError(ZSTD_decompressStream(u->dctx, &room, &in)));
-                length = room.pos;
-        } else {
-                u->z.next_in = (Bytef *)(uintptr_t)bytes;
-                u->z.avail_in = (uInt)n;
-                u->z.next_out = (Bytef *)out;
-                u->z.avail_out = 1 << 20;
-                assert_true(inflate(&u->z, Z_SYNC_FLUSH) >= 0);
-                length = (1 << 20) - u->z.avail_out;
-        }
-        frame = json_read(out, length, NULL);
-        free(out);
-        return frame;
-}
-
-static void on_frame(void *arg, bool binary, const char *bytes, size_t n)
-{
-        struct sim_link *l = arg;
-        json_t *frame = binary ? unpacked(l->unpack, bytes, n) : json_read(bytes, n, NULL);
-
-        assert_non_null(frame);
-        assert_true(l->count < COUNT(l->frames));
-        l->frames[l->count++] = frame;
-}
-
-static void on_closed(void *arg, const struct websocket_end *end)
-{
-        struct sim_link *l = arg;
-
-        l->closed = true;
-        l->code = end->code;
-}
-
-void sim_rig_connect(struct sim_rig *r, struct sim_link *l, const char *path, const char *compress)
-{
-        static const struct websocket_handlers handlers = { .on_message = on_frame,
-                                                            .on_closed = on_closed };
-        char *url = mem_printf("%s%s?v=10&encoding=json%s%s", dc_gateway_url(r->world->gateway),
-                               path, *compress ? "&compress=" : "", compress);
-        struct websocket_options options = { .url = url };
-        json_t *hello;
-
-        memset(l, 0, sizeof(*l));
-        l->rig = r;
-        l->unpack = *compress ? unpack_new(compress) : NULL;
-        l->ws = websocket_open(r->loop, r->client, &options, &handlers, l);
-        free(url);
-        hello = sim_rig_receive(l);
-        assert_int_equal(json_int(hello, "op", -1), 10);
-        json_decref(hello);
-}
-
-void sim_rig_send(struct sim_link *l, const char *frame)
-{
-        assert_int_equal(websocket_send(l->ws, false, frame, strlen(frame), NULL), 0);
-}
-
-json_t *sim_rig_receive(struct sim_link *l)
-{
-        json_t *frame;
-
-        while (l->count == 0) {
-                assert_false(l->closed);
-                assert_true(loop_step(l->rig->loop, true));
-        }
-        frame = l->frames[0];
-        memmove(l->frames, l->frames + 1, --l->count * sizeof(l->frames[0]));
-        return frame;
-}
-
-json_t *sim_rig_event(struct sim_link *l, const char *name)
-{
-        for (;;) {
-                json_t *frame = sim_rig_receive(l), *d = NULL;
-
-                if (strcmp(json_str(frame, "t", ""), name) == 0)
-                        d = json_incref(json_object_get(frame, "d"));
-                json_decref(frame);
-                if (d)
-                        return d;
-        }
-}
-
-int sim_rig_close_code(struct sim_link *l)
-{
-        while (!l->closed)
-                assert_true(loop_step(l->rig->loop, true));
-        return l->code;
-}
-
-void sim_rig_disconnect(struct sim_link *l)
-{
-        while (l->count > 0)
-                json_decref(l->frames[--l->count]);
-        websocket_free(l->ws);
-        unpack_free(l->unpack);
-}
-
-json_t *sim_rig_identify(struct sim_rig *r, struct sim_link *l, unsigned intents)
-{
-        char *frame = mem_printf("{\"op\":2,\"d\":{\"token\":\"" TOKEN
-                                 "\",\"intents\":%u,\"properties\":{}}}",
-                                 intents);
-        json_t *ready;
-
-        sim_rig_connect(r, l, "/", "");
-        sim_rig_send(l, frame);
-        free(frame);
-        ready = sim_rig_event(l, "READY");
-        return ready;
 }

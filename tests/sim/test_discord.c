@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "../lib/fake_server.h"
-#include "../lib/sim_rig.h"
+#include "../lib/sim_dc.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "sim/call_base.h"
@@ -23,7 +23,7 @@
 /* The bot sends a message to the channel; out gets its id. */
 static void post_message(struct sim_rig *r, const char *body, char *out, size_t room)
 {
-        json_t *m = sim_rig_call(r, NULL, MESSAGES, body, 200);
+        json_t *m = sim_dc_call(r, NULL, MESSAGES, body, 200);
 
         snprintf(out, room, "%s", json_str(m, "id", ""));
         json_decref(m);
@@ -43,9 +43,9 @@ static void a_wrong_token_is_401(void **state)
         struct sim_rig *r = *state;
 
         sim_rig_control_ok(r, "bots", "{\"new_token\":\"another.one.now\"}");
-        sim_rig_refused(r, NULL, "/users/@me", NULL, 401, 0);
+        sim_dc_refused(r, NULL, "/users/@me", NULL, 401, 0);
         sim_rig_control_ok(r, "bots", "{\"new_token\":\"" TOKEN "\"}");
-        json_decref(sim_rig_call(r, NULL, "/users/@me", NULL, 200));
+        json_decref(sim_dc_call(r, NULL, "/users/@me", NULL, 200));
 }
 
 static void a_channel_id_in_use_is_refused(void **state)
@@ -65,15 +65,15 @@ static void errors_have_discords_codes(void **state)
 {
         struct sim_rig *r = *state;
 
-        sim_rig_refused(r, NULL, "/channels/5/messages", "{\"content\":\"x\"}", 404, 10003);
-        sim_rig_refused(r, "PATCH", MESSAGES "/5", "{\"content\":\"x\"}", 404, 10008);
-        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"\"}", 400, 50006);
-        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":1}", 400, 50035);
-        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":", 400, 50109);
-        sim_rig_refused(r, "PUT", MESSAGES "/5/reactions/x/@me", NULL, 404, 10008);
-        sim_rig_refused(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"5\"}", 400, 50033);
-        sim_rig_refused(r, NULL, "/guilds/5", NULL, 404, 10004);
-        sim_rig_refused(r, NULL, "/interactions/5/abc/callback", "{\"type\":5}", 404, 10062);
+        sim_dc_refused(r, NULL, "/channels/5/messages", "{\"content\":\"x\"}", 404, 10003);
+        sim_dc_refused(r, "PATCH", MESSAGES "/5", "{\"content\":\"x\"}", 404, 10008);
+        sim_dc_refused(r, NULL, MESSAGES, "{\"content\":\"\"}", 400, 50006);
+        sim_dc_refused(r, NULL, MESSAGES, "{\"content\":1}", 400, 50035);
+        sim_dc_refused(r, NULL, MESSAGES, "{\"content\":", 400, 50109);
+        sim_dc_refused(r, "PUT", MESSAGES "/5/reactions/x/@me", NULL, 404, 10008);
+        sim_dc_refused(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"5\"}", 400, 50033);
+        sim_dc_refused(r, NULL, "/guilds/5", NULL, 404, 10004);
+        sim_dc_refused(r, NULL, "/interactions/5/abc/callback", "{\"type\":5}", 404, 10062);
 }
 
 static void missing_permissions_have_distinct_codes(void **state)
@@ -84,17 +84,17 @@ static void missing_permissions_have_distinct_codes(void **state)
         post_message(r, "{\"content\":\"before\"}", id, sizeof(id));
         sim_rig_control_ok(r, "permissions",
                            "{\"channel\":\"general\",\"deny\":[\"SEND_MESSAGES\"]}");
-        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50013);
+        sim_dc_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50013);
         sim_rig_control_ok(r, "permissions",
                            "{\"channel\":\"general\",\"deny\":[\"VIEW_CHANNEL\"]}");
-        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50001);
+        sim_dc_refused(r, NULL, MESSAGES, "{\"content\":\"x\"}", 403, 50001);
         sim_rig_control_ok(r, "permissions",
                            "{\"channel\":\"general\",\"deny\":[\"READ_MESSAGE_HISTORY\"]}");
         {
                 char *reply = mem_printf(
                         "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"%s\"}}", id);
 
-                sim_rig_refused(r, NULL, MESSAGES, reply, 403, 160002);
+                sim_dc_refused(r, NULL, MESSAGES, reply, 403, 160002);
                 free(reply);
         }
 }
@@ -124,13 +124,13 @@ static void a_reply_to_a_missing_message_fails_by_default(void **state)
         struct sim_rig *r = *state;
         json_t *m;
 
-        sim_rig_refused(r, NULL, MESSAGES,
-                        "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\"}}", 400,
-                        50035);
-        m = sim_rig_call(r, NULL, MESSAGES,
-                         "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\","
-                         "\"fail_if_not_exists\":false}}",
-                         200);
+        sim_dc_refused(r, NULL, MESSAGES,
+                       "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\"}}", 400,
+                       50035);
+        m = sim_dc_call(r, NULL, MESSAGES,
+                        "{\"content\":\"x\",\"message_reference\":{\"message_id\":\"5\","
+                        "\"fail_if_not_exists\":false}}",
+                        200);
         assert_int_equal(json_int(m, "type", -1), 0);
         assert_null(json_object_get(m, "message_reference"));
         json_decref(m);
@@ -139,21 +139,21 @@ static void a_reply_to_a_missing_message_fails_by_default(void **state)
 static void only_allowed_mentions_ping(void **state)
 {
         struct sim_rig *r = *state;
-        json_t *m = sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"@everyone <@42>\"}", 200);
+        json_t *m = sim_dc_call(r, NULL, MESSAGES, "{\"content\":\"@everyone <@42>\"}", 200);
 
         assert_true(json_flag(m, "mention_everyone", false));
         assert_int_equal(json_array_size(json_object_get(m, "mentions")), 1);
         json_decref(m);
-        m = sim_rig_call(r, NULL, MESSAGES,
-                         "{\"content\":\"@everyone <@42>\",\"allowed_mentions\":{\"parse\":[]}}",
-                         200);
+        m = sim_dc_call(r, NULL, MESSAGES,
+                        "{\"content\":\"@everyone <@42>\",\"allowed_mentions\":{\"parse\":[]}}",
+                        200);
         assert_false(json_flag(m, "mention_everyone", true));
         assert_int_equal(json_array_size(json_object_get(m, "mentions")), 0);
         json_decref(m);
-        sim_rig_refused(r, NULL, MESSAGES,
-                        "{\"content\":\"x\",\"allowed_mentions\":{\"parse\":[\"users\"],"
-                        "\"users\":[\"42\"]}}",
-                        400, 50035);
+        sim_dc_refused(r, NULL, MESSAGES,
+                       "{\"content\":\"x\",\"allowed_mentions\":{\"parse\":[\"users\"],"
+                       "\"users\":[\"42\"]}}",
+                       400, 50035);
 }
 
 static void a_refused_edit_changes_nothing(void **state)
@@ -164,8 +164,8 @@ static void a_refused_edit_changes_nothing(void **state)
 
         post_message(r, "{\"content\":\"as it was\"}", id, sizeof(id));
         path = mem_printf(MESSAGES "/%s", id);
-        sim_rig_refused(r, "PATCH", path, "{\"content\":\"\"}", 400, 50006);
-        m = sim_rig_call(r, NULL, path, NULL, 200);
+        sim_dc_refused(r, "PATCH", path, "{\"content\":\"\"}", 400, 50006);
+        m = sim_dc_call(r, NULL, path, NULL, 200);
         assert_string_equal(json_str(m, "content", ""), "as it was");
         json_decref(m);
         free(path);
@@ -179,11 +179,11 @@ static void a_message_has_one_thread(void **state)
 
         post_message(r, "{\"content\":\"x\"}", id, sizeof(id));
         path = mem_printf(MESSAGES "/%s/threads", id);
-        thread = sim_rig_call(r, NULL, path, "{\"name\":\"T\"}", 201);
+        thread = sim_dc_call(r, NULL, path, "{\"name\":\"T\"}", 201);
         assert_string_equal(json_str(thread, "id", ""), id);
         assert_string_equal(json_str(thread, "parent_id", ""), GENERAL);
         json_decref(thread);
-        sim_rig_refused(r, NULL, path, "{\"name\":\"T\"}", 400, 160004);
+        sim_dc_refused(r, NULL, path, "{\"name\":\"T\"}", 400, 160004);
         free(path);
 }
 
@@ -194,14 +194,14 @@ static void direct_messages_to_strangers_are_refused(void **state)
         char *path;
 
         sim_rig_control_ok(r, "users", "{\"id\":\"7\",\"username\":\"bob\"}");
-        dm = sim_rig_call(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"7\"}", 200);
+        dm = sim_dc_call(r, NULL, "/users/@me/channels", "{\"recipient_id\":\"7\"}", 200);
         path = mem_printf("/channels/%s/messages", json_str(dm, "id", ""));
         json_decref(dm);
-        sim_rig_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50278);
+        sim_dc_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50278);
         sim_rig_control_ok(r, "send", "{\"from\":\"bob\",\"text\":\"hi\"}");
-        json_decref(sim_rig_call(r, NULL, path, "{\"content\":\"x\"}", 200));
+        json_decref(sim_dc_call(r, NULL, path, "{\"content\":\"x\"}", 200));
         sim_rig_control_ok(r, "users", "{\"id\":\"7\",\"refuses\":true}");
-        sim_rig_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50007);
+        sim_dc_refused(r, NULL, path, "{\"content\":\"x\"}", 403, 50007);
         free(path);
 }
 
@@ -226,7 +226,7 @@ static void a_full_bucket_answers_429(void **state)
         assert_int_equal(strlen(a.bucket), 32);
         json_decref(a.body);
         /* another route has another bucket */
-        json_decref(sim_rig_call(r, NULL, "/channels/" GENERAL, NULL, 200));
+        json_decref(sim_dc_call(r, NULL, "/channels/" GENERAL, NULL, 200));
 }
 
 static void faults_fire_once(void **state)
@@ -261,10 +261,10 @@ static void a_simulated_error_may_be_429(void **state)
         struct sim_rig *r = *state;
 
         sim_rig_control_ok(r, "faults", "{\"kind\":\"error\",\"status\":429}");
-        json_decref(sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 429));
+        json_decref(sim_dc_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 429));
         assert_int_equal(count_items(r, "messages"), 0);
         sim_rig_control_ok(r, "faults", "{\"kind\":\"error_after\",\"status\":429}");
-        json_decref(sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 429));
+        json_decref(sim_dc_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 429));
         assert_int_equal(count_items(r, "messages"), 1);
 }
 
@@ -274,7 +274,7 @@ static void a_slow_call_is_done_at_once_and_answered_late(void **state)
         struct sim_answer a;
 
         sim_rig_control_ok(r, "faults", "{\"kind\":\"slow\",\"ms\":1}");
-        json_decref(sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 200));
+        json_decref(sim_dc_call(r, NULL, MESSAGES, "{\"content\":\"x\"}", 200));
         sim_rig_control_ok(r, "faults", "{\"kind\":\"slow\",\"ms\":600000}");
         sim_rig_start(r, &a, NULL, "/api/v10" MESSAGES, "{\"content\":\"x\"}");
         while (r->world->base.message_count < 2)
@@ -290,9 +290,9 @@ static void invalid_calls_are_listed(void **state)
         struct sim_rig *r = *state;
         json_t *page;
 
-        sim_rig_refused(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 400, 50035);
+        sim_dc_refused(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 400, 50035);
         sim_rig_control_ok(r, "settings", "{\"strict\":false}");
-        json_decref(sim_rig_call(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 200));
+        json_decref(sim_dc_call(r, NULL, MESSAGES, "{\"content\":\"x\",\"colour\":1}", 200));
         page = sim_rig_control(r, "calls?valid=false", NULL);
         assert_int_equal(json_array_size(json_object_get(page, "items")), 2);
         json_decref(page);
@@ -307,13 +307,13 @@ static void history_pages_list_newest_first(void **state)
         for (int i = 0; i < 4; i++)
                 post_message(r, "{\"content\":\"x\"}", ids[i], sizeof(ids[i]));
         path = mem_printf(MESSAGES "?after=%s&limit=2", ids[0]);
-        page = sim_rig_call(r, NULL, path, NULL, 200);
+        page = sim_dc_call(r, NULL, path, NULL, 200);
         assert_int_equal(json_array_size(page), 2);
         assert_string_equal(json_str(json_array_get(page, 0), "id", ""), ids[2]);
         json_decref(page);
         free(path);
         path = mem_printf(MESSAGES "?before=%s&limit=2", ids[3]);
-        page = sim_rig_call(r, NULL, path, NULL, 200);
+        page = sim_dc_call(r, NULL, path, NULL, 200);
         assert_string_equal(json_str(json_array_get(page, 0), "id", ""), ids[2]);
         assert_string_equal(json_str(json_array_get(page, 1), "id", ""), ids[1]);
         json_decref(page);
@@ -369,8 +369,8 @@ static void an_endpoint_gets_signed_interactions(void **state)
         char *request, *url = fake_server_url(endpoint, "/interactions");
         json_t *page, *last;
 
-        json_decref(sim_rig_call(r, "PUT", "/applications/900/commands",
-                                 "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
+        json_decref(sim_dc_call(r, "PUT", "/applications/900/commands",
+                                "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
         request = mem_printf("{\"interactions_url\":\"%s\"}", url);
         sim_rig_control_ok(r, "bots", request);
         free(request);
@@ -392,25 +392,25 @@ static void an_interaction_is_answered_once_in_time(void **state)
         json_t *made;
         char *path;
 
-        json_decref(sim_rig_call(r, "PUT", "/applications/900/commands",
-                                 "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
+        json_decref(sim_dc_call(r, "PUT", "/applications/900/commands",
+                                "[{\"name\":\"ask\",\"description\":\"Asks\"}]", 200));
         made = sim_rig_control(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
         path = mem_printf("/interactions/%s/%s/callback", json_str(made, "interaction", ""),
                           json_str(made, "token", ""));
-        json_decref(sim_rig_call(r, "POST", path, "{\"type\":5}", 204));
-        sim_rig_refused(r, "POST", path, "{\"type\":5}", 400, 40060);
+        json_decref(sim_dc_call(r, "POST", path, "{\"type\":5}", 204));
+        sim_dc_refused(r, "POST", path, "{\"type\":5}", 400, 40060);
         free(path);
         json_decref(made);
         sim_rig_control_ok(r, "settings", "{\"ack_ms\":-1}");
         made = sim_rig_control(r, "command", "{\"channel\":\"general\",\"name\":\"ask\"}");
         path = mem_printf("/interactions/%s/%s/callback", json_str(made, "interaction", ""),
                           json_str(made, "token", ""));
-        sim_rig_refused(r, "POST", path, "{\"type\":5}", 404, 10062);
+        sim_dc_refused(r, "POST", path, "{\"type\":5}", 404, 10062);
         free(path);
         json_decref(made);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_rig_setup, sim_rig_teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_dc_setup, sim_dc_teardown)
 
 int main(void)
 {

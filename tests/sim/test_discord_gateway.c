@@ -11,26 +11,26 @@
 
 #include <cmocka.h>
 
-#include "../lib/sim_rig.h"
+#include "../lib/sim_dc.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "sim/discord/dc_gateway.h"
 
 #define AGENT 46593u /* guilds, messages, reactions, direct messages and reactions, content */
 
-static json_t *connect_agent(struct sim_rig *r, struct sim_link *l)
+static json_t *connect_agent(struct sim_rig *r, struct sim_dc_link *l)
 {
-        json_t *ready = sim_rig_identify(r, l, AGENT);
+        json_t *ready = sim_dc_identify(r, l, AGENT);
 
-        json_decref(sim_rig_event(l, "GUILD_CREATE"));
+        json_decref(sim_dc_event(l, "GUILD_CREATE"));
         return ready;
 }
 
 static void a_session_begins_with_ready_and_the_guilds(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
-        json_t *ready = sim_rig_identify(r, &l, AGENT), *guild = sim_rig_event(&l, "GUILD_CREATE");
+        struct sim_dc_link l;
+        json_t *ready = sim_dc_identify(r, &l, AGENT), *guild = sim_dc_event(&l, "GUILD_CREATE");
         const json_t *channel = json_array_get(json_object_get(guild, "channels"), 0);
 
         assert_string_equal(json_str(json_object_get(ready, "user"), "id", ""), "900");
@@ -39,27 +39,27 @@ static void a_session_begins_with_ready_and_the_guilds(void **state)
         assert_string_equal(json_str(channel, "name", ""), "general");
         json_decref(ready);
         json_decref(guild);
-        sim_rig_disconnect(&l);
+        sim_dc_disconnect(&l);
 }
 
 static void heartbeats_are_acked_unless_muted(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *frame;
 
-        sim_rig_connect(r, &l, "/", "");
+        sim_dc_connect(r, &l, "/", "");
         sim_rig_control_ok(r, "faults", "{\"kind\":\"mute\",\"method\":\"heartbeat\"}");
-        sim_rig_send(&l, "{\"op\":1,\"d\":null}"); /* gets no ACK */
-        sim_rig_send(&l, "{\"op\":1,\"d\":7}");
-        frame = sim_rig_receive(&l);
+        sim_dc_send(&l, "{\"op\":1,\"d\":null}"); /* gets no ACK */
+        sim_dc_send(&l, "{\"op\":1,\"d\":7}");
+        frame = sim_dc_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 11);
         json_decref(frame);
         frame = sim_rig_control(r, "links?kind=heartbeat", NULL);
         assert_int_equal(json_array_size(json_object_get(frame, "items")), 2);
         json_decref(frame);
         assert_int_equal(l.count, 0);
-        sim_rig_disconnect(&l);
+        sim_dc_disconnect(&l);
 }
 
 /* ---- intents ---- */
@@ -67,36 +67,36 @@ static void heartbeats_are_acked_unless_muted(void **state)
 static void without_the_intent_content_is_hidden(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *m;
 
-        json_decref(sim_rig_identify(r, &l, AGENT & ~(1u << 15)));
+        json_decref(sim_dc_identify(r, &l, AGENT & ~(1u << 15)));
         sim_rig_control_ok(
                 r, "send",
                 "{\"channel\":\"general\",\"text\":\"secret\",\"embeds\":[{}],\"files\":[{}]}");
-        m = sim_rig_event(&l, "MESSAGE_CREATE");
+        m = sim_dc_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(m, "content", "?"), "");
         assert_int_equal(json_array_size(json_object_get(m, "attachments")), 0);
         json_decref(m);
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"<@dragoman> open\"}");
-        m = sim_rig_event(&l, "MESSAGE_CREATE");
+        m = sim_dc_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(m, "content", ""), "<@900> open");
         json_decref(m);
         sim_rig_control_ok(r, "send", "{\"text\":\"direct\"}");
-        m = sim_rig_event(&l, "MESSAGE_CREATE");
+        m = sim_dc_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(m, "content", ""), "direct");
         json_decref(m);
-        sim_rig_disconnect(&l);
+        sim_dc_disconnect(&l);
 }
 
 static void events_without_their_intent_are_not_sent(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *said, *m;
         char *request;
 
-        json_decref(sim_rig_identify(r, &l, 1u << 0 | 1u << 9));
+        json_decref(sim_dc_identify(r, &l, 1u << 0 | 1u << 9));
         said = sim_rig_control(r, "send", "{\"channel\":\"general\",\"text\":\"one\"}");
         request = mem_printf("{\"message_id\":\"%s\",\"emoji\":\"👍\"}",
                              json_str(said, "message_id", ""));
@@ -104,16 +104,16 @@ static void events_without_their_intent_are_not_sent(void **state)
         sim_rig_control_ok(r, "typing", "{\"channel\":\"general\"}");
         sim_rig_control_ok(r, "send", "{\"text\":\"direct\"}");
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"two\"}");
-        json_decref(sim_rig_event(&l, "GUILD_CREATE"));
-        m = sim_rig_receive(&l);
+        json_decref(sim_dc_event(&l, "GUILD_CREATE"));
+        m = sim_dc_receive(&l);
         assert_string_equal(json_str(m, "t", ""), "MESSAGE_CREATE");
         json_decref(m);
-        m = sim_rig_receive(&l);
+        m = sim_dc_receive(&l);
         assert_string_equal(json_str(m, "t", ""), "MESSAGE_CREATE");
         json_decref(m);
         free(request);
         json_decref(said);
-        sim_rig_disconnect(&l);
+        sim_dc_disconnect(&l);
 }
 
 /* ---- close codes ---- */
@@ -142,12 +142,12 @@ static void each_mistake_has_its_close_code(void **state)
         sim_rig_control_ok(r, "settings", "{\"min_shards\":2}");
         sim_rig_control_ok(r, "bots", "{\"bot\":\"dragoman\",\"intents\":[\"MESSAGE_CONTENT\"]}");
         for (size_t i = 0; i < COUNT(rows); i++) {
-                struct sim_link l;
+                struct sim_dc_link l;
 
-                sim_rig_connect(r, &l, "/", "");
-                sim_rig_send(&l, rows[i].frame);
-                assert_int_equal(sim_rig_close_code(&l), rows[i].code);
-                sim_rig_disconnect(&l);
+                sim_dc_connect(r, &l, "/", "");
+                sim_dc_send(&l, rows[i].frame);
+                assert_int_equal(sim_dc_close_code(&l), rows[i].code);
+                sim_dc_disconnect(&l);
         }
 }
 
@@ -155,106 +155,106 @@ static void identifying_twice_or_flooding_closes(void **state)
 {
         static const char identify[] = "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0}}";
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         char *large = mem_zalloc(5000);
 
-        json_decref(sim_rig_identify(r, &l, 0));
-        sim_rig_send(&l, identify);
-        assert_int_equal(sim_rig_close_code(&l), 4005);
-        sim_rig_disconnect(&l);
-        sim_rig_connect(r, &l, "/", "");
+        json_decref(sim_dc_identify(r, &l, 0));
+        sim_dc_send(&l, identify);
+        assert_int_equal(sim_dc_close_code(&l), 4005);
+        sim_dc_disconnect(&l);
+        sim_dc_connect(r, &l, "/", "");
         memset(large, ' ', 4999);
         large[0] = '{';
         large[4998] = '}';
-        sim_rig_send(&l, large);
-        assert_int_equal(sim_rig_close_code(&l), 4002);
-        sim_rig_disconnect(&l);
+        sim_dc_send(&l, large);
+        assert_int_equal(sim_dc_close_code(&l), 4002);
+        sim_dc_disconnect(&l);
         free(large);
         sim_rig_control_ok(r, "settings", "{\"limits\":true}");
-        sim_rig_connect(r, &l, "/", "");
+        sim_dc_connect(r, &l, "/", "");
         for (int i = 0; i < 121; i++)
-                sim_rig_send(&l, "{\"op\":1,\"d\":null}");
-        assert_int_equal(sim_rig_close_code(&l), 4008);
-        sim_rig_disconnect(&l);
+                sim_dc_send(&l, "{\"op\":1,\"d\":null}");
+        assert_int_equal(sim_dc_close_code(&l), 4008);
+        sim_dc_disconnect(&l);
 }
 
 /* ---- resuming ---- */
 
 /* Disconnects and reconnects with RESUME at this seq. */
-static void resume(struct sim_rig *r, struct sim_link *l, const char *session, int seq)
+static void resume(struct sim_rig *r, struct sim_dc_link *l, const char *session, int seq)
 {
         char *frame = mem_printf("{\"op\":6,\"d\":{\"token\":\"" TOKEN
                                  "\",\"session_id\":\"%s\",\"seq\":%d}}",
                                  session, seq);
 
-        sim_rig_disconnect(l);
-        sim_rig_connect(r, l, "/resume", "");
-        sim_rig_send(l, frame);
+        sim_dc_disconnect(l);
+        sim_dc_connect(r, l, "/resume", "");
+        sim_dc_send(l, frame);
         free(frame);
 }
 
 static void resume_replays_missed_events_with_their_seq(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *ready = connect_agent(r, &l), *frame;
 
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"seen\"}");
-        json_decref(sim_rig_event(&l, "MESSAGE_CREATE"));
+        json_decref(sim_dc_event(&l, "MESSAGE_CREATE"));
         sim_rig_control_ok(r, "gateway", "{\"action\":\"cut\"}");
-        assert_int_equal(sim_rig_close_code(&l), WEBSOCKET_ABNORMAL);
+        assert_int_equal(sim_dc_close_code(&l), WEBSOCKET_ABNORMAL);
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"missed\"}");
         resume(r, &l, json_str(ready, "session_id", ""), 3);
-        frame = sim_rig_receive(&l);
+        frame = sim_dc_receive(&l);
         assert_int_equal(json_int(frame, "s", -1), 4);
         assert_string_equal(json_str(json_object_get(frame, "d"), "content", ""), "missed");
         json_decref(frame);
-        json_decref(sim_rig_event(&l, "RESUMED"));
+        json_decref(sim_dc_event(&l, "RESUMED"));
         json_decref(ready);
-        sim_rig_disconnect(&l);
+        sim_dc_disconnect(&l);
 }
 
 static void an_expired_session_is_refused(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *ready = connect_agent(r, &l), *frame;
 
         resume(r, &l, json_str(ready, "session_id", ""), 99);
-        assert_int_equal(sim_rig_close_code(&l), 4007);
+        assert_int_equal(sim_dc_close_code(&l), 4007);
         sim_rig_control_ok(r, "faults", "{\"kind\":\"refuse\",\"method\":\"resume\"}");
         resume(r, &l, json_str(ready, "session_id", ""), 2);
-        frame = sim_rig_receive(&l);
+        frame = sim_dc_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 9);
         assert_false(json_flag(frame, "d", true));
         json_decref(frame);
         sim_rig_control_ok(r, "gateway", "{\"action\":\"expire\"}");
         resume(r, &l, json_str(ready, "session_id", ""), 2);
-        frame = sim_rig_receive(&l);
+        frame = sim_dc_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 9);
         json_decref(frame);
         json_decref(ready);
-        sim_rig_disconnect(&l);
+        sim_dc_disconnect(&l);
 }
 
 static void exceeding_the_daily_starts_resets_the_token(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *answer;
 
         sim_rig_control_ok(r, "bots", "{\"bot\":\"dragoman\",\"starts_left\":1}");
-        json_decref(sim_rig_identify(r, &l, 0));
-        sim_rig_disconnect(&l);
-        answer = sim_rig_call(r, NULL, "/gateway/bot", NULL, 200);
+        json_decref(sim_dc_identify(r, &l, 0));
+        sim_dc_disconnect(&l);
+        answer = sim_dc_call(r, NULL, "/gateway/bot", NULL, 200);
         assert_int_equal(json_int(json_object_get(answer, "session_start_limit"), "remaining", -1),
                          0);
         json_decref(answer);
-        sim_rig_connect(r, &l, "/", "");
-        sim_rig_send(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0}}");
-        assert_int_equal(sim_rig_close_code(&l), 4004);
-        sim_rig_disconnect(&l);
-        sim_rig_refused(r, NULL, "/users/@me", NULL, 401, 0);
+        sim_dc_connect(r, &l, "/", "");
+        sim_dc_send(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":0}}");
+        assert_int_equal(sim_dc_close_code(&l), 4004);
+        sim_dc_disconnect(&l);
+        sim_dc_refused(r, NULL, "/users/@me", NULL, 401, 0);
 }
 
 /* ---- compression, shards, faults ---- */
@@ -265,24 +265,24 @@ static void streams_are_compressed_on_request(void **state)
         struct sim_rig *r = *state;
 
         for (size_t i = 0; i < COUNT(names); i++) {
-                struct sim_link l;
+                struct sim_dc_link l;
                 json_t *m;
 
-                sim_rig_connect(r, &l, "/", names[i]);
-                sim_rig_send(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":46593}}");
-                json_decref(sim_rig_event(&l, "GUILD_CREATE"));
+                sim_dc_connect(r, &l, "/", names[i]);
+                sim_dc_send(&l, "{\"op\":2,\"d\":{\"token\":\"" TOKEN "\",\"intents\":46593}}");
+                json_decref(sim_dc_event(&l, "GUILD_CREATE"));
                 sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"compressed\"}");
-                m = sim_rig_event(&l, "MESSAGE_CREATE");
+                m = sim_dc_event(&l, "MESSAGE_CREATE");
                 assert_string_equal(json_str(m, "content", ""), "compressed");
                 json_decref(m);
-                sim_rig_disconnect(&l);
+                sim_dc_disconnect(&l);
         }
 }
 
 static void a_guild_belongs_to_one_shard(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l[2];
+        struct sim_dc_link l[2];
         json_t *ready;
 
         sim_rig_control_ok(r, "guilds",
@@ -293,28 +293,28 @@ static void a_guild_belongs_to_one_shard(void **state)
                                          i);
                 const json_t *guilds;
 
-                sim_rig_connect(r, &l[i], "/", "");
-                sim_rig_send(&l[i], frame);
-                ready = sim_rig_event(&l[i], "READY");
+                sim_dc_connect(r, &l[i], "/", "");
+                sim_dc_send(&l[i], frame);
+                ready = sim_dc_event(&l[i], "READY");
                 guilds = json_object_get(ready, "guilds");
                 assert_int_equal(json_array_size(guilds), 1);
                 assert_string_equal(json_str(json_array_get(guilds, 0), "id", ""),
                                     i ? "4194304" : LAB);
                 json_decref(ready);
-                json_decref(sim_rig_event(&l[i], "GUILD_CREATE"));
+                json_decref(sim_dc_event(&l[i], "GUILD_CREATE"));
                 free(frame);
         }
         sim_rig_control_ok(r, "send", "{\"text\":\"direct messages are the first shard's\"}");
-        json_decref(sim_rig_event(&l[0], "MESSAGE_CREATE"));
+        json_decref(sim_dc_event(&l[0], "MESSAGE_CREATE"));
         assert_int_equal(l[1].count, 0);
-        sim_rig_disconnect(&l[0]);
-        sim_rig_disconnect(&l[1]);
+        sim_dc_disconnect(&l[0]);
+        sim_dc_disconnect(&l[1]);
 }
 
 static void events_are_duplicated_or_dropped_on_request(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *first, *second;
 
         json_decref(connect_agent(r, &l));
@@ -322,56 +322,56 @@ static void events_are_duplicated_or_dropped_on_request(void **state)
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"lost\"}");
         sim_rig_control_ok(r, "faults", "{\"kind\":\"duplicate\",\"method\":\"MESSAGE_CREATE\"}");
         sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"doubled\"}");
-        first = sim_rig_event(&l, "MESSAGE_CREATE");
-        second = sim_rig_event(&l, "MESSAGE_CREATE");
+        first = sim_dc_event(&l, "MESSAGE_CREATE");
+        second = sim_dc_event(&l, "MESSAGE_CREATE");
         assert_string_equal(json_str(first, "content", ""), "doubled");
         assert_string_equal(json_str(first, "id", ""), json_str(second, "id", ""));
         json_decref(first);
         json_decref(second);
-        sim_rig_disconnect(&l);
+        sim_dc_disconnect(&l);
 }
 
 static void the_gateway_misbehaves_on_request(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *frame;
 
         json_decref(connect_agent(r, &l));
         sim_rig_control_ok(r, "gateway", "{\"action\":\"reconnect\"}");
-        frame = sim_rig_receive(&l);
+        frame = sim_dc_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 7);
         json_decref(frame);
         sim_rig_control_ok(r, "gateway", "{\"action\":\"heartbeat\"}");
-        frame = sim_rig_receive(&l);
+        frame = sim_dc_receive(&l);
         assert_int_equal(json_int(frame, "op", -1), 1);
         json_decref(frame);
         sim_rig_control_ok(r, "gateway", "{\"action\":\"invalid_session\",\"resumable\":true}");
-        frame = sim_rig_receive(&l);
+        frame = sim_dc_receive(&l);
         assert_true(json_flag(frame, "d", false));
         json_decref(frame);
         sim_rig_control_ok(r, "gateway", "{\"action\":\"close\",\"code\":4014}");
-        assert_int_equal(sim_rig_close_code(&l), 4014);
-        sim_rig_disconnect(&l);
+        assert_int_equal(sim_dc_close_code(&l), 4014);
+        sim_dc_disconnect(&l);
 }
 
 static void padding_makes_guild_create_large(void **state)
 {
         struct sim_rig *r = *state;
-        struct sim_link l;
+        struct sim_dc_link l;
         json_t *guild;
 
         sim_rig_control_ok(r, "guilds", "{\"id\":\"" LAB "\",\"members\":500,\"channels\":50}");
-        json_decref(sim_rig_identify(r, &l, AGENT));
-        guild = sim_rig_event(&l, "GUILD_CREATE");
+        json_decref(sim_dc_identify(r, &l, AGENT));
+        guild = sim_dc_event(&l, "GUILD_CREATE");
         assert_int_equal(json_array_size(json_object_get(guild, "members")), 502);
         assert_int_equal(json_array_size(json_object_get(guild, "channels")), 51);
         assert_true(json_flag(guild, "large", false));
         json_decref(guild);
-        sim_rig_disconnect(&l);
+        sim_dc_disconnect(&l);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_rig_setup, sim_rig_teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, sim_dc_setup, sim_dc_teardown)
 
 int main(void)
 {

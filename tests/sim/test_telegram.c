@@ -12,110 +12,39 @@
 #include <cmocka.h>
 
 #include "../lib/fake_server.h"
+#include "../lib/sim_rig.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "net/http_client.h"
-#include "net/http_server.h"
-#include "net/loop.h"
 #include "sim/telegram/tg_control.h"
 #include "sim/telegram/tg_world.h"
 
 #define TOKEN "7:sim"
 
-struct rig {
-        struct loop *loop;
-        struct world *world;
-        struct http_server *server;
-        struct http_client *client;
-};
-
-struct answer {
-        bool done;
-        int status;
-        json_t *body;
-        enum error_kind kind;
-};
-
 static int setup(void **state)
 {
-        struct rig *r = mem_zalloc(sizeof(*r));
-        struct http_server_options options = { .listen = "127.0.0.1:0" };
-        struct http_client_options plain = { 0 };
+        static const char *const headers[] = { "Content-Type: application/json", NULL };
+        struct sim_rig *r = sim_rig_new(headers);
         struct bot *b;
 
-        r->loop = loop_new();
         r->world = tg_world_new(r->loop);
-        r->world->base.quiet = true;
-        r->world->base.limits = false;
-        r->world->base.client = http_client_new(r->loop, &plain, NULL);
         b = tg_world_make_bot(r->world, TOKEN, NULL);
         tg_chat_private(b, tg_world_make_user(r->world, 42, "Ada", "ada"), true);
-        r->server = http_server_new(r->loop, &options, tg_control_routes, tg_control_route_count,
-                                    NULL, r->world, NULL);
-        r->client = http_client_new(r->loop, &plain, NULL);
+        sim_rig_serve(r, &r->world->base, tg_control_routes, tg_control_route_count, NULL);
         *state = r;
         return 0;
 }
 
 static int teardown(void **state)
 {
-        struct rig *r = *state;
-        struct http_client *sims = r->world->base.client;
-
-        http_client_free(r->client);
-        tg_world_free(r->world);
-        http_server_free(r->server);
-        http_client_free(sims);
-        loop_free(r->loop);
-        free(r);
+        sim_rig_free(*state, tg_world_free);
         return 0;
 }
 
-static void on_done(void *arg, const struct http_result *result)
-{
-        struct answer *a = arg;
-
-        a->done = true;
-        a->status = result->status;
-        a->kind = result->kind;
-        a->body = result->body_n ? json_read(result->body, result->body_n, NULL) : NULL;
-}
-
-static void start(struct rig *r, struct answer *a, const char *path, const char *body)
-{
-        static const struct http_handlers handlers = { .on_done = on_done };
-        static const char *const headers[] = { "Content-Type: application/json", NULL };
-        char *url = mem_printf("http://%s%s", http_server_address(r->server), path);
-        struct http_request request = {
-                .url = url, .headers = headers, .body = body, .body_n = body ? strlen(body) : 0
-        };
-
-        memset(a, 0, sizeof(*a));
-        http_call_start(r->client, &request, &handlers, a);
-        free(url);
-}
-
-static void await(struct rig *r, struct answer *a)
-{
-        while (!a->done)
-                assert_true(loop_step(r->loop, true));
-}
-
-/* Sends a request and waits; the caller frees the body. */
-static struct answer ask(struct rig *r, const char *path, const char *body)
-{
-        struct answer a;
-
-        start(r, &a, path, body);
-        await(r, &a);
-        return a;
-}
-
 /* Calls a method, expects this status; returns the result or the error, yours. */
-static json_t *call(struct rig *r, const char *method, const char *args, int status)
+static json_t *call(struct sim_rig *r, const char *method, const char *args, int status)
 {
         char *path = mem_printf("/bot" TOKEN "/%s", method);
-        struct answer a = ask(r, path, args);
+        struct sim_answer a = sim_rig_ask(r, path, args);
         json_t *result;
 
         free(path);
@@ -126,7 +55,7 @@ static json_t *call(struct rig *r, const char *method, const char *args, int sta
         return result;
 }
 
-static void refused(struct rig *r, const char *method, const char *args, int status,
+static void refused(struct sim_rig *r, const char *method, const char *args, int status,
                     const char *words)
 {
         json_t *error = call(r, method, args, status);
@@ -135,21 +64,11 @@ static void refused(struct rig *r, const char *method, const char *args, int sta
         json_decref(error);
 }
 
-static void control(struct rig *r, const char *what, const char *request)
-{
-        char *path = mem_printf("/sim/%s", what);
-        struct answer a = ask(r, path, request);
-
-        free(path);
-        assert_int_equal(a.status, 200);
-        json_decref(a.body);
-}
-
-static void send_text(struct rig *r, const char *text)
+static void send_text(struct sim_rig *r, const char *text)
 {
         char *request = mem_printf("{\"from\":42,\"text\":\"%s\"}", text);
 
-        control(r, "send", request);
+        sim_rig_control_ok(r, "send", request);
         free(request);
 }
 
@@ -170,7 +89,7 @@ static char *texts(const json_t *updates, int64_t *last_id)
         return buf_take(&b);
 }
 
-static void assert_poll(struct rig *r, const char *args, const char *expected, int64_t *last_id)
+static void assert_poll(struct sim_rig *r, const char *args, const char *expected, int64_t *last_id)
 {
         json_t *updates = call(r, "getUpdates", args, 200);
         char *got = texts(updates, last_id);
@@ -184,7 +103,7 @@ static void assert_poll(struct rig *r, const char *args, const char *expected, i
 
 static void updates_stay_until_an_offset_confirms_them(void **state)
 {
-        struct rig *r = *state;
+        struct sim_rig *r = *state;
         int64_t last = 0;
         char args[64];
 
@@ -204,13 +123,13 @@ static void updates_stay_until_an_offset_confirms_them(void **state)
 
 static void a_long_poll_returns_on_the_first_update(void **state)
 {
-        struct rig *r = *state;
-        struct answer a;
+        struct sim_rig *r = *state;
+        struct sim_answer a;
         char *got;
 
-        start(r, &a, "/bot" TOKEN "/getUpdates?timeout=50", NULL);
+        sim_rig_start(r, &a, NULL, "/bot" TOKEN "/getUpdates?timeout=50", NULL);
         send_text(r, "now");
-        await(r, &a);
+        sim_rig_await(r, &a);
         got = texts(json_object_get(a.body, "result"), NULL);
         assert_string_equal(got, "now");
         free(got);
@@ -219,20 +138,20 @@ static void a_long_poll_returns_on_the_first_update(void **state)
 
 static void a_second_poller_ends_the_first(void **state)
 {
-        struct rig *r = *state;
-        struct answer first;
+        struct sim_rig *r = *state;
+        struct sim_answer first;
 
-        start(r, &first, "/bot" TOKEN "/getUpdates?timeout=50", NULL);
+        sim_rig_start(r, &first, NULL, "/bot" TOKEN "/getUpdates?timeout=50", NULL);
         json_decref(call(r, "getMe", NULL, 200)); /* the first one waits now */
         assert_poll(r, "{}", "", NULL);
-        await(r, &first);
+        sim_rig_await(r, &first);
         assert_int_equal(first.status, 409);
         json_decref(first.body);
 }
 
 static void allowed_updates_are_remembered(void **state)
 {
-        struct rig *r = *state;
+        struct sim_rig *r = *state;
 
         assert_poll(r, "{\"allowed_updates\":[\"callback_query\"]}", "", NULL);
         send_text(r, "unseen");
@@ -254,7 +173,7 @@ static void a_webhook_retries_until_2xx(void **state)
                            "{\"method\":\"sendMessage\",\"chat_id\":42,\"text\":\"by the "
                            "answer\"}" },
         };
-        struct rig *r = *state;
+        struct sim_rig *r = *state;
         struct fake_server *hook = fake_server_new(r->loop, script, COUNT(script));
         char *url = fake_server_url(hook, "/hook"), *args;
 
@@ -281,8 +200,8 @@ static void a_webhook_retries_until_2xx(void **state)
 
 static void errors_have_telegrams_texts(void **state)
 {
-        struct rig *r = *state;
-        struct answer a = ask(r, "/bot9:wrong/getMe", NULL);
+        struct sim_rig *r = *state;
+        struct sim_answer a = sim_rig_ask(r, "/bot9:wrong/getMe", NULL);
         char *long_text = mem_alloc(5000), *args;
 
         assert_int_equal(a.status, 401);
@@ -304,18 +223,18 @@ static void errors_have_telegrams_texts(void **state)
         json_decref(call(r, "sendMessage", args, 200));
         free(args);
         free(long_text);
-        control(r, "block", "{\"user\":42}");
+        sim_rig_control_ok(r, "block", "{\"user\":42}");
         refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 403,
                 "Forbidden: bot was blocked by the user");
 }
 
 static void a_migrated_group_names_the_supergroup(void **state)
 {
-        struct rig *r = *state;
+        struct sim_rig *r = *state;
         json_t *error;
 
-        control(r, "chats", "{\"id\":-5,\"type\":\"group\",\"title\":\"G\"}");
-        control(r, "migrate", "{\"chat\":-5,\"to\":-1005000000000}");
+        sim_rig_control_ok(r, "chats", "{\"id\":-5,\"type\":\"group\",\"title\":\"G\"}");
+        sim_rig_control_ok(r, "migrate", "{\"chat\":-5,\"to\":-1005000000000}");
         error = call(r, "sendMessage", "{\"chat_id\":-5,\"text\":\"x\"}", 400);
         assert_int_equal(json_int(json_object_get(error, "parameters"), "migrate_to_chat_id", 0),
                          -1005000000000);
@@ -325,7 +244,7 @@ static void a_migrated_group_names_the_supergroup(void **state)
 
 static void a_flooded_chat_answers_429_with_retry_after(void **state)
 {
-        struct rig *r = *state;
+        struct sim_rig *r = *state;
         json_t *error;
 
         r->world->base.limits = true;
@@ -340,15 +259,15 @@ static void a_flooded_chat_answers_429_with_retry_after(void **state)
 
 static void invalid_calls_are_listed(void **state)
 {
-        struct rig *r = *state;
-        struct answer a;
+        struct sim_rig *r = *state;
+        struct sim_answer a;
 
         refused(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\",\"odd\":1}", 400,
                 "Bad Request: unknown parameter \"odd\"");
-        control(r, "settings", "{\"strict\":false}");
+        sim_rig_control_ok(r, "settings", "{\"strict\":false}");
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\",\"odd\":1}", 200));
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
-        a = ask(r, "/sim/calls?valid=false", NULL);
+        a = sim_rig_ask(r, "/sim/calls?valid=false", NULL);
         assert_int_equal(json_array_size(json_object_get(a.body, "items")), 2);
         json_decref(a.body);
 }
@@ -357,15 +276,15 @@ static void invalid_calls_are_listed(void **state)
 
 static void only_cut_after_has_an_effect(void **state)
 {
-        struct rig *r = *state;
-        struct answer a;
+        struct sim_rig *r = *state;
+        struct sim_answer a;
 
-        control(r, "faults", "{\"kind\":\"cut_before\",\"method\":\"sendMessage\"}");
-        a = ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"cut_before\",\"method\":\"sendMessage\"}");
+        a = sim_rig_ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
         assert_int_equal(a.status, 0);
         assert_int_equal(r->world->base.message_count, 0);
-        control(r, "faults", "{\"kind\":\"cut_after\",\"method\":\"sendMessage\"}");
-        a = ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"cut_after\",\"method\":\"sendMessage\"}");
+        a = sim_rig_ask(r, "/bot" TOKEN "/sendMessage", "{\"chat_id\":42,\"text\":\"x\"}");
         assert_int_equal(a.status, 0);
         assert_int_equal(r->world->base.message_count, 1);
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 200));
@@ -373,27 +292,28 @@ static void only_cut_after_has_an_effect(void **state)
 
 static void floods_and_errors_fire_on_request(void **state)
 {
-        struct rig *r = *state;
+        struct sim_rig *r = *state;
         json_t *error;
 
-        control(r, "faults", "{\"kind\":\"flood\",\"method\":\"sendMessage\",\"retry_after\":7}");
+        sim_rig_control_ok(r, "faults",
+                           "{\"kind\":\"flood\",\"method\":\"sendMessage\",\"retry_after\":7}");
         error = call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 429);
         assert_int_equal(json_int(json_object_get(error, "parameters"), "retry_after", 0), 7);
         json_decref(error);
-        control(r, "faults", "{\"kind\":\"error\",\"status\":503}");
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"error\",\"status\":503}");
         json_decref(call(r, "getMe", "{}", 503));
-        control(r, "faults", "{\"kind\":\"error_after\",\"status\":500}");
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"error_after\",\"status\":500}");
         json_decref(call(r, "sendMessage", "{\"chat_id\":42,\"text\":\"x\"}", 500));
         assert_int_equal(r->world->base.message_count, 1);
 }
 
 static void a_duplicate_follows_its_confirmation(void **state)
 {
-        struct rig *r = *state;
+        struct sim_rig *r = *state;
         int64_t last = 0;
         char args[64];
 
-        control(r, "faults", "{\"kind\":\"duplicate\"}");
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"duplicate\"}");
         send_text(r, "twice");
         assert_poll(r, "{}", "twice", &last);
         snprintf(args, sizeof(args), "{\"offset\":%lld}", (long long)last + 1);
@@ -405,12 +325,12 @@ static void a_duplicate_follows_its_confirmation(void **state)
 
 static void a_chat_keeps_its_last_messages(void **state)
 {
-        struct rig *r = *state;
-        struct answer a;
+        struct sim_rig *r = *state;
+        struct sim_answer a;
 
         for (int i = 0; i < 250; i++)
                 send_text(r, "x");
-        a = ask(r, "/sim/history?chat=42", NULL);
+        a = sim_rig_ask(r, "/sim/history?chat=42", NULL);
         assert_int_equal(json_array_size(json_object_get(a.body, "messages")), 200);
         json_decref(a.body);
         refused(r, "deleteMessage", "{\"chat_id\":42,\"message_id\":1}", 400,
