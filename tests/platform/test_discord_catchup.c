@@ -10,19 +10,29 @@
 
 /* ---- reading back ---- */
 
-/* Replaces the session by a new one, which introduces the guild; newest: of channel 10. */
-static void lose_session(struct rig *g, const char *newest)
+/* Replaces the session by a new one, which introduces the guild: channel 10 has a new message. */
+static void lose_session(struct rig *g)
 {
         unsigned identifies = g->fake.identifies;
-        char *guild;
+        char now[24], *guild;
 
         fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
         await(g, &g->fake.identifies, identifies + 1);
-        guild = mem_printf(
-                "%.*s\"%s\"%s", (int)(strstr(GUILD("@"), "@") - GUILD("@")), GUILD("@"), newest,
-                "},{\"id\":\"15\",\"type\":15,\"last_message_id\":\"9\"}],\"threads\":[]}");
+        dc_id_at(clock_wall_ms(), now);
+        guild = mem_printf(GUILD("\"%s\""), now, now);
         fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
         free(guild);
+}
+
+/* The session is lost after a message in channel 10, which is about to be read back. */
+static void lose_session_after(struct rig *g, const char *id)
+{
+        connected(g);
+        write_in(g, "10", "1", id, "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        lose_session(g);
+        await(g, &g->get_count, 1);
 }
 
 static void page(struct rig *g, unsigned i, const char *first, unsigned count)
@@ -47,15 +57,9 @@ static void page(struct rig *g, unsigned i, const char *first, unsigned count)
 static void missed_messages_come_before_live_ones(void **state)
 {
         struct rig *g = *state;
-        char now[24], after[24];
+        char after[24];
 
-        connected(g);
-        write_in(g, "10", "1", "100", "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        dc_id_at(clock_wall_ms(), now);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
+        lose_session_after(g, "100");
         assert_non_null(strstr(g->gets[0].path, "/channels/10/messages?after="));
         assert_non_null(strstr(g->gets[0].path, "&limit=100"));
         snprintf(after, sizeof(after), "%.*s",
@@ -79,15 +83,8 @@ static void missed_messages_come_before_live_ones(void **state)
 static void reading_back_stops_at_the_limit(void **state)
 {
         struct rig *g = *state;
-        char now[24];
 
-        connected(g);
-        write_in(g, "10", "1", "100", "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        dc_id_at(clock_wall_ms(), now);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
+        lose_session_after(g, "100");
         page(g, 0, "200", 100);
         assert_int_equal(g->get_count, 2);
         assert_string_equal(g->gets[1].path, "/channels/10/messages?after=299&limit=20");
@@ -99,15 +96,8 @@ static void reading_back_stops_at_the_limit(void **state)
 static void an_unreadable_channel_holds_nothing(void **state)
 {
         struct rig *g = *state;
-        char now[24];
 
-        connected(g);
-        write_in(g, "10", "1", "100", "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        dc_id_at(clock_wall_ms(), now);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
+        lose_session_after(g, "100");
         write_in(g, "10", "1", "900", "");
         answer(g, 0, 503, NULL);
         await(g, &g->get_count, 2);
@@ -119,16 +109,9 @@ static void an_unreadable_channel_holds_nothing(void **state)
 static void a_second_gap_is_read_back_too(void **state)
 {
         struct rig *g = *state;
-        char now[24];
 
-        connected(g);
-        write_in(g, "10", "1", "100", "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        dc_id_at(clock_wall_ms(), now);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
-        lose_session(g, now); /* while the first is being read */
+        lose_session_after(g, "100");
+        lose_session(g); /* while the first is being read */
         write_in(g, "12", "1", "901", "");
         await(g, &fake_road.received_count, 2);
         page(g, 0, "200", 1);
@@ -139,7 +122,7 @@ static void a_second_gap_is_read_back_too(void **state)
         fake_road_ack(1, ERR_NONE);
         fake_road_ack(2, ERR_NONE);
         fake_road_ack(3, ERR_NONE);
-        lose_session(g, now); /* and after it */
+        lose_session(g); /* and after it */
         await(g, &g->get_count, 3);
         page(g, 2, "202", 1);
         assert_string_equal(key(4), "202");
@@ -150,13 +133,8 @@ static void resumed_with_a_gap(struct rig *g)
 {
         char now[24];
 
-        connected(g);
         dc_id_at(clock_wall_ms(), now);
-        write_in(g, "10", "1", now, "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
+        lose_session_after(g, now);
         close_it(g);
         fake_road_reset();
         g->get_count = g->ups = 0;
@@ -341,16 +319,9 @@ static void guilds_wait_for_room_to_read_their_channels(void **state)
 static void reading_back_waits_for_the_inbox(void **state)
 {
         struct rig *g = *state;
-        char now[24];
 
         g->o.catchup_messages = 2000;
-        connected(g);
-        write_in(g, "10", "1", "100", "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        dc_id_at(clock_wall_ms(), now);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
+        lose_session_after(g, "100");
         for (unsigned i = 0; i < 5; i++) {
                 char first[24];
 
@@ -404,13 +375,8 @@ static void a_gap_closes_when_all_is_stored(void **state)
         char now[24];
 
         g->o.catchup_times.done_ms = 5;
-        connected(g);
         dc_id_at(clock_wall_ms(), now);
-        write_in(g, "10", "1", now, "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
+        lose_session_after(g, now);
         page(g, 0, "200", 1);
         for (int i = 0; i < 20; i++)
                 loop_step(g->loop, true);
@@ -428,12 +394,8 @@ static void failed_catch_up_is_repeated_later(void **state)
         char now[24], *places;
 
         g->o.catchup_times = (struct dc_catchup_times){ .wait_ms = 1, .done_ms = 5, .again_ms = 5 };
-        connected(g);
         dc_id_at(clock_wall_ms(), now);
-        write_in(g, "10", "1", now, "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        lose_session(g, now);
+        lose_session_after(g, now);
         do { /* until it is given up, and catch-up starts over */
                 await(g, &g->get_count, at + 1);
                 assert_true(at < GETS - 4);
@@ -460,18 +422,10 @@ static void failed_catch_up_is_repeated_later(void **state)
 /* A session was lost, and channel 10 is about to be read; member lookups stay open. */
 static void missed_something(struct rig *g)
 {
-        char now[24];
-
         g->member_is = NULL;
         g->o.catchup_times.wait_ms = 1;
-        connected(g);
-        write_in(g, "10", "1", "100", "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
+        lose_session_after(g, "100");
         assert_int_equal(g->member_count, 0); /* live events carry their member */
-        dc_id_at(clock_wall_ms(), now);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
 }
 
 /* And Ann's messages 200 to 202 are read back. */
@@ -585,15 +539,8 @@ static void the_first_session_reads_nothing_back(void **state)
 static void closing_with_everything_in_flight_is_safe(void **state)
 {
         struct rig *g = *state;
-        char now[24];
 
-        connected(g);
-        write_in(g, "10", "1", "100", "");
-        await(g, &fake_road.received_count, 1);
-        fake_road_ack(0, ERR_NONE);
-        dc_id_at(clock_wall_ms(), now);
-        lose_session(g, now);
-        await(g, &g->get_count, 1);
+        lose_session_after(g, "100");
         write_in(g, "10", "1", "900",
                  ",\"attachments\":[{\"id\":\"70\",\"url\":\"http://127.0.0.1:1/x\"}]");
         write_in(g, "33", "1", "901", "");
