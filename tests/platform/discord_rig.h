@@ -7,15 +7,8 @@
 #ifndef TESTS_DISCORD_RIG_H
 #define TESTS_DISCORD_RIG_H
 
-#include <stdio.h>
-#include <sys/stat.h>
-
-#include "../lib/fake_server.h"
-#include "../lib/scratch.h"
-#include "base/json.h"
-#include "fake_road.h"
+#include "adapter_rig.h"
 #include "platform/discord/discord.h"
-#include "platform/platform.h"
 
 #define TOKEN "MTIz.bot_token-of.Discord"
 
@@ -76,33 +69,6 @@ const char *dc_intake_user_named(const struct dc_intake *in, const char *usernam
 
 /* ---- the rig ---- */
 
-struct rig {
-        char *dir;
-        struct loop *loop;
-        struct http_client *http;
-        struct adapters *adapters;
-        struct fake_server *server;
-        struct fake_answer script[40];
-        char *bytes[40];
-        size_t count;
-        unsigned greetings; /* requests before the first that matters */
-};
-
-/* Adds an answer to the script; json NULL: the server stays silent. */
-static inline void says_with(struct rig *g, int status, const char *headers, const char *json)
-{
-        if (json)
-                g->bytes[g->count] = mem_printf("HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n%s",
-                                                status, strlen(json), headers, json);
-        g->script[g->count] = (struct fake_answer){ .bytes = g->bytes[g->count] };
-        g->count++;
-}
-
-static inline void says(struct rig *g, int status, const char *json)
-{
-        says_with(g, status, "", json);
-}
-
 #define ME "{\"id\":\"42\",\"username\":\"testbot\",\"bot\":true}"
 #define APPLICATION \
         "{\"id\":\"43\",\"name\":\"Test\",\"verify_key\":\"" PUBLIC_KEY "\",\"flags\":524288}"
@@ -110,51 +76,15 @@ static inline void says(struct rig *g, int status, const char *json)
 
 static inline struct rig *rig_new(void)
 {
-        static const char *const folders[] = { "state", "workspace" };
-        struct rig *g = mem_zalloc(sizeof(*g));
-
-        fake_road_reset();
+        unsetenv("DISCORD_BOT_TOKEN");
         memset(&fake_intake, 0, sizeof(fake_intake));
-        g->dir = scratch_new();
-        for (size_t i = 0; i < COUNT(folders); i++) {
-                char *path = scratch_path(g->dir, folders[i]);
-
-                assert_int_equal(mkdir(path, 0700), 0);
-                free(path);
-        }
-        g->loop = loop_new();
-        g->http = http_client_new(g->loop, &(struct http_client_options){ 0 }, NULL);
-        g->adapters = adapters_new(g->loop, g->http, g->dir);
-        adapters_set_road(g->adapters, FAKE_ROAD);
-        return g;
+        return adapter_rig_new("discord", "dc");
 }
 
-static inline void rig_free(struct rig *g)
+static inline int rig_begin(void **state)
 {
-        adapters_free(g->adapters);
-        http_client_free(g->http);
-        if (g->server)
-                fake_server_free(g->server);
-        loop_free(g->loop);
-        for (size_t i = 0; i < g->count; i++)
-                free(g->bytes[i]);
-        scratch_free(g->dir);
-        free(g);
-}
-
-/* Configures the adapter "dc"; `more` begins with a comma. */
-static inline void rig_apply(struct rig *g, const char *token, const char *more)
-{
-        struct error err = { 0 };
-        struct adapter_conf *c;
-        char *json = mem_printf("{\"botToken\":\"%s\",\"apiBase\":\"http://127.0.0.1:%d\"%s}",
-                                token, fake_server_port(g->server), more);
-
-        c = adapter_conf_make("dc", "discord", json, &err);
-        free(json);
-        if (!c)
-                fail_msg("%s", err.text);
-        assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
+        *state = rig_new();
+        return 0;
 }
 
 /* Starts the server and the adapter; `more` are further settings. */
@@ -164,46 +94,20 @@ static inline void rig_open(struct rig *g, const char *more)
         rig_apply(g, TOKEN, more);
 }
 
-static inline struct adapter *rig_adapter(struct rig *g)
-{
-        return adapters_find(g->adapters, "dc");
-}
-
-static inline void rig_until_state(struct rig *g, enum adapter_state state)
-{
-        for (int i = 0; i < 100000 && rig_adapter(g)->state != state; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(rig_adapter(g)->state, state);
-}
-
 /*
  * Connects, ready to send; no commands are registered. Answers scripted before follow those of the
  * greeting.
  */
 static inline void rig_connect(struct rig *g, const char *more)
 {
-        size_t wanted = g->count;
+        static const char *const greeting[] = { ME, APPLICATION };
         char *settings = mem_printf(",\"slashCommands\":false%s", more);
 
-        memmove(g->script + 2, g->script, sizeof(g->script[0]) * wanted);
-        memmove(g->bytes + 2, g->bytes, sizeof(g->bytes[0]) * wanted);
-        memset(g->bytes, 0, 2 * sizeof(g->bytes[0]));
-        g->count = 0;
-        says(g, 200, ME);
-        says(g, 200, APPLICATION);
-        g->count = wanted + 2;
-        g->greetings = 2;
+        says_first(g, greeting, COUNT(greeting));
+        g->greetings = COUNT(greeting);
         rig_open(g, settings);
         free(settings);
         rig_until_state(g, ADAPTER_UP);
-}
-
-/* Runs the loop until the server has had n requests after the greeting. */
-static inline void rig_requests(struct rig *g, unsigned n)
-{
-        for (int i = 0; i < 100000 && fake_server_requests(g->server) < g->greetings + n; i++)
-                loop_step(g->loop, true);
-        assert_true(fake_server_requests(g->server) >= g->greetings + n);
 }
 
 /* "POST /channels/7/messages" of the i-th request after the greeting; static memory. */
@@ -215,12 +119,6 @@ static inline const char *rig_line(struct rig *g, unsigned i)
         assert_non_null(request);
         snprintf(line, sizeof(line), "%.*s", (int)(strstr(request, " HTTP/") - request), request);
         return line;
-}
-
-/* Its body; borrowed. */
-static inline const char *rig_body(struct rig *g, unsigned i)
-{
-        return strstr(fake_server_request(g->server, g->greetings + i), "\r\n\r\n") + 4;
 }
 
 #endif

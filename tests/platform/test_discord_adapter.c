@@ -9,19 +9,6 @@
 #include "base/clock.h"
 #include "discord_rig.h"
 
-static int begin(void **state)
-{
-        unsetenv("DISCORD_BOT_TOKEN");
-        *state = rig_new();
-        return 0;
-}
-
-static int end(void **state)
-{
-        rig_free(*state);
-        return 0;
-}
-
 /* Where registered commands are remembered; NULL: there are none. */
 static const json_t *commands_memory(struct rig *g)
 {
@@ -518,7 +505,7 @@ static void a_stopped_gateway_gets_no_late_answers(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(a_good_token_shows_the_bot),
                 TEST(a_wrong_token_stops_with_advice),

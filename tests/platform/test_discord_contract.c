@@ -333,13 +333,8 @@ static void deliveries_match_discords_description(void **state)
                 { DELIVER_SEND, "user:9", "{\"text\":\"hi\"}" }, /* two calls */
         };
         struct rig *g = *state;
-        char *path = mem_printf("%s/workspace/a.txt", g->dir);
-        FILE *f = fopen(path, "w");
 
-        assert_non_null(f);
-        fputs("bytes", f);
-        fclose(f);
-        free(path);
+        rig_put_file(g, "a.txt", "bytes");
         for (size_t i = 0; i < COUNT(rows) + 1; i++)
                 says(g, 200, "{\"id\":\"88\"}");
         rig_connect(g, "");

@@ -9,19 +9,6 @@
 #include "base/clock.h"
 #include "discord_rig.h"
 
-static int begin(void **state)
-{
-        unsetenv("DISCORD_BOT_TOKEN");
-        *state = rig_new();
-        return 0;
-}
-
-static int end(void **state)
-{
-        rig_free(*state);
-        return 0;
-}
-
 #define PLACE(method) method " /webhooks/43/interaction-secret/messages/@original"
 #define COMMAND \
         "{\"id\":\"900\",\"application_id\":\"43\",\"type\":2,\"token\":\"interaction-secret\"}"
@@ -387,7 +374,7 @@ static void a_command_answered_before_a_restart_is_not_repeated(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(a_command_is_deferred_then_answered_in_place),
                 TEST(an_expired_command_is_answered_in_the_channel),

@@ -11,39 +11,6 @@
 
 #define SENT "{\"id\":\"501\",\"channel_id\":\"7\",\"author\":{\"id\":\"42\"}}"
 
-static int begin(void **state)
-{
-        *state = rig_new();
-        return 0;
-}
-
-static int end(void **state)
-{
-        rig_free(*state);
-        return 0;
-}
-
-static void deliver(struct rig *g, struct delivery d)
-{
-        d.id = 42;
-        d.fence = 5;
-        d.attempt = d.attempt ? d.attempt : 1;
-        d.created_ms = d.created_ms ? d.created_ms : 1700000000000;
-        d.adapter = "dc";
-        adapters_send(g->adapters, &d);
-}
-
-static const struct fake_sent *await(struct rig *g)
-{
-        assert_int_equal(fake_road.count, 0); /* not before the function has returned */
-        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(fake_road.count, 1);
-        assert_int_equal(fake_road.sent[0].delivery, 42);
-        assert_int_equal(fake_road.sent[0].fence, 5);
-        return &fake_road.sent[0];
-}
-
 /* ---- calls ---- */
 
 #define NONE  "{\"parse\":[],\"users\":[],\"replied_user\":false}"
@@ -129,12 +96,12 @@ static void deliveries_become_calls(void **state)
                 fake_intake.dm = "8";
                 says(g, 200, SENT);
                 rig_connect(g, "");
-                deliver(g, (struct delivery){ .kind = calls[i].kind,
-                                              .channel = calls[i].channel,
-                                              .thread = calls[i].thread,
-                                              .payload = calls[i].payload,
-                                              .turn = calls[i].turn });
-                sent = await(g);
+                rig_send(g, (struct delivery){ .kind = calls[i].kind,
+                                               .channel = calls[i].channel,
+                                               .thread = calls[i].thread,
+                                               .payload = calls[i].payload,
+                                               .turn = calls[i].turn });
+                sent = rig_sent(g);
                 assert_int_equal(sent->result.outcome, SEND_DONE);
                 assert_string_equal(sent->platform_id, calls[i].platform_id);
                 assert_string_equal(rig_line(g, 0), calls[i].line);
@@ -168,25 +135,14 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
                 const struct fake_sent *sent;
 
                 rig_connect(g, "");
-                deliver(g, (struct delivery){ .kind = rows[i].kind,
-                                              .channel = rows[i].channel,
-                                              .payload = rows[i].payload });
-                sent = await(g);
+                rig_send(g, (struct delivery){ .kind = rows[i].kind,
+                                               .channel = rows[i].channel,
+                                               .payload = rows[i].payload });
+                sent = rig_sent(g);
                 assert_int_equal(sent->result.outcome, SEND_REJECTED);
                 assert_string_equal(sent->why, rows[i].why);
                 rig_free(g);
         }
-}
-
-static void put_file(struct rig *g, const char *name, const char *text)
-{
-        char *path = mem_printf("%s/workspace/%s", g->dir, name);
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(path);
 }
 
 static void a_file_is_uploaded_with_its_caption(void **state)
@@ -194,14 +150,14 @@ static void a_file_is_uploaded_with_its_caption(void **state)
         struct rig *g = *state;
         const char *request;
 
-        put_file(g, "note.txt", "the bytes");
+        rig_put_file(g, "note.txt", "the bytes");
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = DELIVER_UPLOAD,
-                                      .channel = "7",
-                                      .payload = "{\"path\":\"note.txt\",\"mime\":\"text/plain\","
-                                                 "\"text\":\"see\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        rig_send(g, (struct delivery){ .kind = DELIVER_UPLOAD,
+                                       .channel = "7",
+                                       .payload = "{\"path\":\"note.txt\",\"mime\":\"text/plain\","
+                                                  "\"text\":\"see\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
         request = fake_server_request(g->server, 2);
         assert_non_null(
                 strstr(request, "\"attachments\":[{\"id\":\"0\",\"filename\":\"note.txt\"}]"));
@@ -264,13 +220,13 @@ static void answers_decide_the_outcome(void **state)
 
                 says(g, rows[i].status, rows[i].body);
                 rig_connect(g, "");
-                deliver(g,
-                        (struct delivery){
-                                .kind = rows[i].kind,
-                                .channel = "7",
-                                .payload =
-                                        "{\"text\":\"hi\",\"messageId\":\"5\",\"emoji\":\"👀\"}" });
-                sent = await(g);
+                rig_send(g,
+                         (struct delivery){
+                                 .kind = rows[i].kind,
+                                 .channel = "7",
+                                 .payload =
+                                         "{\"text\":\"hi\",\"messageId\":\"5\",\"emoji\":\"👀\"}" });
+                sent = rig_sent(g);
                 assert_int_equal(sent->result.outcome, rows[i].outcome);
                 assert_int_equal(sent->result.kind, rows[i].error);
                 if (!strstr(sent->why, rows[i].why))
@@ -290,9 +246,9 @@ static void a_global_limit_freezes_the_adapter(void **state)
         says_with(g, 429, "X-RateLimit-Global: true\r\n",
                   "{\"message\":\"slow\",\"retry_after\":60,\"global\":true}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
-        assert_true(await(g)->result.freeze_adapter);
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        assert_true(rig_sent(g)->result.freeze_adapter);
 }
 
 static void a_revoked_token_stops_the_adapter(void **state)
@@ -302,9 +258,9 @@ static void a_revoked_token_stops_the_adapter(void **state)
 
         says(g, 401, "{\"code\":0,\"message\":\"401: Unauthorized\"}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
-        sent = await(g);
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        sent = rig_sent(g);
         assert_int_equal(sent->result.outcome, SEND_RETRY); /* until there is a new token */
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
@@ -363,9 +319,9 @@ static void a_duplicate_bot_is_detected(void **state)
         rig_connect(g, "");
         dc = rig_adapter(g)->self;
         dc->opened_ms -= 120000; /* as if the ring had all messages since */
-        deliver(g, (struct delivery){
-                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
-        await(g);
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        rig_sent(g);
         dc_id_at(clock_wall_ms(), id);
         message =
                 json_pack("{s:s, s:s, s:s}", "id", id, "channel_id", "7", "nonce", nonce_of(g, 0));
@@ -395,11 +351,11 @@ static void an_old_send_that_arrived_is_not_repeated(void **state)
              "\"content\":\" "
              "hi\",\"author\":{\"id\":\"42\"}}]");
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "7",
-                                      .payload = "{\"text\":\"hi\"}",
-                                      .attempt = 2 });
-        sent = await(g);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"hi\"}",
+                                       .attempt = 2 });
+        sent = rig_sent(g);
         assert_int_equal(sent->result.outcome, SEND_DONE);
         assert_string_equal(sent->platform_id, "899");
         assert_string_equal(rig_line(g, 0),
@@ -416,11 +372,11 @@ static void an_old_send_that_did_not_arrive_is_repeated(void **state)
              "\"author\":{\"id\":\"42\"}}]");
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "7",
-                                      .payload = "{\"text\":\"hi\"}",
-                                      .attempt = 2 });
-        assert_string_equal(await(g)->platform_id, "501");
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"hi\"}",
+                                       .attempt = 2 });
+        assert_string_equal(rig_sent(g)->platform_id, "501");
         assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
 }
 
@@ -433,14 +389,14 @@ static void an_old_file_is_recognised_by_its_size(void **state)
                                     .payload = "{\"path\":\"two.txt\",\"mime\":\"text/plain\"}",
                                     .attempt = 2 };
 
-        put_file(g, "two.txt", "12345");
+        rig_put_file(g, "two.txt", "12345");
         says(g, 200,
              "[{\"id\":\"900\",\"content\":\"\",\"author\":{\"id\":\"42\"},"
              "\"attachments\":[{\"filename\":\"one.txt\",\"size\":4}]}]");
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, d);
-        assert_string_equal(await(g)->platform_id, "501");
+        rig_send(g, d);
+        assert_string_equal(rig_sent(g)->platform_id, "501");
         assert_non_null(strstr(rig_line(g, 1), "POST /channels/7/messages"));
 }
 
@@ -450,11 +406,11 @@ static void an_old_send_that_cannot_be_checked_is_unsure(void **state)
 
         says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "7",
-                                      .payload = "{\"text\":\"hi\"}",
-                                      .attempt = 2 });
-        assert_int_equal(await(g)->result.outcome, SEND_UNSURE);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"hi\"}",
+                                       .attempt = 2 });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_UNSURE);
         assert_int_equal(fake_server_requests(g->server), 3);
 }
 
@@ -468,18 +424,18 @@ static void a_dm_is_opened_once_and_remembered(void **state)
         says(g, 200, SENT);
         says(g, 200, SENT);
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "user:5",
-                                      .payload = "{\"text\":\"hi\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "user:5",
+                                       .payload = "{\"text\":\"hi\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 0), "POST /users/@me/channels");
         assert_string_equal(rig_body(g, 0), "{\"recipient_id\":\"5\"}");
         assert_string_equal(rig_line(g, 1), "POST /channels/88/messages");
         fake_road.count = 0;
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "user:5",
-                                      .payload = "{\"text\":\"hi\"}" });
-        await(g);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "user:5",
+                                       .payload = "{\"text\":\"hi\"}" });
+        rig_sent(g);
         assert_string_equal(rig_line(g, 2), "POST /channels/88/messages");
 }
 
@@ -492,10 +448,10 @@ static void a_person_without_dms_is_reported(void **state)
              "{\"code\":50278,\"message\":\"Cannot send messages to this user due to having no "
              "mutual guilds\"}");
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "user:5",
-                                      .payload = "{\"text\":\"hi\"}" });
-        sent = await(g);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "user:5",
+                                       .payload = "{\"text\":\"hi\"}" });
+        sent = rig_sent(g);
         assert_int_equal(sent->result.outcome, SEND_REJECTED);
         assert_non_null(strstr(sent->why, "shares no server"));
 }
@@ -509,10 +465,10 @@ static void the_operator_is_the_first_admin(void **state)
         fake_intake.hooks.dm(fake_intake.hooks.ctx, "99", "990"); /* a stranger */
         fake_intake.hooks.dm(fake_intake.hooks.ctx, "10", "100");
         fake_intake.hooks.dm(fake_intake.hooks.ctx, "11", "110");
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "operator",
-                                      .payload = "{\"text\":\"news\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "operator",
+                                       .payload = "{\"text\":\"news\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 0), "POST /channels/100/messages");
 }
 
@@ -527,10 +483,10 @@ static void the_operators_dm_survives_a_restart(void **state)
         fake_intake.hooks.dm(fake_intake.hooks.ctx, "10", "100");
         rig_apply(g, "an.other.token", ",\"slashCommands\":false,\"admins\":[\"10\"]");
         rig_until_state(g, ADAPTER_UP);
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "operator",
-                                      .payload = "{\"text\":\"news\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "operator",
+                                       .payload = "{\"text\":\"news\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_line(g, 2), "POST /channels/100/messages");
 }
 
@@ -540,10 +496,10 @@ static void without_an_operator_deliveries_wait(void **state)
         const struct fake_sent *sent;
 
         rig_connect(g, "");
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "operator",
-                                      .payload = "{\"text\":\"news\"}" });
-        sent = await(g);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "operator",
+                                       .payload = "{\"text\":\"news\"}" });
+        sent = rig_sent(g);
         assert_int_equal(sent->result.outcome, SEND_RETRY);
         assert_int_equal(sent->result.kind, ERR_LIMIT); /* not counted as an attempt */
         assert_string_equal(sent->why, "there is no operator yet: name one in adapters.dc.admins");
@@ -556,10 +512,10 @@ static void an_unreachable_operator_is_retried(void **state)
 
         says(g, 400, "{\"code\":50278,\"message\":\"no mutual guilds\"}");
         rig_connect(g, ",\"admins\":\"10\"");
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "operator",
-                                      .payload = "{\"text\":\"news\"}" });
-        sent = await(g);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "operator",
+                                       .payload = "{\"text\":\"news\"}" });
+        sent = rig_sent(g);
         assert_int_equal(sent->result.outcome, SEND_RETRY);
         assert_int_equal(sent->result.kind, ERR_LIMIT);
 }
@@ -617,8 +573,8 @@ static void sends_in_flight_end_with_the_adapter(void **state)
 
         says(g, 200, NULL);
         rig_connect(g, "");
-        deliver(g, (struct delivery){
-                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
         rig_requests(g, 1);
         assert_int_equal(adapters_apply(g->adapters, NULL, 0, &err), 0);
         assert_int_equal(fake_road.count, 1);
@@ -627,7 +583,7 @@ static void sends_in_flight_end_with_the_adapter(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(deliveries_become_calls),
                 cmocka_unit_test(impossible_deliveries_are_rejected_with_a_reason),

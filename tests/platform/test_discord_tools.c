@@ -17,15 +17,8 @@ static struct {
 
 static int begin(void **state)
 {
-        unsetenv("DISCORD_BOT_TOKEN");
         memset(&last, 0, sizeof(last));
         *state = rig_new();
-        return 0;
-}
-
-static int end(void **state)
-{
-        rig_free(*state);
         return 0;
 }
 
@@ -274,7 +267,7 @@ static void tools_in_flight_end_with_the_adapter(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(every_tool_has_a_schema),
                 TEST(tools_that_send_make_deliveries),

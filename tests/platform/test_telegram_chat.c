@@ -68,7 +68,7 @@ static void a_group_is_looked_up_with_its_members(void **state)
         wait_for(g, &r);
         assert_string_equal(r.line, "group -1005 name=Lab topic=about members=12");
         assert_string_equal(rig_method(g, 4), "getChat");
-        assert_string_equal(rig_params(g, 4), "{\"chat_id\":-1005}");
+        assert_string_equal(rig_body(g, 4), "{\"chat_id\":-1005}");
         assert_string_equal(rig_method(g, 5), "getChatMemberCount");
 }
 

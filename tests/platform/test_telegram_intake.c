@@ -90,9 +90,9 @@ static void an_unreadable_update_does_not_block_the_queue(void **state)
         says(g, 200, NULL);
         rig_open(g, "");
         await_arrivals(g, 1);
-        assert_non_null(strstr(rig_params(g, 2), "\"limit\":100"));
-        assert_non_null(strstr(rig_params(g, 3), "\"limit\":10,"));
-        assert_non_null(strstr(rig_params(g, 4), "\"limit\":1,"));
+        assert_non_null(strstr(rig_body(g, 2), "\"limit\":100"));
+        assert_non_null(strstr(rig_body(g, 3), "\"limit\":10,"));
+        assert_non_null(strstr(rig_body(g, 4), "\"limit\":1,"));
         assert_int_equal(offset_of(g, 5), 101);
         assert_string_equal(fake_road.arrivals[0].key, "7:1");
         fake_road_ack(0, ERR_NONE);
@@ -332,7 +332,7 @@ static void a_pressed_button_is_confirmed_after_the_commit(void **state)
         fake_road_ack(0, ERR_NONE);
         rig_requests(g, 4);
         assert_string_equal(rig_method(g, 3), "answerCallbackQuery");
-        assert_string_equal(rig_params(g, 3), "{\"callback_query_id\":\"c1\"}");
+        assert_string_equal(rig_body(g, 3), "{\"callback_query_id\":\"c1\"}");
 }
 
 static void a_migrated_group_is_remembered(void **state)

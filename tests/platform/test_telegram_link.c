@@ -45,7 +45,7 @@ static void a_webhook_is_removed_without_dropping_updates(void **state)
         rig_open(g, "");
         rig_until_state(g, ADAPTER_UP);
         assert_string_equal(rig_method(g, 2), "deleteWebhook");
-        assert_string_equal(rig_params(g, 2), "{\"drop_pending_updates\":false}");
+        assert_string_equal(rig_body(g, 2), "{\"drop_pending_updates\":false}");
 }
 
 static void the_bots_profile_and_abilities_are_known(void **state)
@@ -164,9 +164,6 @@ static void polling_waits_for_a_rate_limit(void **state)
 static void commands_are_published_only_when_they_change(void **state)
 {
         struct rig *g = *state;
-        struct error err = { 0 };
-        struct adapter_conf *c;
-        char *json;
 
         says(g, 200, ME);
         says(g, 200, TRUE);
@@ -179,17 +176,10 @@ static void commands_are_published_only_when_they_change(void **state)
         rig_requests(g, 4);
         assert_string_equal(rig_method(g, 1), "setMyCommands");
         assert_string_equal(
-                rig_params(g, 1),
+                rig_body(g, 1),
                 "{\"commands\":[{\"command\":\"help\",\"description\":\"what I can do\"}]}");
         rig_until_state(g, ADAPTER_UP);
-        json = mem_printf(
-                "{\"botToken\":\"" TOKEN
-                "\",\"apiBase\":\"http://127.0.0.1:%d\",\"pollSeconds\":20,\"commands\":[\"/help "
-                "- what I can do\"]}",
-                fake_server_port(g->server));
-        c = adapter_conf_make("tg", "telegram", json, &err);
-        free(json);
-        assert_int_equal(adapters_apply(g->adapters, &c, 1, &err), 0);
+        rig_apply(g, TOKEN, ",\"pollSeconds\":20,\"commands\":[\"/help - what I can do\"]");
         rig_requests(g, 7);
         assert_string_equal(rig_method(g, 4), "getMe");
         assert_string_equal(rig_method(g, 5), "getWebhookInfo");
@@ -231,7 +221,7 @@ static void a_webhook_is_set_from_the_public_url(void **state)
         rig_until_state(g, ADAPTER_UP);
         assert_string_equal(rig_method(g, 1), "setWebhook");
         assert_string_equal(
-                rig_params(g, 1),
+                rig_body(g, 1),
                 "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/webhook\","
                 "\"secret_token\":\"S3cret_of-mine\",\"allowed_updates\":[\"message\","
                 "\"edited_message\",\"channel_post\",\"edited_channel_post\",\"message_reaction\","

@@ -13,26 +13,6 @@
         "{\"ok\":true,\"result\":{\"message_id\":501,\"date\":1,\"chat\":{\"id\":7," \
         "\"type\":\"private\"}}}"
 
-static void deliver(struct rig *g, struct delivery d)
-{
-        d.id = 42;
-        d.fence = 5;
-        d.attempt = 1;
-        d.adapter = "tg";
-        adapters_send(g->adapters, &d);
-}
-
-static const struct fake_sent *await(struct rig *g)
-{
-        assert_int_equal(fake_road.count, 0); /* never before send has returned */
-        for (int i = 0; i < 100000 && fake_road.count == 0; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(fake_road.count, 1);
-        assert_int_equal(fake_road.sent[0].delivery, 42);
-        assert_int_equal(fake_road.sent[0].fence, 5);
-        return &fake_road.sent[0];
-}
-
 /* ---- calls ---- */
 
 /* clang-format off */
@@ -101,16 +81,16 @@ static void each_kind_of_delivery_is_a_call(void **state)
                 says(g, 200,
                      calls[i].platform_id[0] == '5' && calls[i].platform_id[1] ? SENT : TRUE);
                 rig_connect(g);
-                deliver(g, (struct delivery){ .kind = calls[i].kind,
-                                              .channel = calls[i].channel,
-                                              .thread = calls[i].thread,
-                                              .turn = calls[i].turn,
-                                              .payload = calls[i].payload });
-                sent = await(g);
+                rig_send(g, (struct delivery){ .kind = calls[i].kind,
+                                               .channel = calls[i].channel,
+                                               .thread = calls[i].thread,
+                                               .turn = calls[i].turn,
+                                               .payload = calls[i].payload });
+                sent = rig_sent(g);
                 assert_int_equal(sent->result.outcome, SEND_DONE);
                 assert_string_equal(sent->platform_id, calls[i].platform_id);
                 assert_string_equal(rig_method(g, 4), calls[i].method);
-                assert_string_equal(rig_params(g, 4), calls[i].params);
+                assert_string_equal(rig_body(g, 4), calls[i].params);
                 rig_free(g);
         }
 }
@@ -141,10 +121,10 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
                 struct rig *g = rig_new();
 
                 rig_connect(g);
-                deliver(g, (struct delivery){ .kind = rows[i].kind,
-                                              .channel = "7",
-                                              .payload = rows[i].payload });
-                assert_int_equal(await(g)->result.outcome, SEND_REJECTED);
+                rig_send(g, (struct delivery){ .kind = rows[i].kind,
+                                               .channel = "7",
+                                               .payload = rows[i].payload });
+                assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
                 assert_string_equal(fake_road.sent[0].why, rows[i].why);
                 assert_int_equal(fake_server_requests(g->server), 4);
                 rig_free(g);
@@ -154,24 +134,14 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
 /* Sends a picture, sea.png, to topic 4 of group -7, as a reply to message 9. */
 static void upload_picture(struct rig *g)
 {
-        char *dir = scratch_path(g->dir, "workspace"),
-             *path = scratch_path(g->dir, "workspace/sea.png");
-        FILE *f;
-
-        mkdir(dir, 0755);
-        f = fopen(path, "w");
-        assert_non_null(f);
-        fputs("picture bytes", f);
-        fclose(f);
-        free(dir);
-        free(path);
+        rig_put_file(g, "sea.png", "picture bytes");
         rig_connect(g);
-        deliver(g,
-                (struct delivery){ .kind = DELIVER_UPLOAD,
-                                   .channel = "-7",
-                                   .thread = "4",
-                                   .payload = "{\"path\":\"sea.png\",\"mime\":\"image/"
-                                              "png\",\"text\":\"<i>sea</i>\",\"replyTo\":\"9\"}" });
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_UPLOAD,
+                            .channel = "-7",
+                            .thread = "4",
+                            .payload = "{\"path\":\"sea.png\",\"mime\":\"image/"
+                                       "png\",\"text\":\"<i>sea</i>\",\"replyTo\":\"9\"}" });
 }
 
 static void a_refused_photo_is_sent_as_a_document(void **state)
@@ -183,7 +153,7 @@ static void a_refused_photo_is_sent_as_a_document(void **state)
              "PHOTO_INVALID_DIMENSIONS\"}");
         says(g, 200, SENT);
         upload_picture(g);
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
         assert_string_equal(fake_road.sent[0].why,
                             "sent as a document: Telegram refused it as a photo");
         assert_string_equal(rig_method(g, 4), "sendPhoto");
@@ -201,7 +171,7 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
 
         says(g, 200, SENT);
         upload_picture(g);
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_method(g, 4), "sendPhoto");
         request = fake_server_request(g->server, 4);
         assert_non_null(strstr(request, "name=\"chat_id\"\r\n\r\n-7\r\n"));
@@ -216,7 +186,6 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
 
 static void each_answer_has_its_outcome(void **state)
 {
-#define NO(code, text) "{\"ok\":false,\"error_code\":" code ",\"description\":\"" text "\"}"
         /* clang-format off */
         static const struct {
                 enum delivery_kind kind;
@@ -368,13 +337,13 @@ static void refused_markup_is_resent_as_plain_text(void **state)
                 "0"));
         says(g, 200, SENT);
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "7",
-                                      .payload = "{\"text\":\"<x>1 &lt; 2</x>\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"<x>1 &lt; 2</x>\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
         assert_string_equal(fake_road.sent[0].why,
                             "sent as plain text: Telegram refused the markup");
-        assert_string_equal(rig_params(g, 5), "{\"chat_id\":7,\"text\":\"1 < 2\"}");
+        assert_string_equal(rig_body(g, 5), "{\"chat_id\":7,\"text\":\"1 < 2\"}");
 }
 
 static void refused_caption_markup_is_resent_as_plain_text(void **state)
@@ -384,7 +353,7 @@ static void refused_caption_markup_is_resent_as_plain_text(void **state)
         says(g, 400, NO("400", "Bad Request: can't parse entities: Unsupported start tag"));
         says(g, 200, SENT);
         upload_picture(g);
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
         assert_string_equal(rig_method(g, 5), "sendPhoto");
         assert_non_null(
                 strstr(fake_server_request(g->server, 5), "name=\"caption\"\r\n\r\nsea\r\n"));
@@ -398,9 +367,10 @@ static void a_second_refusal_is_final(void **state)
         says(g, 400, NO("400", "Bad Request: can't parse entities"));
         says(g, 400, NO("400", "Bad Request: can't parse entities"));
         rig_connect(g);
-        deliver(g, (struct delivery){
-                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"<x>\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_REJECTED);
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"<x>\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
         assert_int_equal(fake_server_requests(g->server), 6);
 }
 
@@ -415,19 +385,19 @@ static void a_group_that_moved_is_followed_and_remembered(void **state)
         says(g, 200, SENT);
         says(g, 200, SENT);
         rig_connect(g);
-        deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                      .channel = "-5",
-                                      .payload = "{\"text\":\"a\",\"replyTo\":\"3\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
-        assert_non_null(strstr(rig_params(g, 4), "\"reply_parameters\""));
-        assert_non_null(strstr(rig_params(g, 5), "\"chat_id\":-100500"));
-        assert_null(strstr(rig_params(g, 5),
-                           "\"reply_parameters\"")); /* message 3 is in the old chat */
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "-5",
+                                       .payload = "{\"text\":\"a\",\"replyTo\":\"3\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_non_null(strstr(rig_body(g, 4), "\"reply_parameters\""));
+        assert_non_null(strstr(rig_body(g, 5), "\"chat_id\":-100500"));
+        assert_null(
+                strstr(rig_body(g, 5), "\"reply_parameters\"")); /* message 3 is in the old chat */
         fake_road.count = 0;
-        deliver(g, (struct delivery){
-                           .kind = DELIVER_SEND, .channel = "-5", .payload = "{\"text\":\"b\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_DONE);
-        assert_non_null(strstr(rig_params(g, 6), "\"chat_id\":-100500"));
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "-5", .payload = "{\"text\":\"b\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_non_null(strstr(rig_body(g, 6), "\"chat_id\":-100500"));
         saved = adapter_file_read(rig_adapter(g)); /* as the next start does */
         assert_string_equal(json_str(json_object_get(saved, "moved"), "-5", ""), "-100500");
         json_decref(saved);
@@ -444,10 +414,10 @@ static void repeated_rate_limits_freeze_the_whole_bot(void **state)
         rig_connect(g);
         for (int i = 0; i < 3; i++) {
                 fake_road.count = 0;
-                deliver(g, (struct delivery){ .kind = DELIVER_SEND,
-                                              .channel = "7",
-                                              .payload = "{\"text\":\"a\"}" });
-                assert_int_equal(await(g)->result.retry_after_ms, 2000);
+                rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                               .channel = "7",
+                                               .payload = "{\"text\":\"a\"}" });
+                assert_int_equal(rig_sent(g)->result.retry_after_ms, 2000);
                 assert_int_equal(fake_road.sent[0].result.freeze_adapter, i == 2);
         }
 }
@@ -458,9 +428,9 @@ static void a_refused_token_stops_the_adapter(void **state)
 
         says(g, 401, NO("401", "Unauthorized"));
         rig_connect(g);
-        deliver(g, (struct delivery){
-                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"a\"}" });
-        assert_int_equal(await(g)->result.outcome, SEND_RETRY);
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"a\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_RETRY);
         assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
         assert_non_null(strstr(rig_adapter(g)->why, "botToken"));
         assert_int_equal(http_client_active(g->http), 0);
@@ -472,8 +442,8 @@ static void sends_in_flight_end_with_the_adapter(void **state)
 
         says(g, 200, NULL);
         rig_connect(g);
-        deliver(g, (struct delivery){
-                           .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"a\"}" });
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"a\"}" });
         rig_requests(g, 5);
         assert_int_equal(adapters_apply(g->adapters, NULL, 0, NULL), 0);
         assert_int_equal(fake_road.count, 1);
