@@ -123,10 +123,16 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
                 { DELIVER_EDIT, "7", "{\"text\":\"x\",\"messageId\":\"../5\"}",
                   "'../5' is not a Discord message id" },
                 { DELIVER_REACT, "7", "{\"messageId\":\"5\"}", "a reaction needs an emoji" },
-                { DELIVER_UPLOAD, "7", "{\"path\":\"../state/x\"}",
-                  "there is no file '../state/x' in the workspace" },
+                { DELIVER_UPLOAD, "7", "{\"path\":\"../state/operator.key\"}",
+                  "there is no file '../state/operator.key' in the workspace" },
                 { DELIVER_SEND, "7", "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\"}]]}",
                   "button 'Yes' needs data of 1 to 100 characters or a URL of at most 512" },
+                { DELIVER_SEND, "7", "{\"text\":\"?\",\"buttons\":[[],[],[],[],[],[]]}",
+                  "a message has at most 5 rows of buttons" },
+                { DELIVER_EDIT, "7",
+                  "{\"text\":\"?\",\"messageId\":\"5\",\"buttons\":[[{},{},{},{},{},{}]]}",
+                  "a row has at most 5 buttons" },
+                { DELIVER_THREAD, "7", "{\"name\":\"x\"}", "'' is not a Discord message id" },
         };
 
         (void)state;
@@ -134,6 +140,7 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
                 struct rig *g = rig_new();
                 const struct fake_sent *sent;
 
+                rig_put_file(g, "../state/operator.key", "secret");
                 rig_connect(g, "");
                 rig_send(g, (struct delivery){ .kind = rows[i].kind,
                                                .channel = rows[i].channel,

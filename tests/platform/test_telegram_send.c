@@ -120,6 +120,7 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct rig *g = rig_new();
 
+                rig_put_file(g, "../state/operator.key", "secret");
                 rig_connect(g);
                 rig_send(g, (struct delivery){ .kind = rows[i].kind,
                                                .channel = "7",
@@ -129,6 +130,20 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
                 assert_int_equal(fake_server_requests(g->server), 4);
                 rig_free(g);
         }
+}
+
+static void a_caption_is_not_cut(void **state)
+{
+        struct rig *g = *state;
+        char *payload = mem_printf("{\"path\":\"a.txt\",\"text\":\"<b>%01025d</b>\"}", 0);
+
+        rig_put_file(g, "a.txt", "bytes");
+        rig_connect(g);
+        rig_send(g,
+                 (struct delivery){ .kind = DELIVER_UPLOAD, .channel = "7", .payload = payload });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+        assert_non_null(strstr(fake_road.sent[0].why, "a caption has at most 1024 characters"));
+        free(payload);
 }
 
 /* Sends a picture, sea.png, to topic 4 of group -7, as a reply to message 9. */
@@ -457,6 +472,7 @@ int main(void)
                 cmocka_unit_test(invalid_deliveries_are_rejected_without_a_call),
                 cmocka_unit_test_setup_teardown(
                         a_file_of_the_workspace_is_uploaded_with_its_caption, rig_begin, rig_end),
+                cmocka_unit_test_setup_teardown(a_caption_is_not_cut, rig_begin, rig_end),
                 cmocka_unit_test_setup_teardown(a_refused_photo_is_sent_as_a_document, rig_begin,
                                                 rig_end),
                 cmocka_unit_test(each_answer_has_its_outcome),
