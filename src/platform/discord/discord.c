@@ -11,7 +11,6 @@
 #include "platform/discord/discord.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,16 +72,6 @@ static const struct setting discord_settings[] = {
         SETTING_END,
 };
 
-static int mistake(struct settings_source *src, const char *path, const char *key,
-                   struct error *err, const char *what)
-{
-        char *at = *path ? mem_printf("%s.%s", path, key) : mem_strdup(key);
-        int rc = settings_error(src, at, err, "%s", what);
-
-        free(at);
-        return rc;
-}
-
 /* Tokens are three base64url words joined by dots; nothing else may get into a header. */
 static bool looks_like_token(const struct secret *token)
 {
@@ -99,31 +88,32 @@ static int check_settings(struct settings_source *src, const char *path, const v
         const struct discord_conf *c = conf;
 
         if (c->token && strncmp(secret_reveal(c->token), "Bot ", 4) == 0)
-                return mistake(src, path, "botToken", err,
-                               "the token is written without 'Bot ' before it");
+                return settings_member_error(src, path, "botToken", err,
+                                             "the token is written without 'Bot ' before it");
         if (c->token && !looks_like_token(c->token))
-                return mistake(src, path, "botToken", err,
-                               "this does not look like a bot's token from the developer portal");
+                return settings_member_error(
+                        src, path, "botToken", err,
+                        "this does not look like a bot's token from the developer portal");
         if (c->gateway_url && strncmp(c->gateway_url, "wss://", 6) != 0 &&
             strncmp(c->gateway_url, "ws://", 5) != 0)
-                return mistake(src, path, "gatewayUrl", err, "must start with wss:// or ws://");
+                return settings_member_error(src, path, "gatewayUrl", err,
+                                             "must start with wss:// or ws://");
         if (c->public_key && strspn(c->public_key, "0123456789abcdefABCDEF") != 64)
-                return mistake(src, path, "publicKey", err,
-                               "a public key has 64 hexadecimal digits");
+                return settings_member_error(src, path, "publicKey", err,
+                                             "a public key has 64 hexadecimal digits");
         for (size_t i = 0; i < c->intents.count; i++) {
                 const char *name = c->intents.items[i], *near = dc_gateway_nearest_intent(name);
-                char why[200];
 
                 if (dc_gateway_intent(name) != 0)
                         continue;
-                snprintf(why, sizeof(why), "Discord has no intent '%.60s'%s%s%s", name,
-                         near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
-                return mistake(src, path, "intents", err, why);
+                return settings_member_error(
+                        src, path, "intents", err, "Discord has no intent '%.60s'%s%s%s", name,
+                        near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
         }
         for (size_t i = 0; i < c->command_guilds.count; i++)
                 if (!dc_id_valid(c->command_guilds.items[i]))
-                        return mistake(src, path, "commandGuilds", err,
-                                       "ids of servers are digits");
+                        return settings_member_error(src, path, "commandGuilds", err,
+                                                     "ids of servers are digits");
         return 0;
 }
 

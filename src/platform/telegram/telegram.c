@@ -41,16 +41,6 @@ static const struct setting telegram_settings[] = {
 };
 /* clang-format on */
 
-static int mistake(struct settings_source *src, const char *path, const char *key,
-                   struct error *err, const char *what)
-{
-        char *at = *path ? mem_printf("%s.%s", path, key) : mem_strdup(key);
-        int rc = settings_error(src, at, err, "%s", what);
-
-        free(at);
-        return rc;
-}
-
 static int telegram_check(struct settings_source *src, const char *path, const void *conf,
                           struct error *err)
 {
@@ -59,21 +49,22 @@ static int telegram_check(struct settings_source *src, const char *path, const v
 
         if (secret_length(c->token) == 0 ||
             strspn(secret_reveal(c->token), WORD ":") != secret_length(c->token))
-                return mistake(
+                return settings_member_error(
                         src, path, "botToken", err,
                         "this does not look like a token of @BotFather (such as 123456:ABC-DEF)");
         if (s && (secret_length(s) == 0 || secret_length(s) > 256 ||
                   strspn(secret_reveal(s), WORD) != secret_length(s)))
-                return mistake(
+                return settings_member_error(
                         src, path, "webhookSecret", err,
                         "a webhook secret has 1 to 256 characters of A-Z, a-z, 0-9, _ and -");
         if (c->commands.count > 100)
-                return mistake(src, path, "commands", err, "a bot has at most 100 commands");
+                return settings_member_error(src, path, "commands", err,
+                                             "a bot has at most 100 commands");
         for (size_t i = 0; i < c->commands.count; i++) {
                 const char *wrong = tg_command_check(c->commands.items[i]);
 
                 if (wrong)
-                        return mistake(src, path, "commands", err, wrong);
+                        return settings_member_error(src, path, "commands", err, "%s", wrong);
         }
         return 0;
 }
