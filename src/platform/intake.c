@@ -154,7 +154,6 @@ static void on_receipt(void *arg, const struct inbox_receipt *receipt)
 /* Hands the events over to the inbox, which copies them. */
 static void store(struct intake_update *u)
 {
-        const struct adapter *a = u->intake->adapter;
         struct intake_content composed, *c = &u->content;
         struct intake_receipt *r = u->receipt;
         char *metadata;
@@ -170,21 +169,19 @@ static void store(struct intake_update *u)
                 intake_content_init(c);
                 u->compose(u, c);
         }
-        assert(a->road && c->event_count > 0);
+        assert(c->event_count > 0);
         metadata = json_text(c->metadata);
         r->pending += (unsigned)c->event_count;
         for (size_t i = 0; i < c->event_count; i++) {
                 struct incoming event = c->events[i];
 
-                event.adapter = a->name;
-                event.platform = a->ops->name;
                 if (!event.metadata)
                         event.metadata = metadata;
                 if (i == 0 && c->attachment_count > 0) {
                         event.attachments = c->attachments;
                         event.attachment_count = c->attachment_count;
                 }
-                inbox_receive(a->road, &event, on_receipt, r);
+                adapter_received(u->intake->adapter, &event, on_receipt, r);
         }
         free(metadata);
         if (c == &composed)
