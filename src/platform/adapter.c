@@ -185,7 +185,7 @@ void adapter_bad_token(struct adapter *a)
 
 void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg)
 {
-        assert(a->road); /* adapters are opened after the road and closed before it */
+        assert(a->road); /* the loop does not run between road_close and adapters_free */
         in->adapter = a->name;
         in->platform = a->ops->name;
         inbox_receive(a->road, in, ack, arg);
