@@ -13,8 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-
-#define STATE_MAX ((size_t)1024 * 1024)
+#include "platform/state_file.h"
 
 int adapter_file_lock(const struct adapter *a, const struct secret *token, struct error *err)
 {
@@ -52,7 +51,7 @@ static char *state_path(const struct adapter *a)
 json_t *adapter_file_read(const struct adapter *a)
 {
         char *path = state_path(a);
-        json_t *state = file_read_json(path, STATE_MAX);
+        json_t *state = file_read_json(path, STATE_FILE_MAX);
 
         free(path);
         if (json_is_object(state))
@@ -70,6 +69,24 @@ void adapter_file_write(const struct adapter *a, const json_t *state)
                          LOG_S("file", path), LOG_S("why", strerror(errno)));
         free(path);
         free(text);
+}
+
+const char *adapter_file_get(const json_t *state, const char *table, const char *key)
+{
+        return json_str(json_object_get(state, table), key, NULL);
+}
+
+void adapter_file_set(const struct adapter *a, json_t *state, const char *table, const char *key,
+                      const char *value)
+{
+        const char *known = adapter_file_get(state, table, key);
+
+        if (known && strcmp(known, value) == 0)
+                return;
+        if (!json_is_object(json_object_get(state, table)))
+                json_object_set_new(state, table, json_object());
+        json_object_set_new(json_object_get(state, table), key, json_string(value));
+        adapter_file_write(a, state);
 }
 
 char *adapter_file_to_send(const struct adapter *a, const char *path, struct error *err)

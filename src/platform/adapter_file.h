@@ -15,6 +15,11 @@ void adapter_file_unlock(int lock); /* -1 is fine */
 json_t *adapter_file_read(const struct adapter *a);
 /* Replaces the file; a failure is only logged. */
 void adapter_file_write(const struct adapter *a, const json_t *state);
+/* A text in a table of the state, borrowed. NULL: none. */
+const char *adapter_file_get(const json_t *state, const char *table, const char *key);
+/* Sets it, and writes the file if that changes something. */
+void adapter_file_set(const struct adapter *a, json_t *state, const char *table, const char *key,
+                      const char *value);
 /* A file in the workspace as a real path, yours to free. NULL: missing or outside. */
 char *adapter_file_to_send(const struct adapter *a, const char *path, struct error *err);
 

@@ -14,7 +14,7 @@ static const json_t *commands_memory(struct rig *g)
 {
         const struct discord *dc = rig_adapter(g)->self;
 
-        return json_object_get(dc->memory, "commands");
+        return json_object_get(dc->saved, "commands");
 }
 
 /* ---- the token ---- */
@@ -231,7 +231,7 @@ static void command_registration_retries(void **state)
         for (int i = 0; i < 100000 && !timer_active(dc->commands_timer); i++)
                 loop_step(g->loop, true);
         assert_true(timer_active(dc->commands_timer));
-        assert_null(json_object_get(dc->memory, "commands"));
+        assert_null(json_object_get(dc->saved, "commands"));
 }
 
 static void guild_commands_are_registered_in_their_guilds(void **state)

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/adapter_file.h"
 #include "platform/discord/discord.h"
 
 #define RETRY_MS   60000
@@ -73,7 +74,7 @@ static void on_registered(void *arg, const struct dc_answer *a)
         struct discord *dc = job->dc;
 
         if (a->ok) {
-                discord_remember(dc, "commands", job->guild, job->digest);
+                adapter_file_set(dc->adapter, dc->saved, "commands", job->guild, job->digest);
                 log_info("slash commands registered", LOG_S("adapter", dc->adapter->name),
                          LOG_S("guild", job->guild));
         } else if (a->kind != ERR_CANCELLED) {
@@ -95,7 +96,7 @@ static void on_registered(void *arg, const struct dc_answer *a)
 static void publish_to(struct discord *dc, const char *guild, const json_t *list)
 {
         bool global = strcmp(guild, EVERYWHERE) == 0;
-        const char *known = discord_remembered(dc, "commands", guild);
+        const char *known = adapter_file_get(dc->saved, "commands", guild);
         char *text = json_text(list), *all = mem_printf("%s %s", dc->self.application, text);
         char digest[SHA256_HEX_SIZE];
         struct register_job *job;
@@ -142,7 +143,7 @@ void dc_commands_publish(void *discord)
 {
         struct discord *dc = discord;
         const struct setting_list *guilds = &dc->conf->command_guilds;
-        json_t *known = json_deep_copy(json_object_get(dc->memory, "commands")),
+        json_t *known = json_deep_copy(json_object_get(dc->saved, "commands")),
                *none = json_array(), *list = commands_json(), *digest;
         const char *guild;
 

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/adapter_file.h"
 #include "platform/discord/discord.h"
 
 #define DMS_MAX 10000
@@ -33,7 +34,8 @@ void dc_destination_forget(struct discord *dc)
 
 const char *dc_destination_dm(const struct discord *dc, const char *user)
 {
-        const char *kept = is_operator(dc, user) ? discord_remembered(dc, "operators", user) : NULL;
+        const char *kept =
+                is_operator(dc, user) ? adapter_file_get(dc->saved, "operators", user) : NULL;
 
         return kept ? kept : map_get(&dc->dms, user);
 }
@@ -48,7 +50,7 @@ void dc_destination_set_dm(void *discord, const char *user, const char *channel)
         if (is_operator(dc, user)) {
                 log_info("DM of an operator", LOG_S("adapter", dc->adapter->name),
                          LOG_S("user", user), LOG_S("channel", channel));
-                discord_remember(dc, "operators", user, channel);
+                adapter_file_set(dc->adapter, dc->saved, "operators", user, channel);
                 return;
         }
         if (dc->dms.count >= DMS_MAX)
@@ -59,7 +61,7 @@ void dc_destination_set_dm(void *discord, const char *user, const char *channel)
 
 bool dc_destination_is_dm(const struct discord *dc, const char *channel)
 {
-        const json_t *operators = json_object_get(dc->memory, "operators");
+        const json_t *operators = json_object_get(dc->saved, "operators");
         struct dc_channel_info info;
         const char *user;
         json_t *kept;

@@ -117,23 +117,6 @@ static int check_settings(struct settings_source *src, const char *path, const v
         return 0;
 }
 
-const char *discord_remembered(const struct discord *dc, const char *table, const char *key)
-{
-        return json_str(json_object_get(dc->memory, table), key, NULL);
-}
-
-void discord_remember(struct discord *dc, const char *table, const char *key, const char *value)
-{
-        const char *known = discord_remembered(dc, table, key);
-
-        if (known && strcmp(known, value) == 0)
-                return;
-        if (!json_is_object(json_object_get(dc->memory, table)))
-                json_object_set_new(dc->memory, table, json_object());
-        json_object_set_new(json_object_get(dc->memory, table), key, json_string(value));
-        adapter_file_write(dc->adapter, dc->memory);
-}
-
 static void enter(struct discord *dc, enum discord_state state)
 {
         static const char *const names[] = { "greeting", "linked", "waiting", "stopped" };
@@ -359,7 +342,7 @@ static int discord_open(struct adapter *a, struct error *err)
         LIST_INIT(&dc->posts);
         map_init(&dc->dms);
         map_init(&dc->dm_channels);
-        dc->memory = adapter_file_read(a);
+        dc->saved = adapter_file_read(a);
         dc->timer = timer_new(a->loop, on_timer, dc);
         dc->rest = dc_rest_new(&(struct dc_rest_options){
                 .loop = a->loop,
@@ -394,7 +377,7 @@ static void discord_close(struct adapter *a)
         dc_destination_forget(dc);
         map_release(&dc->dms);
         map_release(&dc->dm_channels);
-        json_decref(dc->memory);
+        json_decref(dc->saved);
         discord_free(dc);
 }
 

@@ -107,16 +107,10 @@ struct discord {
         struct timer *commands_timer; /* registration is retried */
         LIST_HEAD(, dc_post) posts;   /* interactions over HTTP that are being stored */
         struct dc_duplicate_bot duplicate;
-        json_t *memory;         /* survives a restart */
+        json_t *saved;          /* the state file: DMs of operators, registered commands */
         struct map dms;         /* of others than operators: user to channel, owned */
         struct map dm_channels; /* the channels of dms */
 };
-
-/* ---- discord.c ---- */
-
-/* Texts that survive a restart, in small tables; NULL: none. */
-const char *discord_remembered(const struct discord *dc, const char *table, const char *key);
-void discord_remember(struct discord *dc, const char *table, const char *key, const char *value);
 
 /* ---- dc_send.c ---- */
 
