@@ -51,6 +51,38 @@ static void a_token_the_gateway_refuses_stops_too(void **state)
         assert_non_null(strstr(rig_adapter(g)->why, "adapters.dc.botToken or DISCORD_BOT_TOKEN"));
 }
 
+/* The gateway is closed from the loop: until then it may still report. */
+static void a_stopped_adapter_stays_stopped(void **state)
+{
+        static const struct {
+                enum dc_gateway_state state;
+                const char *why;
+        } reports[] = {
+                { DC_GATEWAY_UP, NULL },
+                { DC_GATEWAY_LOST, "it broke" },
+                { DC_GATEWAY_STOPPED, "another reason" },
+        };
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        fake_intake.hooks.state(fake_intake.hooks.ctx, DC_GATEWAY_BAD_TOKEN, "close code 4004");
+        for (size_t i = 0; i < COUNT(reports); i++) {
+                fake_intake.hooks.state(fake_intake.hooks.ctx, reports[i].state, reports[i].why);
+                assert_int_equal(rig_adapter(g)->state, ADAPTER_STOPPED);
+                assert_non_null(strstr(rig_adapter(g)->why, "does not know this bot token"));
+        }
+}
+
+static void a_lost_gateway_is_reported(void **state)
+{
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        fake_intake.hooks.state(fake_intake.hooks.ctx, DC_GATEWAY_LOST, "it broke");
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_LOST);
+        assert_string_equal(rig_adapter(g)->why, "it broke");
+}
+
 static void a_missing_token_names_both_places(void **state)
 {
         struct rig *g = *state;
@@ -510,6 +542,8 @@ int main(void)
                 TEST(a_good_token_shows_the_bot),
                 TEST(a_wrong_token_stops_with_advice),
                 TEST(a_token_the_gateway_refuses_stops_too),
+                TEST(a_stopped_adapter_stays_stopped),
+                TEST(a_lost_gateway_is_reported),
                 TEST(a_missing_token_names_both_places),
                 TEST(the_environment_may_hold_the_token),
                 TEST(an_unreachable_discord_is_retried),

@@ -168,13 +168,15 @@ static void on_state(void *ctx, enum dc_gateway_state state, const char *why)
 {
         struct discord *dc = ctx;
 
+        if (dc->state == DISCORD_STOPPED)
+                return; /* it is about to be closed */
         if (state == DC_GATEWAY_UP)
                 adapter_ready(dc->adapter);
         else if (state == DC_GATEWAY_BAD_TOKEN)
                 on_unauthorized(dc);
         else if (state == DC_GATEWAY_STOPPED)
                 stop(dc, why ? why : "");
-        else if (dc->state != DISCORD_STOPPED)
+        else
                 adapter_lost(dc->adapter, why);
 }
 
