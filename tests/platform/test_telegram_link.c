@@ -263,6 +263,31 @@ static void a_redirected_webhook_is_reported_until_restored(void **state)
         assert_string_equal(rig_method(g, 5), "setWebhook");
 }
 
+/* A check of the webhook would take the place of the call that sets it. */
+static void a_webhook_that_cannot_be_set_is_not_watched(void **state)
+{
+        struct rig *g = *state;
+        struct telegram *tg;
+
+        adapters_set_public_url(g->adapters, "https://bot.example");
+        says(g, 200, ME);
+        says(g, 200, TRUE);
+        says(g, 200, NO_HOOK);
+        says(g, 502, "");
+        says(g, 200, TRUE);
+        rig_open(g, ",\"mode\":\"webhook\"");
+        rig_until_state(g, ADAPTER_UP);
+        watch(g, 4);
+        rig_until_state(g, ADAPTER_LOST);
+        tg = rig_adapter(g)->self;
+        assert_int_equal(tg->state, TG_WAITING);
+        timer_start(tg->watch, 0);
+        rig_requests(g, 5);
+        assert_string_equal(rig_method(g, 4), "setWebhook");
+        rig_until_state(g, ADAPTER_UP);
+        assert_true(timer_active(tg->watch));
+}
+
 static void a_webhook_needs_a_public_url(void **state)
 {
         struct rig *g = *state;
@@ -319,6 +344,7 @@ int main(void)
                 EMPTY(one_token_serves_one_adapter),
                 EMPTY(a_webhook_is_set_from_the_public_url),
                 EMPTY(a_redirected_webhook_is_reported_until_restored),
+                EMPTY(a_webhook_that_cannot_be_set_is_not_watched),
                 EMPTY(a_webhook_needs_a_public_url),
                 cmocka_unit_test(settings_errors_are_explained),
         };

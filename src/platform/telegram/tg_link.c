@@ -219,7 +219,7 @@ static void on_watch(void *arg)
 {
         struct telegram *tg = arg;
 
-        if (!tg->call)
+        if (tg->state == TG_LISTENING) /* else on_configured starts the watch again */
                 ask(tg, "getWebhookInfo", NULL, CALL_MS, on_watched);
 }
 
