@@ -266,6 +266,27 @@ static void command_registration_retries(void **state)
         assert_null(json_object_get(dc->saved, "commands"));
 }
 
+/* The greeting may be denied the application; READY names it as well. */
+static void ready_names_the_application_of_the_commands(void **state)
+{
+        static const struct dc_gateway_ready ready = { .user_id = "42", .application_id = "43" };
+        struct rig *g = *state;
+
+        says(g, 200, ME);
+        says(g, 403, "{\"code\":50001,\"message\":\"Missing Access\"}");
+        says(g, 200, "[]");
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_UP);
+        assert_int_equal(fake_server_requests(g->server), 2);
+        fake_intake.hooks.ready(fake_intake.hooks.ctx, &ready);
+        fake_intake.hooks.ready(fake_intake.hooks.ctx, &ready); /* of another shard */
+        rig_requests(g, 3);
+        assert_string_equal(rig_line(g, 2), "PUT /applications/43/commands");
+        for (int i = 0; i < 100000 && !commands_memory(g); i++)
+                loop_step(g->loop, true);
+        assert_int_equal(fake_server_requests(g->server), 3);
+}
+
 static void guild_commands_are_registered_in_their_guilds(void **state)
 {
         struct rig *g = *state;
@@ -349,6 +370,30 @@ static void channel_history_comes_oldest_first(void **state)
                 loop_step(g->loop, true);
         assert_string_equal(rig_line(g, 0), "GET /channels/70/messages?limit=25");
         assert_string_equal(h.text, "Bob:forwarded testbot*+:hello ");
+}
+
+static void there_is_no_channel_history_without_a_connection(void **state)
+{
+        static const struct {
+                const char *adapter, *why;
+        } rows[] = {
+                { "dc", "adapter 'dc' is not connected" },
+                { "none", "adapter 'none' cannot read a channel's history" },
+        };
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        adapter_lost(rig_adapter(g), "test");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct fetched h = { 0 };
+
+                adapters_channel_history(g->adapters, rows[i].adapter, "7", NULL, 25, on_recalled,
+                                         &h);
+                assert_int_equal(h.calls, 0); /* not before the call has returned */
+                for (int k = 0; k < 100000 && h.calls == 0; k++)
+                        loop_step(g->loop, true);
+                assert_string_equal(h.text, rows[i].why);
+        }
 }
 
 static void a_refused_channel_history_says_why(void **state)
@@ -470,6 +515,23 @@ static void lookups_in_flight_end_with_the_adapter(void **state)
         assert_int_equal(l.kind, ERR_CANCELLED);
 }
 
+static void groups_and_abilities_are_known(void **state)
+{
+        struct rig *g = *state;
+
+        fake_intake.dm = "8";
+        rig_connect(g, ",\"admins\":[\"10\"]");
+        fake_intake.hooks.dm(fake_intake.hooks.ctx, "10", "100"); /* kept */
+        fake_intake.hooks.dm(fake_intake.hooks.ctx, "11", "110");
+        assert_true(adapters_channel_is_group(g->adapters, "dc", "7"));
+        assert_false(adapters_channel_is_group(g->adapters, "dc", "8"));
+        assert_false(adapters_channel_is_group(g->adapters, "dc", "100"));
+        assert_false(adapters_channel_is_group(g->adapters, "dc", "110"));
+        assert_false(adapters_channel_is_group(g->adapters, "dc", "user:5"));
+        assert_int_equal(adapters_abilities(g->adapters, "dc") & (ADAPTER_EDITS | ADAPTER_STREAMS),
+                         ADAPTER_EDITS);
+}
+
 static void threads_start_only_in_guild_channels(void **state)
 {
         struct rig *g = *state;
@@ -553,13 +615,16 @@ int main(void)
                 TEST(wrong_settings_are_reported),
                 TEST(commands_are_registered_only_when_they_changed),
                 TEST(command_registration_retries),
+                TEST(ready_names_the_application_of_the_commands),
                 TEST(guild_commands_are_registered_in_their_guilds),
                 TEST(unwanted_commands_are_removed),
                 TEST(channel_history_comes_oldest_first),
                 TEST(a_refused_channel_history_says_why),
+                TEST(there_is_no_channel_history_without_a_connection),
                 TEST(channels_are_looked_up),
                 TEST(users_are_looked_up),
                 TEST(lookups_in_flight_end_with_the_adapter),
+                TEST(groups_and_abilities_are_known),
                 TEST(threads_start_only_in_guild_channels),
                 TEST(the_intake_reads_by_rest),
                 TEST(a_stopped_gateway_gets_no_late_answers),

@@ -339,6 +339,59 @@ static void a_refused_answer_removes_the_placeholder(void **state)
 }
 
 /* The process died between Discord's response and the commit: the reply is there already. */
+static void post(struct discord *dc, unsigned number)
+{
+        char id[24], token[24];
+        json_t *interaction;
+
+        snprintf(id, sizeof(id), "%u", number);
+        snprintf(token, sizeof(token), "token-%u", number);
+        interaction = json_pack("{s:s, s:s, s:i, s:s}", "id", id, "application_id", "43", "type", 2,
+                                "token", token);
+        json_decref(dc_deferred_posted(dc, interaction));
+        json_decref(interaction);
+}
+
+static void the_oldest_of_too_many_commands_loses_its_placeholder(void **state)
+{
+        struct rig *g = *state;
+        struct discord *dc;
+
+        says(g, 204, "");
+        rig_connect(g, "");
+        dc = rig_adapter(g)->self;
+        for (unsigned i = 1; i <= 1000; i++)
+                post(dc, i);
+        assert_true(dc_deferred_knows(dc, "1"));
+        post(dc, 1001);
+        assert_false(dc_deferred_knows(dc, "1"));
+        assert_true(dc_deferred_knows(dc, "2"));
+        rig_requests(g, 1);
+        assert_string_equal(rig_line(g, 0), "DELETE /webhooks/43/token-1/messages/@original");
+}
+
+/* An earlier run may have replied, so the placeholder may be the reply. */
+static void a_command_of_an_earlier_run_expires_without_a_call(void **state)
+{
+        struct rig *g = *state;
+        char *path = scratch_path(g->dir, "state/interactions-dc.json");
+        json_t *kept =
+                json_pack("[{s:s, s:s, s:s, s:I}]", "id", "900", "application", "43", "token",
+                          "interaction-secret", "until", (json_int_t)clock_wall_ms() + 500);
+        const struct discord *dc;
+
+        assert_int_equal(json_dump_file(kept, path, 0), 0);
+        rig_connect(g, "");
+        dc = rig_adapter(g)->self;
+        assert_true(dc_deferred_knows(dc, "900"));
+        for (int i = 0; i < 100000 && dc_deferred_knows(dc, "900"); i++)
+                loop_step(g->loop, true);
+        assert_false(dc_deferred_knows(dc, "900"));
+        assert_int_equal(http_client_active(g->http), 0);
+        json_decref(kept);
+        free(path);
+}
+
 static void a_command_answered_before_a_restart_is_not_repeated(void **state)
 {
         struct rig *g = *state;
@@ -391,6 +444,8 @@ int main(void)
                 TEST(removing_a_placeholder_is_retried),
                 TEST(an_unknown_command_has_no_placeholder_to_remove),
                 TEST(a_refused_answer_removes_the_placeholder),
+                TEST(the_oldest_of_too_many_commands_loses_its_placeholder),
+                TEST(a_command_of_an_earlier_run_expires_without_a_call),
                 TEST(a_command_answered_before_a_restart_is_not_repeated),
         };
 

@@ -100,6 +100,19 @@ static void an_unknown_chat_is_missing(void **state)
         assert_string_equal(r.line, "Telegram says: Bad Request: chat not found");
 }
 
+static void a_group_is_not_a_user(void **state)
+{
+        struct rig *g = *state;
+        struct report r = { 0 };
+
+        says(g, 200, "{\"ok\":true,\"result\":{\"id\":8,\"type\":\"group\"}}");
+        rig_connect(g);
+        assert_int_equal(adapters_user_info(g->adapters, "tg", "8", on_user, &r, NULL), 0);
+        wait_for(g, &r);
+        assert_int_equal(r.kind, ERR_MISSING);
+        assert_string_equal(r.line, "this is the id of a chat, not of a user");
+}
+
 static void invalid_lookups_fail_at_once(void **state)
 {
         struct rig *g = *state;
@@ -138,6 +151,7 @@ int main(void)
                 TEST(a_group_is_looked_up_with_its_members),
                 TEST(a_user_is_the_private_chat_with_them),
                 TEST(an_unknown_chat_is_missing),
+                TEST(a_group_is_not_a_user),
                 TEST(invalid_lookups_fail_at_once),
                 TEST(a_lookup_is_cancelled_when_the_adapter_closes),
         };

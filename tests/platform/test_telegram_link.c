@@ -137,6 +137,27 @@ static void it_reconnects_after_a_failure(void **state)
         assert_int_equal(rig_adapter(g)->failures, 0); /* the next pause is short again */
 }
 
+static void a_failed_greeting_is_repeated(void **state)
+{
+        struct rig *g = *state;
+        struct telegram *tg;
+
+        says(g, 502, "");
+        says(g, 200, ME);
+        says(g, 502, ""); /* to getWebhookInfo */
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        tg = rig_adapter(g)->self;
+        timer_start(tg->timer, 0);
+        rig_requests(g, 3);
+        assert_string_equal(rig_method(g, 1), "getMe");
+        assert_string_equal(rig_method(g, 2), "getWebhookInfo");
+        while (tg->state != TG_WAITING)
+                loop_step(g->loop, true);
+        assert_int_equal(rig_adapter(g)->failures, 2);
+        assert_true(timer_active(tg->timer));
+}
+
 static void on_over(void *arg)
 {
         *(bool *)arg = true;
@@ -339,6 +360,7 @@ int main(void)
                 TEST(a_persistent_second_poller_is_reported),
                 TEST(a_foreign_webhook_while_polling_is_reported),
                 TEST(it_reconnects_after_a_failure),
+                EMPTY(a_failed_greeting_is_repeated),
                 TEST(polling_waits_for_a_rate_limit),
                 EMPTY(commands_are_published_only_when_they_change),
                 EMPTY(one_token_serves_one_adapter),
