@@ -48,6 +48,26 @@ static void a_webhook_is_removed_without_dropping_updates(void **state)
         assert_string_equal(rig_body(g, 2), "{\"drop_pending_updates\":false}");
 }
 
+static void a_webhook_is_removed_at_the_second_attempt_too(void **state)
+{
+        struct rig *g = *state;
+        struct telegram *tg;
+
+        says(g, 200, ME);
+        says(g, 502, "");
+        says(g, 200, "{\"ok\":true,\"result\":{\"url\":\"https://old.example/hook\"}}");
+        says(g, 200, TRUE);
+        says(g, 200, NULL);
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        tg = rig_adapter(g)->self;
+        timer_start(tg->timer, 0);
+        rig_requests(g, 3);
+        assert_string_equal(rig_method(g, 2), "getWebhookInfo");
+        rig_until_state(g, ADAPTER_UP);
+        assert_string_equal(rig_method(g, 3), "deleteWebhook");
+}
+
 static void the_bots_profile_and_abilities_are_known(void **state)
 {
         struct rig *g = *state;
@@ -354,6 +374,7 @@ int main(void)
                 TEST(a_foreign_answer_is_reported),
                 TEST(empty_answers_do_not_cause_a_busy_loop),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
+                EMPTY(a_webhook_is_removed_at_the_second_attempt_too),
                 TEST(the_bots_profile_and_abilities_are_known),
                 EMPTY(a_bad_token_stops_with_advice),
                 EMPTY(a_404_of_a_proxy_is_not_a_bad_token),

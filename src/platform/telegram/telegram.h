@@ -68,6 +68,7 @@ struct telegram {
         char *username, *name;
         /* the link */
         enum tg_state state;                /* only enter() of tg_link.c writes it */
+        bool configured;                    /* TG_CONFIGURING has succeeded once */
         char *webhook_secret, *webhook_url; /* NULL when polling */
         struct tg_call *call;               /* the link's one call */
         struct timer *timer;                /* the next attempt, or the next poll */

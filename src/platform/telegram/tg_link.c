@@ -140,6 +140,7 @@ static void on_configured(void *arg, const struct tg_answer *answer)
                 on_failure(tg, answer);
                 return;
         }
+        tg->configured = true;
         enter(tg, TG_LISTENING);
         adapter_ready(tg->adapter);
         if (tg_link_polls(tg))
@@ -345,8 +346,8 @@ static void on_timer(void *arg)
                         poll(tg, 0);
         } else if (tg->self.id == 0) {
                 greet(tg);
-        } else if (tg_link_polls(tg)) {
-                poll(tg, 0);
+        } else if (tg->configured && tg_link_polls(tg)) {
+                poll(tg, 0); /* a webhook that was set since is not ours to remove */
         } else {
                 configure(tg);
         }
