@@ -51,8 +51,8 @@ struct evaluation {
 };
 
 /*
- * Runs the guards and fills the decision; unless dry, also counts, records and executes. The caller
- * sets d, in, query, dry and out.
+ * Runs the guards. The caller sets d, in, query, dry and out, and releases the context. The reason
+ * of a refusal is in d->reason.
  */
 void evaluation_run(struct evaluation *e);
 /* Adds to the reason for the trigger log. Returns false. */

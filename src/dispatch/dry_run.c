@@ -72,6 +72,7 @@ struct incoming *dry_run_find(struct store_tx *tx, int64_t seq, struct error *er
 static void explain_decision(const struct evaluation *e, struct buf *json)
 {
         const struct decision *out = e->out;
+        const struct buf *reason = &e->d->reason;
 
         jsonw_open_member(json, "decision", '{');
         jsonw_bool(json, "trigger", out->trigger);
@@ -79,7 +80,7 @@ static void explain_decision(const struct evaluation *e, struct buf *json)
         jsonw_str(json, "guard", e->guard);
         jsonw_str(json, "agent", out->agent);
         jsonw_str(json, "rule", out->rule);
-        jsonw_str(json, "reason", out->reason);
+        jsonw_str(json, "reason", reason->len > 0 ? reason->data : NULL);
         jsonw_int(json, "debounceMs", out->debounce_ms);
         jsonw_str(json, "mode", out->trigger ? reply_mode_name(out->policy.mode) : NULL);
         jsonw_bool(json, "conversation", e->live_session != NULL);

@@ -1,5 +1,5 @@
 /*
- * An event passes the guards; then the result is counted, recorded and carried out.
+ * An event passes the guards; then the decision is counted, recorded and carried out.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -84,6 +84,32 @@ static const struct guard {
         { "budget", budget_guard, true },           /* of the adapter and the rule */
 };
 
+void evaluation_run(struct evaluation *e)
+{
+        struct dispatch *d = e->d;
+        const struct incoming *in = e->in;
+
+        *e->out = (struct decision){ 0 };
+        e->type = in->type ? in->type : EVENT_MESSAGE_RECEIVED;
+        e->adapter = in->adapter ? map_get(&d->by_name, in->adapter) : NULL;
+        e->now_ms = dispatch_now(d);
+        e->context.in = in;
+        e->context.persons = d->policy ? d->policy->persons : NULL;
+        e->context.platform = e->adapter ? e->adapter->platform : NULL;
+        buf_clear(&d->reason);
+        buf_clear(&d->notice);
+        chat_session_continue(e);
+        for (size_t i = 0; i < COUNT(guards) && !e->guard; i++) {
+                bool skipped = guards[i].counts_turns && !e->query && !e->dry;
+
+                if (!skipped && !guards[i].check(e))
+                        e->guard = guards[i].name;
+        }
+        e->out->trigger = !e->guard;
+}
+
+/* ---- decision ---- */
+
 static void count_turn(struct evaluation *e)
 {
         struct dispatch *d = e->d;
@@ -118,55 +144,6 @@ static void record_sender(struct evaluation *e)
                 pairing_offer(e);
 }
 
-void evaluation_run(struct evaluation *e)
-{
-        struct dispatch *d = e->d;
-        const struct incoming *in = e->in;
-        struct decision *out = e->out;
-
-        *out = (struct decision){ 0 };
-        e->type = in->type ? in->type : EVENT_MESSAGE_RECEIVED;
-        e->adapter = in->adapter ? map_get(&d->by_name, in->adapter) : NULL;
-        e->now_ms = dispatch_now(d);
-        e->context.in = in;
-        e->context.persons = d->policy ? d->policy->persons : NULL;
-        e->context.platform = e->adapter ? e->adapter->platform : NULL;
-        buf_clear(&d->reason);
-        buf_clear(&d->notice);
-        chat_session_continue(e);
-        /* edits, deletions and reactions do not end a chain of bots */
-        if (!e->dry && !in->sender_is_bot && !in->is_own &&
-            strcmp(e->type, EVENT_MESSAGE_RECEIVED) == 0)
-                bot_loop_break(d->loops, in);
-
-        for (size_t i = 0; i < COUNT(guards) && !e->guard; i++) {
-                bool skipped = guards[i].counts_turns && !e->query && !e->dry;
-
-                if (!skipped && !guards[i].check(e))
-                        e->guard = guards[i].name;
-        }
-        out->trigger = !e->guard;
-        if (!e->dry) {
-                if (out->trigger && e->query)
-                        count_turn(e);
-                if (e->link_code)
-                        account_link_run(e);
-                else
-                        record_sender(e);
-                if (e->counts_command)
-                        command_count(e);
-                if (e->command)
-                        command_run(e);
-        }
-        if (out->trigger || out->reason) /* the road has set it */
-                return;
-        /* the platform shows a placeholder that needs an answer */
-        if (in->is_awaited && !e->dry && !e->command && d->notice.len == 0)
-                evaluation_notify(e, "I do not answer this here.");
-        out->reason = d->reason.len > 0 ? d->reason.data : NULL;
-        out->notice = d->notice.len > 0 ? d->notice.data : NULL;
-}
-
 void dispatch_decide(struct dispatch *d, const struct incoming *in,
                      const struct placement_query *query, struct decision *out)
 {
@@ -174,6 +151,26 @@ void dispatch_decide(struct dispatch *d, const struct incoming *in,
 
         evaluation_run(&e);
         rule_context_release(&e.context);
+        /* edits, deletions and reactions do not end a chain of bots */
+        if (!in->sender_is_bot && !in->is_own && strcmp(e.type, EVENT_MESSAGE_RECEIVED) == 0)
+                bot_loop_break(d->loops, in);
+        if (out->trigger && query)
+                count_turn(&e);
+        if (e.link_code)
+                account_link_run(&e);
+        else
+                record_sender(&e);
+        if (e.counts_command)
+                command_count(&e);
+        if (e.command)
+                command_run(&e);
+        if (out->trigger || out->reason) /* the road has set it */
+                return;
+        /* the platform shows a placeholder that needs an answer */
+        if (in->is_awaited && !e.command && d->notice.len == 0)
+                evaluation_notify(&e, "I do not answer this here.");
+        out->reason = d->reason.len > 0 ? d->reason.data : NULL;
+        out->notice = d->notice.len > 0 ? d->notice.data : NULL;
 }
 
 /* ---- for guards and commands ---- */
