@@ -187,7 +187,7 @@ static void on_parsed(void *arg, const struct json_parsed *parsed)
                 http_agent_reply_release(&got);
 }
 
-static void on_response(struct http_agent_call *c, const struct http_result *result)
+static void read_response(struct http_agent_call *c, const struct http_result *result)
 {
         struct http_agent_reply got;
         struct error err = { 0 };
@@ -270,17 +270,13 @@ static void on_done(void *arg, const struct http_result *result)
 
         c->http = NULL;
         timer_stop(c->timer);
-        if (c->state == CALL_LATE) {
-                if (ok)
-                        on_response(c, result);
-                else
-                        finish_late(c, NULL, result->kind, result->why ? result->why : "");
-        } else if (ok) {
+        if (ok)
                 fault_point("http_agent.answered");
-                if (!c->owner->fire_and_forget) {
-                        on_response(c, result);
-                        return;
-                }
+        if (ok && !c->owner->fire_and_forget) {
+                read_response(c, result);
+        } else if (c->state == CALL_LATE) {
+                finish_late(c, NULL, result->kind, result->why ? result->why : "");
+        } else if (ok) {
                 agent_finish(c->owner->agent, c->run, &(struct turn_reply){ 0 }, EFFECT_POSSIBLE);
                 call_free(c);
         } else if (try_again(c, result)) {
