@@ -106,6 +106,7 @@ static void an_approved_code_admits_a_stranger(void **state)
         assert_true(policy_rig_dm(g, "tg", "7", "hello").trigger);
         assert_int_equal(word(g, code, false).kind, ERR_MISSING);
         assert_int_equal(take_back(g, o.id).kind, ERR_NONE);
+        assert_int_equal(policy_rig_count(g, "access_rules"), 0);
         assert_false(policy_rig_dm(g, "tg", "7", "hello").trigger);
         assert_int_equal(take_back(g, o.id).kind, ERR_MISSING);
 }
@@ -138,6 +139,43 @@ static void an_expired_code_is_replaced(void **state)
         knock(g, "7", new);
         assert_string_not_equal(old, new);
         assert_int_equal(policy_rig_count(g, "pairings"), 1);
+        dispatch_set_clock(g->dispatch, clock_wall_ms() + 3600000); /* without a restart */
+        knock(g, "7", old);
+        assert_string_not_equal(old, new);
+}
+
+static void a_code_can_be_decided_once_it_is_stored(void **state)
+{
+        struct policy_rig *g = *state;
+        struct incoming in = {
+                .adapter = "tg", .channel = "7", .sender_id = "7", .chat = CHAT_DM, .text = "hi"
+        };
+        char code[HUMAN_CODE_TEXT_SIZE];
+        struct decision out;
+
+        dispatch_decide(g->dispatch, &in, NULL, &out);
+        snprintf(code, sizeof(code), "%s", strstr(out.notice, "runs me: ") + 9);
+        assert_int_equal(word(g, code, false).kind, ERR_MISSING);
+        policy_rig_commit(g, &out);
+        assert_int_equal(word(g, code, false).kind, ERR_NONE);
+        dispatch_set_clock(g->dispatch, clock_wall_ms() - 3600000);
+        assert_int_equal(word(g, knock(g, "8", code), false).kind, ERR_MISSING); /* expired */
+}
+
+static void of_two_verdicts_at_once_the_first_counts(void **state)
+{
+        struct policy_rig *g = *state;
+        struct outcome first = { 0 }, second = { 0 };
+        char code[HUMAN_CODE_TEXT_SIZE];
+        struct pairing_verdict approve = { .code = code }, deny = { .deny = true, .code = code };
+
+        knock(g, "7", code);
+        pairing_decide(g->policy->pairings, &approve, on_done, &first);
+        pairing_decide(g->policy->pairings, &deny, on_done, &second);
+        assert_int_equal(wait_for(g, &first).kind, ERR_NONE);
+        assert_int_equal(wait_for(g, &second).kind, ERR_MISSING);
+        assert_int_equal(policy_rig_count(g, "access_rules"), 1);
+        assert_true(policy_rig_dm(g, "tg", "7", "hello").trigger);
 }
 
 static void strangers_cannot_make_the_bot_talk_much(void **state)
@@ -149,11 +187,19 @@ static void strangers_cannot_make_the_bot_talk_much(void **state)
                                 .sender_id = "b",
                                 .sender_is_bot = true,
                                 .chat = CHAT_DM,
-                                .text = "hi" };
+                                .text = "hi" },
+                        edit = { .adapter = "tg",
+                                 .type = EVENT_MESSAGE_EDITED,
+                                 .channel = "7",
+                                 .sender_id = "7",
+                                 .chat = CHAT_DM,
+                                 .text = "hi!" };
         struct decision out;
 
         assert_null(policy_rig_group(g, "tg", "7", "hello").notice);
         dispatch_decide(g->dispatch, &bot, NULL, &out);
+        assert_null(out.notice);
+        dispatch_decide(g->dispatch, &edit, NULL, &out);
         assert_null(out.notice);
         for (int i = 0; i < PAIRING_WAITING_MAX; i++) {
                 snprintf(sender, sizeof(sender), "s%d", i);
@@ -210,6 +256,10 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_code_is_sent_once_and_survives_a_restart, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(an_expired_code_is_replaced, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_code_can_be_decided_once_it_is_stored, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(of_two_verdicts_at_once_the_first_counts, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(strangers_cannot_make_the_bot_talk_much, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(a_denied_stranger_gets_no_further_code, setup,

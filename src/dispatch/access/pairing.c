@@ -135,8 +135,7 @@ void pairing_offer(struct evaluation *e)
 {
         struct pairings *ps = e->d->policy->pairings;
         const struct incoming *in = e->in;
-        int64_t now_ms = clock_wall_ms();
-        size_t others = sweep(ps, in->adapter, now_ms);
+        size_t others = sweep(ps, in->adapter, e->now_ms);
         char *key = sender_key(in->adapter, in->sender_id), shown[HUMAN_CODE_TEXT_SIZE];
         struct waiting_code *w = map_get(&ps->by_sender, key);
         struct pairing_offer *o;
@@ -157,8 +156,8 @@ void pairing_offer(struct evaluation *e)
                                    .platform = e->adapter->platform,
                                    .sender = in->sender_id,
                                    .name = in->sender_name ? in->sender_name : in->sender_username,
-                                   .created_ms = now_ms,
-                                   .expires_ms = now_ms + VALID_MS });
+                                   .created_ms = e->now_ms,
+                                   .expires_ms = e->now_ms + VALID_MS });
         human_code_new(w->code);
         set(ps, in->adapter, in->sender_id, w);
         o = mem_zalloc(sizeof(*o));
