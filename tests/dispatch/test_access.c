@@ -202,6 +202,7 @@ static void block_beats_everything(void **state)
         assert_true(allows(W(.block = "", .dm = "everyone"), dm("7")));
         in.metadata = "{\"roles\": [\"muted\"]}";
         assert_false(allows(W(.block = "role:muted", .allow = "*"), in));
+        assert_false(allows(W(.block = "rle:muted", .dm = "everyone"), dm("7"))); /* a mistake */
 }
 
 /* When a platform did not provide the roles, block everyone. */

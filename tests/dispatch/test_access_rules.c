@@ -10,6 +10,7 @@
 
 #include "../lib/policy_rig.h"
 #include "base/clock.h"
+#include "dispatch/dry_run.h"
 
 static int setup(void **state)
 {
@@ -100,6 +101,8 @@ static void a_rule_applies_to_its_adapter_platform_and_place(void **state)
         assert_true(policy_rig_group(g, "dc", "123", "hello").trigger);
         assert_false(let_in(g, "dc", "21"));
         assert_false(let_in(g, "tg", "123"));
+        put(g, (struct access_rule){ .user = "tele:31", .enabled = true }); /* no such platform */
+        assert_false(let_in(g, "tg", "31"));
         put(g, (struct access_rule){ .user = "9", .place = "group", .enabled = true });
         assert_false(let_in(g, "tg", "9"));
         assert_true(policy_rig_group(g, "tg", "9", "hello").trigger);
@@ -137,15 +140,38 @@ static void an_expired_rule_does_not_apply(void **state)
         assert_true(let_in(g, "tg", "8"));
 }
 
+static void a_refusal_after_an_allow_gives_only_its_own_reason(void **state)
+{
+        struct policy_rig *g = *state;
+
+        put(g, (struct access_rule){ .user = "7", .enabled = true });
+        policy_rig_reload(g, "[{\"name\": \"quiet\", \"mode\": \"off\"}]");
+        assert_string_equal(policy_rig_dm(g, "tg", "7", "hello").reason, "rule 'quiet' says off");
+}
+
 static void a_denied_sender_gets_one_notice_and_none_in_a_group(void **state)
 {
         struct policy_rig *g = *state;
+        struct incoming in = { .adapter = "tg",
+                               .channel = "7",
+                               .sender_id = "7",
+                               .sender_is_bot = true,
+                               .chat = CHAT_DM,
+                               .text = "hello" };
+        struct decision out;
+        struct buf json;
 
         put(g, (struct access_rule){ .user = "7",
                                      .deny = true,
                                      .message = "Please write to the office.",
                                      .enabled = true });
         assert_null(policy_rig_group(g, "tg", "7", "hello").notice);
+        dispatch_decide(g->dispatch, &in, NULL, &out);
+        assert_null(out.notice);
+        in.sender_is_bot = false;
+        buf_init(&json, 0);
+        dry_run_explain(g->dispatch, &in, DRY_RUN_ALL_RULES, &json);
+        buf_release(&json);
         assert_string_equal(policy_rig_dm(g, "tg", "7", "hello").notice,
                             "Please write to the office.");
         assert_null(policy_rig_dm(g, "tg", "7", "hello").notice);
@@ -175,6 +201,8 @@ int main(void)
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(a_deny_wins_over_every_allow, setup_open, teardown),
                 cmocka_unit_test_setup_teardown(an_expired_rule_does_not_apply, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_refusal_after_an_allow_gives_only_its_own_reason,
+                                                setup, teardown),
                 cmocka_unit_test_setup_teardown(a_denied_sender_gets_one_notice_and_none_in_a_group,
                                                 setup_open, teardown),
                 cmocka_unit_test_setup_teardown(an_incomplete_rule_is_refused, setup, teardown),

@@ -172,6 +172,78 @@ static void a_long_turn_keeps_its_session_live(void **state)
         dispatch_free(d);
 }
 
+static void a_joined_message_keeps_its_session_live_no_longer(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+
+        (void)state;
+        in.is_mention = true;
+        assert_true(placed(d, &in, &out));
+        dispatch_decide(d, &in, JOINS_TURN, &out);
+        assert_true(out.trigger);
+        end_turn(d, out.session, NULL);
+        out.extra.done(out.extra.arg);
+        in.is_mention = false;
+        dispatch_set_clock(d, NOON + (WINDOW - 1) * SECONDS);
+        assert_true(understood(d, &in));
+        dispatch_set_clock(d, NOON + WINDOW * SECONDS);
+        assert_false(understood(d, &in));
+        dispatch_free(d);
+}
+
+static void an_ambient_turn_has_no_session(void **state)
+{
+        struct dispatch *d = rig_dispatch(
+                "[{\"when\": {\"channel\": \"456\"}, \"mode\": \"ambient\"}]", rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct decision out;
+
+        (void)state;
+        assert_true(placed(d, &in, &out));
+        assert_null(out.session);
+        assert_false(out.per_person);
+        dispatch_free(d);
+}
+
+/* Each of two messages in a row; a new thread is not the channel's, nor one of a direct chat. */
+static void only_a_new_thread_begins_a_session(void **state)
+{
+        static const struct {
+                enum chat_kind chat;
+                const char *thread;
+                bool same;
+        } rows[] = { { CHAT_GROUP, NULL, false },
+                     { CHAT_GROUP, "900", true },
+                     { CHAT_DM, NULL, true } };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct dispatch *d = rig_dispatch("[{\"name\": \"deep\", \"when\": {\"text\": "
+                                                  "\"deep\"}, \"mode\": \"thread\"}, {}]",
+                                                  rig_adapter());
+                struct incoming in = group_message("7", "hello");
+                struct decision out;
+                char session[100];
+
+                in.chat = rows[i].chat;
+                in.thread = rows[i].thread;
+                assert_true(placed(d, &in, &out));
+                snprintf(session, sizeof(session), "%s", out.session);
+                in.text = "a deep question";
+                for (int n = 0; n < 2; n++) {
+                        assert_true(placed(d, &in, &out));
+                        assert_string_equal(out.rule, "deep");
+                        assert_int_equal(strcmp(out.session, session) == 0, rows[i].same);
+                }
+                in.text = "hello again";
+                assert_true(placed(d, &in, &out));
+                assert_string_equal(out.session, session);
+                dispatch_free(d);
+        }
+}
+
 static void a_thread_continues_the_session_that_began_it(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -419,6 +491,20 @@ static void the_quietest_session_is_evicted(void **state)
         chat_sessions_free(cs);
 }
 
+static void odd_clocks_and_ends_do_no_harm(void **state)
+{
+        struct chat_sessions *cs = chat_sessions_new(3);
+
+        (void)state;
+        chat_sessions_set_longest(cs, 900);
+        chat_session_touch(cs, "p1", "s1", -1, NOON); /* its beginning was not seen */
+        assert_non_null(chat_session_find(cs, "p1", 900, NOON));
+        assert_null(chat_session_find(cs, "p1", 900, NOON + 900 * SECONDS));
+        chat_session_touch(cs, "p1", "s1", 0, NOON - 100 * SECONDS); /* the clock was set back */
+        assert_non_null(chat_session_find(cs, "p1", 900, NOON + 899 * SECONDS));
+        chat_sessions_free(cs);
+}
+
 static void a_session_has_few_chats_and_a_chat_one_session(void **state)
 {
         struct chat_sessions *cs = chat_sessions_new(10);
@@ -474,6 +560,9 @@ int main(void)
                 cmocka_unit_test(a_late_message_counts_when_it_was_written),
                 cmocka_unit_test(an_explanation_has_conversation_and_mode),
                 cmocka_unit_test(a_long_turn_keeps_its_session_live),
+                cmocka_unit_test(a_joined_message_keeps_its_session_live_no_longer),
+                cmocka_unit_test(an_ambient_turn_has_no_session),
+                cmocka_unit_test(only_a_new_thread_begins_a_session),
                 cmocka_unit_test(a_thread_continues_the_session_that_began_it),
                 cmocka_unit_test(a_direct_chat_has_a_window_of_its_own),
                 cmocka_unit_test(without_windows_there_are_no_sessions),
@@ -483,6 +572,7 @@ int main(void)
                 cmocka_unit_test(sessions_and_their_threads_survive_a_restart),
                 cmocka_unit_test(a_turn_open_at_a_restart_keeps_its_session_live),
                 cmocka_unit_test(the_quietest_session_is_evicted),
+                cmocka_unit_test(odd_clocks_and_ends_do_no_harm),
                 cmocka_unit_test(a_session_has_few_chats_and_a_chat_one_session),
                 cmocka_unit_test(a_question_does_not_join_an_ambient_turn),
         };

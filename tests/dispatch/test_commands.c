@@ -58,7 +58,8 @@ static void a_misspelt_command_is_recognised(void **state)
                 { "/stpo", "stop" },   { "/statsu", "status" }, { "/hlep", "help" },
                 { "/puase", "pause" }, { "/stop", NULL },       { "/start", NULL },
                 { "/settings", NULL }, { "/ask", NULL },        { "/deploy", NULL },
-                { "/stpo it", NULL },  { "/x", NULL },
+                { "/stpo it", NULL },  { "/x", NULL },          { "/ne", NULL },
+                { "/atop", NULL },
         };
 
         (void)state;
@@ -89,7 +90,9 @@ static void a_command_must_be_meant_for_the_bot(void **state)
         struct decision out;
 
         (void)state;
-        assert_int_equal(decided(d, &in).command, COMMAND_NONE); /* addressed to another bot */
+        out = decided(d, &in); /* addressed to another bot */
+        assert_int_equal(out.command, COMMAND_NONE);
+        assert_null(out.agent);
         assert_int_equal(decided(room, &in).command, COMMAND_STOP);
         in.is_mention = true;
         out = decided(d, &in);
@@ -104,6 +107,62 @@ static void a_command_must_be_meant_for_the_bot(void **state)
         assert_int_equal(decided(d, &in).command, COMMAND_NONE);
         dispatch_free(d);
         dispatch_free(room);
+}
+
+static void a_command_works_where_no_rule_answers(void **state)
+{
+        static const char rules[] = "[{\"when\": {\"text\": \"^hello\"}}]";
+        struct dispatch_adapter terminal = rig_adapter();
+        struct incoming dm = group_message("7", "/status"), mention = dm, reply = dm, live = dm;
+        struct dispatch *d = rig_dispatch(rules, rig_adapter()), *trusted;
+        struct decision out;
+
+        (void)state;
+        assert_int_equal(decided(d, &dm).command, COMMAND_NONE);
+        dm.chat = CHAT_DM;
+        mention.is_mention = true;
+        reply.is_reply = true;
+        assert_int_equal(decided(d, &dm).command, COMMAND_STATUS);
+        assert_int_equal(decided(d, &mention).command, COMMAND_STATUS);
+        assert_int_equal(decided(d, &reply).command, COMMAND_STATUS);
+        mention.type = EVENT_MESSAGE_EDITED;
+        assert_int_equal(decided(d, &mention).command, COMMAND_NONE);
+        live.text = "hello";
+        dispatch_decide(d, &live, BEGINS_TURN, &out);
+        assert_true(out.trigger);
+        out.extra.done(out.extra.arg);
+        live.text = "/status";
+        assert_int_equal(decided(d, &live).command, COMMAND_STATUS);
+        terminal.trusted = true;
+        trusted = rig_dispatch(rules, terminal);
+        assert_int_equal(decided(trusted, &live).command, COMMAND_STATUS);
+        live.text = "/help";
+        assert_non_null(strstr(decided(trusted, &live).notice, "/pause"));
+        dispatch_free(trusted);
+        dispatch_free(d);
+}
+
+static void a_command_needs_an_agent_and_pauses_need_a_store(void **state)
+{
+        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("1", "/pause");
+
+        (void)state;
+        in.is_mention = true;
+        assert_string_equal(decided(d, &in).notice,
+                            "I could not pause the agent: too many chats are paused.");
+        in.text = "/resume";
+        assert_string_equal(decided(d, &in).notice, "The agent was not paused here.");
+        in.text = "/stop";
+        assert_int_equal(decided(d, &in).command, COMMAND_STOP);
+        a[0] = rig_adapter();
+        a[0].name = mem_strdup(CHAT);
+        a[0].platform = mem_strdup("discord");
+        a[0].trusted = true;
+        dispatch_set(d, a, 1, NULL, 0, NULL);
+        assert_int_equal(decided(d, &in).command, COMMAND_NONE);
+        dispatch_free(d);
 }
 
 static void a_command_in_a_session_needs_no_mention(void **state)
@@ -187,6 +246,13 @@ static void new_begins_a_new_session(void **state)
         out = decided(d, &in); /* the session is still live */
         assert_true(out.trigger);
         assert_string_not_equal(out.session, first);
+        dispatch_free(d);
+        d = rig_dispatch("[]", (struct dispatch_adapter){ .commands = true }); /* no sessions */
+        in.is_mention = true;
+        in.text = "/new";
+        dispatch_decide(d, &in, NULL, &out);
+        assert_int_equal(out.command, COMMAND_NEW);
+        assert_null(out.extra.fn);
         dispatch_free(d);
 }
 
@@ -311,6 +377,9 @@ static void only_an_admin_pauses_and_resumes(void **state)
         admin.text = "/resume";
         hear(g, &admin);
         assert_non_null(strstr(last_text(g), "The whole channel is paused"));
+        admin.text = "/pause 99999999999999999999"; /* longer than any pause */
+        hear(g, &admin);
+        assert_non_null(strstr(last_text(g), "until someone writes `/resume`"));
         dispatch_set_policy(d, NULL);
         dispatch_free(d);
         g->real = (struct road_dispatch){ 0 };
@@ -370,6 +439,8 @@ int main(void)
                 cmocka_unit_test(a_command_is_the_whole_message),
                 cmocka_unit_test(a_misspelt_command_is_recognised),
                 cmocka_unit_test(a_command_must_be_meant_for_the_bot),
+                cmocka_unit_test(a_command_works_where_no_rule_answers),
+                cmocka_unit_test(a_command_needs_an_agent_and_pauses_need_a_store),
                 cmocka_unit_test(a_command_in_a_session_needs_no_mention),
                 cmocka_unit_test(disabled_commands_are_text),
                 cmocka_unit_test(old_commands_and_rules_that_say_off_are_ignored),

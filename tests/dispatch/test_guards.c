@@ -10,6 +10,7 @@
 
 #include "../lib/placement_stub.h"
 #include "base/clock.h"
+#include "dispatch/dry_run.h"
 #include "dispatch/limits/limits.h"
 #include "dispatch_rig.h"
 
@@ -78,6 +79,10 @@ static void guards_refuse_in_the_order_of_the_table(void **state)
         in.is_own = false;
         hear(&f, &in);
         assert_non_null(strstr(last_row(&f), "there is nothing to answer"));
+        in.raw_text = "@mybot"; /* a mention alone */
+        hear(&f, &in);
+        assert_string_equal(last_row(&f), "skipped: no rule matched: 2 tried");
+        in.raw_text = NULL;
         in.text = "lunch?";
         hear(&f, &in);
         assert_string_equal(last_row(&f), "skipped: no rule matched: 2 tried");
@@ -130,12 +135,13 @@ static void a_bot_loop_is_stopped_until_a_person_writes(void **state)
 {
         struct incoming bot = group_message("9", "ping"),
                         ann = group_message("7", "what are you two doing?"),
-                        gone = group_message(NULL, NULL);
+                        own = group_message("5", "pong"), gone = group_message(NULL, NULL);
         struct fixture f;
 
         (void)state;
         open_with(&f, TALK, rig_adapter());
         bot.sender_is_bot = true;
+        own.is_own = true;
         gone.type = EVENT_MESSAGE_DELETED;
         for (int i = 0; i < 4; i++)
                 hear(&f, &bot); /* without a hop count */
@@ -145,6 +151,8 @@ static void a_bot_loop_is_stopped_until_a_person_writes(void **state)
                 "skipped: 3 messages of bots in a row were answered here, adapter 'chat' allows no "
                 "more until a person writes (maxHops)");
         hear(&f, &gone); /* a deletion does not end the loop */
+        assert_string_equal(last_row(&f), "done");
+        hear(&f, &own); /* nor does the bot's part in it */
         hear(&f, &bot);
         assert_non_null(strstr(last_row(&f), "in a row"));
         bot.channel = "457"; /* another channel has its own count */
@@ -152,17 +160,55 @@ static void a_bot_loop_is_stopped_until_a_person_writes(void **state)
         assert_string_equal(last_row(&f), "done");
         bot.channel = "456";
         hear(&f, &ann);
-        hear(&f, &bot);
         assert_string_equal(last_row(&f), "done");
-        hear(&f, &bot);
-        hear(&f, &bot);
+        for (int i = 0; i < 3; i++) {
+                hear(&f, &bot);
+                assert_string_equal(last_row(&f), "done");
+        }
         hear(&f, &bot);
         assert_non_null(strstr(last_row(&f), "in a row"));
         /* a loop is never quiet */
         dispatch_set_clock(f.dispatch, NOON + 120 * SECONDS);
+        for (int i = 0; i < 3; i++) {
+                hear(&f, &bot);
+                assert_string_equal(last_row(&f), "done");
+        }
         hear(&f, &bot);
-        assert_string_equal(last_row(&f), "done");
+        assert_non_null(strstr(last_row(&f), "in a row"));
         close_all(&f);
+}
+
+static bool triggers(struct dispatch *d, const struct incoming *in,
+                     const struct placement_query *query)
+{
+        struct decision out;
+
+        dispatch_decide(d, in, query, &out);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg); /* without storing it */
+        return out.trigger;
+}
+
+static void loops_are_counted_in_a_thousand_active_chats(void **state)
+{
+        struct dispatch *d = rig_dispatch(TALK, rig_adapter());
+        struct incoming bot = group_message("9", "ping");
+        char channel[16];
+
+        (void)state;
+        bot.sender_is_bot = true;
+        bot.channel = channel;
+        for (int i = 0; i <= 1000; i++) {
+                snprintf(channel, sizeof(channel), "%d", i);
+                assert_true(triggers(d, &bot, BEGINS_TURN));
+        }
+        for (int i = 0; i < 5; i++)
+                assert_true(triggers(d, &bot, BEGINS_TURN)); /* one too many to be counted */
+        dispatch_set_clock(d, NOON + 120 * SECONDS);         /* all others are quiet */
+        for (int i = 0; i < 3; i++)
+                assert_true(triggers(d, &bot, BEGINS_TURN));
+        assert_false(triggers(d, &bot, BEGINS_TURN));
+        dispatch_free(d);
 }
 
 /* ---- reactions ---- */
@@ -242,6 +288,34 @@ static void reactions_on_one_message_cause_three_turns(void **state)
         hear(&f, &in);
         assert_int_equal(f.rig->run_count, 4);
         close_all(&f);
+}
+
+static void only_reactions_on_a_known_message_are_limited(void **state)
+{
+        struct dispatch *d = rig_dispatch(TALK, rig_adapter());
+        struct incoming in = group_message("7", "hello");
+
+        (void)state;
+        in.id = "900";
+        for (int i = 0; i < 2; i++) {
+                assert_true(triggers(d, &in, BEGINS_TURN)); /* a message is no reaction */
+                in.type = EVENT_MESSAGE_EDITED;
+        }
+        for (int i = 0; i < REACTION_LIMIT_PER_MESSAGE; i++) {
+                static const char *const emoji[] = { "1", "2", "3" };
+                struct incoming one = reaction("7", emoji[i], "900");
+
+                assert_true(triggers(d, &one, BEGINS_TURN));
+        }
+        assert_true(triggers(d, &in, BEGINS_TURN));
+        in = reaction("7", "4", "900");
+        assert_false(triggers(d, &in, BEGINS_TURN));
+        dispatch_set_clock(d, NOON + REACTION_LIMIT_COUNT_MS);
+        assert_true(triggers(d, &in, BEGINS_TURN));
+        in.id = NULL;
+        for (int i = 0; i <= REACTION_LIMIT_PER_MESSAGE; i++)
+                assert_true(triggers(d, &in, BEGINS_TURN));
+        dispatch_free(d);
 }
 
 static void the_oldest_reacted_message_is_evicted(void **state)
@@ -414,13 +488,9 @@ static void unfinished_turns_count_after_a_restart(void **state)
 static bool admitted(struct dispatch *d, const char *trace, bool joins)
 {
         struct incoming in = group_message("7", "draw a cat");
-        struct decision out;
 
         in.trace = trace;
-        dispatch_decide(d, &in, joins ? JOINS_TURN : BEGINS_TURN, &out);
-        if (out.extra.fn)
-                out.extra.done(out.extra.arg); /* without storing it */
-        return out.trigger;
+        return triggers(d, &in, joins ? JOINS_TURN : BEGINS_TURN);
 }
 
 /* Clients may repeat a trace id, and turns may end without having begun here. */
@@ -482,14 +552,97 @@ static void an_ambient_rule_sends_no_notices(void **state)
         close_all(&f);
 }
 
+/* ---- placement and dry runs ---- */
+
+static enum placement refuse(void *arg, struct decision *d)
+{
+        d->reason = arg;
+        return PLACEMENT_REFUSED;
+}
+
+static void a_message_without_room_or_turn_costs_nothing(void **state)
+{
+        char full[] = "the conversation is full";
+        struct placement_query query = { refuse, full };
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "draw a cat");
+        struct dispatch *d;
+        struct decision out;
+
+        (void)state;
+        a.rate = (struct turn_rate){ 1, 60 };
+        d = rig_dispatch(TALK, a);
+        in.is_awaited = true;
+        dispatch_decide(d, &in, &query, &out);
+        assert_false(out.trigger);
+        assert_ptr_equal(out.reason, full);
+        assert_null(out.notice);
+        assert_true(admitted(d, "t", true));
+        assert_true(admitted(d, "t", false));
+        assert_false(admitted(d, "t", false));
+        assert_true(admitted(d, "t", true));
+        dispatch_free(d);
+}
+
+/* Yours to free. */
+static char *explain(struct dispatch *d, const struct incoming *in)
+{
+        struct buf json;
+
+        buf_init(&json, 0);
+        dry_run_explain(d, in, DRY_RUN_ALL_RULES, &json);
+        return buf_take(&json);
+}
+
+static void a_dry_run_reports_limits_and_uses_up_nothing(void **state)
+{
+        struct turn_run run = { .adapter = CHAT };
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "draw a cat");
+        struct dispatch *d;
+        struct decision out;
+        char *json;
+
+        (void)state;
+        a.rate = (struct turn_rate){ 1, 60 };
+        a.budget_microusd = 1000000;
+        d = rig_dispatch(TALK, a);
+        for (int i = 0; i < 2; i++) {
+                json = explain(d, &in);
+                assert_non_null(strstr(json, "\"trigger\":true"));
+                assert_non_null(strstr(json, "\"waitMs\":0"));
+                free(json);
+        }
+        assert_true(admitted(d, "t", false));
+        json = explain(d, &in); /* the rate is reported beside the decision */
+        assert_non_null(strstr(json, "\"trigger\":true"));
+        assert_non_null(strstr(json, "\"waitMs\":60000"));
+        free(json);
+        dispatch_ended(d, &run, &(struct turn_outcome){ .cost_microusd = 1000000 });
+        in.sender_id = "8";
+        json = explain(d, &in);
+        assert_non_null(strstr(json, "\"guard\":\"budget\""));
+        free(json);
+        in.sender_is_bot = true;
+        dispatch_decide(d, &in, BEGINS_TURN, &out);
+        assert_false(out.trigger);
+        assert_null(out.notice);
+        in.sender_is_bot = false;
+        dispatch_decide(d, &in, BEGINS_TURN, &out);
+        assert_non_null(strstr(out.notice, "My budget for today is used up"));
+        dispatch_free(d);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(guards_refuse_in_the_order_of_the_table),
                 cmocka_unit_test(access_is_checked_before_the_rules),
                 cmocka_unit_test(a_bot_loop_is_stopped_until_a_person_writes),
+                cmocka_unit_test(loops_are_counted_in_a_thousand_active_chats),
                 cmocka_unit_test(a_repeated_reaction_causes_no_second_turn),
                 cmocka_unit_test(reactions_on_one_message_cause_three_turns),
+                cmocka_unit_test(only_reactions_on_a_known_message_are_limited),
                 cmocka_unit_test(the_oldest_reacted_message_is_evicted),
                 cmocka_unit_test(restoring_reactions_and_costs_uses_an_index),
                 cmocka_unit_test(a_used_up_budget_is_notified_once_until_midnight),
@@ -498,6 +651,8 @@ int main(void)
                 cmocka_unit_test(unfinished_turns_count_after_a_restart),
                 cmocka_unit_test(expected_costs_count_once_per_turn),
                 cmocka_unit_test(an_ambient_rule_sends_no_notices),
+                cmocka_unit_test(a_message_without_room_or_turn_costs_nothing),
+                cmocka_unit_test(a_dry_run_reports_limits_and_uses_up_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

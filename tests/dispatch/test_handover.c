@@ -97,6 +97,7 @@ static void a_pause_survives_a_restart(void **state)
 
         assert_int_equal(pause_at(g, "7", NULL, 0), ERR_NONE);
         assert_int_equal(pause_at(g, "8", NULL, clock_wall_ms() - 1), ERR_NONE);
+        assert_int_equal(policy_rig_count(g, "handovers"), 1);
         policy_rig_restart(g);
         assert_false(decide(g, "7", NULL).trigger);
         free(handover_list(g->policy->handovers, &count));
@@ -135,6 +136,33 @@ static void a_pause_by_command_counts_from_its_decision(void **state)
         assert_false(handover_resume_with(g->policy->handovers, &p.chat, &out));
 }
 
+static bool pause_with(struct policy_rig *g, const char *channel, int64_t until_ms)
+{
+        struct handover p = { .chat = { "tg", channel, NULL }, .until_ms = until_ms };
+        struct decision out = { 0 };
+        bool paused = handover_pause_with(g->policy->handovers, &p, &out);
+
+        if (paused)
+                out.extra.done(out.extra.arg); /* without storing it */
+        return paused;
+}
+
+static void expired_pauses_make_room(void **state)
+{
+        struct policy_rig *g = *state;
+        char channel[16];
+
+        assert_true(pause_with(g, "7", clock_wall_ms() - 1));
+        for (int i = 1; i < 10000; i++) {
+                snprintf(channel, sizeof(channel), "c%d", i);
+                assert_true(pause_with(g, channel, 0));
+        }
+        assert_true(pause_with(g, "8", 0));
+        assert_false(pause_with(g, "9", 0));
+        assert_true(pause_with(g, "8", 0)); /* replaces it */
+        assert_int_equal(pause_at(g, "9", NULL, 0), ERR_LIMIT);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -146,6 +174,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_pause_ends_at_its_time, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_pause_by_command_counts_from_its_decision, setup,
                                                 teardown),
+                cmocka_unit_test_setup_teardown(expired_pauses_make_room, setup, teardown),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,6 +127,8 @@ static void the_times_of_one_sender_are_bounded(void **state)
         for (now = 1000; now < 3000; now++)
                 rate_limit_count(l, &ann, many, now);
         assert_int_equal(rate_limit_wait_ms(l, &ann, many, now), 2000 + 86400000 - now);
+        many.turns++;
+        assert_int_equal(rate_limit_wait_ms(l, &ann, many, now), 0);
         rate_limits_free(l);
 }
 

@@ -53,6 +53,10 @@ static void a_trusted_client_may_name_the_agent(void **state)
                 dispatch_decide(d, &in, NULL, &out);
                 assert_true(out.trigger);
                 assert_string_equal(out.agent, rows[i].chosen);
+                /* elsewhere, naming an agent addresses no one */
+                in.chat = CHAT_GROUP;
+                dispatch_decide(d, &in, NULL, &out);
+                assert_int_equal(out.trigger, strcmp(rows[i].adapter, "api") == 0);
         }
         dispatch_free(d);
 }

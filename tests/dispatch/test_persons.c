@@ -11,6 +11,7 @@
 
 #include "../lib/policy_rig.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "dispatch/dry_run.h"
 
 static int setup(void **state)
@@ -114,6 +115,19 @@ static void an_allowed_sender_is_recorded_once(void **state)
         assert_int_equal(policy_rig_count(g, "identities WHERE last_seen_ms > 1"), 2);
 }
 
+static void only_direct_chats_are_recorded_as_a_way_to_reach_them(void **state)
+{
+        struct policy_rig *g = *state;
+
+        g->admin = "7"; /* who is also allowed in groups */
+        policy_rig_reload(g, NULL);
+        assert_true(policy_rig_group(g, "tg", "7", "hello").trigger);
+        assert_true(person(g, "telegram", "7") > 0);
+        assert_int_equal(policy_rig_count(g, "identity_chats"), 0);
+        assert_true(let_in(g, "tg", "7"));
+        assert_int_equal(policy_rig_count(g, "identity_chats WHERE channel = '7'"), 1);
+}
+
 static void strangers_and_dry_runs_are_not_recorded(void **state)
 {
         struct policy_rig *g = *state;
@@ -129,6 +143,21 @@ static void strangers_and_dry_runs_are_not_recorded(void **state)
         dry_run_explain(g->dispatch, &in, DRY_RUN_ALL_RULES, &json);
         buf_release(&json);
         assert_int_equal(persons_identity_count(g->policy->persons), 0);
+        assert_int_equal(policy_rig_count(g, "identities"), 0);
+}
+
+static void software_and_unnamed_senders_are_not_recorded(void **state)
+{
+        struct policy_rig *g = *state;
+        struct incoming in = { .adapter = "tg", .channel = "7", .chat = CHAT_DM, .text = "hi" };
+        struct decision out;
+
+        dispatch_decide(g->dispatch, &in, NULL, &out);
+        assert_true(out.trigger);
+        assert_null(out.extra.fn);
+        g->dm = NULL; /* a client with a key */
+        policy_rig_reload(g, NULL);
+        assert_true(let_in(g, "tg", "7"));
         assert_int_equal(policy_rig_count(g, "identities"), 0);
 }
 
@@ -155,6 +184,20 @@ static void an_access_rule_for_a_person_covers_all_identities(void **state)
         assert_int_equal(unlink_account(g, "discord", "9").kind, ERR_NONE);
         assert_false(let_in(g, "dc", "9"));
         assert_true(let_in(g, "tg", "7"));
+}
+
+static void an_allowed_account_does_not_admit_the_persons_others(void **state)
+{
+        struct policy_rig *g = *state;
+
+        let_in(g, "tg", "7");
+        let_in(g, "dc", "9");
+        merge(g, person(g, "discord", "9"), person(g, "telegram", "7"));
+        g->dm = "none";
+        policy_rig_reload(g, NULL);
+        add_rule(g, (struct access_rule){ .user = "telegram:7" });
+        assert_true(let_in(g, "tg", "7"));
+        assert_false(let_in(g, "dc", "9"));
 }
 
 static void the_configuration_may_name_a_person(void **state)
@@ -197,12 +240,11 @@ static void an_admin_may_be_a_person(void **state)
 static void a_deny_of_one_identity_denies_the_person(void **state)
 {
         struct policy_rig *g = *state;
-        int64_t rule;
 
         let_in(g, "tg", "7");
         let_in(g, "dc", "9");
         merge(g, person(g, "discord", "9"), person(g, "telegram", "7"));
-        rule = add_rule(g, (struct access_rule){ .user = "telegram:7", .deny = true });
+        add_rule(g, (struct access_rule){ .user = "telegram:7", .deny = true });
         assert_false(let_in(g, "tg", "7"));
         assert_false(let_in(g, "dc", "9"));
         add_rule(g, (struct access_rule){ .user = "discord:9" });
@@ -210,7 +252,44 @@ static void a_deny_of_one_identity_denies_the_person(void **state)
         unlink_account(g, "discord", "9");
         assert_true(let_in(g, "dc", "9"));
         assert_false(let_in(g, "tg", "7"));
-        (void)rule;
+}
+
+/* Everyone may write to tg but this entry of "block". */
+static void block(struct policy_rig *g, const char *who)
+{
+        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
+        char *all = (char *)"everyone", *entry = (char *)who;
+        struct setting_list dm = { &all, 1, true }, blocked = { &entry, 1, true };
+
+        a[0] = (struct dispatch_adapter){ .name = mem_strdup("tg"),
+                                          .platform = mem_strdup("telegram"),
+                                          .access = access_new(&(struct access_lists){
+                                                  .dm = &dm, .block = &blocked }) };
+        dispatch_set(g->dispatch, a, 1, NULL, 0, "echo");
+}
+
+static void block_wins_over_access_rules_and_covers_the_person(void **state)
+{
+        struct policy_rig *g = *state;
+        struct decision out;
+
+        let_in(g, "tg", "7");
+        let_in(g, "tg", "8");
+        let_in(g, "dc", "9");
+        merge(g, person(g, "discord", "9"), person(g, "telegram", "7"));
+        merge(g, person(g, "telegram", "8"), person(g, "telegram", "7"));
+        add_rule(g, (struct access_rule){ .user = "telegram:7" });
+        add_rule(g, (struct access_rule){ .person = person(g, "telegram", "7") });
+        block(g, "7");
+        out = policy_rig_dm(g, "tg", "7", "hello");
+        assert_false(out.trigger);
+        assert_string_equal(out.reason, "'block' names '7'");
+        assert_false(let_in(g, "tg", "8"));
+        block(g, "9"); /* of Telegram, not their Discord account */
+        assert_true(let_in(g, "tg", "7"));
+        block(g, "person:per-1");
+        assert_false(let_in(g, "tg", "7"));
+        assert_false(let_in(g, "tg", "8"));
 }
 
 /* ---- merging ---- */
@@ -354,6 +433,86 @@ static void a_code_links_two_accounts(void **state)
                     policy_rig_group(g, "tg", "8", "hello").trigger);
 }
 
+static void only_a_person_in_a_direct_chat_links(void **state)
+{
+        struct policy_rig *g = *state;
+        struct incoming in = {
+                .adapter = "tg", .channel = "7", .sender_id = "7", .chat = CHAT_DM, .text = "/link"
+        };
+        struct incoming others[] = { in, in, in, in };
+        struct decision out;
+
+        others[0].chat = CHAT_GROUP;
+        others[1].sender_is_bot = true;
+        others[2].type = EVENT_MESSAGE_EDITED;
+        others[3].sender_id = NULL;
+        g->admin = "7"; /* who is also allowed in groups */
+        policy_rig_reload(g, NULL);
+        for (size_t i = 0; i < COUNT(others); i++) {
+                dispatch_decide(g->dispatch, &others[i], NULL, &out);
+                if (out.extra.fn)
+                        policy_rig_commit(g, &out);
+                if (out.notice)
+                        fail_msg("%zu: %s", i, out.notice);
+        }
+        assert_non_null(policy_rig_dm(g, "tg", "7", "/link").notice);
+        g->dm = NULL; /* a client with a key writes to the agent */
+        policy_rig_reload(g, NULL);
+        assert_true(policy_rig_dm(g, "tg", "7", "/link").trigger);
+        dispatch_set_policy(g->dispatch, NULL);
+        g->dm = "everyone";
+        policy_rig_reload(g, NULL);
+        assert_true(policy_rig_dm(g, "tg", "7", "/link").trigger);
+        dispatch_set_policy(g->dispatch, g->policy);
+}
+
+static void help_mentions_links_in_direct_chats(void **state)
+{
+        struct policy_rig *g = *state;
+
+        g->admin = "7"; /* who may also write in groups */
+        policy_rig_reload(g, NULL);
+        assert_non_null(strstr(policy_rig_dm(g, "tg", "7", "/help").notice, "/link"));
+        assert_null(strstr(policy_rig_group(g, "tg", "7", "/help").notice, "/link"));
+}
+
+static void a_code_ends_after_ten_minutes_or_with_the_next(void **state)
+{
+        struct policy_rig *g = *state;
+        int64_t now_ms = clock_wall_ms();
+        char first[40], second[40];
+
+        dispatch_set_clock(g->dispatch, now_ms);
+        snprintf(first, sizeof(first), "%s", ask_code(g, "tg", "7"));
+        snprintf(second, sizeof(second), "%s", ask_code(g, "tg", "7"));
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", first).notice, "is not valid"));
+        dispatch_set_clock(g->dispatch, now_ms + 600000);
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", second).notice, "is not valid"));
+        snprintf(first, sizeof(first), "%s", ask_code(g, "tg", "7"));
+        dispatch_set_clock(g->dispatch, now_ms + 1199999);
+        assert_non_null(strstr(policy_rig_dm(g, "dc", "9", first).notice, "Done: "));
+}
+
+static void a_thousand_link_codes_may_wait(void **state)
+{
+        struct policy_rig *g = *state;
+        int64_t now_ms = clock_wall_ms();
+        struct incoming in = { .adapter = "tg", .chat = CHAT_DM, .text = "/link" };
+        struct decision out;
+        char sender[16];
+
+        in.channel = in.sender_id = sender;
+        for (int i = 0; i <= 1001; i++) {
+                snprintf(sender, sizeof(sender), "%d", i);
+                dispatch_set_clock(g->dispatch, now_ms + (i <= 1000 ? 0 : 600000));
+                dispatch_decide(g->dispatch, &in, NULL, &out);
+                out.extra.done(out.extra.arg); /* without storing it */
+                assert_string_equal(out.reason,
+                                    i == 1000 ? "too many codes are waiting (/link)"
+                                              : "a code for another account was sent (/link)");
+        }
+}
+
 static void a_stranger_is_allowed_as_the_linked_person(void **state)
 {
         struct policy_rig *g = *state;
@@ -369,6 +528,21 @@ static void a_stranger_is_allowed_as_the_linked_person(void **state)
         add_rule(g, (struct access_rule){ .user = "discord:9", .deny = true });
         assert_false(let_in(g, "tg", "7"));
         assert_false(let_in(g, "dc", "9"));
+}
+
+static void a_stranger_with_a_code_is_not_asked_to_pair(void **state)
+{
+        struct policy_rig *g = *state;
+        char line[40];
+
+        g->dm = "pairing";
+        policy_rig_reload(g, NULL);
+        add_rule(g, (struct access_rule){ .user = "telegram:7" });
+        assert_null(policy_rig_dm(g, "dc", "9", "/link ABCD-2345").notice);
+        snprintf(line, sizeof(line), "%s", ask_code(g, "tg", "7"));
+        assert_string_equal(policy_rig_dm(g, "dc", "9", line).notice,
+                            "Done: this account and the one on telegram are linked now.");
+        assert_int_equal(policy_rig_count(g, "pairings"), 0);
 }
 
 static void codes_cannot_be_guessed(void **state)
@@ -463,18 +637,27 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(an_allowed_sender_is_recorded_once, setup_open),
+                TEST(only_direct_chats_are_recorded_as_a_way_to_reach_them, setup_open),
                 TEST(strangers_and_dry_runs_are_not_recorded, setup),
+                TEST(software_and_unnamed_senders_are_not_recorded, setup_open),
                 TEST(an_access_rule_for_a_person_covers_all_identities, setup_open),
+                TEST(an_allowed_account_does_not_admit_the_persons_others, setup_open),
                 TEST(the_configuration_may_name_a_person, setup_open),
                 TEST(an_admin_may_be_a_person, setup_open),
                 TEST(a_deny_of_one_identity_denies_the_person, setup_open),
+                TEST(block_wins_over_access_rules_and_covers_the_person, setup_open),
                 TEST(a_merge_keeps_rules_and_unlinking_undoes_it, setup_open),
                 TEST(a_rule_for_a_person_follows_a_merge, setup_open),
                 TEST(unlinking_leaves_earlier_merges_in_place, setup_open),
                 TEST(unlinking_the_first_identity_makes_a_new_person, setup_open),
                 TEST(an_impossible_merge_is_refused, setup_open),
                 TEST(a_code_links_two_accounts, setup_open),
+                TEST(only_a_person_in_a_direct_chat_links, setup_open),
+                TEST(help_mentions_links_in_direct_chats, setup_open),
+                TEST(a_code_ends_after_ten_minutes_or_with_the_next, setup_open),
+                TEST(a_thousand_link_codes_may_wait, setup_open),
                 TEST(a_stranger_is_allowed_as_the_linked_person, setup),
+                TEST(a_stranger_with_a_code_is_not_asked_to_pair, setup),
                 TEST(codes_cannot_be_guessed, setup),
                 TEST(a_link_beyond_the_limit_is_refused, setup_open),
                 TEST(an_admin_cannot_be_tricked_into_a_link, setup_open),

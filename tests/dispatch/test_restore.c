@@ -15,16 +15,22 @@
 #include "dispatch/dry_run.h"
 
 /* Trusts the rig's adapter "j" and allows so many turns a minute. */
-static struct dispatch *dispatch_with(int64_t turns)
+static void configure(struct dispatch *d, int64_t turns, struct rule *rules, size_t rule_count)
 {
         struct dispatch_adapter *a = mem_array(1, sizeof(*a));
-        struct dispatch *d = dispatch_new();
 
         a[0] = (struct dispatch_adapter){ .name = mem_strdup("j"),
                                           .platform = mem_strdup("journaled"),
                                           .trusted = true,
                                           .rate = { turns, 60 } };
-        dispatch_set(d, a, 1, NULL, 0, "echo");
+        dispatch_set(d, a, 1, rules, rule_count, "echo");
+}
+
+static struct dispatch *dispatch_with(int64_t turns)
+{
+        struct dispatch *d = dispatch_new();
+
+        configure(d, turns, NULL, 0);
         return d;
 }
 
@@ -63,6 +69,34 @@ static void turns_count_after_a_restart_and_joined_messages_do_not(void **state)
         assert_false(admitted(d, "c", "7"));
         assert_true(admitted(d, "c", "8"));
         assert_true(admitted(d, "other", "7"));
+        dispatch_free(d);
+        rig_free(g);
+}
+
+static void the_rate_of_a_rule_counts_after_a_restart(void **state)
+{
+        static const char text[] = "{\"name\": \"slow\", \"rateLimit\": {\"turns\": 1, "
+                                   "\"seconds\": 3600}}";
+        struct rule *rules = mem_array(1, sizeof(*rules));
+        struct dispatch *d = dispatch_new();
+        struct rig *g = rig_new();
+        struct error err;
+        struct settings_source *src =
+                settings_source_new("config.json", NULL, text, sizeof(text) - 1, &err);
+
+        (void)state;
+        assert_int_equal(rule_conf_read(src, 0, settings_source_root(src), &rules[0], &err), 0);
+        settings_source_free(src);
+        configure(d, 0, rules, 1);
+        g->auto_answer = g->auto_send = true;
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_say(g, "look", "c", "echo", "on an adapter that is not configured", NULL);
+        rig_until(g, &g->run_count, 2);
+        rig_until_idle(g);
+        rig_update(g, "trigger_log SET rule = 'slow', time_ms = time_ms - ?1", 600000, 0);
+        assert_int_equal(dispatch_restore(d, g->store, &err), 0);
+        assert_false(admitted(d, "c", "7"));
+        assert_true(admitted(d, "c", "8"));
         dispatch_free(d);
         rig_free(g);
 }
@@ -159,6 +193,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(turns_count_after_a_restart_and_joined_messages_do_not),
+                cmocka_unit_test(the_rate_of_a_rule_counts_after_a_restart),
                 cmocka_unit_test(a_journal_event_can_be_explained),
                 cmocka_unit_test(an_event_is_read_as_the_api_shows_it),
                 cmocka_unit_test(an_invalid_event_is_refused),

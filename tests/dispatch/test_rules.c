@@ -142,6 +142,16 @@ static void a_command_is_not_debounced(void **state)
         assert_true(out.trigger);
         assert_int_equal(out.debounce_ms, 0);
         dispatch_free(d);
+        d = dispatch_with("[{\"agent\": \"a\", \"when\": {\"event\": \"*\"}}]", NULL);
+        in = message();
+        dispatch_decide(d, &in, NULL, &out);
+        assert_int_equal(out.debounce_ms, 3000);
+        in.type = EVENT_REACTION_RECEIVED; /* nor is a reaction */
+        in.id = "900";
+        in.emoji = "👍";
+        dispatch_decide(d, &in, NULL, &out);
+        assert_int_equal(out.debounce_ms, 0);
+        dispatch_free(d);
 }
 
 /* Discord shows a placeholder for a quarter of an hour. */
@@ -162,6 +172,14 @@ static void an_unanswered_command_gets_a_notice(void **state)
         in.is_awaited = false;
         dispatch_decide(d, &in, NULL, &out);
         assert_null(out.notice);
+        dispatch_free(d);
+        d = dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]", NULL);
+        in.is_awaited = true;
+        dispatch_decide(d, &in, BEGINS_TURN, &out);
+        assert_true(out.trigger);
+        dispatch_decide(d, &in, BEGINS_TURN, &out); /* one notice is enough */
+        assert_non_null(strstr(out.notice, "Please try again in"));
+        assert_null(strstr(out.notice, "I do not answer"));
         dispatch_free(d);
 }
 
@@ -688,6 +706,8 @@ static void a_rule_has_a_rate_of_its_own(void **state)
 {
         struct dispatch *strict =
                 dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 1}}]", NULL);
+        struct dispatch *slow =
+                dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"seconds\": 3600}}]", NULL);
         struct dispatch *none =
                 dispatch_with("[{\"agent\": \"a\", \"rateLimit\": {\"turns\": 0}}]", NULL);
         struct incoming in = message();
@@ -697,9 +717,14 @@ static void a_rule_has_a_rate_of_its_own(void **state)
         assert_true(admitted(strict, &in, &out));
         assert_false(admitted(strict, &in, &out));
         assert_non_null(strstr(out.reason, "1 turns within 60 seconds"));
+        assert_true(admitted(slow, &in, &out));
+        assert_true(admitted(slow, &in, &out));
+        assert_false(admitted(slow, &in, &out));
+        assert_non_null(strstr(out.reason, "2 turns within 3600 seconds"));
         for (int i = 0; i < 100; i++)
                 assert_true(admitted(none, &in, &out));
         dispatch_free(strict);
+        dispatch_free(slow);
         dispatch_free(none);
 }
 
