@@ -28,23 +28,27 @@ static void swallow(const char *line, void *arg)
         (void)arg;
 }
 
+/* The script of the agents here. */
+static void write_script(const struct agent_rig *b, const char *text)
+{
+        char *path = scratch_path(b->dir, "bad.txt");
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+        free(path);
+}
+
 static int setup(void **state)
 {
         struct agent_rig *b = mem_zalloc(sizeof(*b));
         struct error err = { 0 };
-        char *path;
-        FILE *f;
 
         log_divert(swallow, NULL);
         b->dir = scratch_new();
-        path = scratch_path(b->dir, "bad.txt");
-        f = fopen(path, "w");
-        assert_non_null(f);
-        fputs("when half*\n  piece \"half \"\n  fail net It broke.\n"
-              "when *\n  fail net It is down.\n",
-              f);
-        fclose(f);
-        free(path);
+        write_script(b, "when half*\n  piece \"half \"\n  fail net It broke.\n"
+                        "when *\n  fail net It is down.\n");
         b->loop = loop_new();
         b->http = http_client_new(b->loop, &(struct http_client_options){ 0 }, &err);
         b->agents = agents_new(b->loop, b->http, b->dir);
@@ -133,6 +137,62 @@ static void another_agent_answers_when_the_first_did_nothing(void **state)
         fake_turn_release(&t);
 }
 
+#define COMPLETION(text)                     \
+        "HTTP/1.1 200 OK\r\n"                \
+        "Content-Type: application/json\r\n" \
+        "Connection: close\r\n"              \
+        "\r\n"                               \
+        "{\"choices\":[{\"message\":{\"content\":\"" text "\"},\"finish_reason\":\"stop\"}]}"
+
+static void a_silent_answer_does_not_fail_over(void **state)
+{
+        static const struct fake_answer script[] = { { COMPLETION(""), .end = FAKE_CLOSE } };
+        struct agent_rig *b = *state;
+        struct fake_server *server = fake_server_new(b->loop, script, 1);
+        char *url = fake_server_url(server, "/v1"),
+             *model = mem_printf("{\"baseUrl\": \"%s\", \"model\": \"m\", \"stream\": false, "
+                                 "\"failover\": [\"b\"]}",
+                                 url);
+        const char *const rows[] = { "a", "openai", model, "b", "echo", "{}", NULL };
+        struct fake_turn t;
+
+        apply(b, rows);
+        fake_turn_init(&t, "a", "hello");
+        t.run.mode = MODE_AMBIENT;
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_int_equal(t.reply.kind, ERR_NONE);
+        assert_string_equal(t.text, "");
+        fake_turn_release(&t);
+        fake_server_free(server);
+        free(model);
+        free(url);
+}
+
+/* Both kinds keep their call with the turn. */
+static void a_model_takes_over_from_a_webhook(void **state)
+{
+        static const struct fake_answer script[] = { { COMPLETION("hi"), .end = FAKE_CLOSE } };
+        struct agent_rig *b = *state;
+        struct fake_server *server = fake_server_new(b->loop, script, 1);
+        char *url = fake_server_url(server, "/v1"),
+             *model = mem_printf("{\"baseUrl\": \"%s\", \"model\": \"m\", \"stream\": false}", url);
+        const char *const rows[] = {
+                "a", "webhook", "{\"url\": \"" DEAD "\", \"retries\": 0, \"failover\": [\"b\"]}",
+                "b", "openai",  model,
+                NULL
+        };
+        struct fake_turn t;
+
+        apply(b, rows);
+        run(b, &t, "a", "hello");
+        assert_string_equal(t.text, "hi");
+        fake_turn_release(&t);
+        fake_server_free(server);
+        free(model);
+        free(url);
+}
+
 static void a_turn_that_may_have_had_effects_does_not_fail_over(void **state)
 {
         static const struct fake_answer broken[] = { { NULL, .end = FAKE_CLOSE } };
@@ -175,6 +235,44 @@ static void a_turn_with_streamed_text_does_not_fail_over(void **state)
         assert_int_equal(t.reply.kind, ERR_NET);
         assert_has(t.text, "half");
         fake_turn_release(&t);
+}
+
+static void a_broken_stream_or_run_does_not_fail_over(void **state)
+{
+        static const char stream[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+                                     "Connection: close\r\n\r\n";
+        static const struct {
+                const char *type, *settings, *answer, *text;
+        } rows[] = {
+                { "openai", "\"model\": \"m\", \"baseUrl\"",
+                  "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n", "half" },
+                { "agno", "\"id\": \"a\", \"url\"",
+                  "data: {\"event\":\"RunStarted\",\"run_id\":\"r\"}\n\n", "" },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct agent_rig *b = *state;
+                char *bytes = mem_printf("%s%s", stream, rows[i].answer);
+                struct fake_answer script = { bytes, .end = FAKE_CLOSE };
+                struct fake_server *server = fake_server_new(b->loop, &script, 1);
+                char *url = fake_server_url(server, "/"),
+                     *json = mem_printf("{%s: \"%s\", \"failover\": [\"b\"]}", rows[i].settings,
+                                        url);
+                const char *const agents[] = { "a", rows[i].type, json, "b", "echo", "{}", NULL };
+                struct fake_turn t;
+
+                apply(b, agents);
+                run(b, &t, "a", "hello");
+                assert_int_equal(t.reply.kind, ERR_NET);
+                assert_has(t.text, rows[i].text);
+                fake_turn_release(&t);
+                fake_server_free(server);
+                free(json);
+                free(url);
+                free(bytes);
+                teardown(state);
+                setup(state);
+        }
 }
 
 /* After a crash it is not known which agent had the turn. */
@@ -238,11 +336,11 @@ static void history_is_gathered_if_any_agent_of_the_list_wants_it(void **state)
                                  "\r\n"
                                  "{\"reply\":\"ok\"}";
         static const char busy[] = "HTTP/1.1 429 Busy\r\nContent-Length: 0\r\n\r\n";
-        static const struct fake_answer script[] = { { busy }, { ok } };
+        static const struct fake_answer script[] = { { busy }, { ok }, { ok } };
         static const struct transcript_line line = { .role = "user",
                                                      .text = "what was said before" };
         struct agent_rig *b = *state;
-        struct fake_server *server = fake_server_new(b->loop, script, 2);
+        struct fake_server *server = fake_server_new(b->loop, script, 3);
         char *url = fake_server_url(server, "/"),
              *first = mem_printf("{\"url\": \"%s\", \"failover\": [\"b\"]}", url),
              *other = mem_printf("{\"url\": \"%s\", \"history\": true}", url);
@@ -260,6 +358,14 @@ static void history_is_gathered_if_any_agent_of_the_list_wants_it(void **state)
         assert_int_equal(fake_server_requests(server), 2);
         assert_null(strstr(fake_server_request(server, 0), "what was said before"));
         assert_has(fake_server_request(server, 1), "what was said before");
+        fake_turn_release(&t);
+        fake_turn_init(&t, "a", "hello");
+        t.run.mode = MODE_AMBIENT; /* the room's messages are the input */
+        t.run.history = &line;
+        t.run.history_count = 1;
+        fake_turn_start(&t, b->agents);
+        fake_turn_await(&t, b->loop);
+        assert_has(fake_server_request(server, 2), "what was said before");
         fake_turn_release(&t);
         fake_server_free(server);
         free(first);
@@ -287,19 +393,14 @@ static void when_all_agents_fail_the_record_names_each(void **state)
 
 static void an_open_circuit_refuses_at_once_and_a_probe_closes_it(void **state)
 {
-        static const char *const bad[] = {
-                "a", "script",
-                "{\"file\": \"bad.txt\", \"breakerFailures\": 2, \"breakerSeconds\": 1}", NULL
-        };
+        static const char *const bad[] = { "a", "script",
+                                           "{\"file\": \"bad.txt\", \"breakerFailures\": 2, "
+                                           "\"breakerSeconds\": 1, \"concurrency\": 1}",
+                                           NULL };
         struct agent_rig *b = *state;
-        struct fake_turn t;
-        char *path = scratch_path(b->dir, "bad.txt");
-        FILE *f;
+        struct fake_turn t, other;
 
-        f = fopen(path, "w");
-        fputs("when bad\n fail net down\nwhen *\n say fine\n", f);
-        fclose(f);
-        free(path);
+        write_script(b, "when bad\n fail net down\nwhen *\n wait 20\n say fine\n");
         apply(b, bad);
         for (int i = 0; i < 2; i++) {
                 run(b, &t, "a", "bad");
@@ -314,10 +415,79 @@ static void an_open_circuit_refuses_at_once_and_a_probe_closes_it(void **state)
         fake_turn_release(&t);
         while (health(b).retry_ms > 0)
                 loop_step(b->loop, false);
-        run(b, &t, "a", "good");
+        for (int i = 0; i < 2; i++) {
+                fake_turn_init(&t, "a", "good");
+                fake_turn_start(&t, b->agents);
+                if (i == 0) { /* a cancelled probe admits the next one */
+                        fake_turn_cancel(&t, b->agents);
+                        fake_turn_release(&t);
+                }
+        }
+        run(b, &other, "a", "good"); /* does not wait for the probe */
+        assert_int_equal(other.reply.kind, ERR_LIMIT);
+        fake_turn_release(&other);
+        fake_turn_await(&t, b->loop);
         assert_string_equal(t.text, "fine");
         assert_string_equal(health(b).circuit, "closed");
         assert_int_equal(health(b).opened, 1);
+        fake_turn_release(&t);
+}
+
+static void a_circuit_that_opens_refuses_waiting_turns(void **state)
+{
+        static const char *const rows[] = {
+                "a", "script",
+                "{\"file\": \"bad.txt\", \"breakerFailures\": 1, \"concurrency\": 1}", NULL
+        };
+        struct agent_rig *b = *state;
+        struct fake_turn t[2];
+
+        write_script(b, "when bad\n wait 2\n fail net down\nwhen *\n say fine\n");
+        apply(b, rows);
+        for (int i = 0; i < 2; i++) {
+                fake_turn_init(&t[i], "a", i == 0 ? "bad" : "good");
+                fake_turn_start(&t[i], b->agents);
+        }
+        assert_int_equal(health(b).waiting, 1);
+        fake_turn_await(&t[1], b->loop);
+        assert_int_equal(t[1].reply.kind, ERR_LIMIT);
+        assert_has(t[1].error, "its circuit is open after 1 failures");
+        for (int i = 0; i < 2; i++)
+                fake_turn_release(&t[i]);
+}
+
+/* The list names the agent itself, one with an open circuit, and one without room. */
+static void failover_skips_agents_that_cannot_take_the_turn(void **state)
+{
+        static const char *const rows[] = {
+                "a",
+                "webhook",
+                "{\"url\": \"" DEAD "\", \"retries\": 0, "
+                "\"failover\": [\"a\", \"open\", \"full\", \"d\"]}",
+                "open",
+                "script",
+                "{\"file\": \"bad.txt\", \"breakerFailures\": 1}",
+                "full",
+                "echo",
+                "{\"delayMs\": 60000, \"concurrency\": 1, \"queue\": 0}",
+                "d",
+                "echo",
+                "{\"prefix\": \"d \"}",
+                NULL
+        };
+        struct agent_rig *b = *state;
+        struct fake_turn t, slow;
+
+        apply(b, rows);
+        run(b, &t, "open", "x");
+        fake_turn_release(&t);
+        fake_turn_init(&slow, "full", "x");
+        fake_turn_start(&slow, b->agents);
+        run(b, &t, "a", "x");
+        assert_string_equal(t.text, "d x");
+        assert_int_equal(health(b).turns, 1);
+        fake_turn_cancel(&slow, b->agents);
+        fake_turn_release(&slow);
         fake_turn_release(&t);
 }
 
@@ -512,14 +682,19 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(another_agent_answers_when_the_first_did_nothing),
+                TEST(a_silent_answer_does_not_fail_over),
+                TEST(a_model_takes_over_from_a_webhook),
                 TEST(a_turn_that_may_have_had_effects_does_not_fail_over),
                 TEST(a_turn_with_streamed_text_does_not_fail_over),
+                TEST(a_broken_stream_or_run_does_not_fail_over),
                 TEST(a_turn_is_repeatable_only_if_the_whole_failover_list_is),
                 TEST(history_is_gathered_if_any_agent_of_the_list_wants_it),
                 TEST(the_cost_of_failed_agents_is_counted),
                 TEST(when_all_agents_fail_the_record_names_each),
                 TEST(an_open_circuit_refuses_at_once_and_a_probe_closes_it),
+                TEST(a_circuit_that_opens_refuses_waiting_turns),
                 TEST(an_open_circuit_fails_over),
+                TEST(failover_skips_agents_that_cannot_take_the_turn),
                 TEST(turns_beyond_the_concurrency_wait_in_order),
                 TEST(a_reload_takes_waiting_turns_along),
                 TEST(waiting_turns_keep_their_order_when_one_is_cancelled),

@@ -113,6 +113,9 @@ static void a_turn_of_several_people_is_in_no_persons_session(void **state)
         assert_name(PER_BOTH, &t.run, "telegram:tg:7:-100#43");
         t.run.mode = MODE_AMBIENT; /* reads every sender */
         assert_name(PER_BOTH, &t.run, "telegram:tg:*:-100#42");
+        t.run.mode = MODE_REPLY;
+        t.input.sender_id = other.sender_id = ""; /* unknown */
+        assert_name(PER_USER, &t.run, "telegram:tg:*:-100#42");
         fake_turn_release(&t);
 }
 

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include "agent/agents_private.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "fake_turn.h"
 
@@ -255,6 +257,43 @@ static void an_agent_without_a_health_check_is_healthy(void **state)
         assert_true(h.checked_ms > 0);
 }
 
+static void count_report(void *arg, const struct agent_health *h)
+{
+        (void)h;
+        ++*(unsigned *)arg;
+}
+
+static void every_health_check_is_reported(void **state)
+{
+        struct agent_rig *b = *state;
+        struct error err = { 0 };
+        unsigned reports = 0;
+
+        apply(b, "e", "echo", "{}");
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(agents_check(b->agents, "e", count_report, &reports, &err), 0);
+        for (int i = 0; i < ROUNDS && reports < 2; i++)
+                loop_step(b->loop, false);
+        assert_int_equal(reports, 2);
+        assert_int_equal(agents_check(b->agents, "e", count_report, &reports, &err), 0);
+        agents_free(b->agents);
+        b->agents = NULL;
+        assert_int_equal(reports, 3);
+}
+
+/* The secret is all zeros then. */
+static void no_token_is_valid_before_the_secret_is_known(void **state)
+{
+        static const unsigned char zeros[SHA256_SIZE];
+        struct agent_rig *b = *state;
+        struct error err = { 0 };
+        char token[REPLY_TOKEN_SIZE];
+
+        reply_token_write(zeros, "trn-1", clock_wall_ms() / 1000 + 60, token);
+        assert_int_equal(agents_check_token(b->agents, 1, token, &err), -1);
+        assert_int_equal(err.kind, ERR_REFUSED);
+}
+
 static struct agent_conf *read_conf(const char *json, struct error *err)
 {
         struct settings_source *src =
@@ -329,6 +368,9 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_reload_keeps_counters_and_unchanged_agents, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(an_agent_without_a_health_check_is_healthy, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(every_health_check_is_reported, setup, teardown),
+                cmocka_unit_test_setup_teardown(no_token_is_valid_before_the_secret_is_known, setup,
                                                 teardown),
                 cmocka_unit_test(configuration_errors_name_the_line),
                 cmocka_unit_test(a_valid_configuration_is_read),

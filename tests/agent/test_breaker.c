@@ -75,6 +75,11 @@ static void failed_probes_double_the_pause_up_to_eight_times(void **state)
                 assert_true(b.until_ms - now_ms >= pause &&
                             b.until_ms - now_ms <= pause + pause / 4);
         }
+        now_ms = b.until_ms;
+        assert_int_equal(record(&b, ERR_NONE, now_ms), BREAKER_RECOVERED);
+        for (int i = 0; i < 3; i++)
+                record(&b, ERR_NET, now_ms);
+        assert_true(b.until_ms - now_ms <= 1250); /* from the beginning */
 }
 
 static void a_cancelled_probe_admits_the_next_one(void **state)
@@ -113,13 +118,14 @@ static void turns_admitted_before_it_opened_do_not_settle_the_probe(void **state
 
 static void a_limit_of_zero_never_opens_the_circuit(void **state)
 {
-        static const struct breaker_limits never = { 0 };
+        static const struct breaker_limits never = { .pause_ms = 1000 };
         struct breaker b = { 0 };
 
         (void)state;
         for (int i = 0; i < 100; i++)
                 breaker_record(&b, &never, BREAKER_PASSED, ERR_NET, i);
         assert_false(breaker_blocks(&b, 100));
+        assert_int_equal(b.opened, 0);
 }
 
 int main(void)

@@ -204,6 +204,31 @@ static void garbage_is_a_protocol_failure(void **state)
         }
 }
 
+static void nothing_is_read_after_the_end_or_a_failure(void **state)
+{
+        static const char failed[] = "data: {\"error\":{\"message\":\"boom\"}}\n\n"
+                                     "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n"
+                                     "data: nonsense\n\n";
+        struct llm_reader r;
+
+        (void)state;
+        for (size_t s = 0; s < COUNT(streams); s++) {
+                llm_reader_init(&r, streams[s].wire, NULL, NULL);
+                for (int i = 0; i < 2; i++)
+                        llm_reader_stream(&r, streams[s].bytes, strlen(streams[s].bytes));
+                assert_string_equal(r.text.data, "Gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80");
+                llm_reader_release(&r);
+        }
+        llm_reader_init(&r, &openai_wire, NULL, NULL);
+        assert_int_equal(llm_reader_stream(&r, failed, strlen(failed)), -1);
+        assert_int_equal(r.failure.kind, ERR_NET);
+        assert_string_equal(r.failure.text, "boom");
+        assert_int_equal(r.text.len, 0);
+        llm_reader_fail(&r, ERR_PROTOCOL, "later");
+        assert_string_equal(r.failure.text, "boom");
+        llm_reader_release(&r);
+}
+
 static void unusual_valid_answers_do_no_harm(void **state)
 {
         static const char huge_counts[] =
@@ -290,6 +315,7 @@ int main(void)
                 cmocka_unit_test(a_stream_reads_the_same_byte_by_byte),
                 cmocka_unit_test(whole_answers_are_read),
                 cmocka_unit_test(garbage_is_a_protocol_failure),
+                cmocka_unit_test(nothing_is_read_after_the_end_or_a_failure),
                 cmocka_unit_test(unusual_valid_answers_do_no_harm),
                 cmocka_unit_test(an_answer_is_cut_at_its_limit_between_characters),
                 cmocka_unit_test(a_refused_key_is_not_quoted),

@@ -242,6 +242,40 @@ static void replies_are_json_or_text_and_parts_come_first(void **state)
         }
 }
 
+static void the_content_type_tells_json_text_and_pages_apart(void **state)
+{
+        static const struct {
+                const char *type, *body, *text; /* text NULL: unreadable */
+        } rows[] = {
+                { "application/json", "{\"reply\":\"x\"}", "x" },
+                { "APPLICATION/JSON; charset=utf-8", "{\"reply\":\"x\"}", "x" },
+                { "text/json", "{\"reply\":\"x\"}", "x" },
+                { "application/problem+json; v=1", "{\"reply\":\"x\"}", "x" },
+                { "", " {\"reply\":\"x\"}", "x" },
+                { "", "plain", "plain" },
+                { "text/plain", "{\"reply\":\"x\"}", "{\"reply\":\"x\"}" },
+                { "text/markdown", "**x**", "**x**" },
+                { "text/html", "plain", NULL },
+                { "text/plain", " <HTML>x", NULL },
+                { "text/plain", "<!doctype html>x", NULL },
+                { "application/jsonp", "{\"reply\":\"x\"}", NULL },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct http_agent_reply r;
+                struct error err = { 0 };
+                int rc = http_agent_reply_read(&r, http_agent_reply_members, rows[i].type,
+                                               rows[i].body, strlen(rows[i].body), &err);
+
+                if ((rc == 0) != (rows[i].text != NULL))
+                        fail_msg("%s as %s: %d", rows[i].body, rows[i].type, rc);
+                if (rc == 0)
+                        assert_string_equal(r.text, rows[i].text);
+                http_agent_reply_release(&r);
+        }
+}
+
 static void parts_beyond_the_limit_join_the_last(void **state)
 {
         enum { PARTS = 50000 };
@@ -371,6 +405,33 @@ static void tokens_and_cost_of_the_metadata_are_recorded(void **state)
         fake_turn_release(&t);
 }
 
+static void absurd_metadata_is_not_counted(void **state)
+{
+        static const struct {
+                const char *metadata;
+                int64_t tokens_in, cost_microusd;
+        } rows[] = {
+                { "{\"inputTokens\":-5,\"costUsd\":-1}", 0, 0 },
+                { "{\"inputTokens\":9223372036854775807,\"costUsd\":1e300}", 1000000000, 0 },
+                { "{\"usage\":{\"input_tokens\":7,\"usd\":2}}", 7, 2000000 },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *body = mem_printf("{\"reply\":\"x\",\"metadata\":%s}", rows[i].metadata);
+                struct http_agent_reply r;
+                struct error err;
+
+                assert_int_equal(http_agent_reply_read(&r, http_agent_reply_members, NULL, body,
+                                                       strlen(body), &err),
+                                 0);
+                assert_int_equal(r.tokens_in, rows[i].tokens_in);
+                assert_int_equal(r.cost_microusd, rows[i].cost_microusd);
+                http_agent_reply_release(&r);
+                free(body);
+        }
+}
+
 /* ---- failures ---- */
 
 static void unreadable_responses_are_failures(void **state)
@@ -419,6 +480,26 @@ static void unreadable_responses_are_failures(void **state)
                 teardown(state);
                 setup(state);
         }
+}
+
+static void a_text_beyond_its_limit_is_not_posted(void **state)
+{
+        struct buf answer;
+        struct fake_answer script = { .end = FAKE_CLOSE };
+        struct fake_turn t;
+
+        buf_init(&answer, 0);
+        buf_addstr(&answer, TEXT(""));
+        while (answer.len < HTTP_AGENT_TEXT_MAX + 1000)
+                buf_addstr(&answer, "many words ");
+        script.bytes = answer.data;
+        talk(*state, &t, "", &script, 1);
+        assert_int_equal(t.reply.kind, ERR_LIMIT);
+        assert_has(t.text, "too long");
+        fake_turn_release(&t);
+        teardown(state);
+        setup(state);
+        buf_release(&answer);
 }
 
 static void ten_megabytes_are_not_read(void **state)
@@ -470,6 +551,32 @@ static void a_5xx_is_retried_once_with_the_same_key(void **state)
         assert_has(t.error, "after 2 tries");
         assert_int_equal(fake_server_requests(b->server), 2);
         fake_turn_release(&t);
+}
+
+static void a_retry_that_would_come_too_late_is_not_tried(void **state)
+{
+        static const char *const settings[] = { QUICK, ", \"retryMs\": 500, \"timeoutMs\": 400" };
+        static const struct fake_answer scripts[][2] = {
+                { { "HTTP/1.1 503 Busy\r\nRetry-After: 31\r\nContent-Length: 0\r\n"
+                    "Connection: close\r\n\r\n",
+                    .end = FAKE_CLOSE },
+                  { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } },
+                { { STATUS("500 Oops"), .end = FAKE_CLOSE },
+                  { JSON("{\"reply\":\"ok\"}"), .end = FAKE_CLOSE } },
+        };
+
+        for (size_t i = 0; i < COUNT(scripts); i++) {
+                struct agent_rig *b = *state;
+                struct fake_turn t;
+
+                talk(b, &t, settings[i], scripts[i], 2);
+                assert_int_not_equal(t.reply.kind, ERR_NONE);
+                assert_has(t.text, "has a problem right now");
+                assert_int_equal(fake_server_requests(b->server), 1);
+                fake_turn_release(&t);
+                teardown(state);
+                setup(state);
+        }
 }
 
 static void a_failed_connection_is_retried_once(void **state)
@@ -524,6 +631,27 @@ static void a_slow_webhook_may_reply_late(void **state)
         fake_turn_release(&t);
 }
 
+static void a_late_call_may_fail_and_keeps_its_agent(void **state)
+{
+        static const struct fake_answer failure = { STATUS("500 Oops"), .end = FAKE_CLOSE };
+        struct agent_rig *b = *state;
+        struct fake_turn t;
+
+        talk(b, &t, QUICK ", \"timeoutMs\": 50", NULL, 0);
+        assert_has(t.text, "The answer follows");
+        fake_turn_release(&t);
+        assert_int_equal(agents_apply(b->agents, NULL, 0, NULL), 0);
+        for (int i = 0; i < 100; i++)
+                loop_step(b->loop, false);
+        assert_int_equal(fake_server_open(b->server), 1); /* the call goes on */
+        fake_server_answer(b->server, &failure);
+        for (int i = 0; i < ROUNDS && fake_server_open(b->server) > 0; i++)
+                loop_step(b->loop, true);
+        for (int i = 0; i < 100; i++)
+                loop_step(b->loop, false);
+        assert_int_equal(fake_server_requests(b->server), 1); /* it is not tried again */
+}
+
 static void a_silent_turn_waits_for_no_late_reply(void **state)
 {
         static const struct fake_answer script[] = { { STATUS("202 Accepted"),
@@ -557,6 +685,30 @@ static void fire_and_forget_ends_when_the_request_is_accepted(void **state)
         talk(*state, &t, ", \"mode\": \"fire-and-forget\"", script, 1);
         assert_int_equal(t.reply.kind, ERR_NONE);
         assert_string_equal(t.text, "");
+        fake_turn_release(&t);
+}
+
+static void fire_and_forget_is_never_late(void **state)
+{
+        struct fake_turn t;
+
+        talk(*state, &t, ", \"mode\": \"fire-and-forget\", \"timeoutMs\": 50", NULL, 0);
+        assert_int_equal(t.reply.kind, ERR_TIMEOUT);
+        assert_has(t.text, "took too long");
+        fake_turn_release(&t);
+}
+
+static void a_202_with_a_reply_ends_the_turn(void **state)
+{
+        static const struct fake_answer script[] = {
+                { "HTTP/1.1 202 Accepted\r\nContent-Type: application/json\r\n"
+                  "Connection: close\r\n\r\n{\"reply\":\"at once\"}",
+                  .end = FAKE_CLOSE }
+        };
+        struct fake_turn t;
+
+        talk(*state, &t, "", script, 1);
+        assert_string_equal(t.text, "at once");
         fake_turn_release(&t);
 }
 
@@ -616,6 +768,15 @@ static void configuration_errors_are_reported(void **state)
                   "is not written as \"Name: value\"" },
                 { "{\"url\": \"http://x\", \"headers\": [\"Content-Length: 3\"]}",
                   "the request sets itself" },
+                { "{\"url\": \"http://x\", \"headers\": [\"X-A: 1\\r\\nX-B: 2\"]}",
+                  "contains a control character" },
+                { "{\"url\": \"http://x\", \"headers\": ["
+                  "\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\","
+                  "\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\","
+                  "\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\","
+                  "\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\","
+                  "\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\",\"A: 1\"]}",
+                  "more than 24 lines" },
                 { "{\"url\": \"http://x\", \"apiKey\": \"two words\"}", "blank" },
                 { "{\"url\": \"http://x\", \"format\": \"openclaw\"}", "fire-and-forget" },
         };
@@ -651,6 +812,7 @@ static void health_is_checked_by_head_or_at_a_health_url(void **state)
                 { STATUS("405 No"), .end = FAKE_CLOSE },
                 { STATUS("404 Not Found"), .end = FAKE_CLOSE },
                 { JSON("{\"status\":\"ok\"}"), .end = FAKE_CLOSE },
+                { STATUS("405 No"), .end = FAKE_CLOSE },
         };
         struct agent_rig *b = *state;
         struct agent_health h;
@@ -671,7 +833,32 @@ static void health_is_checked_by_head_or_at_a_health_url(void **state)
         check(b, &h);
         assert_true(h.healthy);
         assert_has(fake_server_request(b->server, 2), "GET /healthz");
+        check(b, &h);
+        assert_false(h.healthy);
         free(more);
+        free(url);
+}
+
+static void a_reload_reads_secrets_again(void **state)
+{
+        static const struct fake_answer script[] = { { STATUS("200 OK"), .end = FAKE_CLOSE },
+                                                     { STATUS("200 OK"), .end = FAKE_CLOSE } };
+        struct agent_rig *b = *state;
+        char *url;
+
+        b->server = fake_server_new(b->loop, script, 2);
+        url = fake_server_url(b->server, "/");
+        for (unsigned i = 0; i < 2; i++) {
+                struct fake_turn t;
+
+                assert_int_equal(setenv("TEST_WEBHOOK_KEY", i == 0 ? "first" : "second", 1), 0);
+                apply(b, url, ", \"apiKey\": \"env:TEST_WEBHOOK_KEY\"");
+                run(b, &t);
+                assert_has(fake_server_request(b->server, i),
+                           i == 0 ? "Authorization: Bearer first" : "Authorization: Bearer second");
+                fake_turn_release(&t);
+        }
+        unsetenv("TEST_WEBHOOK_KEY");
         free(url);
 }
 
@@ -694,23 +881,31 @@ int main(void)
                 TEST(the_request_describes_message_sender_chat_and_session),
                 TEST(the_request_is_signed_and_carries_key_and_trace),
                 TEST(replies_are_json_or_text_and_parts_come_first),
+                cmocka_unit_test(the_content_type_tells_json_text_and_pages_apart),
                 TEST(parts_beyond_the_limit_join_the_last),
                 TEST(large_replies_are_read_like_small_ones),
                 TEST(a_turn_may_end_while_its_reply_is_being_parsed),
                 TEST(tokens_and_cost_of_the_metadata_are_recorded),
+                cmocka_unit_test(absurd_metadata_is_not_counted),
                 TEST(unreadable_responses_are_failures),
+                TEST(a_text_beyond_its_limit_is_not_posted),
                 TEST(ten_megabytes_are_not_read),
                 TEST(a_5xx_is_retried_once_with_the_same_key),
+                TEST(a_retry_that_would_come_too_late_is_not_tried),
                 TEST(a_failed_connection_is_retried_once),
                 TEST(a_connection_lost_after_the_request_is_not_retried),
                 TEST(a_slow_webhook_is_not_asked_twice),
                 TEST(a_slow_webhook_may_reply_late),
+                TEST(a_late_call_may_fail_and_keeps_its_agent),
                 TEST(a_silent_turn_waits_for_no_late_reply),
                 TEST(fire_and_forget_ends_when_the_request_is_accepted),
+                TEST(fire_and_forget_is_never_late),
+                TEST(a_202_with_a_reply_ends_the_turn),
                 TEST(a_202_keeps_the_turn_open_until_the_reply_deadline),
                 TEST(a_turn_can_be_cancelled_in_every_state),
                 TEST(configuration_errors_are_reported),
                 TEST(health_is_checked_by_head_or_at_a_health_url),
+                TEST(a_reload_reads_secrets_again),
                 TEST(only_a_repeatable_webhook_is_asked_again_after_a_crash),
         };
 
