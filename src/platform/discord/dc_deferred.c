@@ -21,6 +21,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/discord/dc_event.h"
 #include "platform/discord/discord.h"
 #include "platform/state_file.h"
 
@@ -31,7 +32,6 @@
 
 #define ALREADY_ACKNOWLEDGED 40060
 
-enum { INTERACTION_COMPONENT = 3 };
 enum { CALLBACK_DEFER = 5, CALLBACK_DEFER_UPDATE = 6 };
 
 struct dc_deferred {
@@ -145,7 +145,7 @@ static struct dc_deferred *add(struct discord *dc, const char *interaction, cons
 /* Returns the body of the acknowledgement. A button adds nothing. */
 static json_t *defer(struct discord *dc, const json_t *interaction, struct dc_deferred **added)
 {
-        bool button = json_int(interaction, "type", 0) == INTERACTION_COMPONENT;
+        bool button = json_int(interaction, "type", 0) == DC_INTERACTION_COMPONENT;
 
         *added = button ? NULL
                         : add(dc, json_str(interaction, "id", NULL),

@@ -16,7 +16,6 @@
 #define TYPE_REPLY   19
 #define DEPTH_MAX    3 /* command, group, subcommand */
 
-enum { KIND_COMMAND = 2, KIND_COMPONENT = 3, KIND_FORM = 5 };
 enum { COMMAND_USER = 2, COMMAND_MESSAGE = 3 };
 
 /* ---- parts of an event ---- */
@@ -465,8 +464,8 @@ static void read_interaction(struct dc_event_reader *r, json_t *d)
         struct incoming *in;
 
         r->content->ignored = "not a command, button or form";
-        if (!dc_id_valid(id) ||
-            (kind != KIND_COMMAND && kind != KIND_COMPONENT && kind != KIND_FORM))
+        if (!dc_id_valid(id) || (kind != DC_INTERACTION_COMMAND &&
+                                 kind != DC_INTERACTION_COMPONENT && kind != DC_INTERACTION_FORM))
                 return;
         in = add_events(r, json_str(d, "channel_id", NULL), dc_id_valid(guild) ? guild : NULL, 1);
         if (!in)
@@ -477,11 +476,12 @@ static void read_interaction(struct dc_event_reader *r, json_t *d)
         in->id = id;
         in->time_ms = dc_id_time_ms(id);
         in->is_mention = in->is_command = true;
-        in->is_awaited = kind != KIND_COMPONENT; /* a pressed button shows no placeholder */
+        in->is_awaited =
+                kind != DC_INTERACTION_COMPONENT; /* a pressed button shows no placeholder */
         set_interaction_metadata(r, d, data);
-        if (kind == KIND_COMPONENT) {
+        if (kind == DC_INTERACTION_COMPONENT) {
                 read_component(d, data, in);
-        } else if (kind == KIND_COMMAND) {
+        } else if (kind == DC_INTERACTION_COMMAND) {
                 in->text = command_text(arena, data);
                 json_object_set_new(r->content->metadata, "command",
                                     json_string(json_str(data, "name", "")));

@@ -22,6 +22,15 @@
 #include "platform/discord/dc_gateway.h"
 #include "platform/intake.h"
 
+/* The type of an interaction. */
+enum dc_interaction {
+        DC_INTERACTION_PING = 1,
+        DC_INTERACTION_COMMAND = 2,
+        DC_INTERACTION_COMPONENT = 3, /* a button or menu */
+        DC_INTERACTION_AUTOCOMPLETE = 4,
+        DC_INTERACTION_FORM = 5,
+};
+
 /* A button with data "say:yes" sends the message "yes". */
 #define DC_SAY "say:"
 

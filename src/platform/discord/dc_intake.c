@@ -11,8 +11,7 @@
 #include "platform/discord/dc_id.h"
 #include "platform/discord/dc_lookup.h"
 
-#define POSTS_MAX    1000
-#define AUTOCOMPLETE 4
+#define POSTS_MAX 1000
 
 struct dc_update {
         struct intake_update base; /* first */
@@ -191,7 +190,7 @@ static void on_event(void *arg, const struct dc_dispatch *e)
         struct dc_intake *in = arg;
         const char *channel = dc_event_channel(e->type, e->d);
         bool completion = strcmp(e->type, "INTERACTION_CREATE") == 0 &&
-                          json_int(e->d, "type", 0) == AUTOCOMPLETE;
+                          json_int(e->d, "type", 0) == DC_INTERACTION_AUTOCOMPLETE;
         struct dc_update *u;
 
         dc_cache_learn(in->cache, in->self, e->type, e->d);

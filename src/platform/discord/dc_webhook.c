@@ -11,12 +11,11 @@
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "platform/discord/dc_event.h"
 #include "platform/discord/discord.h"
 
 #define SIGNATURE "X-Signature-Ed25519"
 #define TIMESTAMP "X-Signature-Timestamp"
-
-enum { INTERACTION_PING = 1, INTERACTION_AUTOCOMPLETE = 4 };
 
 static bool refuse_signature(struct http_exchange *x)
 {
@@ -108,9 +107,9 @@ void dc_webhook_handle(struct adapter *a, struct http_exchange *x)
         body = http_body(x, &n);
         interaction = json_read(body, n, NULL);
         type = json_int(interaction, "type", 0);
-        if (type == INTERACTION_PING) {
+        if (type == DC_INTERACTION_PING) {
                 http_answer_json(x, 200, json_pack("{s:i}", "type", 1));
-        } else if (type == INTERACTION_AUTOCOMPLETE) {
+        } else if (type == DC_INTERACTION_AUTOCOMPLETE) {
                 http_answer_json(x, 200,
                                  json_pack("{s:i, s:{s:[]}}", "type", 8, "data", "choices"));
         } else if (type < 1 || !dc_id_valid(json_str(interaction, "id", NULL))) {
