@@ -191,6 +191,13 @@ void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack,
         inbox_receive(a->road, in, ack, arg);
 }
 
+const char *adapter_button_text(const char *data)
+{
+        static const char say[] = "say:";
+
+        return strncmp(data, say, strlen(say)) == 0 ? data + strlen(say) : NULL;
+}
+
 /* ---- outcomes ---- */
 
 enum send_outcome adapter_http_outcome(int status, enum http_reach reach, bool repeatable)

@@ -177,6 +177,11 @@ void adapter_stopped(struct adapter *a, const char *why);
 void adapter_bad_token(struct adapter *a);
 /* Hands over an event; fills in adapter and platform. */
 void adapter_received(struct adapter *a, struct incoming *in, inbox_ack_fn *ack, void *arg);
+/*
+ * The message that a pressed button sends for the person: "yes" if its data is "say:yes". NULL: it
+ * is an event for rules.
+ */
+const char *adapter_button_text(const char *data);
 /* `send` cannot begin this delivery; reports the outcome later, from the loop. */
 void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outcome outcome,
                     enum error_kind kind, const char *why);

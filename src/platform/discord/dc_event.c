@@ -437,7 +437,6 @@ static void set_interaction_metadata(struct dc_event_reader *r, const json_t *d,
         json_object_set_new(r->content->metadata, "interaction", o);
 }
 
-/* A button or menu with DC_SAY is a message; other data is an event for rules. */
 static void read_component(const json_t *d, const json_t *data, struct incoming *in)
 {
         const char *text = json_str(data, "custom_id", ""),
@@ -448,9 +447,8 @@ static void read_component(const json_t *d, const json_t *data, struct incoming 
                 text = chosen;
         in->id = in->reply_to = dc_id_valid(message) ? message : NULL;
         in->is_reply = true;
-        if (strncmp(text, DC_SAY, strlen(DC_SAY)) == 0)
-                in->text = text + strlen(DC_SAY);
-        else
+        in->text = adapter_button_text(text);
+        if (!in->text)
                 in->type = "custom.discord.component";
 }
 

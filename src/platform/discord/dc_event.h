@@ -31,9 +31,6 @@ enum dc_interaction {
         DC_INTERACTION_FORM = 5,
 };
 
-/* A button with data "say:yes" sends the message "yes". */
-#define DC_SAY "say:"
-
 struct dc_event_context {
         const char *self; /* the bot's user id; NULL: unknown, then nothing is a mention */
         const struct dc_cache *cache;

@@ -391,7 +391,6 @@ static void read_reaction(struct tg_update *u, const struct tg_self *self, const
 
 /* ---- buttons ---- */
 
-/* TG_SAY data is a message of the person who pressed; other data is an event for rules. */
 static void read_callback(struct tg_update *u, const struct tg_self *self, const json_t *body)
 {
         const json_t *message = json_object_get(body, "message");
@@ -407,9 +406,9 @@ static void read_callback(struct tg_update *u, const struct tg_self *self, const
                 return;
         }
         in->type = "custom.telegram.callback";
-        if (strncmp(data, TG_SAY, strlen(TG_SAY)) == 0) {
+        in->text = adapter_button_text(data);
+        if (in->text) {
                 in->type = EVENT_MESSAGE_RECEIVED;
-                in->text = data + strlen(TG_SAY);
                 in->is_mention = in->is_reply = true;
         }
         in->key = arena_printf(&u->base.content.arena, "callback:%s", u->callback);

@@ -15,9 +15,6 @@
 #include "base/arena.h"
 #include "platform/intake.h"
 
-/* Button data with this prefix is a message of the person: "say:yes" says "yes". */
-#define TG_SAY "say:"
-
 /* The bot, from getMe. */
 struct tg_self {
         int64_t id;
@@ -37,6 +34,7 @@ struct tg_update {
 
 /* Fills in everything but `exchange` from an update, which is borrowed. */
 void tg_update_read(struct tg_update *u, const struct tg_self *self, json_t *json);
+/* For an update that no intake owns. */
 void tg_update_release(struct tg_update *u);
 /* The id of the first update in a text that is not valid JSON; -1: there is none. */
 int64_t tg_update_first_id(const char *text, size_t n);
