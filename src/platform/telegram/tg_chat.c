@@ -48,7 +48,6 @@ struct tg_lookup {
 /* Reports the chat, or the error, and frees the lookup. */
 static void finish(struct tg_lookup *l, int64_t members, const struct error *err)
 {
-        const char *type = json_str(l->chat, "type", "");
         struct channel_info channel = { .members = members };
         struct user_info user = { 0 };
         struct arena arena;
@@ -60,9 +59,7 @@ static void finish(struct tg_lookup *l, int64_t members, const struct error *err
         channel.id = user.id = id;
         channel.name = user.name = tg_describe_name(&arena, l->chat);
         if (l->channel) {
-                channel.kind = strcmp(type, "private") == 0   ? CHAT_DM
-                               : strcmp(type, "channel") == 0 ? CHAT_BROADCAST
-                                                              : CHAT_GROUP;
+                channel.kind = tg_describe_kind(l->chat);
                 channel.topic = json_str(l->chat, "description", NULL);
                 l->channel(l->arg, err ? NULL : &channel, err);
         } else {
@@ -98,7 +95,7 @@ static void ask(struct tg_lookup *l, const char *method, const char *chat, tg_an
 static void on_chat(void *arg, const struct tg_answer *answer)
 {
         struct tg_lookup *l = arg;
-        bool private = strcmp(json_str(answer->result, "type", ""), "private") == 0;
+        bool private = tg_describe_kind(answer->result) == CHAT_DM;
         struct error err = { 0 };
         char id[24];
 

@@ -27,6 +27,15 @@ const char *tg_describe_name(struct arena *arena, const json_t *who)
         return json_str(who, "title", json_str(who, "username", NULL));
 }
 
+enum chat_kind tg_describe_kind(const json_t *chat)
+{
+        const char *type = json_str(chat, "type", "");
+
+        if (strcmp(type, "private") == 0)
+                return CHAT_DM;
+        return strcmp(type, "channel") == 0 ? CHAT_BROADCAST : CHAT_GROUP;
+}
+
 /* ---- one-line descriptions ---- */
 
 static void add_location(struct description_writer *w, const json_t *location)

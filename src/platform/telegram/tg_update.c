@@ -43,10 +43,6 @@ static void ignore(struct tg_update *u, const char *why)
 static struct incoming *new_events(struct tg_update *u, const json_t *chat, size_t n)
 {
         struct intake_content *c = &u->base.content;
-        const char *type = json_str(chat, "type", "group");
-        enum chat_kind kind = strcmp(type, "private") == 0   ? CHAT_DM
-                              : strcmp(type, "channel") == 0 ? CHAT_BROADCAST
-                                                             : CHAT_GROUP;
 
         u->base.chat = id_text(u, chat, "id");
         if (!u->base.chat || n == 0) {
@@ -57,10 +53,10 @@ static struct incoming *new_events(struct tg_update *u, const json_t *chat, size
         c->event_count = n;
         for (size_t i = 0; i < n; i++) {
                 c->events[i].channel = u->base.chat;
-                c->events[i].chat = kind;
+                c->events[i].chat = tg_describe_kind(chat);
                 c->events[i].chat_name = tg_describe_name(&c->arena, chat);
         }
-        set_metadata(u, "chatType", json_string(type));
+        set_metadata(u, "chatType", json_string(json_str(chat, "type", "group")));
         return c->events;
 }
 

@@ -70,5 +70,6 @@ bool tg_describe(struct arena *arena, const struct tg_self *self, const json_t *
                  struct tg_description *out);
 /* The display name of a user, chat or contact; NULL: none. From the arena, or borrowed. */
 const char *tg_describe_name(struct arena *arena, const json_t *who);
+enum chat_kind tg_describe_kind(const json_t *chat);
 
 #endif
