@@ -77,6 +77,7 @@ static void finish(struct intake_update *u, bool stored)
                         in->backfilling--;
                 one->state = INTAKE_DONE;
                 in->handlers->done(one, stored);
+                one->lead = NULL; /* it may leave the window first */
         } while (one != u);
 
         if (in->leaves_in_order) {

@@ -336,12 +336,16 @@ static void other_events_may_take_the_place_of_a_duplicate(void **state)
 static void closing_gives_back_what_is_not_committed(void **state)
 {
         struct rig *g = *state;
-        struct update *storing = add(g, "a", "1"), *preparing;
+        struct update *storing = add(g, "a", "1"), *refused = add(g, "c", "3"), *preparing;
 
         intake_prepared(&storing->base);
+        intake_prepared(&refused->base);
+        fake_road_ack(1, ERR_FULL);
         preparing = add(g, "b", "2");
         intake_close(&g->intake);
+        assert_int_equal(g->intake.ready, 0);
         assert_true(storing->was_given_back);
+        assert_true(refused->was_given_back);
         assert_true(preparing->was_given_back);
         intake_open(&g->intake, &g->adapter, &handlers, &(struct attachment_source){ 0 });
 }
@@ -396,6 +400,32 @@ static void parts_are_stored_with_their_lead(void **state)
         assert_int_equal(g->intake.count, 1);
 }
 
+/* Something between them is not stored yet. */
+static void a_part_may_stay_longer_than_its_lead(void **state)
+{
+        struct rig *g = *state;
+        struct update *lead, *other, *part;
+
+        g->intake.leaves_in_order = true;
+        lead = add(g, "a", "1");
+        other = add(g, "b", "2");
+        part = add(g, "a", "3");
+        intake_join(&lead->base, &part->base);
+        intake_prepared(&other->base);
+        intake_prepared(&part->base);
+        intake_prepared(&lead->base);
+        expect_arrivals("2 1");
+        fake_road_ack(1, ERR_NONE);
+        assert_true(lead->was_stored && part->was_stored);
+        assert_int_equal(g->freed_count, 1);
+        free(g->freed[--g->freed_count]);
+        intake_hold(&g->intake, "c");
+        intake_release(&g->intake, "c"); /* looks at the window */
+        assert_int_equal(g->intake.count, 2);
+        fake_road_ack(0, ERR_NONE);
+        assert_int_equal(g->intake.count, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -415,6 +445,7 @@ int main(void)
                 TEST(an_update_waits_for_its_file_and_reports_a_missing_one),
                 TEST(a_file_that_is_too_large_is_not_fetched),
                 TEST(parts_are_stored_with_their_lead),
+                TEST(a_part_may_stay_longer_than_its_lead),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
