@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-size_t tg_text_offset(const char *text, int64_t units)
+/* The byte offset of the n-th UTF-16 unit; the length of a text that is shorter. */
+static size_t byte_offset(const char *text, int64_t units)
 {
         size_t n = strlen(text), at = 0;
 
@@ -57,8 +58,8 @@ static void read_entity(struct arena *arena, const struct tg_self *self, const c
 
         if (offset < 0 || length <= 0 || length > INT32_MAX || offset > INT32_MAX)
                 return;
-        from = tg_text_offset(text, offset);
-        to = tg_text_offset(text, offset + length);
+        from = byte_offset(text, offset);
+        to = byte_offset(text, offset + length);
         if (from >= to)
                 return;
         if (strcmp(type, "mention") == 0) {

@@ -51,8 +51,6 @@ struct tg_text {
 /* text may be NULL; entities may be anything. */
 void tg_text_read(struct arena *arena, const struct tg_self *self, const char *text,
                   const json_t *entities, struct tg_text *out);
-/* The byte offset of the n-th UTF-16 unit; the length of a text that is shorter. */
-size_t tg_text_offset(const char *text, int64_t units);
 /* Our own HTML as plain text, for when Telegram refuses the markup. Yours to free. */
 char *tg_text_plain(const char *html);
 
