@@ -235,6 +235,21 @@ static void role_mentions_count_only_when_configured(void **state)
                 message(g, ",\"content\":\"@everyone\",\"mention_everyone\":true")->is_mention);
 }
 
+/* It does not name the guild; the channel is known. */
+static void a_role_mention_in_a_message_read_back_is_removed(void **state)
+{
+        struct rig *g = *state;
+        const struct incoming *in;
+
+        g->reader.role_mentions = true;
+        in = read_one(g, "MESSAGE_CREATE",
+                      "{\"id\":\"1000\",\"channel_id\":\"10\",\"type\":0," ANN
+                      ",\"content\":\"<@&77> hello\",\"mention_roles\":[\"77\"]}");
+        assert_string_equal(in->guild, "1");
+        assert_true(in->is_mention);
+        assert_string_equal(in->text, "hello");
+}
+
 static void assert_missing_member(const char *type, const char *text, const char *wanted)
 {
         json_t *d = json_read(text, strlen(text), NULL);
@@ -571,6 +586,7 @@ int main(void)
                 T(notices_of_discord_are_ignored),
                 T(mentions_of_the_bot_are_recognised_and_removed),
                 T(role_mentions_count_only_when_configured),
+                T(a_role_mention_in_a_message_read_back_is_removed),
                 T(a_missing_member_is_recognised),
                 T(replies_to_the_bot_are_recognised),
                 T(bots_webhooks_and_own_messages_differ),

@@ -84,7 +84,7 @@ static bool add_tag(const struct dc_event_reader *r, const json_t *message, cons
 static void add_content(const struct dc_event_reader *r, const json_t *message, const char *text,
                         struct buf *out)
 {
-        const char *guild = json_str(r->dispatch->d, "guild_id", NULL);
+        const char *guild = r->content->events->guild;
 
         while (*text) {
                 size_t plain = strcspn(text, "<"), n;
