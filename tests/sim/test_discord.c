@@ -205,6 +205,24 @@ static void direct_messages_to_strangers_are_refused(void **state)
         free(path);
 }
 
+static void a_channel_keeps_its_last_messages(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *page, *messages;
+
+        r->world->base.keep_messages = 8;
+        for (int i = 0; i < 30; i++)
+                sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"old\"}");
+        sim_rig_control_ok(r, "send", "{\"channel\":\"general\",\"text\":\"new\"}");
+        page = sim_rig_control(r, "history?channel=general", NULL);
+        messages = json_object_get(page, "messages");
+        assert_in_range(json_array_size(messages), 2, 8);
+        assert_string_equal(
+                json_str(json_array_get(messages, json_array_size(messages) - 1), "content", ""),
+                "new");
+        json_decref(page);
+}
+
 static void a_full_bucket_answers_429(void **state)
 {
         struct sim_rig *r = *state;
@@ -425,6 +443,7 @@ int main(void)
                 TEST(a_refused_edit_changes_nothing),
                 TEST(a_message_has_one_thread),
                 TEST(direct_messages_to_strangers_are_refused),
+                TEST(a_channel_keeps_its_last_messages),
                 TEST(a_full_bucket_answers_429),
                 TEST(faults_fire_once),
                 TEST(a_simulated_error_may_be_429),

@@ -14,7 +14,7 @@
 #include "../lib/sim_dc.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "sim/discord/dc_gateway.h"
+#include "sim/discord/dc_session.h"
 
 #define AGENT 46593u /* guilds, messages, reactions, direct messages and reactions, content */
 
@@ -237,6 +237,19 @@ static void an_expired_session_is_refused(void **state)
         sim_dc_disconnect(&l);
 }
 
+static void a_lost_session_ends_after_a_while(void **state)
+{
+        struct sim_rig *r = *state;
+        struct sim_dc_link l;
+
+        sim_rig_control_ok(r, "settings", "{\"resume_ms\":1}");
+        json_decref(connect_agent(r, &l));
+        assert_false(LIST_EMPTY(&r->world->gateway->sessions));
+        sim_dc_disconnect(&l);
+        while (!LIST_EMPTY(&r->world->gateway->sessions))
+                assert_true(loop_step(r->loop, true));
+}
+
 static void exceeding_the_daily_starts_resets_the_token(void **state)
 {
         struct sim_rig *r = *state;
@@ -384,6 +397,7 @@ int main(void)
                 TEST(identifying_twice_or_flooding_closes),
                 TEST(resume_replays_missed_events_with_their_seq),
                 TEST(an_expired_session_is_refused),
+                TEST(a_lost_session_ends_after_a_while),
                 TEST(exceeding_the_daily_starts_resets_the_token),
                 TEST(streams_are_compressed_on_request),
                 TEST(a_guild_belongs_to_one_shard),

@@ -321,6 +321,26 @@ static void a_duplicate_follows_its_confirmation(void **state)
         assert_poll(r, args, "", NULL);
 }
 
+static void updates_may_be_shuffled_but_not_within_a_chat(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *updates;
+        char *got;
+
+        for (char text[] = "a"; *text < 'i'; ++*text)
+                send_text(r, text);
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"reorder\",\"within_chat\":true,\"seed\":1}");
+        updates = call(r, "getUpdates", "{}", 200);
+        got = texts(updates, NULL);
+        assert_int_equal(strlen(got), strlen("a b c d e f g h"));
+        assert_string_not_equal(got, "a b c d e f g h");
+        free(got);
+        json_decref(updates);
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"reorder\"}");
+        assert_poll(r, "{}", "a b c d e f g h", NULL);
+        assert_int_equal(r->world->base.faults.fired[FAULT_REORDER], 2);
+}
+
 /* ---- memory ---- */
 
 static void a_chat_keeps_its_last_messages(void **state)
@@ -355,6 +375,7 @@ int main(void)
                 TEST(only_cut_after_has_an_effect),
                 TEST(floods_and_errors_fire_on_request),
                 TEST(a_duplicate_follows_its_confirmation),
+                TEST(updates_may_be_shuffled_but_not_within_a_chat),
                 TEST(a_chat_keeps_its_last_messages),
         };
 
