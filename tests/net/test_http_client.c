@@ -1016,6 +1016,30 @@ static void on_link(void *arg, const struct http_result *result)
         free(url);
 }
 
+static void on_bad_link(void *arg, const struct http_result *result)
+{
+        struct chain *c = arg;
+        struct http_handlers h = { NULL, NULL, on_bad_link };
+
+        assert_int_equal(result->kind, ERR_INVALID);
+        if (--c->left > 0)
+                http_call_start(c->w.client, &(struct http_request){ .url = "" }, &h, c);
+}
+
+static void a_call_restarted_when_it_fails_does_not_block_the_loop(void **state)
+{
+        struct chain c = { .left = 1000 };
+        struct http_handlers h = { NULL, NULL, on_bad_link };
+
+        (void)state;
+        SCRIPT(&c.w, { OK_TEXT });
+        http_call_start(c.w.client, &(struct http_request){ .url = "" }, &h, &c);
+        for (int rounds = 0; rounds < 10; rounds++)
+                loop_step(c.w.loop, false);
+        assert_in_range(c.left, 900, 999);
+        world_close(&c.w);
+}
+
 static void a_call_may_be_started_inside_on_done(void **state)
 {
         static struct fake_answer script[50];
@@ -1084,6 +1108,7 @@ int main(void)
                 cmocka_unit_test(retry_after_is_seconds_or_a_date),
                 cmocka_unit_test(escaping_keeps_only_unreserved_characters),
                 cmocka_unit_test(a_call_may_be_started_inside_on_done),
+                cmocka_unit_test(a_call_restarted_when_it_fails_does_not_block_the_loop),
         };
 
         for (size_t i = 0; i < COUNT(proxies); i++)

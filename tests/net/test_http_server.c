@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "../lib/http_raw_client.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "net/http_server.h"
 
@@ -696,6 +698,28 @@ static bool has_two_streams(void *arg)
         return t->streams == 2;
 }
 
+static void a_slow_reader_is_not_cut(void **state)
+{
+        struct http_server_options o = { .request_seconds = 1 };
+        int64_t end = clock_mono_ms() + 2500; /* two deadlines */
+        static char piece[65536];
+        struct http_raw c;
+        struct site t;
+
+        (void)state;
+        open_site(&t, &o);
+        visit(&t, &c);
+        http_raw_say(&c, "GET /endless HTTP/1.1\r\nHost: a\r\n\r\n");
+        while (clock_mono_ms() < end) {
+                loop_step(t.loop, false);
+                poll(NULL, 0, 20);
+                assert_int_not_equal(recv(c.fd, piece, sizeof(piece), MSG_DONTWAIT), 0);
+        }
+        assert_int_equal(t.streams, 1);
+        http_raw_close(&c);
+        close_site(&t);
+}
+
 /* A client that does not read its stream is cut; a stream without events may be silent for ever. */
 static void an_unread_stream_is_cut_and_a_quiet_one_is_not(void **state)
 {
@@ -897,6 +921,7 @@ int main(void)
                 cmocka_unit_test(a_slow_loris_is_cut),
                 cmocka_unit_test(an_idle_connection_is_closed),
                 cmocka_unit_test(a_client_that_does_not_read_is_cut),
+                cmocka_unit_test(a_slow_reader_is_not_cut),
                 cmocka_unit_test(an_unread_stream_is_cut_and_a_quiet_one_is_not),
                 cmocka_unit_test(connections_are_limited_per_address),
                 cmocka_unit_test(the_number_of_connections_is_limited),
