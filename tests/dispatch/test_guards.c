@@ -633,6 +633,30 @@ static void a_dry_run_reports_limits_and_uses_up_nothing(void **state)
         dispatch_free(d);
 }
 
+static void a_client_of_one_adapter_sees_no_rules_about_others(void **state)
+{
+        struct dispatch *d =
+                rig_dispatch("[{\"name\": \"own\", \"when\": {\"platform\": \"discord\"}}, "
+                             "{\"name\": \"other\", \"when\": {\"adapter\": \"elsewhere\"}}]",
+                             rig_adapter());
+        struct incoming in = group_message("7", "hello");
+        struct buf json;
+
+        (void)state;
+        in.platform = NULL; /* as in a made-up event */
+        buf_init(&json, 0);
+        dry_run_explain(d, &in, DRY_RUN_OWN_RULES, &json);
+        assert_non_null(strstr(json.data, "\"rule\":\"own\""));
+        assert_non_null(strstr(json.data, "\"name\":\"own\""));
+        assert_null(strstr(json.data, "elsewhere"));
+        assert_null(strstr(json.data, "\"name\":\"other\""));
+        buf_clear(&json);
+        dry_run_explain(d, &in, DRY_RUN_ALL_RULES, &json);
+        assert_non_null(strstr(json.data, "\"name\":\"other\""));
+        buf_release(&json);
+        dispatch_free(d);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -653,6 +677,7 @@ int main(void)
                 cmocka_unit_test(an_ambient_rule_sends_no_notices),
                 cmocka_unit_test(a_message_without_room_or_turn_costs_nothing),
                 cmocka_unit_test(a_dry_run_reports_limits_and_uses_up_nothing),
+                cmocka_unit_test(a_client_of_one_adapter_sees_no_rules_about_others),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,29 @@ static void differences_are_reported_and_counted(void **state)
         close_all(&f);
 }
 
+static void messages_that_shared_a_turn_share_it_again(void **state)
+{
+        struct incoming one = group_message("7", "one"), two = group_message("7", "two");
+        struct dispatch_adapter a = rig_adapter();
+        struct fixture f;
+
+        (void)state;
+        a.debounce_ms = 200; /* the messages may be stored one by one */
+        a.debounce_max_ms = 5000;
+        open_with(&f, a);
+        one.is_mention = two.is_mention = true;
+        rig_receive(f.rig, &one);
+        rig_receive(f.rig, &two);
+        rig_until(f.rig, &f.rig->run_count, 1);
+        rig_until_idle(f.rig);
+        assert_int_equal(rig_count(f.rig, "turns"), 1);
+        a.rate = (struct turn_rate){ 1, 3600 };
+        replay(&f, OLD, a);
+        assert_string_equal(f.reported, "");
+        assert_int_equal(f.sum.answered_now, 2);
+        close_all(&f);
+}
+
 /* Moves the first message and its turn 100 seconds back. */
 static void set_back(struct rig *g)
 {
@@ -207,6 +230,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_same_configuration_decides_the_same),
                 cmocka_unit_test(differences_are_reported_and_counted),
+                cmocka_unit_test(messages_that_shared_a_turn_share_it_again),
                 cmocka_unit_test(sessions_last_as_long_as_they_did),
                 cmocka_unit_test(events_before_the_first_count_but_are_not_reported),
                 cmocka_unit_test(a_replay_writes_nothing),
