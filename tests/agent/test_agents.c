@@ -6,34 +6,9 @@
 #include <cmocka.h>
 
 #include "agent/agents_private.h"
+#include "agent_rig.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "fake_turn.h"
-
-struct agent_rig {
-        struct loop *loop;
-        struct agents *agents;
-};
-
-static int setup(void **state)
-{
-        struct agent_rig *b = mem_zalloc(sizeof(*b));
-
-        b->loop = loop_new();
-        b->agents = agents_new(b->loop, NULL, "/nonexistent");
-        *state = b;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        struct agent_rig *b = *state;
-
-        agents_free(b->agents);
-        loop_free(b->loop);
-        free(b);
-        return 0;
-}
 
 static void apply(struct agent_rig *b, const char *name, const char *type, const char *json)
 {
