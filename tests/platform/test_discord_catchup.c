@@ -106,6 +106,22 @@ static void an_unreadable_channel_holds_nothing(void **state)
         assert_string_equal(key(1), "900");
 }
 
+static void live_messages_do_not_wait_for_ever(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.catchup_times.hold_ms = 100;
+        lose_session_after(g, "100");
+        write_in(g, "10", "1", "900", "");
+        write_in(g, "12", "1", "901", "");
+        await(g, &fake_road.received_count, 2);
+        assert_string_equal(key(1), "901");
+        await(g, &fake_road.received_count, 3); /* Discord has not answered */
+        assert_string_equal(key(2), "900");
+        page(g, 0, "200", 1);
+        assert_string_equal(key(3), "200"); /* late, but not lost */
+}
+
 static void a_second_gap_is_read_back_too(void **state)
 {
         struct rig *g = *state;
@@ -184,6 +200,21 @@ static void list_guilds(struct rig *g, unsigned i, unsigned first, unsigned coun
         buf_addch(&b, ']');
         answer(g, i, 200, b.data);
         buf_release(&b);
+}
+
+static void a_list_that_is_unavailable_is_asked_for_again(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.catchup_times.wait_ms = 1;
+        resumed_with_a_gap(g);
+        answer(g, 0, 503, NULL);
+        await(g, &g->get_count, 2);
+        assert_string_equal(g->gets[1].path, g->gets[0].path);
+        list_guilds(g, 1, 1000, 1);
+        answer(g, 2, 503, NULL);
+        await(g, &g->get_count, 4);
+        assert_string_equal(g->gets[3].path, "/guilds/1000/channels");
 }
 
 static void any_number_of_guilds_is_listed(void **state)
@@ -556,8 +587,10 @@ int main(void)
                 T(missed_messages_come_before_live_ones),
                 T(reading_back_stops_at_the_limit),
                 T(an_unreadable_channel_holds_nothing),
+                T(live_messages_do_not_wait_for_ever),
                 T(a_second_gap_is_read_back_too),
                 T(a_restart_resumes_catch_up),
+                T(a_list_that_is_unavailable_is_asked_for_again),
                 T(any_number_of_guilds_is_listed),
                 T(only_guilds_of_the_shard_with_a_gap_are_listed),
                 T(no_shard_holds_all_channels_for_ever),

@@ -26,6 +26,7 @@ struct dc_intake;
 /* Milliseconds; 0: the default in the comment. Tests shorten them. */
 struct dc_catchup_times {
         int64_t wait_ms;  /* 250: the first wait while Discord is unavailable; doubles */
+        int64_t hold_ms;  /* 30000: live events of a channel wait no longer for the missed ones */
         int64_t done_ms;  /* 3000: after the last sign of something to read, catch-up is over */
         int64_t again_ms; /* 300000: the next attempt after giving up */
 };

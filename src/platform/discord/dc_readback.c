@@ -15,8 +15,8 @@
 
 #define AT_ONCE      4
 #define PAGE         100
-#define HOLD_MS      30000 /* live events wait no longer */
-#define TRIES        10    /* about five minutes */
+#define HOLD_MS      30000
+#define TRIES        10 /* about five minutes */
 #define WAIT_MS      250
 #define WAIT_MAX_MS  60000
 #define UNSTORED_MAX 500 /* messages; beyond it reading waits */
@@ -236,7 +236,7 @@ void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_
         j->held = true;
         intake_hold(&r->in->window, channel);
         if (!timer_active(r->holding))
-                timer_start(r->holding, HOLD_MS);
+                timer_start(r->holding, r->in->o.catchup_times.hold_ms);
         TAILQ_INSERT_TAIL(&r->jobs, j, next);
         r->count++;
         r->crowded = r->crowded || r->count >= JOBS_LOW;
@@ -265,6 +265,8 @@ struct dc_readback *dc_readback_new(struct dc_intake *in)
 {
         struct dc_readback *r = mem_zalloc(sizeof(*r));
 
+        if (in->o.catchup_times.hold_ms <= 0)
+                in->o.catchup_times.hold_ms = HOLD_MS;
         r->in = in;
         TAILQ_INIT(&r->jobs);
         map_init(&r->known);
