@@ -16,7 +16,7 @@
 #define AT_ONCE      4
 #define PAGE         100
 #define HOLD_MS      30000
-#define TRIES        10 /* about five minutes */
+#define TRIES        10 /* with waits of about three minutes */
 #define WAIT_MS      250
 #define WAIT_MAX_MS  60000
 #define UNSTORED_MAX 500 /* messages; beyond it reading waits */
