@@ -154,7 +154,12 @@ static void a_deleted_draft_does_not_lose_the_answer(void **state)
         g->auto_send = false;
         rig_answer(g, 0, "whole");
         final = await(g, "edit", "whole");
+        g->adapters_down = true;
         rig_result(g, final, SEND_REJECTED, ERR_MISSING, -1);
+        rig_until_count(g, "deliveries WHERE kind = 'send' AND edits = 0 AND state = 'queued'", 1);
+        rig_restart(g);
+        g->adapters_down = false;
+        outbox_wake(g->road, "grow");
         final = await(g, "send", "whole");
         rig_result(g, final, SEND_DONE, ERR_NONE, -1);
         rig_until_idle(g);

@@ -145,6 +145,24 @@ static void a_delivery_claimed_elsewhere_is_not_sent(void **state)
         rig_free(g);
 }
 
+static void a_result_of_a_delivery_claimed_elsewhere_is_dropped(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "hi");
+        rig_until(g, &g->sent_count, 1);
+        rig_update(g, "deliveries SET fence = fence + 1", 0, 0);
+        rig_result(g, 0, SEND_RETRY, ERR_NET, -1);
+        rig_until_idle(g);
+        assert_int_equal(g->sent_count, 1);
+        assert_string_equal(rig_text(g, "state FROM deliveries"), "sending");
+        assert_int_equal(rig_count(g, "attempts"), 0);
+        rig_free(g);
+}
+
 /* ---- rows that cannot be read ---- */
 
 static void a_delivery_that_cannot_be_read_prevents_the_start(void **state)
@@ -268,6 +286,31 @@ static void an_answer_and_its_result_are_stored_once_the_disk_works(void **state
         rig_free(g);
 }
 
+#define EYES "deliveries WHERE kind = 'react' AND payload LIKE '%👀%'"
+
+static void an_end_waits_for_the_progress_reaction_to_be_stored(void **state)
+{
+        struct incoming asked = {
+                .adapter = "react", .chat = CHAT_GROUP, .id = "m1", .text = "a question"
+        };
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->auto_send = true;
+        g->policy.slow_ms = 1;
+        control->fsync_fails = 0;
+        rig_receive(g, &asked);
+        rig_until(g, &g->run_count, 1);
+        control->fsync_fails = 1;
+        rig_run_for(g, 20);
+        control->fsync_fails = 0;
+        rig_answer(g, 0, "hi"); /* could be stored before the reaction, which is tried again */
+        rig_until_count(g, "turns WHERE state = 'done'", 1);
+        assert_int_equal(rig_count(g, EYES), 1);
+        rig_until_idle(g);
+        rig_free(g);
+}
+
 static void a_clock_set_back_does_not_delay_resumed_turns(void **state)
 {
         struct rig *g = rig_new();
@@ -310,6 +353,24 @@ static void a_clock_set_back_does_not_delay_deliveries(void **state)
         rig_free(g);
 }
 
+static void a_clock_set_back_does_not_delay_a_retry(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "hi");
+        rig_until(g, &g->sent_count, 1);
+        control->clock_offset_ms = 5 * HOUR_MS;
+        rig_result(g, 0, SEND_RETRY, ERR_NET, 500);
+        rig_until_count(g, "deliveries WHERE state = 'queued'", 1);
+        control->clock_offset_ms = 0;
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2); /* fails long before five hours */
+        rig_free(g);
+}
+
 static void a_clock_set_ahead_does_not_expire_an_answer(void **state)
 {
         struct rig *g = rig_new();
@@ -340,13 +401,16 @@ int main(void)
                 cmocka_unit_test(an_answer_to_a_turn_claimed_elsewhere_is_dropped),
                 cmocka_unit_test(a_turn_claimed_elsewhere_does_not_start),
                 cmocka_unit_test(a_delivery_claimed_elsewhere_is_not_sent),
+                cmocka_unit_test(a_result_of_a_delivery_claimed_elsewhere_is_dropped),
                 cmocka_unit_test(a_delivery_that_cannot_be_read_prevents_the_start),
 #ifdef DRAGOMAN_FAULTS
                 cmocka_unit_test(a_turn_does_not_start_before_its_last_message_is_stored),
                 cmocka_unit_test(what_cannot_be_stored_is_refused),
                 cmocka_unit_test(an_answer_and_its_result_are_stored_once_the_disk_works),
+                cmocka_unit_test(an_end_waits_for_the_progress_reaction_to_be_stored),
                 cmocka_unit_test(a_clock_set_back_does_not_delay_resumed_turns),
                 cmocka_unit_test(a_clock_set_back_does_not_delay_deliveries),
+                cmocka_unit_test(a_clock_set_back_does_not_delay_a_retry),
                 cmocka_unit_test(a_clock_set_ahead_does_not_expire_an_answer),
 #endif
         };

@@ -103,6 +103,24 @@ static void a_delivery_due_now_is_inserted_as_claimed(void **state)
         rig_free(g);
 }
 
+static void an_answer_does_not_overtake_what_was_sent_before(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "first" });
+        rig_until(g, &g->sent_count, 1);
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "second");
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 1);
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(g->sent[1].text, "second");
+        rig_free(g);
+}
+
 static void parts_of_an_answer_are_sent_in_order(void **state)
 {
         struct rig *g = rig_new();
@@ -501,6 +519,26 @@ static void unconfirmed_sends_are_limited(void **state)
         rig_free(g);
 }
 
+static void unconfirmed_answers_are_limited(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.unconfirmed_sends = 1;
+        road_set_limits(g->road, &g->limits);
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_say(g, "x", "d", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 2);
+        rig_answer(g, 0, "a");
+        rig_answer(g, 1, "b");
+        rig_until(g, &g->sent_count, 1);
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 1);
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 2);
+        rig_free(g);
+}
+
 static void a_send_that_waits_for_others_is_sent_after_a_restart(void **state)
 {
         struct rig *g = rig_new();
@@ -626,6 +664,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_delivery_is_claimed_sent_and_settled),
                 cmocka_unit_test(a_delivery_due_now_is_inserted_as_claimed),
+                cmocka_unit_test(an_answer_does_not_overtake_what_was_sent_before),
                 cmocka_unit_test(parts_of_an_answer_are_sent_in_order),
                 cmocka_unit_test(parts_of_an_answer_may_have_pauses),
                 cmocka_unit_test(a_pause_between_parts_survives_a_restart),
@@ -645,6 +684,7 @@ int main(void)
                 cmocka_unit_test(the_pace_of_a_channel_is_kept),
                 cmocka_unit_test(too_many_open_deliveries_are_refused_with_a_reason),
                 cmocka_unit_test(unconfirmed_sends_are_limited),
+                cmocka_unit_test(unconfirmed_answers_are_limited),
                 cmocka_unit_test(a_send_that_waits_for_others_is_sent_after_a_restart),
                 cmocka_unit_test(sends_that_can_be_confirmed_are_not_limited),
                 cmocka_unit_test(reading_back_continues_after_each_restart),

@@ -67,6 +67,21 @@ static void a_drain_sends_nothing_to_an_adapter_that_cannot_answer(void **state)
         rig_free(g);
 }
 
+static void an_answer_during_a_drain_is_left_to_the_next_run(void **state)
+{
+        struct rig *g = asked("x");
+        unsigned drained = 0;
+
+        (void)state;
+        road_drain(g->road, 100 * PATIENCE_MS, count_up, &drained);
+        rig_answer(g, 0, "answer");
+        rig_until(g, &drained, 1);
+        assert_string_equal(rig_text(g, "state || ' ' || fence FROM deliveries"), "queued 0");
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 1);
+        rig_free(g);
+}
+
 static void a_drain_does_not_wait_for_retries(void **state)
 {
         struct rig *g = answered("x", "answer");
@@ -177,6 +192,7 @@ static void typing_is_not_queued_while_the_adapter_is_down(void **state)
 
 static void a_long_rate_limit_survives_a_restart(void **state)
 {
+        struct incoming more = { .adapter = "nonce", .thread = "t", .text = "more" };
         struct rig *g = answered("nonce", "answer");
 
         (void)state;
@@ -184,7 +200,7 @@ static void a_long_rate_limit_survives_a_restart(void **state)
         rig_result(g, 0, SEND_RETRY, ERR_LIMIT, 3600000);
         rig_settle(g);
         rig_restart(g);
-        rig_say(g, "nonce", "c", "echo", "more", NULL);
+        rig_receive(g, &more); /* another queue of the same channel */
         rig_until(g, &g->run_count, 2);
         rig_answer(g, 1, "waits too");
         rig_settle(g);
@@ -230,6 +246,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_drain_sends_nothing_to_an_adapter_that_cannot_answer),
+                cmocka_unit_test(an_answer_during_a_drain_is_left_to_the_next_run),
                 cmocka_unit_test(a_drain_does_not_wait_for_retries),
                 cmocka_unit_test(an_answer_whose_draft_failed_is_an_ordinary_message),
                 cmocka_unit_test(an_old_unconfirmed_send_is_unknown_not_expired),
