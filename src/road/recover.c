@@ -244,13 +244,9 @@ static struct turn *queue_recovered(struct road *r, struct recovered_turn *v)
         return t;
 }
 
-struct lost_turn {
-        int64_t id;
-};
-
-static int write_lost(struct store_tx *tx, void *arg, struct error *err)
+static int write_lost(struct store_tx *tx, void *id, struct error *err)
 {
-        return turn_row_lose(tx, ((struct lost_turn *)arg)->id, clock_wall_ms(), err);
+        return turn_row_lose(tx, *(int64_t *)id, clock_wall_ms(), err);
 }
 
 static void resume(struct road *r, struct recovered_turn *v)
@@ -260,11 +256,9 @@ static void resume(struct road *r, struct recovered_turn *v)
         struct turn *t;
 
         if (v->count == 0) { /* can never be run or answered */
-                struct lost_turn *lost = mem_zalloc(sizeof(*lost));
-
                 log_error("turn given up: its messages were pruned", LOG_I("turn", row->id));
-                lost->id = row->id;
-                road_write(r, "end of a turn", write_lost, free, lost);
+                road_write(r, "end of a turn", write_lost, free,
+                           mem_dup(&row->id, sizeof(row->id)));
                 return;
         }
         t = queue_recovered(r, v);
