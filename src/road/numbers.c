@@ -8,19 +8,12 @@
 
 int64_t numbers_left(const struct numbers *n)
 {
-        return (n->end - n->next) + (n->spare_end - n->spare);
+        return n->end - n->next;
 }
 
 int64_t numbers_next(const struct numbers *n)
 {
-        return n->next < n->end ? n->next : n->spare;
-}
-
-bool numbers_have(const struct numbers *n, size_t count)
-{
-        int64_t spare_from = n->spare == n->end ? n->next : n->spare;
-
-        return n->end - n->next >= (int64_t)count || n->spare_end - spare_from >= (int64_t)count;
+        return n->next;
 }
 
 /* ---- reserving ---- */
@@ -35,12 +28,9 @@ static int write_reservation(struct store_tx *tx, void *arg, struct error *err)
 
 static void add_block(struct numbers *n)
 {
-        if (n->spare < n->spare_end) { /* fewer than wanted */
-                n->next = n->spare;
-                n->end = n->spare_end;
-        }
-        n->spare = n->block.first;
-        n->spare_end = n->block.first + n->block.count;
+        if (n->block.first != n->end)
+                n->next = n->block.first; /* others were reserved in between: leave a gap */
+        n->end = n->block.first + n->block.count;
         n->wanted = 0;
 }
 
@@ -75,7 +65,7 @@ static void reserve(struct numbers *n)
 
 bool numbers_request(struct numbers *n, size_t count)
 {
-        if (numbers_have(n, count))
+        if (numbers_left(n) >= (int64_t)count)
                 return true;
         if ((int64_t)count > n->wanted)
                 n->wanted = (int64_t)count;
@@ -87,12 +77,6 @@ bool numbers_take(struct numbers *n, size_t count, int64_t *first)
 {
         if (!numbers_request(n, count))
                 return false;
-        if (n->end - n->next < (int64_t)count) {
-                if (n->spare != n->end)
-                        n->next = n->spare; /* skip the rest of this block */
-                n->end = n->spare_end;
-                n->spare = n->spare_end = 0;
-        }
         *first = n->next;
         n->next += (int64_t)count;
         if (numbers_left(n) < BLOCK / 2)
@@ -119,10 +103,7 @@ static int write_return(struct store_tx *tx, void *arg, struct error *err)
 {
         const struct numbers *n = arg;
 
-        if (n->spare < n->spare_end &&
-            number_row_return(tx, n->name, n->spare, n->spare_end, err) < 0)
-                return -1;
-        return n->next < n->end ? number_row_return(tx, n->name, n->next, n->end, err) : 0;
+        return number_row_return(tx, n->name, n->next, n->end, err);
 }
 
 void numbers_close(struct numbers *n)

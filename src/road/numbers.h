@@ -19,12 +19,11 @@ struct road;
 
 struct numbers {
         struct road *road;
-        const char *name;         /* of the row */
-        int64_t next, end;        /* free: next to end - 1 */
-        int64_t spare, spare_end; /* the next block; equal: none */
-        int64_t wanted;           /* reserve at least this many */
-        bool reserving;           /* a block is being reserved */
-        bool failing;             /* the last attempt to reserve one failed */
+        const char *name;  /* of the row */
+        int64_t next, end; /* free: next to end - 1 */
+        int64_t wanted;    /* reserve at least this many */
+        bool reserving;    /* a block is being reserved */
+        bool failing;      /* the last attempt to reserve one failed */
         struct {
                 int64_t count, first;
         } block; /* the one being reserved, for the store function */
@@ -35,7 +34,6 @@ void numbers_open(struct numbers *n, struct road *r, const char *name);
 void numbers_close(struct numbers *n); /* blocks while returning unused numbers */
 /* Takes consecutive numbers. False: not enough; road_numbers_refilled follows. */
 bool numbers_take(struct numbers *n, size_t count, int64_t *first);
-bool numbers_have(const struct numbers *n, size_t count);
 /* Are there enough? False: they are being reserved; road_numbers_refilled follows. */
 bool numbers_request(struct numbers *n, size_t count);
 int64_t numbers_left(const struct numbers *n);

@@ -83,6 +83,27 @@ static void a_restart_returns_both_blocks_that_were_reserved(void **state)
         rig_free(g);
 }
 
+static void numbers_that_others_reserved_are_not_used(void **state)
+{
+        struct rig *g = rig_new();
+        int64_t turn, delivery;
+
+        (void)state;
+        accepted = 0;
+        exchange(g, "m1", &turn, &delivery);
+        rows_update(g->store, "numbers SET next = next + 5", 0, 0);
+        submit(g, BLOCK / 2); /* the second block does not follow the first */
+        rig_until(g, &accepted, BLOCK / 2);
+        exchange(g, "m2", &turn, &delivery);
+        assert_int_equal(turn, 2);
+        assert_int_equal(delivery, BLOCK + 6);
+        rig_restart(g);
+        exchange(g, "m3", &turn, &delivery);
+        assert_int_equal(turn, BLOCK + 6); /* the rest of its block was not returned */
+        assert_int_equal(delivery, BLOCK + 7);
+        rig_free(g);
+}
+
 static void a_kill_leaves_a_gap_and_repeats_no_number(void **state)
 {
         char dir[] = "/tmp/dragoman-rig-XXXXXX";
@@ -292,6 +313,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(numbers_continue_after_a_restart),
                 cmocka_unit_test(a_restart_returns_both_blocks_that_were_reserved),
+                cmocka_unit_test(numbers_that_others_reserved_are_not_used),
                 cmocka_unit_test(a_kill_leaves_a_gap_and_repeats_no_number),
                 cmocka_unit_test(an_answer_larger_than_a_block_waits_for_its_numbers),
                 cmocka_unit_test(answers_larger_than_a_block_at_once_all_get_their_numbers),
