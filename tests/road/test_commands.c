@@ -128,6 +128,7 @@ static void a_turn_knows_its_reset(void **state)
 {
         struct rig *g = rig_with_commands();
         int64_t first, second;
+        unsigned runs;
 
         (void)state;
         assert_int_equal(reset_of(g, "one"), 0);
@@ -145,6 +146,15 @@ static void a_turn_knows_its_reset(void **state)
         assert_int_equal(reset_of(g, "after a while"), first);
         rig_restart(g);
         assert_int_equal(reset_of(g, "after a restart"), first);
+        runs = g->run_count;
+        says(g, "runs");
+        rig_until(g, &g->run_count, runs + 1);
+        says(g, "waits");
+        rig_answer(g, runs, "3");
+        rig_until(g, &g->run_count, runs + 2);
+        assert_int_equal(g->runs[runs + 1].run->reset_turn, first);
+        rig_answer(g, runs + 1, "4");
+        rig_until_idle(g);
         says(g, "/new");
         second = reset_of(g, "another one");
         assert_true(second > first);

@@ -115,6 +115,22 @@ static void a_repeated_key_gives_the_same_delivery(void **state)
         rig_free(g);
 }
 
+static void the_key_of_an_answer_that_ended_its_turn_is_known(void **state)
+{
+        struct rig *g = running();
+        struct reported first, again;
+
+        (void)state;
+        submit(g, 1, "a", "here it is", &first);
+        rig_until(g, &first.calls, 1);
+        assert_int_equal(first.result.outcome, LATE_REPLY_ENDED);
+        submit(g, 1, "a", "here it is", &again);
+        rig_until(g, &again.calls, 1);
+        assert_int_equal(again.result.outcome, LATE_REPLY_DUPLICATE);
+        assert_int_equal(rig_count(g, "deliveries"), 1);
+        rig_free(g);
+}
+
 static void replies_without_a_policy_are_discarded_and_journaled(void **state)
 {
         struct rig *g = running();
@@ -174,6 +190,7 @@ int main(void)
                 cmocka_unit_test(a_reply_to_a_queued_turn_is_refused_for_now),
                 cmocka_unit_test(replies_at_the_same_time_share_the_allowance),
                 cmocka_unit_test(a_repeated_key_gives_the_same_delivery),
+                cmocka_unit_test(the_key_of_an_answer_that_ended_its_turn_is_known),
                 cmocka_unit_test(replies_without_a_policy_are_discarded_and_journaled),
                 cmocka_unit_test(an_overdue_response_is_delivered_once),
                 cmocka_unit_test(closing_the_road_reports_open_replies_once),

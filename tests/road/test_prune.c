@@ -174,6 +174,38 @@ static void a_turn_whose_messages_were_pruned_is_not_retried(void **state)
         rig_free(g);
 }
 
+#define DECIDED "seq FROM cursors WHERE name = 'dispatch'"
+
+static void own_events_do_not_hold_back_the_cursor(void **state)
+{
+        struct rig *g = rig_with_records();
+
+        (void)state;
+        assert_true(rig_number(g, DECIDED) < bus_head(g->bus));
+        prune(g);
+        assert_int_equal(rig_number(g, DECIDED), bus_head(g->bus));
+        rig_free(g);
+}
+
+static void events_to_be_decided_hold_back_the_cursor(void **state)
+{
+        struct rig *g = rig_with_records();
+
+        (void)state;
+        /* nothing is decided without numbers */
+        rig_update(g, "numbers SET name = 'away' WHERE name = 'turn'", 0, 0);
+        rig_restart(g);
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until(g, &g->acks, 4);
+        prune_run(g->road);
+        rig_run_for(g, 20);
+        assert_true(rig_number(g, DECIDED) < g->last_event);
+        rig_update(g, "numbers SET name = 'turn' WHERE name = 'away'", 0, 0);
+        rig_until(g, &g->run_count, 4);
+        rig_until_idle(g);
+        rig_free(g);
+}
+
 static void an_open_turn_whose_messages_were_pruned_is_given_up(void **state)
 {
         struct rig *g = rig_new();
@@ -200,6 +232,8 @@ int main(void)
                 cmocka_unit_test(open_turns_are_not_pruned),
                 cmocka_unit_test(messages_of_an_open_turn_outlive_their_retention),
                 cmocka_unit_test(a_turn_whose_messages_were_pruned_is_not_retried),
+                cmocka_unit_test(own_events_do_not_hold_back_the_cursor),
+                cmocka_unit_test(events_to_be_decided_hold_back_the_cursor),
                 cmocka_unit_test(an_open_turn_whose_messages_were_pruned_is_given_up),
         };
 

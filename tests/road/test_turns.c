@@ -147,6 +147,28 @@ static void a_batching_agent_gets_waiting_messages_in_one_turn(void **state)
         rig_free(g);
 }
 
+static void the_cost_of_a_turn_counts_once(void **state)
+{
+        struct rig *g = rig_new();
+        struct turn_run *run;
+
+        (void)state;
+        rig_say(g, "j", "c", "batch", "one", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_say(g, "j", "c", "batch", "two", NULL);
+        rig_say(g, "j", "c", "batch", "three", NULL);
+        rig_until(g, &g->acks, 3);
+        rig_answer(g, 0, "1");
+        rig_until(g, &g->run_count, 2);
+        run = g->runs[1].run;
+        assert_int_equal(run->input_count, 2);
+        turn_finish(run, &(struct turn_reply){ .text = "2", .tokens_in = 7, .cost_microusd = 50 });
+        rig_until_idle(g);
+        assert_int_equal(rig_number(g, "sum(tokens_in) FROM trigger_log"), 7);
+        assert_int_equal(rig_number(g, "sum(cost_microusd) FROM trigger_log"), 50);
+        rig_free(g);
+}
+
 static void a_burst_is_one_turn_across_a_restart(void **state)
 {
         struct rig *g = rig_new();
@@ -587,6 +609,7 @@ int main(void)
                 cmocka_unit_test(a_skipped_event_records_its_reason),
                 cmocka_unit_test(a_lane_runs_one_turn_at_a_time_in_order),
                 cmocka_unit_test(a_batching_agent_gets_waiting_messages_in_one_turn),
+                cmocka_unit_test(the_cost_of_a_turn_counts_once),
                 cmocka_unit_test(a_burst_is_one_turn_across_a_restart),
                 cmocka_unit_test(two_people_in_one_window_are_two_turns),
                 cmocka_unit_test(an_endless_burst_is_cut_by_the_maximum_wait),
