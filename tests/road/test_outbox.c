@@ -597,6 +597,28 @@ static void upload(struct rig *g, const char *path, const char *text)
                                   .file = { .path = path, .name = path } });
 }
 
+static void what_did_not_arrive_before_a_restart_is_sent_again(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "look", .channel = "c", .text = "a" });
+        rig_until(g, &g->sent_count, 1);
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2);
+        assert_true(g->sent[1].reconcile);
+        rig_result(g, 1, SEND_RETRY, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 3);
+        assert_false(g->sent[2].reconcile);
+        rig_result(g, 2, SEND_UNSURE, ERR_NET, -1); /* read back like the first attempt */
+        rig_until(g, &g->sent_count, 4);
+        assert_true(g->sent[3].reconcile);
+        rig_result(g, 3, SEND_DONE, ERR_NONE, -1);
+        rig_settle(g);
+        assert_string_equal(rig_text(g, "state FROM deliveries"), "sent");
+        rig_free(g);
+}
+
 static void a_thread_is_started_with_its_name(void **state)
 {
         struct rig *g = rig_new();
@@ -688,6 +710,7 @@ int main(void)
                 cmocka_unit_test(a_send_that_waits_for_others_is_sent_after_a_restart),
                 cmocka_unit_test(sends_that_can_be_confirmed_are_not_limited),
                 cmocka_unit_test(reading_back_continues_after_each_restart),
+                cmocka_unit_test(what_did_not_arrive_before_a_restart_is_sent_again),
                 cmocka_unit_test(a_thread_is_started_with_its_name),
                 cmocka_unit_test(the_rest_of_a_caption_follows_after_a_crash),
                 cmocka_unit_test(an_unconfirmed_file_is_not_repeated_but_its_text_follows),
