@@ -240,7 +240,7 @@ static void finish(struct llm_call *c, const struct llm_failure *f, int64_t retr
 static bool is_worth_a_retry(const struct llm_call *c, const struct http_result *result,
                              const struct llm_failure *f)
 {
-        if (f->account || c->tries > c->llm->conf->retries || result->retry_after_ms > RETRY_MAX_MS)
+        if (c->tries > c->llm->conf->retries || result->retry_after_ms > RETRY_MAX_MS)
                 return false;
         if (result->reach == HTTP_NOT_SENT)
                 return f->kind == ERR_NET || f->kind == ERR_TIMEOUT;
