@@ -137,6 +137,27 @@ static void another_agent_answers_when_the_first_did_nothing(void **state)
         fake_turn_release(&t);
 }
 
+/* Its runs may have effects, but none began. */
+static void another_agent_answers_for_an_unreachable_agentos(void **state)
+{
+        static const char *const rows[] = { "a",
+                                            "agno",
+                                            "{\"url\": \"" DEAD
+                                            "\", \"id\": \"x\", \"retries\": 0, "
+                                            "\"failover\": [\"b\"]}",
+                                            "b",
+                                            "echo",
+                                            "{}",
+                                            NULL };
+        struct fake_turn t;
+
+        apply(*state, rows);
+        run(*state, &t, "a", "hello");
+        assert_int_equal(t.reply.kind, ERR_NONE);
+        assert_string_equal(t.text, "hello");
+        fake_turn_release(&t);
+}
+
 #define COMPLETION(text)                     \
         "HTTP/1.1 200 OK\r\n"                \
         "Content-Type: application/json\r\n" \
@@ -682,6 +703,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 TEST(another_agent_answers_when_the_first_did_nothing),
+                TEST(another_agent_answers_for_an_unreachable_agentos),
                 TEST(a_silent_answer_does_not_fail_over),
                 TEST(a_model_takes_over_from_a_webhook),
                 TEST(a_turn_that_may_have_had_effects_does_not_fail_over),
