@@ -131,6 +131,60 @@ static void the_key_of_an_answer_that_ended_its_turn_is_known(void **state)
         rig_free(g);
 }
 
+static void on_done(void *arg, const struct error *err)
+{
+        assert_null(err);
+        (*(unsigned *)arg)++;
+}
+
+static void a_retried_turn_may_end_with_a_known_key(void **state)
+{
+        struct rig *g = running();
+        struct reported first, again;
+        unsigned retried = 0;
+
+        (void)state;
+        rig_fail(g, 0, ERR_TIMEOUT, NULL);
+        rig_until_idle(g);
+        submit(g, 1, "a", "here it is", &first);
+        rig_until(g, &first.calls, 1);
+        turn_retry(g->road, 1, on_done, &retried);
+        rig_until(g, &retried, 1);
+        rig_until(g, &g->run_count, 2);
+        submit(g, 1, "a", "here it is", &again);
+        rig_until(g, &again.calls, 1);
+        assert_int_equal(again.result.outcome, LATE_REPLY_ENDED);
+        assert_int_equal(rig_count(g, "deliveries"), 2);
+        assert_int_equal(rig_count(g, "deliveries WHERE request_key IS NOT NULL"), 1);
+        rig_free(g);
+}
+
+static void replies_to_failed_or_cancelled_turns_may_be_discarded(void **state)
+{
+        struct rig *g = running();
+        struct reported t;
+        unsigned cancelled = 0;
+
+        (void)state;
+        g->late_replies.deliver_failed = false;
+        rig_fail(g, 0, ERR_TIMEOUT, NULL);
+        rig_until_idle(g);
+        submit(g, 1, NULL, "too late", &t);
+        rig_until(g, &t.calls, 1);
+        assert_int_equal(t.result.outcome, LATE_REPLY_DISCARDED);
+        assert_non_null(strstr(t.result.why, "late: discard"));
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 2);
+        turn_cancel(g->road, 2, NULL, on_done, &cancelled);
+        rig_until(g, &cancelled, 1);
+        submit(g, 2, NULL, "not wanted", &t);
+        rig_until(g, &t.calls, 1);
+        assert_int_equal(t.result.outcome, LATE_REPLY_DISCARDED);
+        assert_string_equal(t.result.why, "the turn was cancelled");
+        assert_int_equal(rig_count(g, "deliveries"), 0);
+        rig_free(g);
+}
+
 static void replies_without_a_policy_are_discarded_and_journaled(void **state)
 {
         struct rig *g = running();
@@ -191,6 +245,8 @@ int main(void)
                 cmocka_unit_test(replies_at_the_same_time_share_the_allowance),
                 cmocka_unit_test(a_repeated_key_gives_the_same_delivery),
                 cmocka_unit_test(the_key_of_an_answer_that_ended_its_turn_is_known),
+                cmocka_unit_test(a_retried_turn_may_end_with_a_known_key),
+                cmocka_unit_test(replies_to_failed_or_cancelled_turns_may_be_discarded),
                 cmocka_unit_test(replies_without_a_policy_are_discarded_and_journaled),
                 cmocka_unit_test(an_overdue_response_is_delivered_once),
                 cmocka_unit_test(closing_the_road_reports_open_replies_once),

@@ -495,6 +495,25 @@ static void limits_refuse_with_a_reason_and_lose_nothing(void **state)
         rig_free(g);
 }
 
+static void a_turn_that_starts_leaves_the_mailbox(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.mailbox = 1;
+        road_set_limits(g->road, &g->limits);
+        rig_say(g, "j", "c", "echo", "one", NULL);
+        rig_until(g, &g->run_count, 1);
+        for (unsigned i = 1; i < 4; i++) {
+                rig_say(g, "j", "c", "echo", "another", NULL);
+                rig_until_count(g, "turns WHERE state = 'queued'", 1);
+                rig_answer(g, i - 1, "done");
+                rig_until(g, &g->run_count, i + 1);
+        }
+        assert_int_equal(rig_count(g, "trigger_log WHERE status = 'skipped'"), 0);
+        rig_free(g);
+}
+
 static void history_is_limited_to_a_number_of_lines(void **state)
 {
         struct rig *g = rig_new();
@@ -624,6 +643,7 @@ int main(void)
                 cmocka_unit_test(running_turns_are_limited_and_no_lane_starves),
                 cmocka_unit_test(turns_that_waited_for_the_outbox_then_wait_for_a_place),
                 cmocka_unit_test(limits_refuse_with_a_reason_and_lose_nothing),
+                cmocka_unit_test(a_turn_that_starts_leaves_the_mailbox),
                 cmocka_unit_test(history_is_limited_to_a_number_of_lines),
                 cmocka_unit_test(random_interleavings_keep_order_and_answer_each_once),
         };
