@@ -134,31 +134,23 @@ struct rule_source {
         const char *path;
 };
 
-static int mistake(const struct rule_source *s, const char *key, struct error *err,
-                   const char *what)
-{
-        char *at = mem_printf("%s.%s", s->path, key);
-
-        settings_error(s->src, at, err, "%s", what);
-        free(at);
-        return -1;
-}
-
 /* "reply": "thread" is another spelling of the mode; ambient rules must name their channels. */
 static int read_mode(const struct rule_source *s, struct rule *r, struct error *err)
 {
         r->off = !reply_mode_parse(r->mode_text, &r->mode); /* the only other choice */
         if (r->reply_in && (r->off || !reply_mode_answers(r->mode)))
-                return mistake(s, "reply", err, "works only with mode 'reply' or 'thread'");
+                return settings_member_error(s->src, s->path, "reply", err,
+                                             "works only with mode 'reply' or 'thread'");
         if (r->reply_in) {
                 free(r->mode_text);
                 r->mode_text = mem_strdup("thread");
                 r->mode = MODE_THREAD;
         }
         if (r->mode == MODE_AMBIENT && !r->channel.set && !r->thread.set && !r->guild.set)
-                return mistake(s, "mode", err,
-                               "'ambient' must know which channels to follow: name them in "
-                               "'channel' ('*' is all)");
+                return settings_member_error(
+                        s->src, s->path, "mode", err,
+                        "'ambient' must know which channels to follow: name them in "
+                        "'channel' ('*' is all)");
         return 0;
 }
 
@@ -210,7 +202,7 @@ static int compile_hours(const struct rule_source *s, struct rule *r, struct err
         }
         r->compiled.zone = r->timezone ? timezone_new(r->timezone, &why) : NULL;
         if (r->timezone && !r->compiled.zone)
-                return mistake(s, "when.timezone", err, why.text);
+                return settings_member_error(s->src, s->path, "when.timezone", err, "%s", why.text);
         return 0;
 }
 
