@@ -127,3 +127,25 @@ int clock_parse_iso(const char *text, int64_t *wall_ms)
         *wall_ms = ((int64_t)timegm(&tm) - (int64_t)offset * 60) * 1000 + ms;
         return 0;
 }
+
+int clock_parse_span(const char *text, int64_t *ms)
+{
+        static const struct {
+                char unit;
+                int64_t ms;
+        } units[] = { { 's', 1000 }, { 'm', 60000 }, { 'h', 3600000 }, { 'd', 86400000 } };
+        int64_t n = 0;
+        const char *p = text;
+
+        for (; isdigit((unsigned char)*p) && n <= 100000; p++)
+                n = n * 10 + (*p - '0');
+        if (p == text || n < 1 || n > 100000 || p[0] == '\0' || p[1] != '\0')
+                return -1;
+        for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+                if (units[i].unit == *p) {
+                        *ms = n * units[i].ms;
+                        return 0;
+                }
+        }
+        return -1;
+}

@@ -18,5 +18,7 @@ uint64_t clock_mono_ns(void);
 char *clock_iso(int64_t wall_ms, char out[CLOCK_ISO_SIZE]);
 /* RFC 3339 with Z or an offset; the fraction is optional. 0 or -1. */
 int clock_parse_iso(const char *text, int64_t *wall_ms);
+/* A duration such as 30s, 15m, 2h or 1d. 0 or -1. */
+int clock_parse_span(const char *text, int64_t *ms);
 
 #endif

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "cli/print.h"
@@ -35,15 +36,18 @@ static void print_removed(const json_t *data)
 static int add_rule(struct args *a, struct client *c, struct error *err)
 {
         const char *who = a->operands[1];
+        char until[CLOCK_ISO_SIZE];
         struct buf body;
 
+        if (args_time(a, "until", ARGS_AHEAD, until) < 0)
+                return CLI_USAGE;
         buf_init(&body, 0);
         jsonw_open(&body, '{');
         jsonw_str(&body, "ruleType", a->operands[0]);
         jsonw_str(&body, strncmp(who, "per-", 4) == 0 ? "personId" : "platformUserId", who);
         jsonw_opt(&body, "instanceId", args_value(a, "adapter"));
         jsonw_opt(&body, "place", args_value(a, "place"));
-        jsonw_opt(&body, "expiresAt", args_value(a, "until"));
+        jsonw_opt(&body, "expiresAt", until[0] ? until : NULL);
         jsonw_opt(&body, "reason", args_value(a, "reason"));
         jsonw_opt(&body, "blockMessage", args_value(a, "message"));
         jsonw_close(&body, '}');

@@ -1,8 +1,10 @@
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/settings.h"
@@ -129,7 +131,9 @@ int args_parse(struct args *a, const struct cli_command *c, const struct cli_env
                 const char *word = argv[p.at];
                 int rc = 0;
 
-                if (only_operands || word[0] != '-' || word[1] == '\0')
+                /* no flag begins with a digit, but ids of groups on Telegram are negative */
+                if (only_operands || word[0] != '-' || word[1] == '\0' ||
+                    isdigit((unsigned char)word[1]))
                         a->operands[a->operand_count++] = word;
                 else if (strcmp(word, "--") == 0)
                         only_operands = true;
@@ -180,6 +184,31 @@ int args_number(const struct args *a, const char *flag, long min, long max, long
         }
         *out = n;
         return 0;
+}
+
+int args_time(const struct args *a, const char *flag, enum args_span span, char *iso)
+{
+        const char *text = args_value(a, flag);
+        int64_t ms, span_ms;
+
+        iso[0] = '\0';
+        if (!text)
+                return 0;
+        if (clock_parse_span(text, &span_ms) == 0) {
+                ms = clock_wall_ms() + (span == ARGS_AGO ? -span_ms : span_ms);
+        } else if (clock_parse_iso(text, &ms) < 0) {
+                command_usage_error(a->command,
+                                    "--%s: '%s' is neither a time such as 2026-11-15T18:00:00Z "
+                                    "nor a span such as 30m, 2h or 1d",
+                                    flag, text);
+                return -1;
+        }
+        if (span == ARGS_AHEAD && ms <= clock_wall_ms()) {
+                command_usage_error(a->command, "--%s: '%s' lies in the past", flag, text);
+                return -1;
+        }
+        clock_iso(ms, iso);
+        return 1;
 }
 
 static int index_of(const char *word, const char *const *words)

@@ -77,6 +77,12 @@ const char *args_value(const struct args *a, const char *flag);
 bool args_has(const struct args *a, const char *flag);
 /* *out is unchanged when the flag was not given. */
 int args_number(const struct args *a, const char *flag, long min, long max, long *out);
+/*
+ * A time as RFC 3339, or a span from now (30m, 2h, 1d): ARGS_AGO before now, ARGS_AHEAD after it,
+ * where the past is refused. 1; 0: not given, iso ""; -1: reported.
+ */
+enum args_span { ARGS_AGO, ARGS_AHEAD };
+int args_time(const struct args *a, const char *flag, enum args_span span, char *iso);
 /* The index in `choices`; `fallback` when not given. */
 int args_choice(const struct args *a, const char *flag, const char *const *choices, int fallback);
 /* The next operand, called `what` in the error. */

@@ -40,7 +40,8 @@ static const struct flag send_flags[] = {
 
 static const struct flag events_flags[] = {
         { "type", "TYPES", "only these types, comma-separated; a trailing * matches anything", 0 },
-        { "since", "WHERE", "begin after an event (evt-42) or at a time instead of now", 0 },
+        { "since", "WHERE",
+          "begin after an event (evt-42), at a time, or 30m, 2h, 1d ago; default: now", 0 },
         { "adapter", "NAME", "only events of this adapter", 0 },
         { "channel", "ID", "only events of this channel", 0 },
         { "count", "N", "exit after this many events", 'n' },
@@ -67,20 +68,20 @@ static const struct flag rules_flags[] = {
 static const struct flag access_flags[] = {
         { "adapter", "NAME", "only on this adapter", 0 },
         { "place", "PLACE", "only in dm or group", 0 },
-        { "until", "TIME", "expiry, such as 2026-11-15T18:00:00Z", 0 },
+        { "until", "TIME", "expiry: 2026-11-15T18:00:00Z, or 30m, 2h, 1d from now", 0 },
         { "reason", "TEXT", "a reason, for operators", 0 },
         { "message", "TEXT", "with deny: notice to the sender, once an hour", 0 },
         { 0 },
 };
 
 static const struct flag pairing_flags[] = {
-        { "until", "TIME", "with approve: expiry of the access", 0 },
+        { "until", "TIME", "with approve: expiry of the access; as 2h or 2026-11-15T18:00:00Z", 0 },
         { 0 },
 };
 
 static const struct flag pause_flags[] = {
         { "thread", "ID", "only a thread inside the channel", 0 },
-        { "until", "TIME", "when the agent resumes by itself, such as 2026-11-15T18:00:00Z", 0 },
+        { "until", "TIME", "when the agent resumes by itself: 2h, or 2026-11-15T18:00:00Z", 0 },
         { "reason", "TEXT", "a reason, for operators", 0 },
         { 0 },
 };
@@ -94,7 +95,7 @@ static const struct flag keys_flags[] = {
         { "scope", "WORDS", "read (default), write, admin or messages:write etc.; comma-separated",
           0 },
         { "adapter", "NAMES", "only these adapters, comma-separated; default: all", 0 },
-        { "expires", "TIME", "expiry, such as 2030-01-31T00:00:00Z; default: never", 0 },
+        { "expires", "TIME", "expiry: 2030-01-31T00:00:00Z, or 90d from now; default: never", 0 },
         { "rate", "N", "requests per minute; default: 1000", 0 },
         { 0 },
 };
@@ -273,7 +274,7 @@ const struct cli_command commands[] = {
           "answer in progress is still finished.\n"
           "\n"
           "Examples:\n"
-          "  dragoman pause tg/12345 --reason 'a refund'\n"
+          "  dragoman pause tg/12345 --until 2h --reason 'a refund'\n"
           "  dragoman pause discord/7 --thread 9 --until 2026-11-15T18:00:00Z\n",
           pause_flags, handover_change_command },
 

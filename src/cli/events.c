@@ -77,20 +77,22 @@ static void on_failed(void *arg, const struct error *err)
 /* By an event id or a time; yours to free. */
 static char *find_start(struct client *c, const char *since, struct error *err)
 {
-        char *escaped, *path, *start = NULL;
+        char *escaped, *path, *start = NULL, iso[CLOCK_ISO_SIZE];
         json_t *page = NULL;
         int64_t ms, seq;
 
         if (strncmp(since, "evt-", 4) == 0)
                 return mem_strdup(since);
-        if (clock_parse_iso(since, &ms) < 0) {
+        if (clock_parse_span(since, &ms) == 0) {
+                ms = clock_wall_ms() - ms;
+        } else if (clock_parse_iso(since, &ms) < 0) {
                 error_set(err, ERR_INVALID,
-                          "--since: '%s' is neither an event such as evt-42 nor a time such as "
-                          "2026-11-15T06:00:00Z",
+                          "--since: '%s' is neither an event such as evt-42, a time such as "
+                          "2026-11-15T06:00:00Z nor a span such as 30m, 2h or 1d",
                           since);
                 return NULL;
         }
-        escaped = http_text_escape(since);
+        escaped = http_text_escape(clock_iso(ms, iso));
         path = mem_printf("/api/v2/events?after=0&limit=1&since=%s", escaped);
         if (client_get(c, path, &page, err) == 0) {
                 const char *id =

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -39,17 +40,21 @@ static int change(struct args *a, struct client *c, struct error *err)
         const char *verb = a->command->name;
         const char *chat = a->operands[0];
         size_t n = strcspn(chat, "/");
-        char *name = mem_strndup(chat, n), *adapter = http_text_escape(name),
-             *channel = http_text_escape(chat + n + 1);
-        char *path = mem_printf("/api/v2/chats/%s/%s/%s", adapter, channel, verb);
         bool pauses = strcmp(verb, "pause") == 0;
+        char *name, *adapter, *channel, *path, until[CLOCK_ISO_SIZE] = "";
         struct buf body;
         int rc;
 
+        if (pauses && args_time(a, "until", ARGS_AHEAD, until) < 0)
+                return CLI_USAGE;
+        name = mem_strndup(chat, n);
+        adapter = http_text_escape(name);
+        channel = http_text_escape(chat + n + 1);
+        path = mem_printf("/api/v2/chats/%s/%s/%s", adapter, channel, verb);
         buf_init(&body, 0);
         jsonw_open(&body, '{');
         jsonw_opt(&body, "threadId", args_value(a, "thread"));
-        jsonw_opt(&body, "until", pauses ? args_value(a, "until") : NULL);
+        jsonw_opt(&body, "until", until[0] ? until : NULL);
         jsonw_opt(&body, "reason", pauses ? args_value(a, "reason") : NULL);
         jsonw_close(&body, '}');
         rc = resource_request(a, c, "POST", path, &body, pauses ? print_pause : print_resumed, err);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -68,17 +69,19 @@ static void print_created(const json_t *k)
 
 static int create_key(struct args *a, struct client *c, struct error *err)
 {
+        char expires[CLOCK_ISO_SIZE];
         struct buf body;
         long rate = 0;
 
-        if (args_number(a, "rate", 1, 1000000, &rate) < 0)
+        if (args_number(a, "rate", 1, 1000000, &rate) < 0 ||
+            args_time(a, "expires", ARGS_AHEAD, expires) < 0)
                 return CLI_USAGE;
         buf_init(&body, 0);
         jsonw_open(&body, '{');
         jsonw_str(&body, "name", a->operands[1]);
         add_words(&body, "scopes", args_has(a, "scope") ? args_value(a, "scope") : "read");
         add_words(&body, "adapters", args_value(a, "adapter"));
-        jsonw_opt(&body, "expiresAt", args_value(a, "expires"));
+        jsonw_opt(&body, "expiresAt", expires[0] ? expires : NULL);
         if (rate > 0)
                 jsonw_int(&body, "rateLimit", rate);
         jsonw_close(&body, '}');

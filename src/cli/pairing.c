@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "cli/print.h"
@@ -36,12 +37,15 @@ static void print_revoked(const json_t *data)
 static int decide(struct args *a, struct client *c, struct error *err)
 {
         bool approves = strcmp(a->operands[0], "approve") == 0;
+        char until[CLOCK_ISO_SIZE];
         struct buf body;
 
+        if (args_time(a, "until", ARGS_AHEAD, until) < 0)
+                return CLI_USAGE;
         buf_init(&body, 0);
         jsonw_open(&body, '{');
         jsonw_str(&body, "code", a->operands[1]);
-        jsonw_opt(&body, "until", approves ? args_value(a, "until") : NULL);
+        jsonw_opt(&body, "until", approves && until[0] ? until : NULL);
         jsonw_close(&body, '}');
         return resource_request(a, c, "POST", approves ? PAIRING "/approve" : PAIRING "/deny",
                                 &body, print_pairing, err);

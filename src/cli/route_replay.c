@@ -28,29 +28,6 @@ struct replay_job {
 
 /* ---- first event ---- */
 
-/* "30m", "2h", "1d". */
-static bool read_span(const char *text, int64_t *ms)
-{
-        static const struct {
-                char unit;
-                int64_t ms;
-        } units[] = { { 's', 1000 }, { 'm', 60000 }, { 'h', 3600000 }, { 'd', 86400000 } };
-        char *end;
-        long long n;
-
-        errno = 0;
-        n = strtoll(text, &end, 10);
-        if (errno || end == text || n <= 0 || n > 100000 || end[0] == '\0' || end[1] != '\0')
-                return false;
-        for (size_t i = 0; i < COUNT(units); i++) {
-                if (units[i].unit == *end) {
-                        *ms = n * units[i].ms;
-                        return true;
-                }
-        }
-        return false;
-}
-
 static int read_since(struct replay_job *r, const char *text)
 {
         int64_t span_ms;
@@ -64,7 +41,7 @@ static int read_since(struct replay_job *r, const char *text)
         }
         if (clock_parse_iso(text, &r->since_ms) == 0)
                 return 0;
-        if (read_span(text, &span_ms)) {
+        if (clock_parse_span(text, &span_ms) == 0) {
                 r->since_ms = clock_wall_ms() - span_ms;
                 return 0;
         }

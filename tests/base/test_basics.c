@@ -85,6 +85,31 @@ static void malformed_times_are_rejected(void **state)
         }
 }
 
+static void spans_are_read(void **state)
+{
+        static const struct {
+                const char *text;
+                int64_t ms;
+        } rows[] = {
+                { "45s", 45000 },
+                { "30m", 1800000 },
+                { "2h", 7200000 },
+                { "90d", 7776000000 },
+        };
+        static const char *const malformed[] = {
+                "", "h", "2", "0h", "-2h", "2h ", "2hh", "1000000d"
+        };
+        int64_t ms;
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                assert_int_equal(clock_parse_span(rows[i].text, &ms), 0);
+                assert_true(ms == rows[i].ms);
+        }
+        for (size_t i = 0; i < COUNT(malformed); i++)
+                assert_int_equal(clock_parse_span(malformed[i], &ms), -1);
+}
+
 static void the_monotonic_clock_never_goes_back(void **state)
 {
         uint64_t before = clock_mono_ns();
@@ -201,6 +226,7 @@ int main(void)
                 cmocka_unit_test(times_survive_the_round_trip),
                 cmocka_unit_test(known_times_are_written_and_read),
                 cmocka_unit_test(malformed_times_are_rejected),
+                cmocka_unit_test(spans_are_read),
                 cmocka_unit_test(the_monotonic_clock_never_goes_back),
                 cmocka_unit_test(trace_ids_are_unique_hex_in_time_order),
                 cmocka_unit_test(random_numbers_stay_below_their_limit),

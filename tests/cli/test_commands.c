@@ -300,6 +300,59 @@ static void the_version_is_shown_in_both_formats(void **state)
         assert_has(line("dragoman version --json")->out, "\"version\":\"" DRAGOMAN_VERSION "\"");
 }
 
+static void times_may_be_spans_and_mistakes_name_their_flag(void **state)
+{
+        static const char *const lines[] = {
+                "dragoman pause tg/7 --until",
+                "dragoman access allow telegram:7 --until",
+                "dragoman pairing approve ABCD-2345 --until",
+                "dragoman keys create x --expires",
+                "dragoman events --since",
+        };
+        char *dir = scratch_new();
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(lines); i++) {
+                const char *flag = strstr(lines[i], "--");
+                char *text = mem_printf("%s 2h -C %s", lines[i], dir), *expected;
+                const struct outcome *o = line(text);
+
+                assert_int_equal(o->code, CLI_NO_DAEMON); /* the span was accepted */
+                free(text);
+                text = mem_printf("%s tomorrow -C %s", lines[i], dir);
+                o = line(text);
+                expected = mem_printf("%s: 'tomorrow' is neither", flag);
+                assert_has(o->err, expected);
+                free(expected);
+                free(text);
+        }
+        assert_has(line("dragoman pause tg/7 --until 2020-01-01T00:00:00Z")->err,
+                   "--until: '2020-01-01T00:00:00Z' lies in the past");
+        scratch_free(dir);
+}
+
+static void ids_that_begin_with_a_dash_are_operands(void **state)
+{
+        static const char *const operands[][2] = {
+                { "why", "-100123:77" },       { "why", "-- -100123:77" },
+                { "why", "tg/-100123/77" },    { "access", "check tg -100123" },
+                { "send", "tg/-100123 -5" },   { "pause", "tg/-100123" },
+                { "access", "allow -100123" },
+        };
+        char *dir = scratch_new();
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(operands); i++) {
+                char *text =
+                        mem_printf("dragoman %s -C %s %s", operands[i][0], dir, operands[i][1]);
+
+                assert_int_equal(line(text)->code, CLI_NO_DAEMON);
+                free(text);
+        }
+        assert_int_equal(line("dragoman why -x")->code, CLI_USAGE);
+        scratch_free(dir);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -312,6 +365,8 @@ int main(void)
                 cmocka_unit_test(run_uses_data_when_no_directory_is_given),
                 cmocka_unit_test(a_directory_alone_runs_the_daemon_on_it),
                 cmocka_unit_test(without_a_daemon_the_exit_code_is_69),
+                cmocka_unit_test(times_may_be_spans_and_mistakes_name_their_flag),
+                cmocka_unit_test(ids_that_begin_with_a_dash_are_operands),
                 cmocka_unit_test(a_wrong_configuration_exits_with_78_and_its_line),
                 cmocka_unit_test(a_right_configuration_exits_with_0),
                 cmocka_unit_test(the_schema_is_json_and_the_reference_is_not_empty),
