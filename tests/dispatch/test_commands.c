@@ -282,15 +282,25 @@ static void help_lists_what_the_sender_may_do(void **state)
 /* Discord shows a placeholder until the command is answered. */
 static void an_awaited_command_is_answered_by_its_result_alone(void **state)
 {
+        static const char *const rows[][2] = {
+                { "/help", "Besides your questions, I understand these commands:" },
+                { "/pause", "I could not pause the agent: too many chats are paused." },
+                { "/resume", "The agent was not paused here." },
+                { "/stpo", "Did you mean `/stop`? `/help` lists what I understand." },
+        };
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
-        struct incoming in = group_message("7", "/help");
+        struct incoming in = group_message("1", NULL); /* an admin */
         struct decision out;
 
         (void)state;
         in.chat = CHAT_DM;
         in.is_command = in.is_awaited = true;
-        out = decided(d, &in);
-        assert_int_equal(strncmp(out.notice, "Besides your questions", 22), 0);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                in.text = rows[i][0];
+                out = decided(d, &in);
+                assert_int_equal(strcspn(out.notice, "\n"), strlen(rows[i][1]));
+                assert_memory_equal(out.notice, rows[i][1], strlen(rows[i][1]));
+        }
         in.text = "/status";
         out = decided(d, &in);
         assert_int_equal(out.command, COMMAND_STATUS);
