@@ -22,6 +22,7 @@ static const char *const names[FAULT_KINDS] = {
         [FAULT_CLOSE] = "close",
         [FAULT_REFUSE] = "refuse",
         [FAULT_MUTE] = "mute",
+        [FAULT_LATE] = "late",
 };
 
 void faults_init(struct faults *f, uint64_t seed)
@@ -70,7 +71,7 @@ int faults_add(struct faults *f, const json_t *request, struct error *err)
                 return error_set(
                         err, ERR_INVALID,
                         "'kind' must be one of cut_before, cut_after, slow, error, error_after, "
-                        "flood, duplicate, reorder, drop, close, refuse, mute");
+                        "flood, duplicate, reorder, drop, close, refuse, mute, late");
         row = mem_zalloc(sizeof(*row));
         row->kind = (enum fault_kind)kind;
         snprintf(row->method, sizeof(row->method), "%s", json_str(request, "method", ""));
@@ -78,6 +79,8 @@ int faults_add(struct faults *f, const json_t *request, struct error *err)
         row->probability = json_number_value(chance);
         row->ms = json_int(request, "ms", 1000);
         row->status = (int)json_int(request, "status", 502);
+        snprintf(row->description, sizeof(row->description), "%s",
+                 json_str(request, "description", ""));
         row->retry_after = retry ? json_number_value(retry) : 1;
         row->code = (int)json_int(request, "code", 4000);
         snprintf(row->scope, sizeof(row->scope), "%s", json_str(request, "scope", ""));

@@ -28,6 +28,7 @@ enum fault_kind {
         FAULT_CLOSE,       /* close a connection with a code instead of an answer */
         FAULT_REFUSE,      /* refuse in the platform's way */
         FAULT_MUTE,        /* keep the connection, never answer */
+        FAULT_LATE,        /* close the connection, do it later */
         FAULT_KINDS,
 };
 
@@ -38,6 +39,7 @@ struct fault {
         double probability;
         int64_t ms;
         int status;
+        char description[160]; /* of error; "": the simulator's own */
         double retry_after;
         int code;         /* of close */
         char scope[8];    /* of flood: "", "user", "global" or "shared" */
@@ -58,7 +60,7 @@ void faults_init(struct faults *f, uint64_t seed);
 void faults_clear(struct faults *f);
 /*
  * {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status",
- * "retry_after", "scope", "code", "within_chat".
+ * "description", "retry_after", "scope", "code", "within_chat".
  */
 int faults_add(struct faults *f, const json_t *request, struct error *err);
 /* Returns and counts a fault of this kind that fires now; borrowed until the next change. */

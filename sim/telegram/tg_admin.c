@@ -121,7 +121,7 @@ int tg_admin_topic(struct world *w, const json_t *request, struct buf *out, stru
         m = tg_chat_message_new(c, tg_people_find_user(w, request, c));
         m->extra =
                 mem_printf("\"forum_topic_created\":{\"name\":\"Topic\",\"icon_color\":7322096}");
-        tg_chat_post(c, m, w->base.keep_messages);
+        tg_chat_post(w, c, m);
         m->thread_id = m->id;
         tg_chat_add_topic(c, m->id, name);
         tg_people_deliver(m, false);

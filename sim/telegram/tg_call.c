@@ -249,7 +249,8 @@ static int check_faults(struct call *c)
         if (f->kind == FAULT_CUT_BEFORE)
                 return tg_call_fail(c, 599, "cut before the effect");
         if (f->kind == FAULT_ERROR)
-                return tg_call_fail(c, f->status, FAULT_TEXT);
+                return tg_call_fail(c, f->status, "%s",
+                                    f->description[0] ? f->description : FAULT_TEXT);
         return fail_flood(c, (int64_t)f->retry_after);
 }
 
@@ -333,6 +334,20 @@ static void run(struct call *c)
                 tg_call_finish(c);
 }
 
+static void on_late(void *arg)
+{
+        run(arg);
+}
+
+/* The client loses its connection while the server still works on the call. */
+static void run_late(struct call *c, int64_t ms)
+{
+        http_cut(c->x);
+        c->x = NULL;
+        c->base.delay = timer_new(c->world->base.loop, on_late, c);
+        timer_start(c->base.delay, ms);
+}
+
 static void refuse(struct http_exchange *x, int status, const char *description)
 {
         struct buf b;
@@ -355,6 +370,7 @@ void tg_call_serve(struct http_exchange *x)
         const char *segment = http_param(x, "bot");
         struct bot *b = bot_of_path(w, segment);
         const struct tg_spec_method *m = tg_spec_method(http_param(x, "method"));
+        const struct fault *late;
         struct call *c;
 
         if (strncmp(segment, "bot", 3) != 0 || (b && !m)) {
@@ -370,6 +386,8 @@ void tg_call_serve(struct http_exchange *x)
         http_query_each(x, add_text, c->args);
         if (read_body(c) != 0 || check_faults(c) != 0 || check(c) != 0)
                 tg_call_finish(c);
+        else if ((late = faults_fire(&w->base.faults, FAULT_LATE, m->name)))
+                run_late(c, late->ms);
         else
                 run(c);
 }

@@ -187,46 +187,81 @@ static void grow_ring(struct chat *c, size_t keep)
 
         n = n < keep ? n : keep;
         ring = mem_array(n, sizeof(struct message *));
-        for (size_t i = 0; i < c->ring_n; i++) {
-                if (c->ring[i])
-                        ring[(size_t)c->ring[i]->id % n] = c->ring[i];
-        }
+        for (size_t i = c->posted - c->ring_n; i < c->posted; i++)
+                ring[i % n] = c->ring[i % c->ring_n];
         free(c->ring);
         c->ring = ring;
         c->ring_n = n;
 }
 
-struct message *tg_chat_post(struct chat *c, struct message *m, size_t keep)
+/* A basic group counts in the accounts of all its bots: the highest continues in each. */
+static int64_t next_id(struct world *w, struct chat *c)
 {
-        size_t at;
+        int64_t id = c->last_id;
 
-        m->id = ++c->last_id;
+        if (c->type == CHAT_SUPERGROUP || c->type == CHAT_CHANNEL || w->settings.ids_per_chat)
+                return id + w->settings.id_step;
+        if (c->bot)
+                return c->bot->last_id += w->settings.id_step;
+        for (const struct member *m = c->members; m; m = m->next) {
+                if (m->bot && m->bot->last_id > id)
+                        id = m->bot->last_id;
+        }
+        id += w->settings.id_step;
+        for (struct member *m = c->members; m; m = m->next) {
+                if (m->bot)
+                        m->bot->last_id = id;
+        }
+        return id;
+}
+
+struct message *tg_chat_post(struct world *w, struct chat *c, struct message *m)
+{
+        struct message **at;
+
+        m->id = c->last_id = next_id(w, c);
         m->date = clock_wall_ms() / 1000;
-        if ((size_t)m->id >= c->ring_n && c->ring_n < keep)
-                grow_ring(c, keep);
-        at = (size_t)m->id % c->ring_n;
-        tg_chat_message_free(c->ring[at]);
-        c->ring[at] = m;
-        return m;
+        if (c->posted >= c->ring_n && c->ring_n < w->base.keep_messages)
+                grow_ring(c, w->base.keep_messages);
+        at = &c->ring[c->posted++ % c->ring_n];
+        tg_chat_message_free(*at);
+        return *at = m;
+}
+
+/* Where it is; NULL: gone or never there. */
+static struct message **find(const struct chat *c, int64_t id)
+{
+        for (size_t i = 1; i <= c->ring_n && i <= c->posted; i++) {
+                struct message **at = &c->ring[(c->posted - i) % c->ring_n];
+
+                if (*at && (*at)->id == id)
+                        return at;
+        }
+        return NULL;
 }
 
 struct message *tg_chat_find_message(const struct chat *c, int64_t id)
 {
-        struct message *m = c->ring_n && id > 0 ? c->ring[(size_t)id % c->ring_n] : NULL;
+        struct message **at = find(c, id);
 
-        return m && m->id == id ? m : NULL;
+        return at ? *at : NULL;
+}
+
+struct message *tg_chat_message_at(const struct chat *c, size_t i)
+{
+        return c->ring[(c->posted + i) % c->ring_n];
 }
 
 void tg_chat_replace(struct chat *c, struct message *m)
 {
-        size_t at = (size_t)m->id % c->ring_n;
+        struct message **at = find(c, m->id);
 
-        tg_chat_message_free(c->ring[at]);
-        c->ring[at] = m;
+        tg_chat_message_free(*at);
+        *at = m;
 }
 
 void tg_chat_delete(struct chat *c, struct message *m)
 {
-        c->ring[(size_t)m->id % c->ring_n] = NULL;
+        *find(c, m->id) = NULL;
         tg_chat_message_free(m);
 }

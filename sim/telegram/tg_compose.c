@@ -232,7 +232,7 @@ void tg_compose_post(struct call *c, struct message *m)
 {
         struct buf text, *b;
 
-        tg_chat_post(m->chat, m, c->world->base.keep_messages);
+        tg_chat_post(c->world, m->chat, m);
         c->world->base.message_count++;
         buf_init(&text, 0);
         tg_render_message(&text, NULL, m);

@@ -69,8 +69,8 @@ static void run_history(struct http_exchange *x)
                 return;
         }
         jsonw_open_member(&b, "messages", '[');
-        for (int64_t id = c->last_id - (int64_t)c->ring_n; id <= c->last_id; id++) {
-                const struct message *m = tg_chat_find_message(c, id);
+        for (size_t i = 0; i < c->ring_n; i++) {
+                const struct message *m = tg_chat_message_at(c, i);
 
                 if (m)
                         tg_render_message(&b, NULL, m);

@@ -145,7 +145,7 @@ static int create_topic(struct call *c)
         /* a topic has the id of the message about its creation */
         m = tg_chat_message_new(chat, &c->bot->user);
         m->extra = mem_strdup("\"forum_topic_created\":{}");
-        tg_chat_post(chat, m, c->world->base.keep_messages);
+        tg_chat_post(c->world, chat, m);
         m->thread_id = m->id;
         t = tg_chat_add_topic(chat, m->id, name);
         t->color = json_int(c->args, "icon_color", t->color);

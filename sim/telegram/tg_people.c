@@ -280,7 +280,7 @@ static int send_one(struct world *w, const json_t *request, struct buf *out, str
         if (m->from && c->type != CHAT_PRIVATE && !tg_chat_member(c, m->from->id))
                 tg_chat_set_member(c, m->from, NULL, STANDING_MEMBER);
         c->blocked = false; /* writing to a bot unblocks it */
-        tg_chat_post(c, m, w->base.keep_messages);
+        tg_chat_post(w, c, m);
         jsonw_int(out, "chat", c->id);
         jsonw_int(out, "message_id", m->id);
         jsonw_int(out, "bots", tg_people_deliver(m, false));
@@ -531,7 +531,7 @@ static void post_migration(struct world *w, struct chat *c, struct user *by, con
         struct message *m = tg_chat_message_new(c, by);
 
         m->extra = mem_printf("\"%s\":%lld", member, (long long)other);
-        tg_chat_post(c, m, w->base.keep_messages);
+        tg_chat_post(w, c, m);
         tg_people_deliver(m, false);
 }
 

@@ -22,6 +22,8 @@ static const struct world_setting settings[] = {
         { "per_chat_per_second",  WORLD_SETTING_REAL, AT(per_chat_second),  0, 0 },
         { "chat_burst",           WORLD_SETTING_REAL, AT(chat_burst),       0, 0 },
         { "per_group_per_minute", WORLD_SETTING_REAL, AT(per_group_minute), 0, 0 },
+        { "ids_per_chat",         WORLD_SETTING_FLAG, AT(ids_per_chat),     0, 0 },
+        { "id_step",              WORLD_SETTING_INT,  AT(id_step),          -1000, 1000 },
         { 0 },
 };
 /* clang-format on */
@@ -47,9 +49,11 @@ struct world *tg_world_new(struct loop *l)
         struct world *w = mem_zalloc(sizeof(*w));
 
         world_base_init(&w->base, l, KEEP_MESSAGES, settings);
-        w->settings = (struct world_settings){
-                .per_second = 30, .per_chat_second = 1, .chat_burst = 3, .per_group_minute = 20
-        };
+        w->settings = (struct world_settings){ .per_second = 30,
+                                               .per_chat_second = 1,
+                                               .chat_burst = 3,
+                                               .per_group_minute = 20,
+                                               .id_step = 1 };
         map_init(&w->bots_by_token);
         map_init(&w->users);
         map_init(&w->chats);

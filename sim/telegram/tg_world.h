@@ -4,6 +4,10 @@
  * Everything lives until the world is freed, except messages: a chat keeps the last keep_messages.
  * A private chat belongs to one bot and has the id of its user; groups and channels are shared by
  * the bots that are members.
+ *
+ * Message ids count as on Telegram: one sequence per bot account for its private chats and basic
+ * groups, one per chat for supergroups and channels. Messages that a bot cannot see use ids too,
+ * and deleted ones leave gaps.
  */
 #ifndef SIM_TELEGRAM_TG_WORLD_H
 #define SIM_TELEGRAM_TG_WORLD_H
@@ -76,8 +80,8 @@ struct chat {
         int64_t migrated_to;
         struct member *members;
         struct topic *topics;
-        struct message **ring; /* message n is at n % ring_n */
-        size_t ring_n;
+        struct message **ring; /* the n-th message is at n % ring_n; NULL: deleted */
+        size_t ring_n, posted;
         int64_t last_id;
         struct bucket pace, minute;
         struct chat *next;
@@ -87,6 +91,7 @@ struct bot {
         struct world *world;
         struct user user;
         char *token;
+        int64_t last_id; /* of its private chats and basic groups */
         bool privacy;    /* in groups it gets only messages addressed to it */
         bool logged_out; /* until the next start */
         struct map private_chats;
@@ -101,6 +106,9 @@ struct bot {
 
 struct world_settings {
         double per_second, per_chat_second, chat_burst, per_group_minute;
+        /* contrary to Telegram, for tests of what relies on it */
+        bool ids_per_chat; /* a sequence for each private chat and basic group */
+        int64_t id_step;   /* between two ids; negative: they fall */
 };
 
 struct world {
@@ -157,8 +165,10 @@ struct topic *tg_chat_add_topic(struct chat *c, int64_t id, const char *name);
 struct message *tg_chat_message_new(struct chat *c, struct user *from);
 void tg_chat_message_free(struct message *m);
 /* Takes over m, sets its id and date; drops the oldest when the chat is full. */
-struct message *tg_chat_post(struct chat *c, struct message *m, size_t keep);
+struct message *tg_chat_post(struct world *w, struct chat *c, struct message *m);
 struct message *tg_chat_find_message(const struct chat *c, int64_t id);
+/* The kept messages, oldest first, with holes: i from 0 to ring_n - 1. */
+struct message *tg_chat_message_at(const struct chat *c, size_t i);
 /* Takes over m, which replaces the message of the same id. */
 void tg_chat_replace(struct chat *c, struct message *m);
 void tg_chat_delete(struct chat *c, struct message *m);

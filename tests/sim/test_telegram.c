@@ -358,6 +358,81 @@ static void a_chat_keeps_its_last_messages(void **state)
         json_decref(call(r, "deleteMessage", "{\"chat_id\":42,\"message_id\":250}", 200));
 }
 
+/* ---- message ids ---- */
+
+/* The id of a message that the bot sends to this chat. */
+static int64_t sent_id(struct sim_rig *r, const char *chat)
+{
+        char *args = mem_printf("{\"chat_id\":%s,\"text\":\"x\"}", chat);
+        json_t *message = call(r, "sendMessage", args, 200);
+        int64_t id = json_int(message, "message_id", 0);
+
+        json_decref(message);
+        free(args);
+        return id;
+}
+
+static void private_chats_and_groups_share_a_sequence(void **state)
+{
+        struct sim_rig *r = *state;
+
+        sim_rig_control_ok(r, "chats", "{\"id\":-7,\"type\":\"group\",\"title\":\"G\"}");
+        sim_rig_control_ok(r, "chats", "{\"id\":-1007,\"type\":\"group\",\"title\":\"H\"}");
+        sim_rig_control_ok(r, "chats",
+                           "{\"id\":-1001234567890,\"type\":\"supergroup\",\"title\":\"S\"}");
+        send_text(r, "first");
+        assert_int_equal(sent_id(r, "42"), 2);
+        assert_int_equal(sent_id(r, "-7"), 3);
+        /* the bot does not see what is not addressed to it, but it has an id */
+        sim_rig_control_ok(r, "send", "{\"chat\":-7,\"from\":42,\"text\":\"among us\"}");
+        assert_int_equal(sent_id(r, "-1007"), 5);
+        assert_int_equal(sent_id(r, "42"), 6);
+        assert_int_equal(sent_id(r, "-1001234567890"), 2);
+        assert_int_equal(sent_id(r, "-1001234567890"), 3);
+        assert_int_equal(sent_id(r, "42"), 7);
+}
+
+/* An edit that changes nothing tells whose message it is. */
+static void an_empty_edit_tells_whose_message_it_is(void **state)
+{
+        static const char same[] =
+                "Bad Request: message is not modified: specified new message content and reply "
+                "markup are exactly the same as a current content and reply markup of the message";
+        struct sim_rig *r = *state;
+
+        send_text(r, "question");
+        assert_int_equal(sent_id(r, "42"), 2);
+        sim_rig_control_ok(r, "send", "{\"from\":43,\"text\":\"elsewhere\"}");
+        assert_int_equal(sent_id(r, "43"), 4);
+        refused(r, "editMessageReplyMarkup", "{\"chat_id\":42,\"message_id\":2}", 400, same);
+        refused(r, "editMessageReplyMarkup", "{\"chat_id\":42,\"message_id\":1}", 400,
+                "Bad Request: message can't be edited");
+        refused(r, "editMessageReplyMarkup", "{\"chat_id\":42,\"message_id\":4}", 400,
+                "Bad Request: message to edit not found");
+        refused(r, "editMessageReplyMarkup", "{\"chat_id\":42,\"message_id\":9}", 400,
+                "Bad Request: message to edit not found");
+        json_decref(call(r, "deleteMessage", "{\"chat_id\":42,\"message_id\":2}", 200));
+        refused(r, "editMessageReplyMarkup", "{\"chat_id\":42,\"message_id\":2}", 400,
+                "Bad Request: message to edit not found");
+        assert_int_equal(sent_id(r, "42"), 5);
+}
+
+static void a_late_call_takes_effect_after_its_connection(void **state)
+{
+        struct sim_rig *r = *state;
+        struct sim_answer a;
+
+        sim_rig_control_ok(r, "faults", "{\"kind\":\"late\",\"method\":\"sendMessage\",\"ms\":30}");
+        sim_rig_start(r, &a, NULL, "/bot" TOKEN "/sendMessage",
+                      "{\"chat_id\":42,\"text\":\"late\"}");
+        sim_rig_await(r, &a);
+        assert_int_equal(a.status, 0);
+        json_decref(a.body);
+        assert_int_equal(r->world->base.message_count, 0);
+        while (r->world->base.message_count == 0)
+                loop_step(r->loop, true);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -377,6 +452,9 @@ int main(void)
                 TEST(a_duplicate_follows_its_confirmation),
                 TEST(updates_may_be_shuffled_but_not_within_a_chat),
                 TEST(a_chat_keeps_its_last_messages),
+                TEST(private_chats_and_groups_share_a_sequence),
+                TEST(an_empty_edit_tells_whose_message_it_is),
+                TEST(a_late_call_takes_effect_after_its_connection),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
