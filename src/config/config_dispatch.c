@@ -6,7 +6,8 @@
 #include "base/mem.h"
 #include "config/config_private.h"
 
-#define DEFAULT_TURNS 5
+#define DEFAULT_TURNS         5
+#define DEFAULT_AMBIENT_TURNS 20
 
 static struct access_lists lists_of(const struct adapter_common *c)
 {
@@ -17,13 +18,14 @@ static struct access_lists lists_of(const struct adapter_common *c)
                                       .channels = &c->channels };
 }
 
-static struct turn_rate rate_of(const struct adapter_conf *a)
+static struct turn_rate rate_of(const struct adapter_conf *a, const struct adapter_rate *given,
+                                int64_t default_turns)
 {
-        int64_t turns = a->common.rate.turns;
+        int64_t turns = given->turns;
 
         if (turns < 0)
-                turns = a->ops->trusted ? 0 : DEFAULT_TURNS;
-        return (struct turn_rate){ .turns = turns, .seconds = a->common.rate.seconds };
+                turns = a->ops->trusted ? 0 : default_turns;
+        return (struct turn_rate){ .turns = turns, .seconds = given->seconds };
 }
 
 static int64_t or_default(int64_t given, int64_t fallback)
@@ -44,7 +46,8 @@ static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a
                 .agent = mem_strdup(a->common.agent),
                 .trusted = a->ops->trusted,
                 .access = access_new(&lists),
-                .rate = rate_of(a),
+                .rate = rate_of(a, &a->common.rate, DEFAULT_TURNS),
+                .ambient_rate = rate_of(a, &a->common.ambient_rate, DEFAULT_AMBIENT_TURNS),
                 .max_hops = a->common.max_hops,
                 .debounce_ms = or_default(a->common.debounce_ms, a->ops->debounce_ms),
                 .debounce_max_ms = a->common.debounce_max_ms,

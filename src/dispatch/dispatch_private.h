@@ -80,9 +80,15 @@ bool reaction_limit_guard(struct evaluation *e);
 bool bot_loop_guard(struct evaluation *e);
 bool budget_guard(struct evaluation *e);
 
-/* The rate in force and whose turns it counts. */
-struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct rule *r);
-struct rate_key rate_limit_key(const struct incoming *in);
+/*
+ * Does the rule only listen to the event, which is not addressed to the bot? Such turns have a
+ * limit of their own, so that they never use up the one for direct requests.
+ */
+bool rate_limit_is_ambient(const struct incoming *in, const struct rule *r);
+/* The rate in force and whose turns it counts; the rule may be NULL. */
+struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct rule *r,
+                               bool ambient);
+struct rate_key rate_limit_key(const struct incoming *in, const struct rule *r);
 int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *err);
 /* NULL: none named. */
 const char *rule_select_agent(const struct evaluation *e);

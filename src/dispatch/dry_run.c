@@ -92,7 +92,7 @@ static void explain_limits(const struct evaluation *e, struct buf *json)
 {
         const struct dispatch_adapter *a = e->adapter;
         struct turn_rate rate = { e->out->turns, e->out->turns_seconds };
-        struct rate_key key = rate_limit_key(e->in);
+        struct rate_key key = rate_limit_key(e->in, e->rule);
         struct access_verdict v = { .outcome = ACCESS_STRANGER };
         struct buf why;
 

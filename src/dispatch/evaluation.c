@@ -113,11 +113,13 @@ void evaluation_run(struct evaluation *e)
 static void count_turn(struct evaluation *e)
 {
         struct dispatch *d = e->d;
-        struct rate_key key = rate_limit_key(e->in);
+        struct rate_key key = rate_limit_key(e->in, e->rule);
+        struct turn_rate rate =
+                rate_limit_of(e->adapter, e->rule, rate_limit_is_ambient(e->in, e->rule));
         struct budget_turn turn = { e->in->trace, e->in->adapter, e->out->rule, e->out->agent };
 
         if (!e->joins_turn) {
-                rate_limit_count(d->rates, &key, rate_limit_of(e->adapter, e->rule), e->now_ms);
+                rate_limit_count(d->rates, &key, rate, e->now_ms);
                 budget_begin(d->budget, &turn, e->now_ms);
         }
         if (e->in->sender_is_bot)

@@ -31,6 +31,16 @@ static const struct setting rate_settings[] = {
         SETTING_END,
 };
 
+static const struct setting ambient_rate_settings[] = {
+        { "turns", SETTING_INT, "-1", -1, 1000, .at = AT(ambient_rate.turns) - AT(ambient_rate),
+          .help = "Such turns that one person may cause in one channel within `seconds`; 0: no "
+                  "limit, -1: 20, and no limit on `cli` and `api`." },
+        { "seconds", SETTING_INT, "60", 1, 86400,
+          .at = AT(ambient_rate.seconds) - AT(ambient_rate),
+          .help = "The period in which turns are counted." },
+        SETTING_END,
+};
+
 static const struct setting budget_settings[] = {
         { "usdPerDay", SETTING_NUMBER, "0", 0, 1000000, .at = AT(budget.usd_per_day) - AT(budget),
           .help = "Maximum cost of turns per day (UTC), in US dollars; 0: no limit." },
@@ -59,6 +69,10 @@ const struct setting adapter_common_settings[] = {
           .help = "Who is never answered, even if other lists name them; entries as in `allow`." },
         { "rateLimit", SETTING_GROUP, "{}", .group = rate_settings, .at = AT(rate),
           .help = "How many turns one person may start." },
+        { "ambientRateLimit", SETTING_GROUP, "{}", .group = ambient_rate_settings,
+          .at = AT(ambient_rate),
+          .help = "The same for turns nobody asked for: rules with mode `ambient` or `silent`, and "
+                  "a message that is not addressed to the bot. Neither uses up the other." },
         { "maxHops", SETTING_INT, "3", 0, 100, .at = AT(max_hops),
           .help = "Messages that passed through more bots than this are not answered." },
         { "budget", SETTING_GROUP, "{}", .group = budget_settings, .at = AT(budget),

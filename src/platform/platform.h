@@ -22,15 +22,17 @@
 
 struct adapter;
 
+struct adapter_rate {
+        int64_t turns, seconds; /* turns -1: a default, or no limit on a trusted platform */
+};
+
 /* Settings common to all adapters, explained in adapter_conf.c. */
 struct adapter_common {
         bool enabled, commands;
         char *agent, *ca_file; /* may be NULL */
         int64_t debounce_ms, debounce_max_ms, max_age_seconds, max_hops, part_delay_ms;
         struct setting_list admins, dm, allow, block, channels;
-        struct {
-                int64_t turns, seconds; /* turns -1: 5, or no limit on a trusted platform */
-        } rate;
+        struct adapter_rate rate, ambient_rate;
         /* -1: as in platform_manners */
         int64_t conversation_seconds, dm_conversation_seconds, thread_chars, slow_ms;
         struct {

@@ -10,6 +10,7 @@
 
 #include "../lib/placement_stub.h"
 #include "base/clock.h"
+#include "dispatch/dispatch_private.h"
 #include "dispatch/dry_run.h"
 #include "dispatch/limits/limits.h"
 #include "dispatch_rig.h"
@@ -538,7 +539,7 @@ static void an_ambient_rule_sends_no_notices(void **state)
         struct fixture f;
 
         (void)state;
-        a.rate = (struct turn_rate){ 1, 60 };
+        a.ambient_rate = (struct turn_rate){ 1, 60 };
         open_with(&f,
                   "[{\"name\": \"room\", \"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]",
                   a);
@@ -550,6 +551,64 @@ static void an_ambient_rule_sends_no_notices(void **state)
         assert_non_null(strstr(last_row(&f), "the sender caused 1 turns"));
         assert_int_equal(rig_count(f.rig, "deliveries WHERE payload LIKE '%Too many%'"), 0);
         close_all(&f);
+}
+
+static bool begins_turn(struct dispatch *d, const struct incoming *in)
+{
+        struct decision out;
+
+        dispatch_decide(d, in, BEGINS_TURN, &out);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg);
+        return out.trigger;
+}
+
+static void listening_does_not_use_up_the_limit_of_requests(void **state)
+{
+        static const char *const rules[] = {
+                "[{\"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]",
+                "[{\"when\": {\"mention\": true}}, {\"mode\": \"silent\", \"when\": {\"channel\": "
+                "\"456\"}}]",
+        };
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming chatter = group_message("7", "nice weather"), asked = chatter;
+
+        (void)state;
+        a.rate = (struct turn_rate){ 2, 60 };
+        a.ambient_rate = (struct turn_rate){ 3, 60 };
+        asked.is_mention = true;
+        for (size_t i = 0; i < COUNT(rules); i++) {
+                struct dispatch *d = rig_dispatch(rules[i], a);
+
+                for (int n = 0; n < 3; n++)
+                        assert_true(begins_turn(d, &chatter));
+                assert_false(begins_turn(d, &chatter));
+                assert_non_null(strstr(d->reason.data, "(ambientRateLimit)"));
+                for (int n = 0; n < 2; n++)
+                        assert_true(begins_turn(d, &asked));
+                assert_false(begins_turn(d, &asked));
+                assert_non_null(strstr(d->reason.data, "(rateLimit)"));
+                dispatch_set_clock(d, NOON + 60 * SECONDS);
+                assert_true(begins_turn(d, &chatter)); /* nor do requests end the listening */
+                dispatch_free(d);
+        }
+}
+
+static void a_rule_has_one_rate_for_both_and_counts_them_apart(void **state)
+{
+        struct dispatch *d =
+                rig_dispatch("[{\"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}, "
+                             "\"rateLimit\": {\"turns\": 1, \"seconds\": 60}}]",
+                             rig_adapter());
+        struct incoming chatter = group_message("7", "nice weather"), reply = chatter;
+
+        (void)state;
+        reply.is_reply = true;
+        assert_true(begins_turn(d, &chatter));
+        assert_false(begins_turn(d, &chatter));
+        assert_true(begins_turn(d, &reply));
+        assert_false(begins_turn(d, &reply));
+        dispatch_free(d);
 }
 
 /* ---- placement and dry runs ---- */
@@ -675,6 +734,8 @@ int main(void)
                 cmocka_unit_test(unfinished_turns_count_after_a_restart),
                 cmocka_unit_test(expected_costs_count_once_per_turn),
                 cmocka_unit_test(an_ambient_rule_sends_no_notices),
+                cmocka_unit_test(listening_does_not_use_up_the_limit_of_requests),
+                cmocka_unit_test(a_rule_has_one_rate_for_both_and_counts_them_apart),
                 cmocka_unit_test(a_message_without_room_or_turn_costs_nothing),
                 cmocka_unit_test(a_dry_run_reports_limits_and_uses_up_nothing),
                 cmocka_unit_test(a_client_of_one_adapter_sees_no_rules_about_others),

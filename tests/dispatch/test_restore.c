@@ -101,6 +101,40 @@ static void the_rate_of_a_rule_counts_after_a_restart(void **state)
         rig_free(g);
 }
 
+static void listening_counts_apart_after_a_restart_too(void **state)
+{
+        static const char text[] =
+                "{\"name\": \"room\", \"mode\": \"ambient\", \"when\": "
+                "{\"channel\": \"c\"}, \"rateLimit\": {\"turns\": 1, \"seconds\": 60}}";
+        struct rule *rules = mem_array(1, sizeof(*rules));
+        struct dispatch *d = dispatch_new();
+        struct rig *g = rig_new();
+        struct incoming asked = { .adapter = "j", .channel = "c", .sender_id = "7", .text = "?" };
+        struct decision out;
+        struct error err;
+        struct settings_source *src =
+                settings_source_new("config.json", NULL, text, sizeof(text) - 1, &err);
+
+        (void)state;
+        assert_int_equal(rule_conf_read(src, 0, settings_source_root(src), &rules[0], &err), 0);
+        settings_source_free(src);
+        configure(d, 1, rules, 1);
+        g->auto_answer = g->auto_send = true;
+        rig_say(g, "j", "c", "echo", "nice weather", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_until_idle(g);
+        rig_update(g, "trigger_log SET rule = 'room', time_ms = time_ms - ?1", 1, 0);
+        assert_int_equal(dispatch_restore(d, g->store, &err), 0);
+        asked.chat = CHAT_GROUP;
+        dispatch_decide(d, &asked, BEGINS_TURN, &out);
+        assert_false(out.trigger);
+        asked.is_mention = true;
+        dispatch_decide(d, &asked, BEGINS_TURN, &out);
+        assert_true(out.trigger);
+        dispatch_free(d);
+        rig_free(g);
+}
+
 struct asked {
         int64_t seq;
         struct incoming *in;
@@ -194,6 +228,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(turns_count_after_a_restart_and_joined_messages_do_not),
                 cmocka_unit_test(the_rate_of_a_rule_counts_after_a_restart),
+                cmocka_unit_test(listening_counts_apart_after_a_restart_too),
                 cmocka_unit_test(a_journal_event_can_be_explained),
                 cmocka_unit_test(an_event_is_read_as_the_api_shows_it),
                 cmocka_unit_test(an_invalid_event_is_refused),

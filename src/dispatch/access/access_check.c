@@ -96,7 +96,7 @@ bool access_check_guard(struct evaluation *e)
                 access_check_sender(e->d->policy, e->adapter, in, e->now_ms, &e->d->reason);
         const char *message = v.outcome == ACCESS_DENIED && v.rule ? v.rule->message : NULL;
         struct turn_rate often = { 1, DENY_NOTICE_SECONDS };
-        struct rate_key key = rate_limit_key(in);
+        struct rate_key key = rate_limit_key(in, NULL);
 
         e->is_allowed = v.outcome == ACCESS_ALLOWED;
         e->is_stranger = v.outcome == ACCESS_STRANGER;

@@ -154,14 +154,23 @@ bool rate_limit_claim_notice(struct rate_limits *l, const struct rate_key *key,
 
 /* ---- guard ---- */
 
-struct rate_key rate_limit_key(const struct incoming *in)
+bool rate_limit_is_ambient(const struct incoming *in, const struct rule *r)
 {
-        return (struct rate_key){ in->adapter, in->channel, in->sender_id };
+        if (!r || reply_mode_answers(r->mode))
+                return false;
+        return r->mode == MODE_SILENT ||
+               (in->chat != CHAT_DM && !in->is_mention && !in->is_reply && !in->is_command);
 }
 
-struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct rule *r)
+struct rate_key rate_limit_key(const struct incoming *in, const struct rule *r)
 {
-        struct turn_rate rate = a->rate;
+        return (struct rate_key){ in->adapter, in->channel, in->sender_id,
+                                  rate_limit_is_ambient(in, r) ? "ambient" : NULL };
+}
+
+struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct rule *r, bool ambient)
+{
+        struct turn_rate rate = ambient ? a->ambient_rate : a->rate;
 
         if (r && r->rate.turns >= 0)
                 rate.turns = r->rate.turns;
@@ -172,8 +181,9 @@ struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct ru
 
 bool rate_limit_guard(struct evaluation *e)
 {
-        struct turn_rate rate = rate_limit_of(e->adapter, e->rule);
-        struct rate_key key = rate_limit_key(e->in);
+        bool ambient = rate_limit_is_ambient(e->in, e->rule);
+        struct turn_rate rate = rate_limit_of(e->adapter, e->rule, ambient);
+        struct rate_key key = rate_limit_key(e->in, e->rule);
         int64_t wait_ms =
                 e->joins_turn ? 0 : rate_limit_wait_ms(e->d->rates, &key, rate, e->now_ms);
         long long turns = rate.turns, seconds = rate.seconds, wait = (wait_ms + 999) / 1000;
@@ -187,8 +197,8 @@ bool rate_limit_guard(struct evaluation *e)
                                   turns, seconds, wait);
         return evaluation_refuse(e,
                                  "the sender caused %lld turns within %lld seconds here, more are "
-                                 "not allowed (rateLimit); the next one in %lld seconds",
-                                 turns, seconds, wait);
+                                 "not allowed (%s); the next one in %lld seconds",
+                                 turns, seconds, ambient ? "ambientRateLimit" : "rateLimit", wait);
 }
 
 /* ---- restoring ---- */
@@ -206,6 +216,8 @@ int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *er
         for (size_t i = 0; i < d->adapter_count; i++) {
                 if (d->adapters[i].rate.seconds > longest)
                         longest = d->adapters[i].rate.seconds;
+                if (d->adapters[i].ambient_rate.seconds > longest)
+                        longest = d->adapters[i].ambient_rate.seconds;
         }
         for (size_t i = 0; i < d->rule_count; i++) {
                 if (d->rules[i].rate.seconds > longest)
@@ -226,12 +238,15 @@ int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *er
                 struct trigger_turn *t = &turns[count - 1];
                 const struct dispatch_adapter *a = map_get(&d->by_name, t->adapter);
                 const struct rule *r = t->rule ? map_get(&d->rules_by_name, t->rule) : NULL;
+                /* the log does not say who was addressed; direct requests must not suffer */
+                bool ambient = r && !reply_mode_answers(r->mode);
                 char *key = mem_printf("%lld", (long long)t->turn);
 
                 if (a && !map_put(&seen, key, d))
                         rate_limit_count(d->rates,
-                                         &(struct rate_key){ t->adapter, t->channel, t->sender },
-                                         rate_limit_of(a, r), t->time_ms);
+                                         &(struct rate_key){ t->adapter, t->channel, t->sender,
+                                                             ambient ? "ambient" : NULL },
+                                         rate_limit_of(a, r, ambient), t->time_ms);
                 free(key);
                 free((char *)t->adapter);
                 free((char *)t->channel);

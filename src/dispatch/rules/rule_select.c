@@ -44,7 +44,7 @@ static bool trigger(struct evaluation *e)
         const struct dispatch_adapter *a = e->adapter;
         const struct rule *r = e->rule;
         bool ambient = r && r->mode == MODE_AMBIENT, in_group = e->in->chat != CHAT_DM;
-        struct turn_rate rate = rate_limit_of(a, r);
+        struct turn_rate rate = rate_limit_of(a, r, rate_limit_is_ambient(e->in, r));
         struct decision *out = e->out;
         struct reply_policy *policy = &out->policy;
 
