@@ -22,13 +22,13 @@ static bool named(const struct http_guard_header *h, const char *name)
         return h->name_n == strlen(name) && strncasecmp(h->name, name, h->name_n) == 0;
 }
 
+/*
+ * The library compares values with the blanks at their end: it takes "chunked " for a body that
+ * lasts until the connection ends. So blanks are not forgiven here.
+ */
 static bool value_is(const struct http_guard_header *h, const char *text)
 {
-        size_t n = h->value_n;
-
-        while (n > 0 && (h->value[n - 1] == ' ' || h->value[n - 1] == '\t'))
-                n--;
-        return n == strlen(text) && strncasecmp(h->value, text, n) == 0;
+        return h->value_n == strlen(text) && strncasecmp(h->value, text, h->value_n) == 0;
 }
 
 /* Digits only, and few enough that no program's integer overflows. */
@@ -72,7 +72,7 @@ static const char *check_line(const char *method, const char *target, const char
         return NULL;
 }
 
-/* Headers that decide where the body ends and which host is meant. */
+/* Headers that decide where the body ends, when it is sent and which host is meant. */
 struct framing {
         unsigned lengths, encodings, hosts;
         bool old; /* HTTP/1.0 */
@@ -101,6 +101,9 @@ static const char *check_header(struct framing *f, const struct http_guard_heade
                         return "Transfer-Encoding is repeated";
                 if (f->old || !value_is(h, "chunked"))
                         return "this Transfer-Encoding is not understood";
+        } else if (named(h, "expect")) {
+                if (!value_is(h, "100-continue"))
+                        return "this Expect is not understood";
         } else if (named(h, "host")) {
                 if (f->hosts++ > 0)
                         return "Host is repeated";

@@ -34,7 +34,8 @@ static const struct row rows[] = {
         { "GET", "/a?b=c", "HTTP/1.1", { H("host", "[::1]:80"), H("X-Y", "tab\there \xc3\xbc") },
           NULL },
         { "POST", "/", "HTTP/1.1", { H("Host", ""), H("Content-Length", "0") }, NULL },
-        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "Chunked ") }, NULL },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "Chunked") }, NULL },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Expect", "100-Continue") }, NULL },
 
         { "GET", "/", "HTTP/1.1", { { 0 } }, "Host is missing" },
         { "GET", "/", "HTTP/1.1", { H("Host", "a"), H("HOST", "a") }, "Host is repeated" },
@@ -90,6 +91,16 @@ static const struct row rows[] = {
          "not understood" },
         { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "xchunked") },
           "not understood" },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "chunked ") },
+          "not understood" },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Transfer-Encoding", "chunked\t") },
+          "not understood" },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Content-Length", "2 ") }, "plain number" },
+        { "GET", "/", "HTTP/1.1", { H("Host", "a ") }, "Host is malformed" },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Expect", "100-continue ") },
+          "Expect is not understood" },
+        { "POST", "/", "HTTP/1.1", { H("Host", "a"), H("Expect", "a miracle") },
+          "Expect is not understood" },
         { "POST", "/", "HTTP/1.0", { H("Transfer-Encoding", "chunked") }, "not understood" },
 };
 /* clang-format on */
@@ -258,6 +269,15 @@ static const struct {
         { "two encodings", BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
                                  "chunked\r\nTransfer-Encoding: identity\r\n\r\n"
                                  "0\r\n\r\n" SMUGGLED) },
+        { "encoding with a blank at its end",
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked \r\n\r\n"
+               "0\r\n\r\n" SMUGGLED) },
+        { "encoding with a tab at its end",
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\t\r\n\r\n"
+               "0\r\n\r\n" SMUGGLED) },
+        { "expectation with a blank at its end",
+         BYTES("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue \r\n"
+               "Content-Length: 2\r\n\r\n") },
         { "encoding with a vertical tab", BYTES("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
                                                 "\x0b"
                                                 "chunked\r\n\r\n0\r\n\r\n" SMUGGLED) },
