@@ -407,7 +407,6 @@ void sse_attach(struct sse_hub *h, struct http_exchange *x, int64_t after, char 
         TAILQ_INSERT_TAIL(&h->clients, c, next);
         if (h->count++ == 0)
                 timer_repeat(h->ticker, h->ping_ms > SLICES ? h->ping_ms / SLICES : 1);
-        http_add_header(x, "Cache-Control", "no-store");
         http_add_header(x, "X-Accel-Buffering", "no");
         http_answer_stream(x, "text/event-stream", &client_ops, c, &c->stream);
 }

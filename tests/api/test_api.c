@@ -155,6 +155,26 @@ static void a_well_formed_request_id_is_echoed(void **state)
         api_answer_release(&a);
 }
 
+static void no_answer_may_be_cached_or_sniffed(void **state)
+{
+        static const struct {
+                const char *method, *path;
+                int status;
+        } rows[] = { { "GET", "/healthz", 200 },         { "GET", "/readyz", 200 },
+                     { "GET", "/metrics", 200 },         { "GET", "/api/v2/status", 200 },
+                     { "GET", "/api/v2/messages", 404 }, { "PUT", "/healthz", 405 },
+                     { "GET", "/api/v2/turns/x", 404 },  { "GET", "/api/openapi.json", 200 } };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct api_answer a = api_rig_ask(*state, rows[i].method, rows[i].path, NULL);
+
+                if (a.status != rows[i].status || !strstr(a.text, "Cache-Control: no-store\r\n") ||
+                    !strstr(a.text, "X-Content-Type-Options: nosniff\r\n"))
+                        fail_msg("%s %s: %s", rows[i].method, rows[i].path, a.text);
+                api_answer_release(&a);
+        }
+}
+
 static void unknown_routes_and_methods_have_the_error_envelope(void **state)
 {
         struct api_rig *r = *state;
@@ -891,6 +911,7 @@ int main(void)
                 API(a_foreign_host_or_origin_is_refused),
                 API(the_address_file_exists_while_we_listen),
                 API(a_well_formed_request_id_is_echoed),
+                API(no_answer_may_be_cached_or_sniffed),
                 API(unknown_routes_and_methods_have_the_error_envelope),
                 API(a_message_is_stored_once_and_answered),
                 API(another_message_with_a_used_id_is_a_conflict),

@@ -288,7 +288,6 @@ static void begin_stream(struct completion *c, bool live)
         c->streaming = true;
         if (live)
                 map_put(&c->all->streaming, c->trace, c);
-        http_add_header(x, "Cache-Control", "no-store");
         http_add_header(x, "X-Accel-Buffering", "no");
         http_answer_stream(x, "text/event-stream", &stream_ops, c, &c->http);
         if (!c->streaming)

@@ -270,7 +270,6 @@ static void on_slice(void *arg, const struct error *err)
                 buf_addstr(&whole, "retry: 50\n\n");
                 buf_add(&whole, c->text.data, c->text.len);
                 n = whole.len;
-                http_add_header(x, "Cache-Control", "no-store");
                 http_answer_take(x, 200, "text/event-stream", buf_take(&whole), n);
         } else {
                 attach(s, x, c);

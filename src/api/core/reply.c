@@ -165,6 +165,9 @@ void reply_identify(struct api *a, struct http_exchange *x)
         if (http_identity(x))
                 return;
         http_set_identity(x, a->anonymous, NULL);
+        /* answers may hold what people wrote: no cache keeps it, no browser guesses a type */
+        http_add_header(x, "Cache-Control", "no-store");
+        http_add_header(x, "X-Content-Type-Options", "nosniff");
         /* echo an id only if harmless in headers and logs */
         if (n > 0 && n <= 128 && given[n] == '\0') {
                 http_add_header(x, "x-request-id", given);

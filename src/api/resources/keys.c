@@ -108,7 +108,6 @@ static void on_created(void *arg, const struct key *k, const struct error *err)
                 write_key(&data, k);
                 jsonw_str(&data, "key", j->text);
                 jsonw_close(&data, '}');
-                http_add_header(x, "Cache-Control", "no-store");
                 reply_data(x, 201, &data);
         }
         explicit_bzero(j->text, sizeof(j->text));
