@@ -145,6 +145,7 @@ static bool same_http(const struct http_conf *a, const struct http_conf *b)
                 proxies = same(a->trusted_proxy.items[i], b->trusted_proxy.items[i]);
         return proxies && same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
                same(a->tls_key, b->tls_key) && a->max_body_bytes == b->max_body_bytes &&
+               a->max_bodies_bytes == b->max_bodies_bytes &&
                a->max_connections == b->max_connections &&
                a->max_stream_clients == b->max_stream_clients &&
                a->idle_seconds == b->idle_seconds && a->request_seconds == b->request_seconds;

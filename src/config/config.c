@@ -35,6 +35,10 @@ const struct setting http_settings[] = {
                   "without TLS." },
         { "maxBodyBytes", SETTING_INT, "1048576", 1024, 1073741824, .at = HTTP(max_body_bytes),
           .help = "Largest request body." },
+        { "maxBodiesBytes", SETTING_INT, "67108864", 1048576, 1099511627776,
+          .at = HTTP(max_bodies_bytes),
+          .help = "Largest sum of the request bodies that are being received or answered; beyond "
+                  "it requests get 503. Never less than `maxBodyBytes`." },
         { "maxConnections", SETTING_INT, "20000", 1, 1000000, .at = HTTP(max_connections),
           .help = "Maximum number of open connections. Lowered when the open-file limit of the "
                   "process is too small: 512 files stay reserved for platforms, agents and the "

@@ -22,7 +22,8 @@ struct http_conf {
         char *public_url;
         char *tls_cert, *tls_key;
         struct setting_list trusted_proxy; /* IP addresses */
-        int64_t max_body_bytes, max_connections, max_stream_clients, idle_seconds, request_seconds;
+        int64_t max_body_bytes, max_bodies_bytes;
+        int64_t max_connections, max_stream_clients, idle_seconds, request_seconds;
 };
 extern const struct setting http_settings[];
 

@@ -36,6 +36,60 @@ static void free_extras(struct http_extra *e)
         }
 }
 
+/* ---- the body ---- */
+
+bool http_exchange_has_room(const struct http_exchange *x, size_t n)
+{
+        const struct http_server *s = x->server;
+
+        if (n > s->max_bodies - s->bodies)
+                return false;
+        /* strangers must not shut out callers with a key; one body of theirs always fits */
+        return !x->match.route->unproven || s->unproven_bodies == 0 ||
+               s->unproven_bodies + n <= s->max_bodies / 2;
+}
+
+static void count_body(struct http_exchange *x, size_t n)
+{
+        x->counted += n;
+        x->server->bodies += n;
+        if (x->match.route->unproven)
+                x->server->unproven_bodies += n;
+}
+
+static void uncount_body(struct http_exchange *x)
+{
+        if (x->server && x->counted > 0) {
+                x->server->bodies -= x->counted;
+                if (x->match.route->unproven)
+                        x->server->unproven_bodies -= x->counted;
+        }
+        x->counted = 0;
+}
+
+void http_exchange_refuse_room(struct http_exchange *x)
+{
+        http_add_header(x, "Retry-After", "1");
+        http_refuse(x, 503, "unavailable",
+                    "requests with %zu bytes are being received or answered, and no more than %zu "
+                    "may be; try again",
+                    x->server->bodies, x->server->max_bodies);
+}
+
+bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t n)
+{
+        if (!http_exchange_has_room(x, n)) {
+                http_exchange_refuse_room(x);
+                return false;
+        }
+        if (buf_add(&x->body, bytes, n) != 0) {
+                http_refuse(x, 413, "too_large", "the body may have %zu bytes", x->body.max);
+                return false;
+        }
+        count_body(x, n);
+        return true;
+}
+
 /* Frees what is needed only until the answer; a stream may live long after. */
 static void release_request(struct http_exchange *x)
 {
@@ -48,6 +102,7 @@ static void release_request(struct http_exchange *x)
         free_extras(x->cleaned);
         x->cleaned = NULL;
         buf_release(&x->body);
+        uncount_body(x);
         free(x->queries);
         x->queries = NULL;
         x->query_count = 0;
@@ -300,6 +355,8 @@ void http_answer(struct http_exchange *x, int status, const char *content_type, 
                  MHD_get_reason_phrase_for((unsigned)status), n);
         if (content_type)
                 buf_addf(&b, "Content-Type: %s\r\n", content_type);
+        for (const struct http_extra *e = x->headers; e; e = e->next)
+                buf_addf(&b, "%s: %s\r\n", e->name, e->value);
         buf_addstr(&b, "\r\n");
         buf_add(&b, body, n);
         sent = send(x->conn->fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -57,7 +57,9 @@ struct http_server {
         size_t route_count;
         struct http_server_hooks hooks;
         void *arg;
-        size_t max_body;
+        size_t max_body, max_bodies;
+        size_t bodies,
+                unproven_bodies; /* bytes received and not yet answered; the latter's share */
         int64_t allowed_ms[HTTP_PHASES];
         struct http_conns in[HTTP_PHASES];
         LIST_HEAD(, http_conn) conns;
@@ -110,6 +112,7 @@ struct http_exchange {
         struct http_pair *queries;
         size_t query_count;
         struct buf body;
+        size_t counted;             /* its bytes in http_server.bodies */
         struct http_extra *headers; /* of the answer, in reverse */
         struct http_extra *cleaned; /* trimmed copies of request headers */
         void *identity;
@@ -129,6 +132,12 @@ struct http_exchange *http_exchange_new(struct http_conn *c, const char *target)
 void http_exchange_free(struct http_exchange *x);
 /* MHD is done with it; it stays until it is answered. */
 void http_exchange_detach(struct http_exchange *x);
+/* Is there room for n more bytes of request bodies? */
+bool http_exchange_has_room(const struct http_exchange *x, size_t n);
+/* Answers 503 when there is none. */
+void http_exchange_refuse_room(struct http_exchange *x);
+/* Adds to the body. False: answered, with 413 or 503. */
+bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t n);
 /* Hands the answer to MHD. Only inside on_request. */
 enum MHD_Result http_exchange_queue(struct http_exchange *x);
 

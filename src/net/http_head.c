@@ -24,6 +24,7 @@
 #include "net/http_guard.h"
 
 #define MAX_HEADERS 100
+#define RESERVED    ((size_t)16 * 1024) /* of a body before it arrives */
 
 struct head {
         struct http_guard_header headers[MAX_HEADERS];
@@ -189,7 +190,12 @@ void http_head_accept(struct http_exchange *x, const char *method, const char *u
                 http_refuse(x, 413, "too_large", "the body may have %zu bytes", limit);
                 return;
         }
+        if (x->body_to_come && !http_exchange_has_room(x, (size_t)length)) {
+                http_exchange_refuse_room(x);
+                return;
+        }
+        /* no more than a little on the word of the client */
         if (length > 0)
-                buf_reserve(&x->body, (size_t)length);
+                buf_reserve(&x->body, length < RESERVED ? (size_t)length : RESERVED);
         x->state = HTTP_BODY;
 }

@@ -183,11 +183,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
         case HTTP_BODY:
                 if (*upload_n == 0)
                         return ask(x);
-                if (buf_add(&x->body, upload, *upload_n) != 0) {
-                        http_refuse(x, 413, "too_large", "the body may have %zu bytes",
-                                    x->body.max);
+                if (!http_exchange_add_body(x, upload, *upload_n))
                         return MHD_NO;
-                }
                 *upload_n = 0;
                 return MHD_YES;
         case HTTP_ASKED:
@@ -298,8 +295,9 @@ static struct MHD_Daemon *start_daemon(struct http_server *s, int fd,
         struct MHD_OptionItem tls[] = {
                 { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)cert },
                 { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)key },
+                /* without RSA key exchange: a stolen key must not open recorded connections */
                 { MHD_OPTION_HTTPS_PRIORITIES, 0,
-                  (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+                  (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-RSA" },
                 { MHD_OPTION_END, 0, NULL },
         };
         struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
@@ -366,6 +364,9 @@ struct http_server *http_server_new(struct loop *l, const struct http_server_opt
                 s->hooks = *hooks;
         s->arg = arg;
         s->max_body = options->max_body ? options->max_body : 1024 * 1024;
+        s->max_bodies = options->max_bodies ? options->max_bodies : 64 * 1024 * 1024;
+        if (s->max_bodies < s->max_body)
+                s->max_bodies = s->max_body;
         for (int i = 0; i < HTTP_PHASES; i++)
                 TAILQ_INIT(&s->in[i]);
         s->allowed_ms[HTTP_FRESH] = idle_ms / 2 < 1000 ? idle_ms / 2 : 1000;

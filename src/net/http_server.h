@@ -26,6 +26,7 @@ struct http_route {
         void (*run)(struct http_exchange *x);
         size_t max_body;  /* 0: the server's default */
         const void *more; /* for the owner of the table (scope, documentation) */
+        bool unproven;    /* the gate admits anyone: their bodies share half of max_bodies */
 };
 
 struct http_server_options {
@@ -33,6 +34,7 @@ struct http_server_options {
         const char *tls_cert_file; /* PEM; both or none */
         const char *tls_key_file;
         size_t max_body;          /* 0: 1 MiB */
+        size_t max_bodies;        /* 0: 64 MiB, at least max_body; of all requests in work */
         unsigned max_connections; /* 0: 20000; fewer if the limit of open files is low */
         unsigned max_per_address; /* 0: no limit */
         unsigned idle_seconds;    /* 0: 75; for a connection with no request */

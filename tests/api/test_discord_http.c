@@ -12,12 +12,12 @@
 #include <openssl/evp.h>
 
 #include "../lib/api_rig.h"
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
 
 #define INTERACTIONS "/api/v2/channels/discord/dc/interactions"
-#define WHEN         "1700000000"
 
 static EVP_PKEY *key; /* the application's */
 
@@ -81,13 +81,23 @@ static char *sign(const char *when, const char *signed_text)
                 crypto_hex(signature, n, hex), when);
 }
 
-static struct api_answer post(struct api_rig *r, const char *signed_text, const char *body)
+/* Posts a body that was signed this many seconds ago. */
+static struct api_answer post_after(struct api_rig *r, int64_t seconds, const char *signed_text,
+                                    const char *body)
 {
-        char *headers = sign(WHEN, signed_text);
-        struct api_answer a = api_rig_ask_as(r, "POST", INTERACTIONS, headers, body);
+        char when[32], *headers;
+        struct api_answer a;
 
+        snprintf(when, sizeof(when), "%lld", (long long)(clock_wall_ms() / 1000 - seconds));
+        headers = sign(when, signed_text);
+        a = api_rig_ask_as(r, "POST", INTERACTIONS, headers, body);
         free(headers);
         return a;
+}
+
+static struct api_answer post(struct api_rig *r, const char *signed_text, const char *body)
+{
+        return post_after(r, 0, signed_text, body);
 }
 
 static void a_signed_ping_is_answered(void **state)
@@ -114,6 +124,61 @@ static void a_wrong_signature_is_refused(void **state)
                 a = api_rig_ask_as(*state, "POST", INTERACTIONS, headers[i], "{\"type\":1}");
                 assert_int_equal(a.status, 401);
                 api_answer_release(&a);
+        }
+}
+
+static void a_recorded_post_is_refused(void **state)
+{
+        static const struct {
+                int64_t seconds;
+                int status;
+        } rows[] = { { 0, 200 }, { 240, 200 }, { -240, 200 }, { 310, 401 }, { -310, 401 } };
+        static const char *const times[] = { "",     "now",        "-1",
+                                             "17e8", "1700000000", "99999999999999999999" };
+        struct api_answer a;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                a = post_after(*state, rows[i].seconds, "{\"type\":1}", "{\"type\":1}");
+                assert_int_equal(a.status, rows[i].status);
+                api_answer_release(&a);
+        }
+        for (size_t i = 0; i < COUNT(times); i++) {
+                char *headers = sign(times[i], "{\"type\":1}");
+
+                a = api_rig_ask_as(*state, "POST", INTERACTIONS, headers, "{\"type\":1}");
+                assert_int_equal(a.status, 401);
+                api_answer_release(&a);
+                free(headers);
+        }
+}
+
+/* The signature is over the body, so all else is checked before. */
+static void strangers_are_refused_before_their_body_is_read(void **state)
+{
+        struct api_rig *r = *state;
+        char now[32], *headers[3];
+        const int statuses[] = { 401, 413, 401 };
+
+        snprintf(now, sizeof(now), "%lld", (long long)(clock_wall_ms() / 1000));
+        headers[0] = sign("1700000000", "");
+        headers[1] = sign(now, "");
+        headers[2] = mem_printf("Host: 127.0.0.1\r\nX-Signature-Timestamp: %s\r\n"
+                                "X-Signature-Ed25519: %0128d\r\n",
+                                now, 0);
+        *strchr(strstr(headers[2], "Ed25519: "), '0') = 'g';
+        for (size_t i = 0; i < COUNT(headers); i++) {
+                char *request = mem_printf("POST " INTERACTIONS " HTTP/1.1\r\n%s"
+                                           "Content-Length: 65537\r\n\r\n",
+                                           headers[i]);
+                struct http_raw c;
+
+                http_raw_open(&c, r->loop, api_address(r->api));
+                http_raw_say(&c, request);
+                assert_true(http_raw_wait_closed(&c));
+                assert_int_equal(http_raw_status(&c, 0), statuses[i]);
+                http_raw_close(&c);
+                free(request);
+                free(headers[i]);
         }
 }
 
@@ -197,6 +262,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(a_signed_ping_is_answered),
                 TEST(a_wrong_signature_is_refused),
+                TEST(a_recorded_post_is_refused),
+                TEST(strangers_are_refused_before_their_body_is_read),
                 TEST(a_signed_body_must_be_an_interaction),
                 TEST(tools_are_listed_with_their_parameters),
                 TEST(a_tool_that_sends_leaves_a_delivery),

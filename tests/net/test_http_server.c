@@ -138,6 +138,7 @@ static const struct http_route routes[] = {
         { "GET", "/things/list", run_literal, 0, NULL },
         { "GET", "/things/:id/parts/:part", run_param, 0, NULL },
         { "POST", "/later", run_later, 0, NULL },
+        { "POST", "/strange", run_later, 0, NULL, .unproven = true },
         { "GET", "/big", run_big, 0, NULL },
         { "GET", "/endless", run_endless, 0, NULL },
         { "GET", "/quiet", run_quiet, 0, NULL },
@@ -385,6 +386,73 @@ static void a_large_body_up_to_the_limit_is_accepted(void **state)
         http_raw_close(&c);
         close_site(&t);
         free(body);
+}
+
+/* Posts n bytes to be answered later; the client stays open. */
+static void post_later(struct site *t, struct http_raw *c, const char *path, size_t n)
+{
+        char head[200], *body = mem_alloc(n);
+
+        memset(body, 'b', n);
+        snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n",
+                 path, n);
+        visit(t, c);
+        http_raw_say(c, head);
+        http_raw_send(c, body, n);
+        free(body);
+}
+
+static bool has_asked_two(void *arg)
+{
+        const struct site *t = arg;
+
+        return t->asked == 2;
+}
+
+static void the_bodies_of_all_requests_are_limited(void **state)
+{
+        struct http_server_options o = { .max_body = 1000, .max_bodies = 2500 };
+        struct http_raw held[2], c;
+        struct site t;
+        char chunk[1200];
+
+        (void)state;
+        open_site(&t, &o);
+        post_later(&t, &held[0], "/strange", 1000);
+        post_later(&t, &held[1], "/later", 1000);
+        assert_true(http_raw_until(t.loop, has_asked_two, &t));
+
+        /* nothing of a body is read when it would not fit */
+        post_later(&t, &c, "/later", 600);
+        assert_true(http_raw_wait_closed(&c));
+        assert_int_equal(http_raw_status(&c, 0), 503);
+        assert_non_null(strstr(c.in.data, "Retry-After: 1\r\n"));
+        http_raw_close(&c);
+        snprintf(chunk, sizeof(chunk),
+                 "POST /later HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 "258\r\n%0600d\r\n0\r\n\r\n",
+                 0);
+        assert_int_equal(ask(&t, &c, chunk), 503);
+        assert_non_null(strstr(c.in.data, "Retry-After: 1\r\n"));
+        http_raw_close(&c);
+        /* those whom the gate does not know have only half of it */
+        post_later(&t, &c, "/strange", 300);
+        assert_true(http_raw_wait_closed(&c));
+        assert_int_equal(http_raw_status(&c, 0), 503);
+        http_raw_close(&c);
+        assert_int_equal(t.asked, 2);
+
+        answer_text(t.waiting[0], "done");
+        assert_true(http_raw_wait_answers(&held[0], 1));
+        assert_int_equal(ask(&t, &c,
+                             "POST /echo HTTP/1.1\r\nHost: a\r\n"
+                             "Content-Length: 5\r\n\r\nthere"),
+                         200);
+        http_raw_close(&c);
+        t.waiting[0] = NULL;
+        http_raw_close(&held[0]); /* a client that goes away gives its bytes back later */
+        http_raw_close(&held[1]);
+        close_site(&t);
 }
 
 static void expect_continue_is_answered_with_100(void **state)
@@ -908,6 +976,7 @@ int main(void)
                 cmocka_unit_test(a_refused_request_without_a_body_keeps_the_connection),
                 cmocka_unit_test(the_gate_refuses_before_the_body_is_read),
                 cmocka_unit_test(a_body_is_collected_however_it_is_sent),
+                cmocka_unit_test(the_bodies_of_all_requests_are_limited),
                 cmocka_unit_test(a_large_body_up_to_the_limit_is_accepted),
                 cmocka_unit_test(expect_continue_is_answered_with_100),
                 cmocka_unit_test(a_body_over_the_limit_is_413_and_closed_without_reading_it),

@@ -54,9 +54,9 @@ static void write_pem(const char *path, EVP_PKEY *key, X509 *cert)
         fclose(f);
 }
 
-static void make_certificate(struct site *t)
+/* Takes the key. */
+static void make_certificate(struct site *t, EVP_PKEY *key)
 {
-        EVP_PKEY *key = EVP_EC_gen("P-256");
         X509 *cert = X509_new();
         X509_NAME *name = X509_get_subject_name(cert);
 
@@ -74,7 +74,7 @@ static void make_certificate(struct site *t)
         EVP_PKEY_free(key);
 }
 
-static void open_site(struct site *t)
+static void open_site_with(struct site *t, EVP_PKEY *key)
 {
         struct http_server_options o = { .listen = "127.0.0.1:0",
                                          .idle_seconds = 1,
@@ -85,12 +85,17 @@ static void open_site(struct site *t)
         t->dir = scratch_new();
         t->cert = scratch_path(t->dir, "cert.pem");
         t->key = scratch_path(t->dir, "key.pem");
-        make_certificate(t);
+        make_certificate(t, key);
         t->loop = loop_new();
         o.tls_cert_file = t->cert;
         o.tls_key_file = t->key;
         t->server = http_server_new(t->loop, &o, routes, COUNT(routes), NULL, t, &err);
         assert_non_null(t->server);
+}
+
+static void open_site(struct site *t)
+{
+        open_site_with(t, EVP_EC_gen("P-256"));
 }
 
 static void close_site(struct site *t)
@@ -120,19 +125,30 @@ static bool wait_more(struct talk *k, int rc)
         return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
 }
 
-static void talk_open(struct talk *k, struct site *t)
+/* False: the server refuses the handshake. Ciphers NULL: any version, any cipher; else TLS 1.2. */
+static bool talk_try(struct talk *k, struct site *t, const char *ciphers)
 {
-        int rc;
+        int rc = 0;
 
         http_raw_open(&k->raw, t->loop, http_server_address(t->server));
         k->ctx = SSL_CTX_new(TLS_client_method());
         SSL_CTX_load_verify_file(k->ctx, t->cert);
         SSL_CTX_set_verify(k->ctx, SSL_VERIFY_PEER, NULL);
+        if (ciphers) {
+                SSL_CTX_set_max_proto_version(k->ctx, TLS1_2_VERSION);
+                assert_int_equal(SSL_CTX_set_cipher_list(k->ctx, ciphers), 1);
+        }
         k->ssl = SSL_new(k->ctx);
         SSL_set_fd(k->ssl, k->raw.fd);
         for (int i = 0; i < 5000 && (rc = SSL_connect(k->ssl)) != 1; i++)
-                assert_true(wait_more(k, rc));
-        assert_int_equal(SSL_is_init_finished(k->ssl), 1);
+                if (!wait_more(k, rc))
+                        return false;
+        return rc == 1;
+}
+
+static void talk_open(struct talk *k, struct site *t)
+{
+        assert_true(talk_try(k, t, NULL));
 }
 
 static void talk_close(struct talk *k)
@@ -271,6 +287,32 @@ static void an_invalid_key_is_an_error(void **state)
         close_site(&t);
 }
 
+/* Who records connections and later gets the server's key must not be able to read them. */
+static void only_forward_secret_ciphers_are_accepted(void **state)
+{
+        static const struct {
+                const char *ciphers;
+                bool ok;
+        } rows[] = {
+                { "ECDHE-RSA-AES128-GCM-SHA256", true },
+                { "ECDHE-RSA-CHACHA20-POLY1305", true },
+                { "kRSA", false },
+                { "AES256-GCM-SHA384:AES128-SHA", false },
+                { "PSK", false },
+        };
+        struct site t;
+        struct talk k;
+
+        (void)state;
+        open_site_with(&t, EVP_RSA_gen(2048));
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                if (talk_try(&k, &t, rows[i].ciphers) != rows[i].ok)
+                        fail_msg("%s: %s", rows[i].ciphers, rows[i].ok ? "refused" : "accepted");
+                talk_close(&k);
+        }
+        close_site(&t);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -279,6 +321,7 @@ int main(void)
                 cmocka_unit_test(a_body_over_the_limit_ends_the_connection),
                 cmocka_unit_test(a_client_without_tls_is_disconnected),
                 cmocka_unit_test(an_invalid_key_is_an_error),
+                cmocka_unit_test(only_forward_secret_ciphers_are_accepted),
         };
 
         return cmocka_run_group_tests_name("http over tls", tests, NULL, NULL);

@@ -51,6 +51,7 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
                 .tls_cert_file = conf->tls_cert,
                 .tls_key_file = conf->tls_key,
                 .max_body = (size_t)conf->max_body_bytes,
+                .max_bodies = (size_t)conf->max_bodies_bytes,
                 .max_connections = (unsigned)conf->max_connections,
                 .max_per_address = auth_max_per_address(&a->auth),
                 .idle_seconds = (unsigned)conf->idle_seconds,
@@ -64,6 +65,7 @@ static int listen_on(struct api *a, const struct http_conf *conf, struct error *
                         .path = r->path,
                         .run = r->reach == REACH_ROW ? row_scope_run : request_run,
                         .max_body = r->max_body,
+                        .unproven = r->proof_in_body,
                         .more = r,
                 };
         a->server = http_server_new(a->env.loop, &options, a->routes, n, &hooks, a, err);

@@ -63,6 +63,7 @@ struct route {
         const struct field *body;  /* NULL: no table */
         bool reads_body;           /* no `body`: the handler reads it */
         size_t max_body;           /* 0: http.maxBodyBytes */
+        bool proof_in_body;        /* callers prove who they are only with the body */
         int status;                /* of success */
         const char *answer;        /* describes the answer */
         const char *content_type;  /* NULL: application/json */

@@ -8,6 +8,8 @@
 
 /* Platforms post less: files are downloaded, not posted. */
 #define MAX_BODY (512 * 1024)
+/* An interaction is read before its signature can be checked: no more than one ever has. */
+#define MAX_INTERACTION (64 * 1024)
 
 static struct adapter *adapter_of(const struct http_exchange *x)
 {
@@ -50,10 +52,11 @@ const struct route channels_routes[] = {
           .answer = "The event is stored; 503 when it could not be stored and should be sent "
                     "again." },
         { "POST", "/api/v2/channels/:platform/:adapter/interactions", SCOPE_NONE, receive,
-          REACH_SHARED, .admits = admits, .max_body = MAX_BODY,
+          REACH_SHARED, .admits = admits, .max_body = MAX_INTERACTION, .proof_in_body = true,
           .summary = "Where Discord posts slash commands and buttons, when this address is the "
                      "application's interactions endpoint. Its signature is the key: "
-                     "X-Signature-Ed25519 over X-Signature-Timestamp and the body.",
+                     "X-Signature-Ed25519 over X-Signature-Timestamp, at most 5 minutes old, and "
+                     "the body.",
           .status = 200,
           .answer = "The acknowledgement of Discord's interaction, once it is stored; 401 for a "
                     "wrong signature." },

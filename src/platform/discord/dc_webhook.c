@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -17,25 +18,46 @@
 #define SIGNATURE "X-Signature-Ed25519"
 #define TIMESTAMP "X-Signature-Timestamp"
 
+/* Discord posts at once; an older post is a recorded one. Also forgives our clock. */
+#define TIMESTAMP_SECONDS 300
+
 static bool refuse_signature(struct http_exchange *x)
 {
         http_refuse(x, 401, "UNAUTHORIZED", "the signature is missing or wrong");
         return false;
 }
 
+/* Seconds since 1970, close to now. */
+static bool is_recent(const char *timestamp)
+{
+        size_t n = timestamp ? strlen(timestamp) : 0;
+        int64_t away;
+
+        if (n == 0 || n > 12 || strspn(timestamp, "0123456789") != n)
+                return false;
+        away = clock_wall_ms() / 1000 - strtoll(timestamp, NULL, 10);
+        return away >= -TIMESTAMP_SECONDS && away <= TIMESTAMP_SECONDS;
+}
+
 bool dc_webhook_admits(struct adapter *a, struct http_exchange *x)
 {
         const struct discord *dc = a->self;
-        const char *signature = http_header(x, SIGNATURE), *timestamp = http_header(x, TIMESTAMP);
+        const char *signature = http_header(x, SIGNATURE);
+        unsigned char raw[ED25519_SIGNATURE_SIZE];
 
         if (!dc->self.public_key) {
                 http_refuse(x, 503, "UNAVAILABLE",
                             "adapter '%s' does not know the application's public key yet", a->name);
                 return false;
         }
-        if (!signature || strlen(signature) != 2 * ED25519_SIGNATURE_SIZE || !timestamp ||
-            !*timestamp)
+        if (!signature || !crypto_unhex(signature, raw, sizeof(raw)))
                 return refuse_signature(x);
+        if (!is_recent(http_header(x, TIMESTAMP))) {
+                http_refuse(x, 401, "UNAUTHORIZED",
+                            TIMESTAMP " must be the time in seconds, within %d of this machine's",
+                            TIMESTAMP_SECONDS);
+                return false;
+        }
         return true;
 }
 
