@@ -24,14 +24,20 @@ struct http_client_options {
         long max_connections;   /* 0: 256 */
 };
 
+/* An open regular file, read by position: what has its name now does not matter. */
+struct http_file {
+        int fd;
+        int64_t size;
+};
+
 /* One part of a multipart/form-data body. Either bytes or a file. */
 struct http_part {
         const char *name;
         const char *data;
         size_t data_n;
-        const char *file_path;
-        const char *file_name;    /* sent as filename="..." */
-        const char *content_type; /* NULL: none for bytes, application/octet-stream for files */
+        const struct http_file *file; /* the descriptor stays the caller's; the call has its own */
+        const char *file_name;        /* sent as filename="..." */
+        const char *content_type;     /* NULL: none for bytes, application/octet-stream for files */
 };
 
 /* http_call_start copies everything except the files themselves. */

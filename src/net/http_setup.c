@@ -1,6 +1,9 @@
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "net/http_client_private.h"
@@ -78,21 +81,80 @@ static int set_headers(struct http_setup *s, const struct http_request *r, struc
         return 0;
 }
 
+/* ---- a file as a part ---- */
+
+struct part_file {
+        int fd;
+        curl_off_t size, at;
+};
+
+/* A file that shrank ends the call: the announced bytes can never follow. */
+static size_t read_file(char *out, size_t size, size_t count, void *arg)
+{
+        struct part_file *f = arg;
+        curl_off_t left = f->size - f->at;
+        size_t want = size * count;
+        ssize_t n;
+
+        if ((curl_off_t)want > left)
+                want = (size_t)left;
+        if (want == 0)
+                return 0;
+        do
+                n = pread(f->fd, out, want, f->at);
+        while (n < 0 && errno == EINTR);
+        if (n <= 0)
+                return CURL_READFUNC_ABORT;
+        f->at += n;
+        return (size_t)n;
+}
+
+static int seek_file(void *arg, curl_off_t offset, int origin)
+{
+        struct part_file *f = arg;
+
+        if (origin != SEEK_SET || offset < 0 || offset > f->size)
+                return CURL_SEEKFUNC_FAIL;
+        f->at = offset;
+        return CURL_SEEKFUNC_OK;
+}
+
+static void free_file(void *arg)
+{
+        struct part_file *f = arg;
+
+        close(f->fd);
+        free(f);
+}
+
+static int set_file(curl_mimepart *p, const struct http_file *file, struct error *err)
+{
+        int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+        struct part_file *f;
+
+        if (fd < 0)
+                return error_set(err, ERR_IO, "cannot keep a file open to send it: %s",
+                                 strerror(errno));
+        f = mem_zalloc(sizeof(*f));
+        f->fd = fd;
+        f->size = file->size;
+        if (curl_mime_data_cb(p, f->size, read_file, seek_file, free_file, f) == CURLE_OK)
+                return 0;
+        free_file(f);
+        return error_set(err, ERR_INTERNAL, "libcurl cannot take a file");
+}
+
 static int add_part(struct http_setup *s, const struct http_part *part, struct error *err)
 {
         curl_mimepart *p = curl_mime_addpart(s->mime);
         const char *type = part->content_type;
-        CURLcode code;
 
         curl_mime_name(p, part->name);
-        if (part->file_path)
-                code = curl_mime_filedata(p, part->file_path);
-        else
-                code = curl_mime_data(p, part->data ? part->data : "", part->data_n);
-        if (code)
-                return error_set(err, ERR_IO, "cannot read file '%s' to send it",
-                                 part->file_path ? part->file_path : "");
-        if (!type && part->file_path)
+        if (part->file && set_file(p, part->file, err) < 0)
+                return -1;
+        if (!part->file)
+                curl_mime_data(p, part->data ? part->data : "", part->data_n);
+        if (!type && part->file)
                 type = "application/octet-stream";
         curl_mime_type(p, type);
         if (part->file_name)

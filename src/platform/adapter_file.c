@@ -2,12 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/crypto.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -89,18 +89,28 @@ void adapter_file_set(const struct adapter *a, json_t *state, const char *table,
         adapter_file_write(a, state);
 }
 
-char *adapter_file_to_send(const struct adapter *a, const char *path, struct error *err)
+int adapter_file_to_send(const struct adapter *a, const char *path, struct http_file *out,
+                         struct error *err)
 {
-        char *root = mem_printf("%s/workspace", a->dir), *wanted = mem_printf("%s/%s", root, path);
-        char real_root[PATH_MAX], real[PATH_MAX];
-        bool inside = realpath(root, real_root) && realpath(wanted, real) &&
-                      strncmp(real, real_root, strlen(real_root)) == 0 &&
-                      real[strlen(real_root)] == '/';
+        char *root = mem_printf("%s/workspace", a->dir);
+        /* the operator may have made the workspace itself a link */
+        int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
+        out->fd = -1;
+        if (folder < 0) {
+                error_set(err, ERR_MISSING, "there is no file '%.100s' in the workspace", path);
+        } else {
+                out->fd = beneath_open_file(folder, "the workspace", path, a->ops->upload_max,
+                                            &out->size, err);
+                close(folder);
+        }
         free(root);
-        free(wanted);
-        if (inside)
-                return mem_strdup(real);
-        error_set(err, ERR_MISSING, "there is no file '%.100s' in the workspace", path);
-        return NULL;
+        return out->fd < 0 ? -1 : 0;
+}
+
+void adapter_file_close(struct http_file *file)
+{
+        if (file->fd >= 0)
+                close(file->fd);
+        file->fd = -1;
 }

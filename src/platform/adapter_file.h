@@ -20,7 +20,12 @@ const char *adapter_file_get(const json_t *state, const char *table, const char 
 /* Sets it, and writes the file if that changes something. */
 void adapter_file_set(const struct adapter *a, json_t *state, const char *table, const char *key,
                       const char *value);
-/* A file in the workspace as a real path, yours to free. NULL: missing or outside. */
-char *adapter_file_to_send(const struct adapter *a, const char *path, struct error *err);
+/*
+ * Opens a regular file of the workspace; adapter_file_close ends it. -1 with an error: missing,
+ * outside, behind a link, of another kind, or too large for the platform.
+ */
+int adapter_file_to_send(const struct adapter *a, const char *path, struct http_file *out,
+                         struct error *err);
+void adapter_file_close(struct http_file *file); /* closed ones (-1) are fine */
 
 #endif

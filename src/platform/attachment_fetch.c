@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/beneath.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/backoff.h"
@@ -79,27 +80,19 @@ static void finish(struct attachment_fetch *f, const char *why)
 
 /* ---- saving, on a worker thread ---- */
 
-/*
- * Opens the folder of `path`, creating missing ones; *name points at the last component. Follows
- * no links below the workspace, where agents can write; the operator may have made the workspace
- * itself a link.
- */
-static int open_folder(const char *dir, char *path, const char **name)
+/* The operator may have made the workspace itself a link; below it agents can write. */
+static int open_folder(const char *dir, const char *path, const char **name)
 {
-        char *workspace = mem_printf("%s/workspace", dir), *rest = path, *part;
-        int fd = -1, parent;
+        char *workspace = mem_printf("%s/workspace", dir);
+        int root = -1, fd = -1;
 
         if (mkdir(workspace, 0755) == 0 || errno == EEXIST)
-                fd = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                root = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         free(workspace);
-        while ((part = strsep(&rest, "/")) && rest && fd >= 0) {
-                parent = fd;
-                fd = -1;
-                if (mkdirat(parent, part, 0700) == 0 || errno == EEXIST)
-                        fd = openat(parent, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-                close(parent);
+        if (root >= 0) {
+                fd = beneath_make_folder(root, path, name);
+                close(root);
         }
-        *name = part;
         return fd;
 }
 
@@ -130,11 +123,10 @@ static int write_file(int folder, const char *name, const char *bytes, size_t n)
 static void save(void *arg)
 {
         struct attachment_fetch *f = arg;
-        char *path = mem_strdup(f->path), *part;
-        const char *name;
-        int folder = open_folder(f->dir, path, &name);
+        const char *name = "";
+        int folder = open_folder(f->dir, f->path, &name);
+        char *part = mem_printf("%s.part", name);
 
-        part = mem_printf("%s.part", name);
         if (folder < 0 || write_file(folder, part, f->bytes, f->n) < 0 ||
             renameat(folder, part, folder, name) < 0) {
                 snprintf(f->why, sizeof(f->why), "it could not be saved: %s", strerror(errno));
@@ -144,7 +136,6 @@ static void save(void *arg)
         if (folder >= 0)
                 close(folder);
         free(part);
-        free(path);
 }
 
 static void on_saved(void *arg)

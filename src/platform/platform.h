@@ -83,6 +83,7 @@ struct platform_ops {
         const char *token_variable;  /* environment variable that may hold it; NULL: none */
         unsigned can;                /* ADAPTER_*; `abilities` may narrow it */
         struct markdown_limits text; /* dialect, unit, longest message and caption */
+        int64_t upload_max;          /* bytes of a file, at best; with ADAPTER_FILES */
         bool as_written;   /* clients render Markdown: text passes unchanged, in one part */
         bool for_programs; /* programs write here: chat commands are text like any other */
         bool trusted;      /* senders have shown a key: no access rules, no mention needed */

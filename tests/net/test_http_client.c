@@ -223,16 +223,16 @@ static void parts_are_sent_as_a_form_with_a_file(void **state)
         struct world w;
         struct seen s = { 0 };
         char path[] = "/tmp/test_http_client.XXXXXX";
-        int fd = mkstemp(path);
+        struct http_file file = { mkstemp(path), 7 };
         struct http_part parts[] = {
                 { .name = "chat_id", .data = "42", .data_n = 2 },
-                { .name = "photo", .file_path = path, .file_name = "cat.png" },
+                { .name = "photo", .file = &file, .file_name = "cat.png" },
         };
         const char *sent;
 
         (void)state;
-        assert_int_equal(write(fd, "PNGDATA", 7), 7);
-        close(fd);
+        assert_int_equal(write(file.fd, "PNGDATA and later lines", 23), 23);
+        unlink(path);
         SCRIPT(&w, { OK_TEXT });
         ask(&w, (struct http_request){ .parts = parts, .part_count = 2 }, "/", &s);
         sent = fake_server_request(w.server, 0);
@@ -240,18 +240,40 @@ static void parts_are_sent_as_a_form_with_a_file(void **state)
         assert_non_null(strstr(sent, "multipart/form-data; boundary="));
         assert_non_null(strstr(sent, "name=\"chat_id\"\r\n\r\n42\r\n"));
         assert_non_null(strstr(
-                sent,
-                "filename=\"cat.png\"\r\nContent-Type: application/octet-stream\r\n\r\nPNGDATA"));
-        unlink(path);
+                sent, "filename=\"cat.png\"\r\nContent-Type: application/octet-stream\r\n\r\n"
+                      "PNGDATA\r\n"));
+        close(file.fd);
         seen_release(&s);
         world_close(&w);
 }
 
-static void a_missing_file_fails_and_nothing_is_sent(void **state)
+/* The announced bytes can never follow; waiting for them would only take until the deadline. */
+static void a_file_that_shrank_ends_the_call(void **state)
 {
         struct world w;
         struct seen s = { 0 };
-        struct http_part part = { .name = "photo", .file_path = "/nonexistent/cat.png" };
+        char path[] = "/tmp/test_http_client.XXXXXX";
+        struct http_file file = { mkstemp(path), 7 };
+        struct http_part part = { .name = "photo", .file = &file };
+
+        (void)state;
+        unlink(path);
+        assert_int_equal(write(file.fd, "PNG", 3), 3);
+        SCRIPT(&w, { OK_TEXT });
+        ask(&w, (struct http_request){ .parts = &part, .part_count = 1 }, "/", &s);
+        assert_int_not_equal(s.result.kind, ERR_NONE);
+        assert_int_equal(s.result.status, 0);
+        close(file.fd);
+        seen_release(&s);
+        world_close(&w);
+}
+
+static void a_closed_file_fails_and_nothing_is_sent(void **state)
+{
+        struct world w;
+        struct seen s = { 0 };
+        struct http_file closed = { -1, 7 };
+        struct http_part part = { .name = "photo", .file = &closed };
 
         (void)state;
         SCRIPT(&w, { OK_TEXT });
@@ -1071,7 +1093,8 @@ int main(void)
                 cmocka_unit_test(other_methods_and_empty_bodies_are_sent),
                 cmocka_unit_test(a_head_request_has_no_body),
                 cmocka_unit_test(parts_are_sent_as_a_form_with_a_file),
-                cmocka_unit_test(a_missing_file_fails_and_nothing_is_sent),
+                cmocka_unit_test(a_closed_file_fails_and_nothing_is_sent),
+                cmocka_unit_test(a_file_that_shrank_ends_the_call),
                 cmocka_unit_test(a_chunked_answer_in_tiny_pieces_streams),
                 cmocka_unit_test(an_error_status_is_collected_even_when_streaming),
                 cmocka_unit_test(an_informational_answer_is_not_the_answer),

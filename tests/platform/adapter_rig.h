@@ -6,8 +6,10 @@
 #ifndef TESTS_ADAPTER_RIG_H
 #define TESTS_ADAPTER_RIG_H
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../lib/fake_server.h"
 #include "../lib/scratch.h"
@@ -153,6 +155,38 @@ static inline void rig_put_file(struct rig *g, const char *name, const char *tex
         fclose(f);
         free(path);
         free(folder);
+}
+
+/* What an agent could do to a name of the workspace: each leads out of it, or nowhere. */
+static inline void rig_put_traps(struct rig *g)
+{
+        char *key = scratch_path(g->dir, "state/operator.key"),
+             *pipe = scratch_path(g->dir, "workspace/pipe"),
+             *link = scratch_path(g->dir, "workspace/link"),
+             *twice = scratch_path(g->dir, "workspace/twice");
+
+        rig_put_file(g, "../state/operator.key", "secret");
+        assert_int_equal(mkfifo(pipe, 0600), 0);
+        assert_int_equal(symlink(key, link), 0);
+        assert_int_equal(linkat(AT_FDCWD, key, AT_FDCWD, twice, 0), 0);
+        free(key);
+        free(pipe);
+        free(link);
+        free(twice);
+}
+
+/* Exchanges a file of the workspace for a link to a file outside. */
+static inline void rig_swap_for_link(struct rig *g, const char *name)
+{
+        char *folder = scratch_path(g->dir, "workspace"), *path = scratch_path(folder, name),
+             *key = scratch_path(g->dir, "state/operator.key");
+
+        rig_put_file(g, "../state/operator.key", "secret");
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(symlink(key, path), 0);
+        free(folder);
+        free(path);
+        free(key);
 }
 
 /* Sends a delivery; rig_sent awaits its outcome. */

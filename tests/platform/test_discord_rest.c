@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 
 #include "../lib/fake_server.h"
 #include "../lib/scratch.h"
@@ -265,7 +267,7 @@ static void files_are_parts_next_to_the_json(void **state)
 {
         struct rig *g = rig_new();
         char *dir = scratch_new(), *path = scratch_path(dir, "a.txt");
-        struct dc_upload file = { path, "note.txt", "text/plain" };
+        struct dc_upload file = { { -1, 9 }, "note.txt", "text/plain" };
         json_t *body = json_pack("{s:s}", "content", "see");
         struct dc_request q = to_channel("5");
         FILE *f = fopen(path, "w");
@@ -274,6 +276,7 @@ static void files_are_parts_next_to_the_json(void **state)
         assert_non_null(f);
         fputs("the bytes", f);
         fclose(f);
+        file.file.fd = open(path, O_RDONLY | O_CLOEXEC);
         says(g, 200, "", "{}");
         rig_open(g, 0);
         q.body = body;
@@ -281,6 +284,7 @@ static void files_are_parts_next_to_the_json(void **state)
         q.file_count = 1;
         ask(g, 'a', q);
         json_decref(body);
+        close(file.file.fd); /* the call has its own */
         until_answers(g, 1);
         assert_true(asked_for(g, 0, "name=\"payload_json\""));
         assert_true(asked_for(g, 0, "{\"content\":\"see\"}"));

@@ -125,6 +125,14 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
                 { DELIVER_REACT, "7", "{\"messageId\":\"5\"}", "a reaction needs an emoji" },
                 { DELIVER_UPLOAD, "7", "{\"path\":\"../state/operator.key\"}",
                   "there is no file '../state/operator.key' in the workspace" },
+                { DELIVER_UPLOAD, "7", "{\"path\":\"pipe\"}",
+                  "'pipe' in the workspace is a pipe or device; only regular files are sent" },
+                { DELIVER_UPLOAD, "7", "{\"path\":\"link\"}",
+                  "'link' in the workspace is a link or lies behind one; only regular files are "
+                  "sent" },
+                { DELIVER_UPLOAD, "7", "{\"path\":\"twice\"}",
+                  "'twice' in the workspace has a second name (a hard link), or none any more; "
+                  "copy it and send the copy" },
                 { DELIVER_SEND, "7", "{\"text\":\"?\",\"buttons\":[[{\"text\":\"Yes\"}]]}",
                   "button 'Yes' needs data of 1 to 100 characters or a URL of at most 512" },
                 { DELIVER_SEND, "7", "{\"text\":\"?\",\"buttons\":[[],[],[],[],[],[]]}",
@@ -140,7 +148,7 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
                 struct rig *g = rig_new();
                 const struct fake_sent *sent;
 
-                rig_put_file(g, "../state/operator.key", "secret");
+                rig_put_traps(g);
                 rig_connect(g, "");
                 rig_send(g, (struct delivery){ .kind = rows[i].kind,
                                                .channel = rows[i].channel,
@@ -172,6 +180,25 @@ static void a_file_is_uploaded_with_its_caption(void **state)
         assert_non_null(strstr(request, "\"enforce_nonce\":true"));
         assert_non_null(strstr(request, "name=\"files[0]\"; filename=\"note.txt\""));
         assert_non_null(strstr(request, "the bytes"));
+}
+
+/* The file that was checked is the file that is sent. */
+static void a_link_swapped_in_while_sending_is_not_followed(void **state)
+{
+        struct rig *g = *state;
+        const char *request;
+
+        rig_put_file(g, "note.txt", "the bytes");
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_UPLOAD,
+                                       .channel = "7",
+                                       .payload = "{\"path\":\"note.txt\"}" });
+        rig_swap_for_link(g, "note.txt");
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        request = fake_server_request(g->server, 2);
+        assert_non_null(strstr(request, "\r\n\r\nthe bytes\r\n"));
+        assert_null(strstr(request, "secret\r\n"));
 }
 
 /* ---- outcomes ---- */
@@ -595,6 +622,7 @@ int main(void)
                 cmocka_unit_test(deliveries_become_calls),
                 cmocka_unit_test(impossible_deliveries_are_rejected_with_a_reason),
                 TEST(a_file_is_uploaded_with_its_caption),
+                TEST(a_link_swapped_in_while_sending_is_not_followed),
                 cmocka_unit_test(answers_decide_the_outcome),
                 TEST(a_global_limit_freezes_the_adapter),
                 TEST(a_revoked_token_stops_the_adapter),

@@ -110,6 +110,14 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
                   "Telegram's bots cannot react with 'ab'" },
                 { DELIVER_UPLOAD, "{\"path\":\"../state/operator.key\"}",
                   "there is no file '../state/operator.key' in the workspace" },
+                { DELIVER_UPLOAD, "{\"path\":\"pipe\"}",
+                  "'pipe' in the workspace is a pipe or device; only regular files are sent" },
+                { DELIVER_UPLOAD, "{\"path\":\"link\"}",
+                  "'link' in the workspace is a link or lies behind one; only regular files are "
+                  "sent" },
+                { DELIVER_UPLOAD, "{\"path\":\"twice\"}",
+                  "'twice' in the workspace has a second name (a hard link), or none any more; "
+                  "copy it and send the copy" },
                 { DELIVER_SEND,
                   "{\"text\":\"a\",\"buttons\":[[{\"text\":\"b\",\"data\":\"" LONG_DATA "\"}]]}",
                   "the data of button 'b' must have 1 to 64 bytes" },
@@ -120,7 +128,7 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct rig *g = rig_new();
 
-                rig_put_file(g, "../state/operator.key", "secret");
+                rig_put_traps(g);
                 rig_connect(g);
                 rig_send(g, (struct delivery){ .kind = rows[i].kind,
                                                .channel = "7",
@@ -195,6 +203,24 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
         assert_non_null(strstr(request, "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
         assert_non_null(strstr(request, "name=\"photo\"; filename=\"sea.png\"\r\n"));
         assert_non_null(strstr(request, "picture bytes"));
+}
+
+/* The file that was checked is the file that is sent. */
+static void a_link_swapped_in_while_sending_is_not_followed(void **state)
+{
+        struct rig *g = *state;
+        const char *request;
+
+        says(g, 400, NO("400", "Bad Request: PHOTO_INVALID_DIMENSIONS"));
+        says(g, 200, SENT);
+        upload_picture(g);
+        rig_swap_for_link(g, "sea.png");
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        for (unsigned i = 4; i < 6; i++) { /* as a photo, then as a document */
+                request = fake_server_request(g->server, i);
+                assert_non_null(strstr(request, "\r\n\r\npicture bytes\r\n"));
+                assert_null(strstr(request, "secret\r\n"));
+        }
 }
 
 /* ---- answers ---- */
@@ -472,6 +498,8 @@ int main(void)
                 cmocka_unit_test(invalid_deliveries_are_rejected_without_a_call),
                 cmocka_unit_test_setup_teardown(
                         a_file_of_the_workspace_is_uploaded_with_its_caption, rig_begin, rig_end),
+                cmocka_unit_test_setup_teardown(a_link_swapped_in_while_sending_is_not_followed,
+                                                rig_begin, rig_end),
                 cmocka_unit_test_setup_teardown(a_caption_is_not_cut, rig_begin, rig_end),
                 cmocka_unit_test_setup_teardown(a_refused_photo_is_sent_as_a_document, rig_begin,
                                                 rig_end),

@@ -1,5 +1,6 @@
 #include "platform/discord/dc_call.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/http_text.h"
+#include "platform/adapter_file.h"
 #include "platform/discord/dc_id.h"
 
 #define CALL_MS      15000
@@ -62,9 +64,9 @@ int dc_call_init(struct dc_call *c, const struct dc_request *q, int64_t now_ms, 
         for (; c->file_count < q->file_count && c->file_count < DC_FILES_MAX; c->file_count++) {
                 const struct dc_upload *file = &q->files[c->file_count];
 
-                c->files[c->file_count] =
-                        (struct dc_upload){ mem_strdup(file->path), mem_strdup(file->name),
-                                            mem_strdup(file->mime) };
+                c->files[c->file_count] = (struct dc_upload){ file->file, mem_strdup(file->name),
+                                                              mem_strdup(file->mime) };
+                c->files[c->file_count].file.fd = fcntl(file->file.fd, F_DUPFD_CLOEXEC, 0);
         }
         buf_init(&path, 0);
         buf_init(&major, 0);
@@ -83,7 +85,7 @@ void dc_call_free(struct dc_call *c)
         if (c->is_ask)
                 LIST_REMOVE(c, next_ask);
         for (size_t i = 0; i < c->file_count; i++) {
-                free((char *)c->files[i].path);
+                adapter_file_close(&c->files[i].file);
                 free((char *)c->files[i].name);
                 free((char *)c->files[i].mime);
         }
@@ -123,7 +125,7 @@ struct http_call *dc_call_start(struct dc_call *c, struct http_client *http, con
                         snprintf(names[i], sizeof(names[i]), "files[%zu]", i);
                         parts[q.part_count++] =
                                 (struct http_part){ .name = names[i],
-                                                    .file_path = c->files[i].path,
+                                                    .file = &c->files[i].file,
                                                     .file_name = c->files[i].name,
                                                     .content_type = c->files[i].mime };
                 }

@@ -205,8 +205,7 @@ static int make_upload(struct dc_send *s, const struct delivery *d, struct error
 {
         const char *path = json_str(s->payload, "path", ""), *slash = strrchr(path, '/');
 
-        s->file = adapter_file_to_send(s->adapter, path, err);
-        if (!s->file)
+        if (adapter_file_to_send(s->adapter, path, &s->file, err) < 0)
                 return -1;
         s->file_name = mem_strdup(json_str(s->payload, "name", slash ? slash + 1 : path));
         s->file_mime = mem_strdup(json_str(s->payload, "mime", "application/octet-stream"));

@@ -62,7 +62,8 @@ struct dc_answer {
 typedef void dc_answer_fn(void *arg, const struct dc_answer *answer);
 
 struct dc_upload {
-        const char *path, *name, *mime;
+        struct http_file file;
+        const char *name, *mime;
 };
 
 enum dc_priority {

@@ -17,12 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "platform/adapter_file.h"
 #include "platform/discord/dc_id.h"
 
 #define SEND_MS         20000
@@ -54,7 +54,7 @@ static void end(struct dc_send *s, const struct send_result *result)
         free(s->message);
         free(s->interaction);
         free(s->reply_to);
-        free(s->file);
+        adapter_file_close(&s->file);
         free(s->file_name);
         free(s->file_mime);
         free(s);
@@ -138,10 +138,10 @@ static void send_call(struct dc_send *s)
                                 .args = { s->args[0], s->args[1], s->args[2], s->args[3] },
                                 .body = json_object_size(s->body) > 0 ? s->body : NULL,
                                 .files = &file,
-                                .file_count = s->file ? 1 : 0,
+                                .file_count = s->file.fd >= 0 ? 1 : 0,
                                 .priority = s->kind->priority,
                                 .repeatable = !s->kind->creates || s->interaction,
-                                .total_ms = s->file ? UPLOAD_MS : SEND_MS,
+                                .total_ms = s->file.fd >= 0 ? UPLOAD_MS : SEND_MS,
                                 .wait_ms = s->kind->wait_ms };
 
         if (s->interaction)
@@ -180,16 +180,14 @@ static bool is_this(const struct dc_send *s, const json_t *m)
         const json_t *files = json_object_get(m, "attachments");
         bool is_placeholder = command && s->reply_to && strcmp(command, s->reply_to) == 0,
              same_file;
-        struct stat st;
 
         if (!s->dc->self.id || strcmp(author, s->dc->self.id) != 0)
                 return false;
         if (nonce)
                 return strcmp(nonce, json_str(s->body, "nonce", "")) == 0;
         /* Discord changes names of files, not bytes */
-        same_file = s->file ? stat(s->file, &st) == 0 &&
-                                      json_int(json_array_get(files, 0), "size", -1) == st.st_size
-                            : json_array_size(files) == 0;
+        same_file = s->file.fd >= 0 ? json_int(json_array_get(files, 0), "size", -1) == s->file.size
+                                    : json_array_size(files) == 0;
         if ((wanted && about && strcmp(wanted, about) != 0) || !same_file)
                 return false;
         return (is_old(s) || is_placeholder) &&
@@ -341,6 +339,7 @@ void dc_send_delivery(struct adapter *a, const struct delivery *d)
 
         s->adapter = a;
         s->dc = a->self;
+        s->file.fd = -1;
         s->delivery = d->id;
         s->fence = d->fence;
         s->created_ms = d->created_ms;
@@ -354,7 +353,8 @@ void dc_send_delivery(struct adapter *a, const struct delivery *d)
         s->body = json_object();
         TAILQ_INSERT_TAIL(&s->dc->sends, s, next);
         if (s->kind->make(s, d, &err) < 0)
-                end_later(s, SEND_REJECTED, err.kind, -1, err.text);
+                end_later(s, err.kind == ERR_IO ? SEND_RETRY : SEND_REJECTED, err.kind, -1,
+                          err.text);
         else if (s->needless)
                 end_later(s, SEND_DONE, ERR_NONE, -1, "");
         else

@@ -29,7 +29,8 @@ struct dc_send {
         const char *method, *route; /* constants */
         char *args[DC_ARGS_MAX];
         json_t *body;
-        char *file, *file_name, *file_mime;
+        struct http_file file; /* fd -1: none */
+        char *file_name, *file_mime;
         struct dc_call *call;
         struct timer *later; /* reports `early` */
         struct send_result early;

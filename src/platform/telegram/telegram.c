@@ -137,6 +137,7 @@ const struct platform_ops telegram_platform = {
                   .unit = UTF8_UTF16,
                   .max = 4096,
                   .caption = 1024 },
+        .upload_max = 2000000000, /* to a Bot API server of one's own */
         .pace = { .per_second = 30, .per_channel_second = 1, .per_channel_minute = 20 },
         .settings = telegram_settings,
         .conf_size = sizeof(struct telegram_conf),

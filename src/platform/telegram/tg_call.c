@@ -150,7 +150,7 @@ static size_t make_parts(const struct tg_request *q, struct http_part *parts)
                         (struct http_part){ .name = key, .data = text, .data_n = strlen(text) };
         }
         parts[n++] = (struct http_part){ .name = q->upload->field,
-                                         .file_path = q->upload->path,
+                                         .file = &q->upload->file,
                                          .file_name = q->upload->name,
                                          .content_type = q->upload->mime };
         return n;

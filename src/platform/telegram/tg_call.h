@@ -29,7 +29,8 @@ struct tg_answer {
 typedef void tg_answer_fn(void *arg, const struct tg_answer *answer);
 
 struct tg_upload {
-        const char *field, *path, *name, *mime;
+        struct http_file file;
+        const char *field, *name, *mime;
 };
 
 struct tg_request {

@@ -229,8 +229,7 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
         s->request.upload = &s->upload;
         s->request.total_ms = UPLOAD_MS;
         s->upload.field = uploads[row].as;
-        s->upload.path = adapter_file_to_send(s->adapter, path, err);
-        if (!s->upload.path)
+        if (adapter_file_to_send(s->adapter, path, &s->upload.file, err) < 0)
                 return -1;
         s->upload.name = mem_strdup(json_str(payload, "name", slash ? slash + 1 : path));
         s->upload.mime = mem_strdup(mime);
@@ -314,7 +313,7 @@ static void send_free(struct tg_send *s)
         json_decref(s->request.params);
         free(s->channel);
         free(s->message);
-        free((char *)s->upload.path);
+        adapter_file_close(&s->upload.file);
         free((char *)s->upload.name);
         free((char *)s->upload.mime);
         free(s);
@@ -400,6 +399,7 @@ void tg_send(struct adapter *a, const struct delivery *d)
         s->delivery = d->id;
         s->fence = d->fence;
         s->kind = d->kind;
+        s->upload.file.fd = -1;
         s->channel = mem_strdup(d->channel);
         s->request.params = json_object();
         s->request.total_ms = SEND_MS;
@@ -412,7 +412,8 @@ void tg_send(struct adapter *a, const struct delivery *d)
                 TAILQ_INSERT_TAIL(&tg->sends, s, next);
                 s->call = tg_call_start(tg, &s->request, on_sent, s);
         } else {
-                adapter_refuse(a, d, SEND_REJECTED, ERR_INVALID, err.text);
+                adapter_refuse(a, d, err.kind == ERR_IO ? SEND_RETRY : SEND_REJECTED, err.kind,
+                               err.text);
                 send_free(s);
         }
         json_decref(payload);
