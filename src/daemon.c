@@ -53,8 +53,9 @@ struct daemon {
         bool stopping;
         bool reloading, reload_again;
         struct timer *trim;
-        uint64_t work_seen;    /* at the last check */
-        uint64_t work_trimmed; /* when memory was last trimmed */
+        struct timer *watchdog; /* NULL: nobody wants it fed */
+        uint64_t work_seen;     /* at the last check */
+        uint64_t work_trimmed;  /* when memory was last trimmed */
 };
 
 /* ---- configuration, at start and on SIGHUP ---- */
@@ -491,6 +492,7 @@ static int start(struct daemon *d, struct error *err)
 static void finish(struct daemon *d)
 {
         timer_free(d->trim);
+        timer_free(d->watchdog);
         api_close(d->api);
         d->api = NULL;
         road_close(d->road);
@@ -535,6 +537,7 @@ int daemon_run(const struct daemon_options *options)
                  LOG_S("agent", d.config->agent_note),
                  LOG_I("micros", (clock_mono_ns() - began) / 1000));
         sd_notify_send("READY=1");
+        d.watchdog = sd_notify_watchdog(d.loop);
         loop_run(d.loop);
         finish(&d);
         log_info("stopped");

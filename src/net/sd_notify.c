@@ -28,3 +28,24 @@ void sd_notify_send(const char *state)
                       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
         close(fd);
 }
+
+static void on_watchdog(void *arg)
+{
+        (void)arg;
+        sd_notify_send("WATCHDOG=1");
+}
+
+struct timer *sd_notify_watchdog(struct loop *l)
+{
+        const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+        int64_t every_ms = usec ? strtoll(usec, NULL, 10) / 2000 : 0;
+        struct timer *t;
+
+        if (!getenv("NOTIFY_SOCKET") || every_ms <= 0 ||
+            (pid && strtoll(pid, NULL, 10) != (long long)getpid()))
+                return NULL;
+        t = timer_new(l, on_watchdog, NULL);
+        timer_repeat(t, every_ms);
+        timer_unref(t);
+        return t;
+}
