@@ -73,7 +73,7 @@ json_t *json_read_lenient(const char *text, size_t n, struct error *err)
         struct error strict = { 0 };
         json_t *value = json_read(text, n, &strict);
 
-        if (!value)
+        if (!value && !is_too_deep(text, n))
                 value = json_loadb(text, n, JSON_ALLOW_NUL, NULL);
         if (!value && err)
                 *err = strict;

@@ -221,6 +221,27 @@ static void lenient_reading_reports_only_what_it_cannot_read(void **state)
         assert_null(json_read_lenient("{", 1, NULL));
 }
 
+static void lenient_reading_has_a_depth_limit_too(void **state)
+{
+        char text[2 * JSON_MAX_DEPTH + 20];
+        struct error err = { 0 };
+        json_t *value;
+        size_t n = 0;
+
+        (void)state;
+        /* the NUL makes the strict reader fail, whatever the depth */
+        for (int i = 0; i <= JSON_MAX_DEPTH; i++)
+                text[n++] = '[';
+        n += (size_t)snprintf(text + n, 12, "\"\\u0000\"");
+        for (int i = 0; i <= JSON_MAX_DEPTH; i++)
+                text[n++] = ']';
+        assert_null(json_read_lenient(text, n, &err));
+        assert_non_null(strstr(err.text, "nested deeper than"));
+        value = json_read_lenient(text + 1, n - 2, &err);
+        assert_non_null(value);
+        json_decref(value);
+}
+
 static void getters_fall_back(void **state)
 {
         const char *text = "{\"s\":\"x\",\"n\":7,\"b\":true}";
@@ -252,6 +273,7 @@ int main(void)
                 cmocka_unit_test(an_error_does_not_quote_the_text),
                 cmocka_unit_test(depth_has_a_limit),
                 cmocka_unit_test(lenient_reading_reports_only_what_it_cannot_read),
+                cmocka_unit_test(lenient_reading_has_a_depth_limit_too),
                 cmocka_unit_test(getters_fall_back),
         };
 
