@@ -16,8 +16,6 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 
-#define HIDE_AT_LEAST 6
-
 /* guards the secrets and the writer */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic enum log_format log_format = LOG_TEXT;
@@ -84,7 +82,7 @@ void log_hide(const char *secret, size_t n)
 {
         struct hidden *h;
 
-        if (n < HIDE_AT_LEAST)
+        if (n < LOG_HIDE_SHORTEST)
                 return;
         pthread_mutex_lock(&lock);
         h = find_hidden(secret, n);

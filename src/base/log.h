@@ -40,7 +40,8 @@ void log_setup(enum log_format format, enum log_level least);
 /* Takes struct log_field by value up to LOG_END; use the macros. */
 void log_write(enum log_level level, const char *what, ...);
 
-/* Registers a secret to be starred out, unless shorter than 6 bytes. */
+#define LOG_HIDE_SHORTEST 6 /* shorter ones are parts of words */
+/* Registers a secret to be starred out, unless it is shorter than that. */
 void log_hide(const char *secret, size_t n);
 void log_unhide(const char *secret, size_t n);
 /* Stars secrets out of other text, in place. */

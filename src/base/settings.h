@@ -30,10 +30,13 @@ enum setting_type {
         SETTING_STRING,  /* char *, may be NULL; min and max are bytes */
         SETTING_URL,     /* char *: absolute, http(s), without user info */
         SETTING_CHOICE,  /* char *: one of `choices` */
-        SETTING_SECRET,  /* struct secret *, from a handle; may be NULL */
+        SETTING_SECRET,  /* struct secret *, from a handle; may be NULL; min is bytes */
         SETTING_STRINGS, /* struct setting_list; one string counts as a list */
         SETTING_GROUP,   /* an embedded struct with the table `group`; default "null": zeroes */
 };
+
+/* `min` of secrets that sign or are compared: shorter ones can be found by trying. */
+#define SETTING_SECRET_SHORTEST 16
 
 struct setting_list {
         char **items;

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/jsonw.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/settings_private.h"
 #include "base/utf8.h"
@@ -286,11 +287,23 @@ static int read_secret(const struct value_context *p, const struct setting *row,
 {
         struct error cause;
         bool literal;
+        size_t n;
 
         if (!json_is_string(value))
                 return wrong_type(p, row, value);
         if (secret_resolve(json_string_value(value), p->src->dir, at, &literal, &cause) < 0)
                 return settings_error(p->src, p->path, p->err, "%s", cause.text);
+        n = secret_length(*(struct secret **)at);
+        if (n < (size_t)row->min)
+                return settings_error(p->src, p->path, p->err,
+                                      "a secret of %zu %s can be guessed; expected at least %lld, "
+                                      "such as from: openssl rand -hex 32",
+                                      n, n == 1 ? "character" : "characters", (long long)row->min);
+        if (n < LOG_HIDE_SHORTEST)
+                settings_warn(p->src, p->path,
+                              "the secret has fewer than %d characters: it is easily guessed, and "
+                              "too short to be hidden in logs",
+                              LOG_HIDE_SHORTEST);
         if (literal)
                 settings_warn(p->src, p->path,
                               "a secret is written in clear; "

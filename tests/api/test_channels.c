@@ -24,7 +24,7 @@ static int setup(void **state)
                 adapter_conf_make("api", "api", "{}", &err),
                 adapter_conf_make("hook", "telegram",
                                   "{\"botToken\":\"1:a\",\"apiBase\":\"http://127.0.0.1:9\","
-                                  "\"mode\":\"webhook\",\"webhookSecret\":\"right\"}",
+                                  "\"mode\":\"webhook\",\"webhookSecret\":\"the-right-secret\"}",
                                   &err),
                 adapter_conf_make("poll", "telegram",
                                   "{\"botToken\":\"2:b\",\"apiBase\":\"http://127.0.0.1:9\"}",
@@ -72,10 +72,10 @@ static void a_stranger_is_refused_before_the_body(void **state)
                 { "telegram/hook", "", 401 },
                 { "telegram/hook", SECRET "wrong\r\n", 401 },
                 { "telegram/hook", SECRET "righ\r\n", 401 },
-                { "telegram/poll", SECRET "right\r\n", 404 },
-                { "telegram/nobody", SECRET "right\r\n", 404 },
-                { "api/api", SECRET "right\r\n", 404 },
-                { "slack/hook", SECRET "right\r\n", 404 },
+                { "telegram/poll", SECRET "the-right-secret\r\n", 404 },
+                { "telegram/nobody", SECRET "the-right-secret\r\n", 404 },
+                { "api/api", SECRET "the-right-secret\r\n", 404 },
+                { "slack/hook", SECRET "the-right-secret\r\n", 404 },
         };
         struct http_raw c;
 
@@ -100,9 +100,10 @@ static void the_platform_may_post_up_to_its_limit(void **state)
         struct api_rig *r = *state;
         struct http_raw c;
 
-        begin_post(r, &c, "telegram/hook", SECRET "right\r\n", 600000);
+        begin_post(r, &c, "telegram/hook", SECRET "the-right-secret\r\n", 600000);
         expect_farewell(&c, 413);
-        begin_post(r, &c, "telegram/hook", SECRET "right\r\n", strlen("{\"update_id\":1}"));
+        begin_post(r, &c, "telegram/hook", SECRET "the-right-secret\r\n",
+                   strlen("{\"update_id\":1}"));
         assert_true(http_raw_say(&c, ":1}"));
         assert_true(http_raw_wait_answers(&c, 1));
         assert_int_equal(http_raw_status(&c, 0), 503); /* it has not reached Telegram yet */

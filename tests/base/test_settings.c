@@ -330,6 +330,43 @@ static void a_secret_in_clear_is_read_with_a_warning(void **state)
         settings_source_free(src);
 }
 
+static void a_secret_that_can_be_guessed_is_refused(void **state)
+{
+        static const struct setting signing[] = { { "botToken", SETTING_SECRET, NULL,
+                                                    SETTING_SECRET_SHORTEST,
+                                                    .at = offsetof(struct conf, token) },
+                                                  SETTING_END };
+        static const struct setting *const rows[] = { signing, NULL };
+        struct settings_source *src = source("{\"botToken\": \"x\"}");
+        struct conf c = { 0 };
+        struct error err;
+
+        (void)state;
+        assert_int_equal(settings_read(src, "", settings_source_root(src), rows, NULL, &c, &err),
+                         -1);
+        assert_string_equal(err.text,
+                            "config.json:1: botToken: a secret of 1 character can be guessed; "
+                            "expected at least 16, such as from: openssl rand -hex 32");
+        settings_source_free(src);
+        src = source("{\"botToken\": \"0123456789abcdef\"}");
+        assert_int_equal(settings_read(src, "", settings_source_root(src), rows, NULL, &c, &err),
+                         0);
+        settings_release(rows, &c);
+        settings_source_free(src);
+}
+
+static void a_short_token_is_read_with_a_warning(void **state)
+{
+        struct settings_source *src = with_member("\"botToken\": \"12:ab\"");
+        struct conf c = { 0 };
+
+        (void)state;
+        assert_int_equal(read_adapter(src, &c, NULL), 0);
+        assert_non_null(strstr(settings_source_warnings(src), "fewer than 6 characters"));
+        settings_release(tables, &c);
+        settings_source_free(src);
+}
+
 static void comments_and_trailing_commas_are_allowed(void **state)
 {
         struct settings_source *src =
@@ -566,6 +603,8 @@ int main(void)
                 cmocka_unit_test(a_missing_key_is_reported_where_its_object_begins),
                 cmocka_unit_test(a_value_instead_of_an_object_is_reported),
                 cmocka_unit_test(a_secret_in_clear_is_read_with_a_warning),
+                cmocka_unit_test(a_secret_that_can_be_guessed_is_refused),
+                cmocka_unit_test(a_short_token_is_read_with_a_warning),
                 cmocka_unit_test(comments_and_trailing_commas_are_allowed),
                 cmocka_unit_test(malformed_texts_name_the_line),
                 cmocka_unit_test(lines_are_found_along_paths),

@@ -16,19 +16,19 @@ extract agent.mjs
 [ "$(lines agent.mjs)" -eq 11 ] || fail "agent.mjs has $(lines agent.mjs) lines"
 
 reserve_port python_port
-SECRET=s3cret-of-mine PORT=$python_port python3 "$dir/agent.py" 2>"$dir/agent.py.log" &
+SECRET=s3cret-of-mine-42 PORT=$python_port python3 "$dir/agent.py" 2>"$dir/agent.py.log" &
 helpers=$!
 reserve_port node_port
-SECRET=s3cret-of-mine PORT=$node_port node "$dir/agent.mjs" 2>"$dir/agent.mjs.log" &
+SECRET=s3cret-of-mine-42 PORT=$node_port node "$dir/agent.mjs" 2>"$dir/agent.mjs.log" &
 helpers="$helpers $!"
 await curl -s -o /dev/null "http://127.0.0.1:$python_port/"
 await curl -s -o /dev/null "http://127.0.0.1:$node_port/"
 
 cat >"$dir/config.json" <<CONFIG
 { "agents": {
-    "python": { "type": "webhook", "url": "http://127.0.0.1:$python_port/", "secret": "s3cret-of-mine" },
-    "node": { "type": "webhook", "url": "http://127.0.0.1:$node_port/", "secret": "s3cret-of-mine" },
-    "stranger": { "type": "webhook", "url": "http://127.0.0.1:$node_port/", "secret": "another secret" } },
+    "python": { "type": "webhook", "url": "http://127.0.0.1:$python_port/", "secret": "s3cret-of-mine-42" },
+    "node": { "type": "webhook", "url": "http://127.0.0.1:$node_port/", "secret": "s3cret-of-mine-42" },
+    "stranger": { "type": "webhook", "url": "http://127.0.0.1:$node_port/", "secret": "another long secret" } },
   "adapters": { "p": { "type": "api", "agent": "python" }, "n": { "type": "api", "agent": "node" }, "s": { "type": "api", "agent": "stranger" } } }
 CONFIG
 start

@@ -108,11 +108,11 @@ static void a_rotated_secret_restarts_the_adapter(void **state)
                                    "\"env:DRAGOMAN_TEST_SECRET\"}";
         struct fixture *f = *state;
 
-        setenv("DRAGOMAN_TEST_SECRET", "first-secret", 1);
+        setenv("DRAGOMAN_TEST_SECRET", "the-first-secret-of-two", 1);
         apply(f, conf("api", "api", text), NULL);
         apply(f, conf("api", "api", text), NULL);
         assert_int_equal(fake_road.wakes, 1);
-        setenv("DRAGOMAN_TEST_SECRET", "second-secret", 1);
+        setenv("DRAGOMAN_TEST_SECRET", "the-second-secret-of-two", 1);
         apply(f, conf("api", "api", text), NULL);
         assert_int_equal(fake_road.wakes, 2);
         unsetenv("DRAGOMAN_TEST_SECRET");
@@ -327,7 +327,7 @@ static void configuration_errors_name_their_line(void **state)
                   "config.json:2: adapters.a.debounceMs: 700000 is too large (-1 to 600000)" },
                 { "{\"a\": {\"type\": \"api\",\n\n\"timeoutMs\": 1}}",
                   "config.json:3: adapters.a.timeoutMs: 1 is too small (100 to 600000)" },
-                { "{\"a\": {\"type\": \"api\", \"callbackSecret\": \"abcdefgh\"}}",
+                { "{\"a\": {\"type\": \"api\", \"callbackSecret\": \"abcdefghijklmnop\"}}",
                   "config.json:1: adapters.a: 'callbackSecret' has no use without 'callbackUrl'" },
         };
         /* clang-format on */

@@ -258,13 +258,13 @@ static void a_webhook_is_set_from_the_public_url(void **state)
         adapters_set_public_url(g->adapters, "https://bot.example/");
         says(g, 200, ME);
         says(g, 200, TRUE);
-        rig_open(g, ",\"mode\":\"webhook\",\"webhookSecret\":\"S3cret_of-mine\"");
+        rig_open(g, ",\"mode\":\"webhook\",\"webhookSecret\":\"S3cret_of-mine_42\"");
         rig_until_state(g, ADAPTER_UP);
         assert_string_equal(rig_method(g, 1), "setWebhook");
         assert_string_equal(
                 rig_body(g, 1),
                 "{\"url\":\"https://bot.example/api/v2/channels/telegram/tg/webhook\","
-                "\"secret_token\":\"S3cret_of-mine\",\"allowed_updates\":[\"message\","
+                "\"secret_token\":\"S3cret_of-mine_42\",\"allowed_updates\":[\"message\","
                 "\"edited_message\",\"channel_post\",\"edited_channel_post\",\"message_reaction\","
                 "\"callback_query\",\"my_chat_member\"],\"drop_pending_updates\":false}");
 }
@@ -347,9 +347,9 @@ static void settings_errors_are_explained(void **state)
                 { "{\"botToken\":\"my token\"}",
                   "tg:1: botToken: this does not look like a token of @BotFather (such as "
                   "123456:ABC-DEF)" },
-                { "{\"botToken\":\"1:a\",\"webhookSecret\":\"a b\"}",
-                  "tg:1: webhookSecret: a webhook secret has 1 to 256 characters of A-Z, a-z, 0-9, "
-                  "_ and -" },
+                { "{\"botToken\":\"1:a\",\"webhookSecret\":\"a b c d e f g h i\"}",
+                  "tg:1: webhookSecret: a webhook secret has 16 to 256 characters of A-Z, a-z, "
+                  "0-9, _ and -" },
                 { "{\"botToken\":\"1:a\",\"commands\":[\"help\"]}",
                   "tg:1: commands: a command is written as `name - what it does`" },
                 { "{\"botToken\":\"1:a\",\"commands\":[\"Help - x\"]}",

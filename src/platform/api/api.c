@@ -33,9 +33,10 @@ static const struct setting api_settings[] = {
         { "callbackUrl", SETTING_URL, "null", .at = AT(callback_url),
           .help = "Each answer is posted here as JSON; if not set, answers are read from the "
                   "events of the HTTP API." },
-        { "callbackSecret", SETTING_SECRET, "null", .at = AT(callback_secret),
-          .help = "Signs each post: `X-Dragoman-Signature: t=UNIX,v1=HEX`, the HMAC-SHA256 of "
-                  "`UNIX.BODY`." },
+        { "callbackSecret", SETTING_SECRET, "null", SETTING_SECRET_SHORTEST,
+          .at = AT(callback_secret),
+          .help = "At least 16 characters; signs each post: `X-Dragoman-Signature: "
+                  "t=UNIX,v1=HEX`, the HMAC-SHA256 of `UNIX.BODY`." },
         { "callbackIdempotent", SETTING_BOOL, "true", .at = AT(callback_idempotent),
           .help = "The receiver ignores a repeated `Idempotency-Key`, so a post with an unknown "
                   "outcome is repeated." },

@@ -24,8 +24,9 @@ static const struct setting telegram_settings[] = {
         { "mode", SETTING_CHOICE, "\"polling\"", .choices = modes, .at = AT(mode),
           .help = "`polling` asks Telegram for updates; `webhook` lets Telegram post them to "
                   "`http.publicUrl`." },
-        { "webhookSecret", SETTING_SECRET, "null", .at = AT(webhook_secret),
-          .help = "The secret token that Telegram sends with each post, 1 to 256 characters of "
+        { "webhookSecret", SETTING_SECRET, "null", SETTING_SECRET_SHORTEST,
+          .at = AT(webhook_secret),
+          .help = "The secret token that Telegram sends with each post, 16 to 256 characters of "
                   "A-Z, a-z, 0-9, _ and -; by default a new one is made at each start." },
         { "pollSeconds", SETTING_INT, "30", 1, 50, .at = AT(poll_seconds),
           .help = "How long Telegram may hold a poll when there are no updates." },
@@ -52,11 +53,10 @@ static int telegram_check(struct settings_source *src, const char *path, const v
                 return settings_member_error(
                         src, path, "botToken", err,
                         "this does not look like a token of @BotFather (such as 123456:ABC-DEF)");
-        if (s && (secret_length(s) == 0 || secret_length(s) > 256 ||
-                  strspn(secret_reveal(s), WORD) != secret_length(s)))
+        if (s && (secret_length(s) > 256 || strspn(secret_reveal(s), WORD) != secret_length(s)))
                 return settings_member_error(
                         src, path, "webhookSecret", err,
-                        "a webhook secret has 1 to 256 characters of A-Z, a-z, 0-9, _ and -");
+                        "a webhook secret has 16 to 256 characters of A-Z, a-z, 0-9, _ and -");
         if (c->commands.count > 100)
                 return settings_member_error(src, path, "commands", err,
                                              "a bot has at most 100 commands");
