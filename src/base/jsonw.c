@@ -165,8 +165,8 @@ void jsonw_quote(struct buf *b, const char *text, size_t n)
                         char utf8[4];
                         size_t len = utf8_decode(text + i, n - i, &cp);
 
-                        /* escape C1 controls: they can move a terminal's cursor */
-                        if (cp < 0xa0)
+                        /* they can move a terminal's cursor or reorder the line */
+                        if (utf8_is_control(cp))
                                 buf_addf(b, "\\u%04x", (unsigned)cp);
                         else
                                 buf_add(b, utf8, utf8_encode(cp, utf8));

@@ -5,8 +5,8 @@
  *     jsonw_str(b, "text", text);
  *     jsonw_close(b, '}');
  *
- * Commas are automatic. After white space a new text begins. Invalid UTF-8 becomes U+FFFD. Inside
- * arrays the key is NULL.
+ * Commas are automatic. After white space a new text begins. Invalid UTF-8 becomes U+FFFD, and
+ * what could steer a terminal (utf8_is_control) is escaped. Inside arrays the key is NULL.
  */
 #ifndef BASE_JSONW_H
 #define BASE_JSONW_H

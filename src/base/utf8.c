@@ -31,6 +31,12 @@ static bool is_surrogate(uint32_t cp)
         return cp >= 0xd800 && cp <= 0xdfff;
 }
 
+bool utf8_is_control(uint32_t cp)
+{
+        return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0x061c || cp == 0x200e ||
+               cp == 0x200f || (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x206f);
+}
+
 /* 0 for an invalid byte. */
 static size_t decode_strict(const char *p, size_t n, uint32_t *cp)
 {

@@ -16,6 +16,11 @@ size_t utf8_decode(const char *p, size_t n, uint32_t *cp);
 /* Returns the length. Surrogates and values past U+10FFFF give U+FFFD. */
 size_t utf8_encode(uint32_t cp, char out[4]);
 bool utf8_valid(const char *p, size_t n);
+/*
+ * Can it steer a terminal or reorder what is shown there? C0 (newline and tab as well), DEL, C1,
+ * the bidirectional controls of Unicode, and its line and paragraph separators.
+ */
+bool utf8_is_control(uint32_t cp);
 
 /* Platforms measure length in different units. */
 enum utf8_unit { UTF8_BYTES, UTF8_CODE_POINTS, UTF8_UTF16 };

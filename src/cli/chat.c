@@ -40,7 +40,7 @@ static int find_or_start(struct chat *chat)
         launch_log(chat->launch, &log);
         command_failed(chat->args, &err);
         if (log.len > 0)
-                fprintf(stderr, "the end of its log:\n%s", log.data);
+                print_stderr("the end of its log:\n", log.data);
         buf_release(&log);
         return code == CLI_OK ? CLI_FAILED : code;
 }
@@ -107,7 +107,7 @@ static void on_reply(void *arg, const struct chat_reply *r, const struct error *
         p->done = true;
         p->failed = p->failed || !answered;
         if (!r) {
-                fprintf(stderr, "dragoman: %s\n", err->text);
+                print_stderr("dragoman: ", err->text);
         } else if (p->chat->args->json) {
                 print_reply_json(r);
         } else if (answered && r->text) {

@@ -217,8 +217,9 @@ static void answer(struct terminal *t, const char *line)
 
 static void print_error(const struct error *err)
 {
-        printf("%s%s%s\n", print_style(stdout, STYLE_BAD), err->text,
-               print_style(stdout, STYLE_PLAIN));
+        fputs(print_style(stdout, STYLE_BAD), stdout);
+        print_line(stdout, err->text, 0);
+        printf("%s\n", print_style(stdout, STYLE_PLAIN));
 }
 
 static void do_help(struct terminal *t)

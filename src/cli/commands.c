@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/settings.h"
 #include "cli/command.h"
+#include "cli/print.h"
 
 const struct flag common_flags[] = {
         { "dir", "DIR", "the data directory (default " DEFAULT_DIR ")", 'C' },
@@ -397,7 +398,7 @@ int command_failed(const struct args *a, const struct error *err)
 {
         struct buf json;
 
-        fprintf(stderr, "dragoman: %s\n", err->text);
+        print_stderr("dragoman: ", err->text);
         if (a->json) {
                 buf_init(&json, 0);
                 jsonw_open(&json, '{');

@@ -30,9 +30,11 @@ static void print_event(const char *type, const json_t *e)
         const char *what = json_str(
                 p, "text", json_str(p, "label", json_str(p, "error", json_str(p, "why", NULL))));
 
-        printf("%s%s%s %-10s %s%-18s%s", print_style(stdout, STYLE_DIM),
+        printf("%s%s%s %-10s %s", print_style(stdout, STYLE_DIM),
                clock_iso(json_int(e, "timestamp", 0), iso), print_style(stdout, STYLE_PLAIN),
-               json_str(e, "id", "-"), print_style(stdout, STYLE_BOLD), type,
+               json_str(e, "id", "-"), print_style(stdout, STYLE_BOLD));
+        print_line(stdout, type, 60);
+        printf("%*s%s", strlen(type) < 18 ? (int)(18 - strlen(type)) : 0, "",
                print_style(stdout, STYLE_PLAIN));
         if (json_str(e, "instanceId", NULL))
                 printf(" %s/", json_str(e, "instanceId", ""));
@@ -53,8 +55,7 @@ static void on_event(void *arg, const char *type, const json_t *event)
         if (t->over)
                 return;
         if (t->args->json) {
-                json_dumpf(event, stdout, JSON_COMPACT);
-                putchar('\n');
+                print_json_line(event);
         } else {
                 print_event(type, event);
         }

@@ -22,11 +22,6 @@ const char *print_style(FILE *to, enum style s)
         return sequences[s];
 }
 
-static bool is_control(uint32_t c)
-{
-        return c < 0x20 || (c >= 0x7f && c < 0xa0);
-}
-
 void print_text(FILE *to, const char *text, size_t n)
 {
         if (!isatty(fileno(to))) {
@@ -37,7 +32,7 @@ void print_text(FILE *to, const char *text, size_t n)
                 uint32_t c;
                 size_t used = utf8_decode(text, n, &c);
 
-                if (is_control(c) && c != '\n' && c != '\t')
+                if (utf8_is_control(c) && c != '\n' && c != '\t')
                         fputs(REPLACEMENT, to);
                 else
                         fwrite(text, 1, used, to);
@@ -54,7 +49,7 @@ void print_line(FILE *to, const char *text, size_t max)
                 uint32_t c;
                 size_t used = utf8_decode(text + i, shown - i, &c);
 
-                if (is_control(c))
+                if (utf8_is_control(c))
                         fputc(' ', to);
                 else
                         fwrite(text + i, 1, used, to);
@@ -72,10 +67,50 @@ void print_field(FILE *to, const char *prefix, const char *text, size_t max)
         print_line(to, text, max);
 }
 
+void print_quoted(FILE *to, const char *prefix, const char *text)
+{
+        if (!text)
+                return;
+        fprintf(to, "%s'", prefix);
+        print_line(to, text, 0);
+        fputc('\'', to);
+}
+
+void print_stderr(const char *prefix, const char *text)
+{
+        fputs(prefix, stderr);
+        print_text(stderr, text, strlen(text));
+        fputc('\n', stderr);
+}
+
+/* jansson escapes C0 alone; the other controls become escapes, too, so the value stays the same. */
+static void print_dump(const json_t *value, size_t flags)
+{
+        char *text = json_dumps(value, flags | JSON_ENCODE_ANY);
+        size_t n = text ? strlen(text) : 0;
+
+        for (size_t i = 0; i < n;) {
+                uint32_t c;
+                size_t used = utf8_decode(text + i, n - i, &c);
+
+                if (c > 0x20 && utf8_is_control(c))
+                        printf("\\u%04x", (unsigned)c);
+                else
+                        fwrite(text + i, 1, used, stdout);
+                i += used;
+        }
+        putchar('\n');
+        free(text);
+}
+
 void print_json(const json_t *value)
 {
-        json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
-        putchar('\n');
+        print_dump(value, JSON_INDENT(2));
+}
+
+void print_json_line(const json_t *value)
+{
+        print_dump(value, JSON_COMPACT);
 }
 
 void print_markdown(const char *text, bool json)

@@ -67,9 +67,11 @@ static void print_rule(const json_t *rule)
 {
         bool matched = json_flag(rule, "matched", false);
 
-        printf("  %s%-3s%s %s: %s\n", print_style(stdout, matched ? STYLE_BOLD : STYLE_DIM),
-               matched ? "yes" : "no", print_style(stdout, STYLE_PLAIN),
-               json_str(rule, "name", "?"), json_str(rule, "why", ""));
+        printf("  %s%-3s%s", print_style(stdout, matched ? STYLE_BOLD : STYLE_DIM),
+               matched ? "yes" : "no", print_style(stdout, STYLE_PLAIN));
+        print_field(stdout, " ", json_str(rule, "name", "?"), 0);
+        print_field(stdout, ": ", json_str(rule, "why", ""), 0);
+        putchar('\n');
 }
 
 static void print_explanation(const json_t *all)
@@ -82,13 +84,17 @@ static void print_explanation(const json_t *all)
         if (json_flag(decision, "trigger", false))
                 printf("agent '%s' would answer", json_str(decision, "agent", "?"));
         else
-                printf("no agent would answer: %s", json_str(decision, "reason", "?"));
-        if (json_str(decision, "rule", NULL))
-                printf(" (rule '%s')", json_str(decision, "rule", ""));
+                print_field(stdout, "no agent would answer: ", json_str(decision, "reason", "?"),
+                            0);
+        if (json_str(decision, "rule", NULL)) {
+                print_quoted(stdout, " (rule ", json_str(decision, "rule", NULL));
+                putchar(')');
+        }
         if (json_flag(decision, "conversation", false))
                 printf(", in an ongoing conversation");
-        printf("\naccess: %s%s%s\n", json_flag(access, "allowed", false) ? "allowed" : "refused",
-               json_str(access, "why", NULL) ? ", " : "", json_str(access, "why", ""));
+        printf("\naccess: %s", json_flag(access, "allowed", false) ? "allowed" : "refused");
+        print_field(stdout, ", ", json_str(access, "why", NULL), 0);
+        putchar('\n');
         if (json_is_object(rate))
                 printf("rate limit: %lld turns in %lld seconds\n",
                        (long long)json_int(rate, "turns", 0),

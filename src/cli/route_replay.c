@@ -65,8 +65,10 @@ static void print_decision(const char *word, const struct replay_decision *d)
                 fputs("no agent: ", stdout);
                 print_text(stdout, reason, strlen(reason));
         }
-        if (d->rule)
-                printf(" (rule '%s')", d->rule);
+        if (d->rule) {
+                print_quoted(stdout, " (rule ", d->rule);
+                putchar(')');
+        }
         putchar('\n');
 }
 

@@ -25,9 +25,13 @@ static void print_rule(const json_t *item)
                 printf(" by %s", json_str(rule, "agent", ""));
         printf(", when ");
         print_line(stdout, conditions, 200);
-        if (!in_force)
-                printf(" (not in force: %s)",
-                       json_flag(item, "enabled", true) ? json_str(item, "why", "?") : "disabled");
+        if (!in_force) {
+                print_field(stdout, " (not in force: ",
+                            json_flag(item, "enabled", true) ? json_str(item, "why", "?")
+                                                             : "disabled",
+                            0);
+                putchar(')');
+        }
         printf("%s\n", print_style(stdout, STYLE_PLAIN));
         free(conditions);
 }
@@ -36,12 +40,12 @@ static void print_changed(const json_t *data)
 {
         const char *status = json_str(data, "status", NULL);
 
-        printf("rule '%s' is %s\n", json_str(data, "name", "?"),
-               status                              ? status
-               : json_flag(data, "inForce", false) ? "in force"
-               : json_flag(data, "overridden", true)
-                       ? "stored, but the file has a rule of this name"
-                       : "disabled");
+        print_quoted(stdout, "rule ", json_str(data, "name", "?"));
+        printf(" is %s\n", status                              ? status
+                           : json_flag(data, "inForce", false) ? "in force"
+                           : json_flag(data, "overridden", true)
+                                   ? "stored, but the file has a rule of this name"
+                                   : "disabled");
 }
 
 static int read_position(const struct args *a, long *position)

@@ -198,7 +198,7 @@ int status_command(struct args *a)
         /* show figures of the database; the exit code reports the missing daemon */
         if (err.kind != ERR_NET || local_store_read(a->dir, read_totals, &totals, NULL) < 0)
                 return command_failed(a, &err);
-        fprintf(stderr, "dragoman: %s\n", err.text);
+        print_stderr("dragoman: ", err.text);
         print_totals(a, &totals);
         return CLI_NO_DAEMON;
 }

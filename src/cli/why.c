@@ -86,8 +86,7 @@ static void print_decision(struct timeline *t, const json_t *d)
                 printf("decided: agent '%s'", agent);
         else
                 printf("decided: no agent answers");
-        if (rule)
-                printf(", by rule '%s'", rule);
+        print_quoted(stdout, ", by rule ", rule);
         print_field(stdout, ": ", json_str(d, "reason", NULL), TEXT_SHOWN);
         putchar('\n');
 }
@@ -129,8 +128,7 @@ static void print_delivery(struct timeline *t, const json_t *d)
         printf("%s %s to %s/", json_str(d, "id", "?"), json_str(d, "state", "?"),
                json_str(d, "instanceId", "?"));
         print_line(stdout, json_str(d, "channel", "?"), 80);
-        if (json_str(d, "platformId", NULL))
-                printf(" as %s", json_str(d, "platformId", ""));
+        print_field(stdout, " as ", json_str(d, "platformId", NULL), 80);
         print_field(stdout, ": ", json_str(json_object_get(d, "error"), "message", NULL),
                     TEXT_SHOWN);
         putchar('\n');

@@ -75,10 +75,13 @@ static void a_json_line_parses(void **state)
 static void foreign_text_cannot_forge_lines_or_move_the_cursor(void **state)
 {
         (void)state;
-        log_info("message", LOG_S("text", "x\n2030 error gone \x1b[2J \xc2\x9b"));
+        log_info("message",
+                 LOG_S("text", "x\n2030 error gone \x1b[2J \xc2\x9b \xe2\x80\xae \xd8\x9c"));
         assert_ptr_equal(strchr(lines.data, '\n'), lines.data + lines.len - 1);
         assert_null(strchr(lines.data, '\x1b'));
         assert_null(strstr(lines.data, "\xc2\x9b"));
+        assert_null(strstr(lines.data, "\xe2\x80\xae"));
+        assert_non_null(strstr(lines.data, "\\u202e \\u061c"));
 }
 
 static void lower_levels_are_not_logged(void **state)
