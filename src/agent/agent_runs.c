@@ -190,7 +190,8 @@ static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, 
 }
 
 /* Moves the turn to the next available agent of the failover list. False: none. */
-static bool fail_over(struct agents *as, struct agent_run *r, const char *from, const char *why)
+static bool fail_over(struct agents *as, struct agent_run *r, const char *from, const char *why,
+                      const struct turn_reply *spent)
 {
         const struct agent_slot *first = map_get(&as->live, r->run->agent);
         const struct setting_list *others = first ? &first->conf->common.failover : NULL;
@@ -208,6 +209,12 @@ static bool fail_over(struct agents *as, struct agent_run *r, const char *from, 
                  LOG_S("to", s->agent.name), LOG_S("why", why));
         journal_failover(as, r->run, from, s->agent.name, why);
         add_record(r, from, why);
+        turn_failed_over(r->run, &(struct turn_failover){ .from = from,
+                                                          .to = s->agent.name,
+                                                          .why = why,
+                                                          .tokens_in = spent->tokens_in,
+                                                          .tokens_out = spent->tokens_out,
+                                                          .cost_microusd = spent->cost_microusd });
         /* from the timer: this may be a callback of the failed agent */
         enqueue(r, s);
         timer_start(as->deferred, 0);
@@ -217,7 +224,7 @@ static bool fail_over(struct agents *as, struct agent_run *r, const char *from, 
 static void fail_over_or_refuse(struct agents *as, struct agent_run *r, const struct agent_slot *s,
                                 enum error_kind kind, const char *notice, const char *why)
 {
-        if (fail_over(as, r, s->agent.name, why))
+        if (fail_over(as, r, s->agent.name, why, &(struct turn_reply){ 0 }))
                 return;
         add_record(r, s->agent.name, why);
         refuse(as, r, kind, notice);
@@ -303,12 +310,7 @@ void agent_runs_pump(struct agents *as)
         while ((r = TAILQ_FIRST(&as->refused))) {
                 struct turn_run *run = r->run;
                 char *record = mem_strdup(r->record.data), *notice = mem_strdup(r->notice);
-                struct turn_reply reply = { .kind = r->why,
-                                            .text = notice,
-                                            .error = record,
-                                            .tokens_in = r->tokens_in,
-                                            .tokens_out = r->tokens_out,
-                                            .cost_microusd = r->cost_microusd };
+                struct turn_reply reply = { .kind = r->why, .text = notice, .error = record };
 
                 run_free(as, r);
                 turn_finish(run, &reply);
@@ -374,26 +376,19 @@ void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply
         struct agents *as = s->all;
         struct agent_run *r = end_work(s, run, reply);
         bool failed = reply->kind != ERR_NONE;
-        struct turn_reply total = *reply;
+        struct turn_reply whole = *reply;
         char *record = NULL;
 
-        if (failed && effect == EFFECT_NONE && fail_over(as, r, s->agent.name, reason(reply))) {
-                r->tokens_in += reply->tokens_in;
-                r->tokens_out += reply->tokens_out;
-                r->cost_microusd += reply->cost_microusd;
+        if (failed && effect == EFFECT_NONE &&
+            fail_over(as, r, s->agent.name, reason(reply), reply))
                 return;
-        }
-        /* add failures and costs of the agents tried before */
-        total.tokens_in += r->tokens_in;
-        total.tokens_out += r->tokens_out;
-        total.cost_microusd += r->cost_microusd;
-        if (failed && r->record.len) {
+        if (failed && r->record.len) { /* with the agents tried before */
                 record = mem_printf("%s; then %s", r->record.data,
                                     reply->error ? reply->error : "it failed");
-                total.error = record;
+                whole.error = record;
         }
         run_free(as, r);
-        turn_finish(run, &total);
+        turn_finish(run, &whole);
         free(record);
 }
 

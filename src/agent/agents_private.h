@@ -48,8 +48,7 @@ struct agent_run {
         size_t tried;           /* agents of the failover list */
         enum error_kind why;    /* of a refusal */
         char notice[120];
-        int64_t tokens_in, tokens_out, cost_microusd; /* of agents that failed */
-        struct buf record;                            /* their failures, for the operator */
+        struct buf record; /* failures of agents, for the operator */
         TAILQ_ENTRY(agent_run) in_queue;
         LIST_ENTRY(agent_run) next;
 };

@@ -177,6 +177,10 @@ const struct store_migration schema_steps[] = {
           "INSERT INTO numbers(name, next) SELECT 'turn', coalesce(max(id), 0) + 1 FROM turns;"
           "INSERT INTO numbers(name, next)"
           " SELECT 'delivery', coalesce(max(id), 0) + 1 FROM deliveries;" },
+        { 19, "failovers",
+          /* answered_by: the agent that took over; failed_agents: a JSON list of those before it */
+          "ALTER TABLE turns ADD COLUMN answered_by TEXT;"
+          "ALTER TABLE turns ADD COLUMN failed_agents TEXT;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -85,10 +85,11 @@ int trigger_log_row_edited_by(struct store_tx *tx, int64_t event, int64_t *edit,
 
 #define SELECT_LOG                                                                             \
         "SELECT l.event, l.time_ms, l.event_type, l.adapter, l.channel, l.thread, l.sender,"   \
-        " l.sender_name, l.agent, l.rule, l.turn, l.trace, l.status, l.reason,"                \
+        " l.sender_name, coalesce(t.answered_by, l.agent), l.rule, l.turn, l.trace,"           \
+        " l.status, l.reason,"                                                                 \
         " coalesce(l.duration_ms, -1), coalesce(l.tokens_in, -1), coalesce(l.tokens_out, -1)," \
         " coalesce(l.cost_microusd, -1), l.error, l.edited_by, coalesce(t.attempt, -1),"       \
-        " t.session, t.started_ms, t.ended_ms"                                                 \
+        " t.session, t.started_ms, t.ended_ms, l.agent"                                        \
         " FROM trigger_log l LEFT JOIN turns t ON t.id = l.turn"
 
 int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, struct error *err)
@@ -106,7 +107,8 @@ int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, stru
                  OUT_TEXT(&status), OUT_TEXT(&row->reason), OUT_INT(&row->duration_ms),
                  OUT_INT(&row->tokens_in), OUT_INT(&row->tokens_out), OUT_INT(&row->cost_microusd),
                  OUT_TEXT(&row->error), OUT_INT(&row->edited_by), OUT_INT(&row->attempt),
-                 OUT_TEXT(&row->session), OUT_INT(&row->started_ms), OUT_INT(&row->ended_ms));
+                 OUT_TEXT(&row->session), OUT_INT(&row->started_ms), OUT_INT(&row->ended_ms),
+                 OUT_TEXT(&row->chosen_agent));
         if (trigger_status_parse(status, &row->status))
                 return 1;
         error_set(err, ERR_CORRUPT, "the decision about 'evt-%lld' has the unknown status '%.40s'",
@@ -120,7 +122,7 @@ int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, stru
         " AND l.event < ?1 AND " ROWS_IF_TEXT("l.status", "?2")   \
         " AND " ROWS_IF_TEXT("l.adapter", "?3")                   \
         " AND " ROWS_IF_TEXT("l.channel", "?4")                   \
-        " AND " ROWS_IF_TEXT("l.agent", "?5")                     \
+        " AND " ROWS_IF_TEXT("coalesce(t.answered_by, l.agent)", "?5")                     \
         " AND " ROWS_IF_ADAPTERS("l.adapter", "?6")               \
         " ORDER BY l.event DESC LIMIT ?7"
 /* clang-format on */
@@ -154,6 +156,7 @@ int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_r
                 offsetof(struct trigger_log_row, reason),
                 offsetof(struct trigger_log_row, error),
                 offsetof(struct trigger_log_row, session),
+                offsetof(struct trigger_log_row, chosen_agent),
         };
         struct store_stmt *s = sql_query(tx, SELECT_LOG " WHERE l.event = ?1", SQL_INT(event));
         struct trigger_log_row row;

@@ -24,8 +24,8 @@ struct trigger_log_row {
         int64_t time_ms;
         const char *event_type;
         const char *adapter, *channel, *thread, *sender, *sender_name;
-        const char *agent, *rule;
-        int64_t turn; /* 0: none */
+        const char *agent, *rule; /* read: the agent that answered, which may be another one */
+        int64_t turn;             /* 0: none */
         const char *trace;
         enum trigger_status status;
         const char *reason;
@@ -37,6 +37,7 @@ struct trigger_log_row {
         int64_t attempt;
         const char *session;
         int64_t started_ms, ended_ms;
+        const char *chosen_agent; /* of the decision; not written */
 };
 
 /* Writes the decision's columns; keeps an existing row. */

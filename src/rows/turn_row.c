@@ -28,6 +28,11 @@ bool turn_state_parse(const char *name, enum turn_state *out)
         return false;
 }
 
+const char *turn_row_agent(const struct turn_row *row)
+{
+        return row->answered_by ? row->answered_by : row->agent;
+}
+
 bool turn_row_next_input(const char **inputs, int64_t *event)
 {
         char *end;
@@ -114,13 +119,14 @@ int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct erro
                 tx, err,
                 "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5,"
                 " error = ?6, tokens_in = ?7, tokens_out = ?8,"
-                " cost_microusd = ?9, reply_policy ="
-                " CASE WHEN CAST(?3 AS TEXT) = 'failed' THEN reply_policy END"
+                " cost_microusd = ?9, answered_by = ?10, failed_agents = ?11,"
+                " reply_policy = CASE WHEN CAST(?3 AS TEXT) = 'failed' THEN reply_policy END"
                 " WHERE id = ?1 AND fence = ?2"
                 " AND state IN ('queued', 'running')",
                 SQL_INT(row->id), SQL_INT(row->fence), SQL_TEXT(turn_state_name(row->state)),
                 SQL_INT(row->ended_ms), SQL_TEXT(row->error_kind), SQL_TEXT(row->error),
-                SQL_INT(row->tokens_in), SQL_INT(row->tokens_out), SQL_INT(row->cost_microusd));
+                SQL_INT(row->tokens_in), SQL_INT(row->tokens_out), SQL_INT(row->cost_microusd),
+                SQL_TEXT(row->answered_by), SQL_TEXT(row->failed_agents));
 }
 
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)
@@ -137,19 +143,21 @@ int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct erro
         return (int)sql_update(tx, err,
                                "UPDATE turns SET state = 'queued', attempt = 0,"
                                " fence = fence + 1, cancel_reason = NULL,"
-                               " progress_reaction = 0, due_ms = ?2, ended_ms = NULL"
+                               " progress_reaction = 0, due_ms = ?2, ended_ms = NULL,"
+                               " answered_by = NULL, failed_agents = NULL"
                                " WHERE id = ?1 AND state = 'failed'",
                                SQL_INT(id), SQL_INT(due_ms));
 }
 
 /* ---- reading ---- */
 
-#define SELECT_TURNS                                                                     \
-        "SELECT t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace,"      \
-        " t.attempt, t.fence, t.owner, t.due_ms, t.created_ms, t.started_ms,"            \
-        " t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_out,"                 \
-        " t.cost_microusd, t.session, t.cancel_reason, t.reply_policy, t.draft,"         \
-        " t.progress_reaction, c.adapter, c.channel, c.thread, c.person, c.history_turn" \
+#define SELECT_TURNS                                                                \
+        "SELECT t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace," \
+        " t.attempt, t.fence, t.owner, t.due_ms, t.created_ms, t.started_ms,"       \
+        " t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_out,"            \
+        " t.cost_microusd, t.session, t.cancel_reason, t.reply_policy, t.draft,"    \
+        " t.progress_reaction, t.answered_by, t.failed_agents,"                     \
+        " c.adapter, c.channel, c.thread, c.person, c.history_turn"                 \
         " FROM turns t LEFT JOIN conversations c ON c.id = t.conversation"
 
 int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
@@ -168,7 +176,8 @@ int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
                  OUT_TEXT(&row->error), OUT_INT(&row->tokens_in), OUT_INT(&row->tokens_out),
                  OUT_INT(&row->cost_microusd), OUT_TEXT(&row->session),
                  OUT_TEXT(&row->cancel_reason), OUT_TEXT(&row->reply_policy), OUT_INT(&row->draft),
-                 OUT_INT(&row->progress_reaction), OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel),
+                 OUT_INT(&row->progress_reaction), OUT_TEXT(&row->answered_by),
+                 OUT_TEXT(&row->failed_agents), OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel),
                  OUT_TEXT(&row->thread), OUT_TEXT(&row->person), OUT_INT(&row->reset_turn));
         if (turn_state_parse(state, &row->state))
                 return 1;
@@ -188,7 +197,7 @@ struct store_stmt *turn_row_list_open(struct store_tx *tx)
 /* clang-format off */
 #define FILTERED                                                     \
         " AND t.id < ?1 AND " ROWS_IF_TEXT("t.state", "?2")       \
-        " AND " ROWS_IF_TEXT("t.agent", "?3")                     \
+        " AND " ROWS_IF_TEXT("coalesce(t.answered_by, t.agent)", "?3")                     \
         " AND (CAST(?4 AS BIGINT) = 0 OR t.conversation = ?4)"       \
         " AND " ROWS_IF_ADAPTERS("coalesce(c.adapter, '')", "?5") \
         " ORDER BY t.id DESC LIMIT ?6"
@@ -221,6 +230,7 @@ struct turn_row *turn_row_dup(const struct turn_row *row)
                 offsetof(struct turn_row, cancel_reason), offsetof(struct turn_row, reply_policy),
                 offsetof(struct turn_row, adapter),       offsetof(struct turn_row, channel),
                 offsetof(struct turn_row, thread),        offsetof(struct turn_row, person),
+                offsetof(struct turn_row, answered_by),   offsetof(struct turn_row, failed_agents),
         };
 
         return mem_dup_struct(row, sizeof(*row), strings, COUNT(strings));

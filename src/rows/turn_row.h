@@ -31,11 +31,16 @@ struct turn_row {
         int64_t tokens_in, tokens_out, cost_microusd;
         const char *session, *cancel_reason;
         const char *reply_policy;         /* JSON; kept while it may run again */
+        const char *answered_by;          /* another agent than `agent`, by failover; NULL: none */
+        const char *failed_agents;        /* tried before that, a JSON list; NULL: none */
         int64_t draft, progress_reaction; /* deliveries; 0: none */
         /* of its conversation; NULL and 0 if that is gone */
         const char *adapter, *channel, *thread, *person;
         int64_t reset_turn;
 };
+
+/* The agent that answered or failed last. */
+const char *turn_row_agent(const struct turn_row *row);
 
 /* Writes a new turn's columns: no error, tokens or deliveries. */
 int turn_row_insert(struct store_tx *tx, const struct turn_row *row, struct error *err);
@@ -52,7 +57,7 @@ int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t deli
 /* Writes attempt, fence, owner and started_ms. 1; 0: stale fence; -1. */
 int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_fence,
                    int64_t lease_ms, struct error *err);
-/* Writes state, ended_ms, error, tokens and cost. 1; 0: stale fence; -1. */
+/* Writes state, ended_ms, error, tokens, cost and failover. 1; 0: stale fence; -1. */
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err);
 /* Fails a turn whose messages were pruned. */
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);

@@ -27,6 +27,8 @@ struct fake_turn {
         struct buf streamed, progress;
         struct turn_reply reply; /* text and error are ours */
         char *text, *error;
+        struct buf failovers;       /* "from>to: why" lines */
+        struct turn_failover spent; /* sums of agents that failed */
 };
 
 static inline void fake_turn_init(struct fake_turn *t, const char *agent, const char *text)
@@ -34,6 +36,7 @@ static inline void fake_turn_init(struct fake_turn *t, const char *agent, const 
         *t = (struct fake_turn){ 0 };
         buf_init(&t->streamed, 0);
         buf_init(&t->progress, 0);
+        buf_init(&t->failovers, 0);
         t->input = (struct incoming){
                 .adapter = "test",
                 .key = "k1",
@@ -62,6 +65,7 @@ static inline void fake_turn_release(struct fake_turn *t)
 {
         buf_release(&t->streamed);
         buf_release(&t->progress);
+        buf_release(&t->failovers);
         free(t->text);
         free(t->error);
 }
@@ -112,6 +116,17 @@ void turn_progress(struct turn_run *run, const char *label)
         buf_addf(&t->progress, "%s\n", label);
 }
 
+void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
+{
+        struct fake_turn *t = (struct fake_turn *)run;
+
+        assert_true(t->open);
+        buf_addf(&t->failovers, "%s>%s: %s\n", f->from, f->to, f->why);
+        t->spent.tokens_in += f->tokens_in;
+        t->spent.tokens_out += f->tokens_out;
+        t->spent.cost_microusd += f->cost_microusd;
+}
+
 void turn_finish(struct turn_run *run, const struct turn_reply *reply)
 {
         struct fake_turn *t = reported_turn(run);
@@ -119,6 +134,9 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
         t->finished++;
         t->open = false;
         t->reply = *reply;
+        t->reply.tokens_in += t->spent.tokens_in;
+        t->reply.tokens_out += t->spent.tokens_out;
+        t->reply.cost_microusd += t->spent.cost_microusd;
         t->text = mem_strdup(reply->text ? reply->text : "");
         t->error = mem_strdup(reply->error ? reply->error : "");
 }

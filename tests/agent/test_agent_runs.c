@@ -134,6 +134,8 @@ static void another_agent_answers_when_the_first_did_nothing(void **state)
         run(*state, &t, "a", "hello");
         assert_int_equal(t.reply.kind, ERR_NONE);
         assert_string_equal(t.text, "hello");
+        assert_non_null(strstr(t.failovers.data, "a>b: "));
+        assert_non_null(strstr(t.failovers.data, "b>c: "));
         fake_turn_release(&t);
 }
 

@@ -112,6 +112,51 @@ static void one_trace_id_is_everywhere(void **state)
         stage_free(&s);
 }
 
+/* Agents of the registry: "first", whose service is down, fails over to "second". */
+static struct api_rig *failover_rig(void)
+{
+        struct api_rig *r = api_rig_new();
+        struct error err = { 0 };
+        struct agent_conf *agents[] = {
+                agent_conf_make("first", "webhook",
+                                "{\"url\":\"http://127.0.0.1:1/\",\"retries\":0,"
+                                "\"failover\":[\"second\"]}",
+                                &err),
+                agent_conf_make("second", "echo", "{}", &err),
+        };
+
+        if (!agents[0] || !agents[1] || agents_apply(r->agents, agents, 2, &err) < 0)
+                fail_msg("%s", err.text);
+        r->agent = "first";
+        return r;
+}
+
+static void records_name_the_agent_that_answered(void **state)
+{
+        static const char *const lists[] = { "/api/v2/turns?agent=second",
+                                             "/api/v2/trigger-logs?agent=second" };
+        struct api_rig *r = failover_rig();
+        struct api_answer a;
+        const json_t *turn, *failed;
+
+        (void)state;
+        api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000",
+                       "{\"instanceId\":\"terminal\",\"text\":\"hello\"}", 202, "hello");
+        for (size_t i = 0; i < COUNT(lists); i++)
+                api_rig_expect(r, "GET", lists[i], NULL, 200, "\"agent\":\"second\"");
+        api_rig_expect(r, "GET", "/api/v2/trigger-logs", NULL, 200, "\"chosenAgent\":\"first\"");
+        api_rig_expect(r, "GET", "/api/v2/turns?agent=first", NULL, 200, "\"items\":[]");
+        a = api_rig_ask(r, "GET", "/api/v2/why/evt-1", NULL);
+        turn = json_object_get(json_object_get(a.json, "data"), "turn");
+        failed = json_array_get(json_object_get(turn, "failedAgents"), 0);
+        assert_string_equal(json_str(turn, "agent", ""), "second");
+        assert_string_equal(json_str(failed, "agent", ""), "first");
+        assert_non_null(json_str(failed, "error", NULL));
+        assert_true(json_is_integer(json_object_get(turn, "waitMs")));
+        api_answer_release(&a);
+        api_rig_free(r);
+}
+
 /* Reads every route, with an agent and an adapter that have secrets, after a failure of one. */
 static void no_answer_contains_a_secret(void **state)
 {
@@ -156,6 +201,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(one_trace_id_is_everywhere),
+                cmocka_unit_test(records_name_the_agent_that_answered),
                 cmocka_unit_test(no_answer_contains_a_secret),
         };
 

@@ -618,6 +618,83 @@ static void random_interleavings_keep_order_and_answer_each_once(void **state)
         rig_free(g);
 }
 
+static void fail_over(struct rig *g, unsigned run, const char *from, const char *to)
+{
+        turn_failed_over(g->runs[run].run, &(struct turn_failover){ .from = from,
+                                                                    .to = to,
+                                                                    .why = "it is down",
+                                                                    .tokens_in = 10,
+                                                                    .tokens_out = 1,
+                                                                    .cost_microusd = 100 });
+}
+
+static void the_end_of_a_turn_names_the_agent_that_took_over(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        fail_over(g, 0, "echo", "second");
+        fail_over(g, 0, "second", "third");
+        turn_finish(g->runs[0].run, &(struct turn_reply){ .text = "hi", .tokens_in = 5 });
+        g->runs[0].run = NULL;
+        rig_until_idle(g);
+        assert_string_equal(rig_text(g, "agent FROM turns"), "echo"); /* the decision's */
+        assert_string_equal(rig_text(g, "answered_by FROM turns"), "third");
+        assert_string_equal(
+                rig_members(g, "payload FROM journal WHERE type = 'turn.done'", "agent"), "third");
+        assert_string_equal(rig_text(g, "name FROM transcript WHERE role = 'assistant'"), "third");
+        assert_int_equal(rig_number(g, "tokens_in FROM turns"), 25);
+        assert_int_equal(rig_number(g, "cost_microusd FROM trigger_log"), 200);
+        assert_int_equal(rig_count(g, "turns WHERE failed_agents LIKE"
+                                      " '[{\"agent\":\"echo\",\"error\":\"it is down\",%"
+                                      "\"agent\":\"second\",%]'"),
+                         1);
+        rig_free(g);
+}
+
+/* Stopped by the road, not by the agent: what happened before it is not lost. */
+static void a_deadline_names_the_agent_that_took_over(void **state)
+{
+        struct rig *g = rig_new();
+        int outcome = 0;
+
+        (void)state;
+        g->limits.turn_seconds = 1;
+        road_set_limits(g->road, &g->limits);
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        fail_over(g, 0, "echo", "second");
+        rig_until_idle(g);
+        assert_string_equal(rig_text(g, "answered_by FROM turns"), "second");
+        assert_int_equal(rig_count(g, "turns WHERE state = 'failed' AND cost_microusd = 100"
+                                      " AND error LIKE 'agent ''second'' did not answer%'"),
+                         1);
+        turn_retry(g->road, 1, on_done, &outcome);
+        rig_until(g, &g->run_count, 2);
+        assert_int_equal(rig_count(g, "turns WHERE answered_by IS NULL"), 1);
+        rig_free(g);
+}
+
+static void a_duration_is_that_of_the_run(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->debounce_ms = 300;
+        g->auto_answer = true;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->acks, 1);
+        rig_until_idle(g);
+        assert_true(rig_number(g, "started_ms - created_ms FROM turns") >= 290);
+        assert_true(rig_number(g, "l.duration_ms - (t.ended_ms - t.started_ms)"
+                                  " FROM trigger_log l JOIN turns t ON t.id = l.turn") <= 0);
+        assert_non_null(strstr(rig_text(g, "payload FROM journal WHERE type = 'turn.done'"),
+                               "\"waitMs\":"));
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -637,6 +714,9 @@ int main(void)
                 cmocka_unit_test(an_unrepeatable_turn_is_not_run_again),
                 cmocka_unit_test(a_turn_interrupted_too_often_does_not_block_its_lane),
                 cmocka_unit_test(a_hanging_agent_is_stopped_with_a_notice),
+                cmocka_unit_test(the_end_of_a_turn_names_the_agent_that_took_over),
+                cmocka_unit_test(a_deadline_names_the_agent_that_took_over),
+                cmocka_unit_test(a_duration_is_that_of_the_run),
                 cmocka_unit_test(running_and_queued_turns_can_be_cancelled),
                 cmocka_unit_test(a_failed_turn_sends_a_notice_and_can_be_retried),
                 cmocka_unit_test(an_answer_after_the_end_of_its_turn_is_ignored),

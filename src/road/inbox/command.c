@@ -153,7 +153,8 @@ static void describe_lane(const struct road *r, const struct lane *lane, struct 
                 int64_t ms = running->started_ms > 0 ? clock_wall_ms() - running->started_ms : 0;
 
                 buf_addf(answer, "Agent '%s' has been working on an answer for %lld s.%s",
-                         running->run.agent, (long long)(ms > 0 ? ms / 1000 : 0), first ? " " : "");
+                         turn_agent(running), (long long)(ms > 0 ? ms / 1000 : 0),
+                         first ? " " : "");
         }
         if (!first)
                 return;

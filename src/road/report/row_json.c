@@ -49,6 +49,15 @@ static void optional_int(struct buf *b, const char *key, int64_t n)
                 jsonw_null(b, key);
 }
 
+/* Before the run: debounce, then a free place. */
+static void optional_wait(struct buf *b, int64_t created_ms, int64_t started_ms)
+{
+        if (started_ms > 0)
+                jsonw_int(b, "waitMs", started_ms > created_ms ? started_ms - created_ms : 0);
+        else
+                jsonw_null(b, "waitMs");
+}
+
 void row_json_turn(struct buf *b, const char *key, const struct turn_row *row)
 {
         const char *inputs = row->inputs;
@@ -61,7 +70,8 @@ void row_json_turn(struct buf *b, const char *key, const struct turn_row *row)
         jsonw_str(b, "instanceId", row->adapter);
         jsonw_str(b, "channel", row->channel);
         jsonw_str(b, "threadId", row->thread);
-        jsonw_str(b, "agent", row->agent);
+        jsonw_str(b, "agent", turn_row_agent(row));
+        jsonw_raw(b, "failedAgents", row->failed_agents ? row->failed_agents : "[]");
         jsonw_str(b, "rule", row->rule);
         jsonw_str(b, "state", turn_state_name(row->state));
         jsonw_open_member(b, "events", '[');
@@ -78,6 +88,7 @@ void row_json_turn(struct buf *b, const char *key, const struct turn_row *row)
                 jsonw_int(b, "durationMs", row->ended_ms - row->started_ms);
         else
                 jsonw_null(b, "durationMs");
+        optional_wait(b, row->created_ms, row->started_ms);
         error_member(b, row->error_kind, row->error);
         jsonw_int(b, "tokensIn", row->tokens_in);
         jsonw_int(b, "tokensOut", row->tokens_out);
@@ -147,12 +158,14 @@ void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_l
         jsonw_str(b, "senderId", row->sender);
         jsonw_str(b, "senderName", row->sender_name);
         jsonw_str(b, "agent", row->agent);
+        jsonw_str(b, "chosenAgent", row->chosen_agent);
         jsonw_str(b, "rule", row->rule);
         optional_id(b, "turnId", "trn-", row->turn);
         jsonw_str(b, "traceId", row->trace);
         jsonw_str(b, "status", trigger_status_name(row->status));
         jsonw_str(b, "reason", row->reason);
         optional_int(b, "durationMs", row->duration_ms);
+        optional_wait(b, row->time_ms, row->started_ms);
         optional_int(b, "tokensIn", row->tokens_in);
         optional_int(b, "tokensOut", row->tokens_out);
         optional_int(b, "costMicroUsd", row->cost_microusd);

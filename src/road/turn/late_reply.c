@@ -118,7 +118,7 @@ static int write_record(struct store_tx *tx, void *arg, struct error *err)
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "turnId", l->turn_key);
-        jsonw_str(&payload, "agent", l->row->agent);
+        jsonw_str(&payload, "agent", turn_row_agent(l->row));
         jsonw_str(&payload, "outcome", late_reply_outcome_name(l->result.outcome));
         jsonw_bool(&payload, "late", l->overdue);
         jsonw_opt(&payload, "reason", *l->result.why ? l->result.why : NULL);
@@ -194,7 +194,7 @@ static void submit_next(struct late_reply *l)
                               .text = l->parts[part],
                               .reply_to = part ? NULL : l->reply_to,
                               .trace = l->row->trace,
-                              .author = l->row->agent,
+                              .author = turn_row_agent(l->row),
                               .request_key = key,
                               .reply_of = part ? 0 : l->turn,
                               .class = PACE_FINAL,
@@ -221,8 +221,8 @@ static void decide(struct late_reply *l)
         const struct turn_row *row = l->row;
         const struct road_agents *agents = &l->road->agents;
         struct late_reply_policy policy = { 0 };
-        bool has_policy =
-                agents->late_replies && agents->late_replies(agents->agents, row->agent, &policy);
+        bool has_policy = agents->late_replies &&
+                          agents->late_replies(agents->agents, turn_row_agent(row), &policy);
         int64_t replies = l->replies + count_unstored(l);
         bool exhausted = replies + l->answered >= policy.max_replies;
 

@@ -31,6 +31,7 @@ struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *
         t->run.key = road_key("trn", t->run.id, t->key);
         t->created_ms = clock_wall_ms();
         arena_init(&t->arena);
+        buf_init(&t->failover.failed, 0);
         reply_policy_copy(&t->policy, policy, &t->arena);
         t->run.mode = t->policy.mode;
         t->run.prompt = t->policy.prompt;
@@ -56,6 +57,7 @@ void turn_free(struct turn *t)
         turn_commit_discard(t);
         draft_end(t);
         arena_release(&t->arena);
+        buf_release(&t->failover.failed);
         free(t->cancel.why);
         free(t);
 }
@@ -107,6 +109,11 @@ void turn_write_inputs(const struct turn *t, const char *key, struct buf *json)
         for (unsigned i = 0; i < t->run.input_count; i++)
                 jsonw_str(json, NULL, bus_event_id(t->inputs[i]->event, id));
         jsonw_close(json, ']');
+}
+
+const char *turn_agent(const struct turn *t)
+{
+        return t->failover.agent ? t->failover.agent : t->run.agent;
 }
 
 struct turn *turn_find(const struct road *r, int64_t id)
@@ -254,6 +261,28 @@ void turn_delta(struct turn_run *run, const char *text, size_t n)
 void turn_progress(struct turn_run *run, const char *label)
 {
         publish_live((struct turn *)run, "turn.progress", "label", label, strlen(label));
+}
+
+void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
+{
+        struct turn *t = (struct turn *)run;
+        struct buf *failed = &t->failover.failed;
+        char iso[CLOCK_ISO_SIZE];
+
+        if (failed->len == 0)
+                jsonw_open(failed, '[');
+        jsonw_open(failed, '{');
+        jsonw_str(failed, "agent", f->from);
+        jsonw_str(failed, "error", f->why);
+        jsonw_str(failed, "failedAt", clock_iso(clock_wall_ms(), iso));
+        jsonw_int(failed, "tokensIn", f->tokens_in);
+        jsonw_int(failed, "tokensOut", f->tokens_out);
+        jsonw_int(failed, "costMicroUsd", f->cost_microusd);
+        jsonw_close(failed, '}');
+        t->failover.agent = arena_strdup(&t->arena, f->to);
+        t->failover.tokens_in += f->tokens_in;
+        t->failover.tokens_out += f->tokens_out;
+        t->failover.cost_microusd += f->cost_microusd;
 }
 
 void turn_give_up(struct turn *t, const char *why)

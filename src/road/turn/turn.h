@@ -67,6 +67,12 @@ struct turn {
         } cancel;
 
         struct {
+                const char *agent; /* that took over; NULL: none */
+                struct buf failed; /* those before it, a JSON list without its end */
+                int64_t tokens_in, tokens_out, cost_microusd; /* theirs */
+        } failover;
+
+        struct {
                 struct draft *draft;    /* may be NULL */
                 int64_t draft_delivery; /* delivery that shows it; 0: none */
                 struct timer *slow;     /* until the progress reaction */
@@ -166,6 +172,7 @@ void turn_add_input(struct turn *t, struct incoming *in); /* takes ownership */
 struct incoming *turn_last_input(const struct turn *t);
 char *turn_inputs_text(const struct turn *t); /* "12,15", yours to free */
 void turn_write_inputs(const struct turn *t, const char *key, struct buf *json);
+const char *turn_agent(const struct turn *t); /* that has it now: run.agent, or by failover */
 struct turn *turn_find(const struct road *r, int64_t id);
 bool turn_may_start(const struct road *r, const char *adapter);
 void turn_claim(struct turn *t);

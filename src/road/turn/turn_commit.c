@@ -34,11 +34,23 @@ struct turn_end {
 
 /* ---- in the store function ---- */
 
+static int64_t between_ms(int64_t from_ms, int64_t to_ms)
+{
+        return to_ms > from_ms ? to_ms - from_ms : 0; /* the clock was set back */
+}
+
+/* Of the run itself; 0: it never began. */
 static int64_t duration_ms(const struct turn_end *e)
 {
-        int64_t ms = e->now_ms - e->turn->created_ms;
+        return e->turn->started_ms > 0 ? between_ms(e->turn->started_ms, e->now_ms) : 0;
+}
 
-        return ms > 0 ? ms : 0; /* the clock was set back */
+/* Debounce, and waiting for the conversation and a free place. */
+static int64_t wait_ms(const struct turn_end *e)
+{
+        const struct turn *t = e->turn;
+
+        return between_ms(t->created_ms, t->started_ms > 0 ? t->started_ms : e->now_ms);
 }
 
 /* Failed turns add no lines: a notice is not the agent's answer. */
@@ -62,7 +74,7 @@ static int write_transcript(struct store_tx *tx, const struct turn_end *e, struc
         if (e->answer.silent_reason || !e->reply.text || e->reply.text[0] == '\0')
                 return 0;
         row.role = "assistant";
-        row.name = t->run.agent;
+        row.name = turn_agent(t);
         row.text = e->reply.text;
         return transcript_row_insert(tx, &row, err);
 }
@@ -110,9 +122,10 @@ static int append_event(struct store_tx *tx, struct turn_end *e, struct error *e
         buf_addf(&type, "turn.%s", turn_state_name(e->state));
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "turnId", t->key);
-        jsonw_str(&payload, "agent", t->run.agent);
+        jsonw_str(&payload, "agent", turn_agent(t));
         jsonw_int(&payload, "attempt", t->run.attempt);
         jsonw_int(&payload, "durationMs", duration_ms(e));
+        jsonw_int(&payload, "waitMs", wait_ms(e));
         turn_write_inputs(t, "events", &payload);
         jsonw_int(&payload, "deliveries", (int64_t)e->answer.messages);
         if (e->reply.kind != ERR_NONE) {
@@ -142,6 +155,8 @@ static int write_end(struct store_tx *tx, void *arg, struct error *err)
                 .tokens_in = e->reply.tokens_in,
                 .tokens_out = e->reply.tokens_out,
                 .cost_microusd = e->reply.cost_microusd,
+                .answered_by = e->turn->failover.agent,
+                .failed_agents = e->turn->failover.agent ? e->turn->failover.failed.data : NULL,
         };
         int rc = turn_row_finish(tx, &row, err);
 
@@ -250,7 +265,12 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
         e->state = reply->kind == ERR_NONE        ? TURN_DONE
                    : reply->kind == ERR_CANCELLED ? TURN_CANCELLED
                                                   : TURN_FAILED;
+        if (t->failover.agent)
+                jsonw_close(&t->failover.failed, ']');
         e->reply = *reply;
+        e->reply.tokens_in += t->failover.tokens_in;
+        e->reply.tokens_out += t->failover.tokens_out;
+        e->reply.cost_microusd += t->failover.cost_microusd;
         e->reply.text = mem_strdup(reply->text);
         e->reply.error = mem_strdup(reply->error);
         e->reply.request_key = mem_strdup(reply->request_key);
@@ -259,7 +279,7 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
         e->reply.parts = (const char *const *)parts;
         e->now_ms = clock_wall_ms();
         if (e->state == TURN_FAILED)
-                log_warn("turn failed", LOG_S("turn", t->key), LOG_S("agent", t->run.agent),
+                log_warn("turn failed", LOG_S("turn", t->key), LOG_S("agent", turn_agent(t)),
                          LOG_S("trace", t->trace), LOG_S("why", e->reply.error));
         t->progress.end = e;
         turn_commit(t);

@@ -149,13 +149,13 @@ static char *silent_reason(const struct turn *t, const struct turn_reply *reply)
 {
         if (t->policy.mode == MODE_SILENT)
                 return mem_printf("the rule runs agent '%s' without posting its answer",
-                                  t->run.agent);
+                                  turn_agent(t));
         if (t->policy.mode != MODE_AMBIENT)
                 return NULL;
         if (reply->kind != ERR_NONE) /* failures are not posted where the bot was not asked */
-                return mem_printf("agent '%s' only listens here", t->run.agent);
+                return mem_printf("agent '%s' only listens here", turn_agent(t));
         return no_reply_matches(&t->policy, reply->text)
-                       ? mem_printf("agent '%s' had nothing to say", t->run.agent)
+                       ? mem_printf("agent '%s' had nothing to say", turn_agent(t))
                        : NULL;
 }
 

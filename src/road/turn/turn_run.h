@@ -68,6 +68,16 @@ void turn_delta(struct turn_run *run, const char *text, size_t n);
 void turn_progress(struct turn_run *run, const char *label);            /* "reading the manual" */
 void turn_finish(struct turn_run *run, const struct turn_reply *reply); /* once; frees run */
 
+/*
+ * The agent `from` failed without effect, and `to` takes the turn over. The turn's end names the
+ * last agent and those that failed, and sums what they cost. May be called during the start slot.
+ */
+struct turn_failover {
+        const char *from, *to, *why;
+        int64_t tokens_in, tokens_out, cost_microusd; /* of `from` */
+};
+void turn_failed_over(struct turn_run *run, const struct turn_failover *f);
+
 struct turn_outcome {
         bool answered;      /* something was posted */
         const char *thread; /* started by the answer; NULL: none */
