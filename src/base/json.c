@@ -1,7 +1,10 @@
 #include "base/json.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 /* The closing quote of the string at p, or end. memchr, because most of a message is strings. */
 static const char *string_end(const char *p, const char *end)
@@ -68,13 +71,31 @@ json_t *json_read(const char *text, size_t n, struct error *err)
         return value;
 }
 
+/* Our strings end at a NUL: U+FFFD takes its place, so that what follows is not lost. */
+static json_t *parse_with_nul(const char *text, size_t n)
+{
+        char *copy = mem_dup(text, n);
+        json_t *value;
+
+        for (size_t i = 0; i + 6 <= n; i++) {
+                if (copy[i] != '\\')
+                        continue;
+                if (memcmp(copy + i + 1, "u0000", 5) == 0)
+                        memcpy(copy + i + 1, "ufffd", 5);
+                i++; /* the escaped character */
+        }
+        value = json_loadb(copy, n, 0, NULL);
+        free(copy);
+        return value;
+}
+
 json_t *json_read_lenient(const char *text, size_t n, struct error *err)
 {
         struct error strict = { 0 };
         json_t *value = json_read(text, n, &strict);
 
         if (!value && !is_too_deep(text, n))
-                value = json_loadb(text, n, JSON_ALLOW_NUL, NULL);
+                value = parse_with_nul(text, n);
         if (!value && err)
                 *err = strict;
         return value;

@@ -127,7 +127,7 @@ void dc_webhook_handle(struct adapter *a, struct http_exchange *x)
                 return;
         }
         body = http_body(x, &n);
-        interaction = json_read(body, n, NULL);
+        interaction = json_read_lenient(body, n, NULL);
         type = json_int(interaction, "type", 0);
         if (type == DC_INTERACTION_PING) {
                 http_answer_json(x, 200, json_pack("{s:i}", "type", 1));
