@@ -45,10 +45,11 @@ struct rig {
         struct asked member;
         const char *member_is; /* how page() answers it; NULL: not */
         unsigned member_count;
-        unsigned get_count, ups, stops, stored, dms;
+        unsigned get_count, ups, stops, stored, dms, owns;
         struct dc_gateway_stats stats;
         bool bad_token;
         char dm[100], interaction[100];
+        uint64_t recent; /* an id after the beginning of every gap */
 };
 
 /* ---- hooks ---- */
@@ -133,10 +134,18 @@ static inline void on_dm(void *ctx, const char *user, const char *channel)
         snprintf(g->dm, sizeof(g->dm), "%s in %s", user, channel);
 }
 
+static inline void on_own(void *ctx, const json_t *message)
+{
+        struct rig *g = ctx;
+
+        (void)message;
+        g->owns++;
+}
+
 static inline int set_up(void **state)
 {
         struct rig *g = mem_zalloc(sizeof(*g));
-        char *folder;
+        char *folder, now[24];
 
         fake_road_reset();
         g->dir = scratch_new();
@@ -147,6 +156,8 @@ static inline int set_up(void **state)
         g->http = http_client_new(g->loop, NULL, NULL);
         g->token = secret_new("a.secret.token", 14);
         fake_gateway_init(&g->fake, g->loop);
+        dc_id_at(clock_wall_ms() + 600000, now);
+        g->recent = strtoull(now, NULL, 10);
         g->member_is = "{\"roles\":[]}";
         g->ops.name = "discord";
         g->adapter = (struct adapter){ .ops = &g->ops,
@@ -214,7 +225,8 @@ static inline void begin(struct rig *g)
                                                .ready = on_ready,
                                                .state = on_state,
                                                .stored = on_stored,
-                                               .dm = on_dm };
+                                               .dm = on_dm,
+                                               .own = on_own };
 
         g->in = dc_intake_new(&g->o, &hooks);
 }
@@ -281,6 +293,17 @@ static inline size_t uncommitted(struct rig *g)
 static inline const char *key(unsigned i)
 {
         return fake_road.arrivals[i].key;
+}
+
+/* The id of the n-th message since the beginning of the test; one of the last eight results. */
+static inline const char *recent(const struct rig *g, unsigned n)
+{
+        static char ids[8][24];
+        static unsigned at;
+        char *id = ids[at++ % COUNT(ids)];
+
+        snprintf(id, sizeof(ids[0]), "%llu", (unsigned long long)g->recent + n);
+        return id;
 }
 
 /* Of the last event. */

@@ -42,6 +42,30 @@ static void other_events_do_not_hold_the_sequence(void **state)
         assert_int_equal(uncommitted(g), 1);
 }
 
+/* The journal has what the bot does as deliveries. */
+static void what_the_bot_does_is_not_stored_again(void **state)
+{
+        struct rig *g = *state;
+
+        connected(g);
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE",
+                      "{\"id\":\"90\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":0,"
+                      "\"content\":\"ours\",\"author\":{\"id\":\"42\",\"bot\":true}}");
+        fake_dispatch(
+                &g->fake, g->fake.last, "MESSAGE_UPDATE",
+                "{\"id\":\"90\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"type\":0,"
+                "\"content\":\"ours!\",\"edited_timestamp\":\"2026-01-01T00:00:00.000000+00:00\","
+                "\"author\":{\"id\":\"42\",\"bot\":true}}");
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_REACTION_ADD",
+                      "{\"user_id\":\"42\",\"channel_id\":\"10\",\"guild_id\":\"1\",\"message_id\":"
+                      "\"90\",\"emoji\":{\"name\":\"x\"}}");
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        assert_string_equal(key(0), "100");
+        assert_int_equal(uncommitted(g), 1);
+        assert_int_equal(g->owns, 1); /* looked at for another process with the same token */
+}
+
 static void a_refused_message_is_offered_again(void **state)
 {
         struct rig *g = *state;
@@ -371,6 +395,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 T(a_message_is_acknowledged_after_its_commit),
                 T(other_events_do_not_hold_the_sequence),
+                T(what_the_bot_does_is_not_stored_again),
                 T(a_refused_message_is_offered_again),
                 T(an_unstorable_message_is_dropped),
                 T(an_unknown_channel_is_looked_up_once_in_order),

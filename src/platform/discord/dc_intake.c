@@ -45,6 +45,13 @@ static void read_event(struct dc_update *u, json_t *member)
                 u->e.d = d;
         }
         dc_event_read(&u->base.content, &context, &u->e);
+        if (u->base.content.event_count > 0 && u->base.content.events->is_own) {
+                /* the journal has it as message.sent */
+                if (in->hooks.own && strcmp(u->e.type, "MESSAGE_CREATE") == 0)
+                        in->hooks.own(in->hooks.ctx, u->e.d);
+                u->base.content.event_count = 0;
+                u->base.content.ignored = "done by the bot itself";
+        }
         if (u->base.content.event_count == 0) {
                 log_debug("discord event ignored", LOG_S("adapter", in->o.adapter->name),
                           LOG_S("type", u->e.type), LOG_S("why", u->base.content.ignored));
@@ -52,10 +59,7 @@ static void read_event(struct dc_update *u, json_t *member)
                 return;
         }
         event = u->base.content.events;
-        if (!event->is_own)
-                dc_cache_set_username(in->cache, event->sender_username, event->sender_id);
-        else if (in->hooks.own && strcmp(u->e.type, "MESSAGE_CREATE") == 0)
-                in->hooks.own(in->hooks.ctx, u->e.d);
+        dc_cache_set_username(in->cache, event->sender_username, event->sender_id);
         intake_prepared(&u->base);
 }
 
