@@ -62,9 +62,8 @@ const char dc_control_help[] =
         "  POST /sim/faults       "
         "{\"kind\":\"cut_after\",\"method\":\"create_message\",\"next\":3}, or with\n"
         "                         \"probability\"; kinds: cut_before, cut_after, slow, error,\n"
-        "                         error_after, flood (scope), duplicate, drop, close (code), "
-        "refuse,\n"
-        "                         mute\n"
+        "                         error_after, flood (scope), duplicate, drop, reorder\n"
+        "                         (list_messages), close (code), refuse, mute\n"
         "  DELETE /sim/faults     ends them; GET lists them\n";
 /* clang-format on */
 

@@ -127,9 +127,12 @@ static int list_messages(struct call *c)
         uint64_t before = dc_call_query_id(c, "before"), after = dc_call_query_id(c, "after"),
                  around = dc_call_query_id(c, "around");
         size_t from = 0, to;
+        bool oldest_first;
 
         if (!ch)
                 return -1;
+        /* Discord's order is not promised for every parameter */
+        oldest_first = faults_fire(&c->world->base.faults, FAULT_REORDER, "list_messages") != NULL;
         to = ch->count;
         if (before)
                 to = first_after(ch, before - 1);
@@ -146,9 +149,10 @@ static int list_messages(struct call *c)
                 from = to - (size_t)limit;
         jsonw_open(&c->out, '[');
         if (dc_channel_permissions(c->bot, ch) & MAY_READ_HISTORY) {
-                for (size_t i = to; i > from; i--)
-                        dc_render_message(&c->out, NULL, c->world, ch->messages[i - 1], c->bot,
-                                          RENDER_PLAIN);
+                for (size_t i = 0; i < to - from; i++)
+                        dc_render_message(&c->out, NULL, c->world,
+                                          ch->messages[oldest_first ? from + i : to - 1 - i],
+                                          c->bot, RENDER_PLAIN);
         }
         jsonw_close(&c->out, ']');
         return 0;

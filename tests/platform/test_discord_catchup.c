@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "discord_intake_rig.h"
+#include "rows/journal_row.h"
+#include "rows/schema.h"
 
 /* ---- reading back ---- */
 
@@ -35,9 +37,19 @@ static void lose_session_after(struct rig *g, const char *id)
         await(g, &g->get_count, 1);
 }
 
-static void page(struct rig *g, unsigned i, const char *first, unsigned count)
+/* "ID&limit=100" of the n-th recent message. */
+static const char *id_and(const struct rig *g, unsigned n, const char *rest)
 {
-        uint64_t id = strtoull(first, NULL, 10) + count - 1;
+        static char text[60];
+
+        snprintf(text, sizeof(text), "%s%s", recent(g, n), rest);
+        return text;
+}
+
+/* Answers the i-th call with recent messages, newest first; fewer than 100 end with an old one. */
+static void page(struct rig *g, unsigned i, unsigned first, unsigned count)
+{
+        uint64_t id = g->recent + first + count - 1;
         struct buf b;
 
         buf_init(&b, 0);
@@ -47,6 +59,8 @@ static void page(struct rig *g, unsigned i, const char *first, unsigned count)
                          "%s{\"id\":\"%llu\",\"channel_id\":\"10\",\"type\":0,"
                          "\"content\":\"missed\",\"author\":{\"id\":\"5\",\"username\":\"ann\"}}",
                          k ? "," : "", (unsigned long long)(id - k));
+        if (count < 100)
+                buf_addstr(&b, ",{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"old\"}");
         buf_addch(&b, ']');
         answer(g, i, 200, b.data);
         buf_release(&b);
@@ -57,40 +71,162 @@ static void page(struct rig *g, unsigned i, const char *first, unsigned count)
 static void missed_messages_come_before_live_ones(void **state)
 {
         struct rig *g = *state;
-        char after[24];
 
         lose_session_after(g, "100");
-        assert_non_null(strstr(g->gets[0].path, "/channels/10/messages?after="));
-        assert_non_null(strstr(g->gets[0].path, "&limit=100"));
-        snprintf(after, sizeof(after), "%.*s",
-                 (int)strcspn(strstr(g->gets[0].path, "after=") + 6, "&"),
-                 strstr(g->gets[0].path, "after=") + 6);
-        assert_true(dc_id_time_ms(after) <= clock_wall_ms() - 60000);
+        assert_string_equal(g->gets[0].path, "/channels/10/messages?limit=100");
         write_in(g, "10", "1", "900", "");
         write_in(g, "12", "1", "901", "");
         await(g, &fake_road.received_count, 2);
         assert_string_equal(key(1), "901"); /* the quiet channel does not wait */
-        page(g, 0, "200", 3);
+        page(g, 0, 200, 3);
         assert_int_equal(fake_road.received_count, 6);
-        assert_string_equal(key(2), "200");
-        assert_string_equal(key(3), "201");
-        assert_string_equal(key(4), "202");
+        assert_string_equal(key(2), recent(g, 200));
+        assert_string_equal(key(3), recent(g, 201));
+        assert_string_equal(key(4), recent(g, 202));
         assert_string_equal(key(5), "900");
         assert_string_equal(fake_road.received.guild, "1");
         assert_int_equal(g->get_count, 1); /* neither the forum nor the quiet channel was read */
 }
 
-static void reading_back_stops_at_the_limit(void **state)
+/* Messages k of [first, first + count), those in `to_us` mention the bot; newest first. */
+static void chatter(struct rig *g, unsigned i, unsigned first, unsigned count, unsigned to_us)
+{
+        struct buf b;
+
+        buf_init(&b, 0);
+        for (unsigned k = first + count; k-- > first;)
+                buf_addf(&b,
+                         "%s{\"id\":\"%s\",\"channel_id\":\"10\",\"type\":0,"
+                         "\"content\":\"talk\",\"author\":{\"id\":\"5\"}%s}",
+                         b.len ? "," : "[", recent(g, k),
+                         k == to_us ? ",\"mentions\":[{\"id\":\"42\"}]" : "");
+        buf_addch(&b, ']');
+        answer(g, i, 200, b.data);
+        buf_release(&b);
+        if (g->member.done && g->member_is)
+                answer_member(g, 200, g->member_is);
+}
+
+/* Of 320 messages 120 may be taken: the newest, and the oldest because it mentions the bot. */
+static void a_limit_drops_the_oldest_chatter(void **state)
 {
         struct rig *g = *state;
 
         lose_session_after(g, "100");
-        page(g, 0, "200", 100);
-        assert_int_equal(g->get_count, 2);
-        assert_string_equal(g->gets[1].path, "/channels/10/messages?after=299&limit=20");
-        page(g, 1, "300", 20);
-        assert_int_equal(g->get_count, 2);
-        assert_int_equal(fake_road.received_count, 121);
+        chatter(g, 0, 420, 100, 0);
+        assert_string_equal(g->gets[1].path + strlen("/channels/10/messages?before="),
+                            id_and(g, 420, "&limit=100"));
+        chatter(g, 1, 320, 100, 0);
+        chatter(g, 2, 220, 100, 0);
+        assert_int_equal(fake_road.received_count, 1); /* nothing before the oldest is known */
+        chatter(g, 3, 200, 20, 200);
+        assert_int_equal(g->get_count, 5);
+        answer(g, 4, 200, "[]");
+        if (g->member.done)
+                answer_member(g, 200, g->member_is);
+        assert_int_equal(fake_road.received_count, 1 + 1 + 120);
+        assert_string_equal(key(1), recent(g, 200));
+        assert_true(fake_road.arrivals[1].is_mention);
+        assert_string_equal(key(2), recent(g, 400));
+        assert_string_equal(key(121), recent(g, 519));
+        assert_int_equal(g->get_count, 5);
+}
+
+static int store_recent(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct rig *g = arg;
+
+        for (unsigned k = 300; k < 400; k++) {
+                int64_t seq;
+
+                if (journal_row_insert(tx,
+                                       &(struct journal_row){ .type = "message.received",
+                                                              .adapter = "dc",
+                                                              .channel = "10",
+                                                              .key = recent(g, k),
+                                                              .payload = "{}" },
+                                       &seq, err) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+/* A hundred newer messages are stored already: all twenty missed ones are taken. */
+static void stored_messages_do_not_count(void **state)
+{
+        struct rig *g = *state;
+        struct error err = { 0 };
+        struct store *store =
+                store_open(g->loop,
+                           &(struct store_options){
+                                   .url = "sqlite", .dir = g->dir, .migrations = schema_steps },
+                           &err);
+
+        assert_non_null(store);
+        assert_int_equal(store_write_now(store, store_recent, g, &err), 0);
+        g->adapter.store = store;
+        g->o.catchup_messages = 20;
+        lose_session_after(g, "100");
+        chatter(g, 0, 300, 100, 0);
+        await(g, &g->get_count, 2);
+        page(g, 1, 200, 20);
+        await(g, &g->member_count, 1);
+        answer_member(g, 200, g->member_is);
+        await(g, &fake_road.received_count, 21);
+        assert_string_equal(key(1), recent(g, 200));
+        assert_string_equal(key(20), recent(g, 219));
+        close_it(g);
+        store_close(store);
+}
+
+/* However a server orders its pages. */
+static void pages_are_sorted(void **state)
+{
+        static const unsigned order[] = { 203, 200, 202, 201 };
+        struct rig *g = *state;
+        struct buf b;
+
+        lose_session_after(g, "100");
+        buf_init(&b, 0);
+        for (unsigned i = 0; i < COUNT(order); i++)
+                buf_addf(&b,
+                         "%s{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":\"x\","
+                         "\"author\":{\"id\":\"5\"}}",
+                         i ? "," : "[", recent(g, order[i]));
+        buf_addch(&b, ']');
+        answer(g, 0, 200, b.data);
+        buf_release(&b);
+        assert_string_equal(g->gets[1].path + strlen("/channels/10/messages?before="),
+                            id_and(g, 200, "&limit=100"));
+        answer(g, 1, 200, "[]");
+        answer_member(g, 200, g->member_is);
+        assert_int_equal(fake_road.received_count, 5);
+        for (unsigned i = 0; i < 4; i++)
+                assert_string_equal(key(1 + i), recent(g, 200 + i));
+}
+
+/* A channel where only the bot and the past are to be found, page after page. */
+static void endless_pages_are_bounded(void **state)
+{
+        struct rig *g = *state;
+        unsigned asked = 0;
+
+        lose_session_after(g, "100");
+        for (; asked < 200 && asked < g->get_count; asked++) {
+                struct buf b;
+
+                buf_init(&b, 0);
+                for (unsigned k = 0; k < 100; k++)
+                        buf_addf(&b,
+                                 "%s{\"id\":\"%s\",\"channel_id\":\"10\",\"author\":{\"id\":"
+                                 "\"42\"}}",
+                                 k ? "," : "[", recent(g, 90000 - asked * 100 - k));
+                buf_addch(&b, ']');
+                answer(g, asked % GETS, 200, b.data);
+                buf_release(&b);
+        }
+        assert_int_equal(asked, 51); /* 50, and one for catchUpMessages */
+        assert_int_equal(fake_road.received_count, 1);
 }
 
 static void an_unreadable_channel_holds_nothing(void **state)
@@ -118,8 +254,8 @@ static void live_messages_do_not_wait_for_ever(void **state)
         assert_string_equal(key(1), "901");
         await(g, &fake_road.received_count, 3); /* Discord has not answered */
         assert_string_equal(key(2), "900");
-        page(g, 0, "200", 1);
-        assert_string_equal(key(3), "200"); /* late, but not lost */
+        page(g, 0, 200, 1);
+        assert_string_equal(key(3), recent(g, 200)); /* late, but not lost */
 }
 
 static void a_second_gap_is_read_back_too(void **state)
@@ -130,18 +266,18 @@ static void a_second_gap_is_read_back_too(void **state)
         lose_session(g); /* while the first is being read */
         write_in(g, "12", "1", "901", "");
         await(g, &fake_road.received_count, 2);
-        page(g, 0, "200", 1);
+        page(g, 0, 200, 1);
         assert_int_equal(g->get_count, 2);
-        assert_string_equal(g->gets[1].path, "/channels/10/messages?after=200&limit=100");
-        page(g, 1, "201", 1);
+        assert_string_equal(g->gets[1].path, "/channels/10/messages?limit=100");
+        page(g, 1, 201, 1);
         assert_int_equal(g->get_count, 2);
         fake_road_ack(1, ERR_NONE);
         fake_road_ack(2, ERR_NONE);
         fake_road_ack(3, ERR_NONE);
         lose_session(g); /* and after it */
         await(g, &g->get_count, 3);
-        page(g, 2, "202", 1);
-        assert_string_equal(key(4), "202");
+        page(g, 2, 202, 1);
+        assert_string_equal(key(4), recent(g, 202));
 }
 
 /* An earlier run was reading back; this one resumes, and no guild is introduced. */
@@ -173,19 +309,21 @@ static void a_restart_resumes_catch_up(void **state)
         assert_string_equal(g->gets[1].path, "/guilds/1/channels");
         channels =
                 mem_printf("[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"},{\"id\":\"12\","
-                           "\"type\":0}]",
+                           "\"type\":0,\"last_message_id\":null},{\"id\":\"14\",\"type\":0}]",
                            now);
         answer(g, 1, 200, channels);
         free(channels);
-        assert_int_equal(g->get_count, 4);
-        assert_non_null(strstr(g->gets[2].path, "/channels/10/messages?after="));
-        assert_string_equal(g->gets[3].path, "/guilds/1/threads/active");
+        assert_int_equal(g->get_count, 5);
+        assert_non_null(strstr(g->gets[2].path, "/channels/10/messages?limit=100"));
+        /* null is an empty channel, a missing member says nothing */
+        assert_non_null(strstr(g->gets[3].path, "/channels/14/messages?limit=100"));
+        assert_string_equal(g->gets[4].path, "/guilds/1/threads/active");
         channels = mem_printf(
                 "{\"threads\":[{\"id\":\"13\",\"type\":11,\"last_message_id\":\"%s\"}]}", now);
-        answer(g, 3, 200, channels);
+        answer(g, 4, 200, channels);
         free(channels);
-        assert_int_equal(g->get_count, 5);
-        assert_non_null(strstr(g->gets[4].path, "/channels/13/messages?after="));
+        assert_int_equal(g->get_count, 6);
+        assert_non_null(strstr(g->gets[5].path, "/channels/13/messages?limit=100"));
 }
 
 /* Answers with ids from `first` on, in the order of Discord's list. */
@@ -351,20 +489,18 @@ static void reading_back_waits_for_the_inbox(void **state)
 {
         struct rig *g = *state;
 
-        g->o.catchup_messages = 2000;
+        g->o.catchup_messages = 1000;
         lose_session_after(g, "100");
-        for (unsigned i = 0; i < 5; i++) {
-                char first[24];
-
-                snprintf(first, sizeof(first), "%u", 1000 + i * 100);
-                page(g, i, first, 100);
-        }
+        for (unsigned i = 0; i < 6; i++)
+                chatter(g, i, 1500 - i * 100, 100, 0);
+        answer(g, 6, 200, "[]");
+        answer_member(g, 200, g->member_is);
         assert_int_equal(fake_road.received_count, 501);
-        assert_int_equal(g->get_count, 5);
+        assert_string_equal(key(1), recent(g, 1000));
         for (unsigned i = 1; i <= 500; i++)
                 fake_road_ack(i, ERR_NONE);
-        await(g, &g->get_count, 6);
-        assert_string_equal(g->gets[5].path, "/channels/10/messages?after=1499&limit=100");
+        await(g, &fake_road.received_count, 601);
+        assert_string_equal(key(600), recent(g, 1599));
 }
 
 /* A broken connection does not restart catch-up. */
@@ -408,7 +544,7 @@ static void a_gap_closes_when_all_is_stored(void **state)
         g->o.catchup_times.done_ms = 5;
         dc_id_at(clock_wall_ms(), now);
         lose_session_after(g, now);
-        page(g, 0, "200", 1);
+        page(g, 0, 200, 1);
         for (int i = 0; i < 20; i++)
                 loop_step(g->loop, true);
         assert_true(is_missing(g)); /* read, not stored */
@@ -425,8 +561,8 @@ static void failed_catch_up_is_repeated_later(void **state)
         char now[24], *places;
 
         g->o.catchup_times = (struct dc_catchup_times){ .wait_ms = 1, .done_ms = 5, .again_ms = 5 };
+        lose_session_after(g, "100");
         dc_id_at(clock_wall_ms(), now);
-        lose_session_after(g, now);
         do { /* until it is given up, and catch-up starts over */
                 await(g, &g->get_count, at + 1);
                 assert_true(at < GETS - 4);
@@ -440,7 +576,7 @@ static void failed_catch_up_is_repeated_later(void **state)
         places = mem_printf("[{\"id\":\"10\",\"type\":0,\"last_message_id\":\"%s\"}]", now);
         answer(g, at + 1, 200, places);
         free(places);
-        assert_non_null(strstr(g->gets[at + 2].path, "/channels/10/messages?after="));
+        assert_non_null(strstr(g->gets[at + 2].path, "/channels/10/messages?limit=100"));
         answer(g, at + 2, 200, "[]");
         answer(g, at + 3, 200, "{}");
         for (int i = 0; i < STEPS && is_missing(g); i++)
@@ -463,7 +599,7 @@ static void missed_something(struct rig *g)
 static void missed_by_a_stranger(struct rig *g)
 {
         missed_something(g);
-        page(g, 0, "200", 3);
+        page(g, 0, 200, 3);
 }
 
 static void messages_read_back_have_their_senders_roles(void **state)
@@ -479,9 +615,9 @@ static void messages_read_back_have_their_senders_roles(void **state)
         assert_int_equal(g->member_count, 1); /* once for three messages */
         answer_member(g, 200, "{\"nick\":\"Annie\",\"roles\":[\"77\"]}");
         await(g, &fake_road.received_count, 6);
-        assert_string_equal(key(2), "200");
-        assert_string_equal(key(3), "201");
-        assert_string_equal(key(4), "202");
+        assert_string_equal(key(2), recent(g, 200));
+        assert_string_equal(key(3), recent(g, 201));
+        assert_string_equal(key(4), recent(g, 202));
         assert_string_equal(key(5), "900");
         assert_non_null(strstr(fake_road.arrivals[2].metadata, "\"roles\":[\"77\"]"));
         assert_non_null(strstr(fake_road.arrivals[4].metadata, "\"roles\":[\"77\"]"));
@@ -537,10 +673,10 @@ static void few_members_are_looked_up_at_once(void **state)
         buf_init(&b, 0);
         for (unsigned i = 0; i < 6; i++)
                 buf_addf(&b,
-                         "%c{\"id\":\"%u\",\"channel_id\":\"10\",\"type\":0,\"content\":\"hi\","
+                         "%c{\"id\":\"%s\",\"channel_id\":\"10\",\"type\":0,\"content\":\"hi\","
                          "\"author\":{\"id\":\"%u\"}}",
-                         i ? ',' : '[', 400 - i, 50 + i);
-        buf_addch(&b, ']');
+                         i ? ',' : '[', recent(g, 400 - i), 50 + i);
+        buf_addstr(&b, ",{\"id\":\"1\"}]");
         answer(g, 0, 200, b.data);
         buf_release(&b);
         assert_int_equal(g->member_count, 4);
@@ -567,6 +703,27 @@ static void the_first_session_reads_nothing_back(void **state)
         assert_int_equal(g->get_count, 0);
 }
 
+/* The margin for differing clocks must not reach behind the first session. */
+static void messages_from_before_the_first_session_are_not_read(void **state)
+{
+        struct rig *g = *state;
+        char before[24], after[24], *body;
+
+        dc_id_at(clock_wall_ms() - 20000, before);
+        lose_session_after(g, "100");
+        dc_id_at(clock_wall_ms() + 20000, after);
+        body = mem_printf("[{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":\"new\",\"author\":"
+                          "{\"id\":\"5\"}},{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":"
+                          "\"old\",\"author\":{\"id\":\"5\"}}]",
+                          after, before);
+        answer(g, 0, 200, body);
+        free(body);
+        answer_member(g, 200, g->member_is);
+        assert_int_equal(g->get_count, 1);
+        assert_int_equal(fake_road.received_count, 2);
+        assert_string_equal(key(1), after);
+}
+
 static void closing_with_everything_in_flight_is_safe(void **state)
 {
         struct rig *g = *state;
@@ -585,7 +742,10 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         const struct CMUnitTest tests[] = {
                 T(missed_messages_come_before_live_ones),
-                T(reading_back_stops_at_the_limit),
+                T(a_limit_drops_the_oldest_chatter),
+                T(stored_messages_do_not_count),
+                T(pages_are_sorted),
+                T(endless_pages_are_bounded),
                 T(an_unreadable_channel_holds_nothing),
                 T(live_messages_do_not_wait_for_ever),
                 T(a_second_gap_is_read_back_too),
@@ -605,6 +765,7 @@ int main(void)
                 T(unavailable_roles_become_unknown),
                 T(few_members_are_looked_up_at_once),
                 T(the_first_session_reads_nothing_back),
+                T(messages_from_before_the_first_session_are_not_read),
                 T(closing_with_everything_in_flight_is_safe),
         };
 

@@ -168,6 +168,14 @@ static void begin_recent(struct dc_catchup *c, int64_t since_ms)
 
 /* ---- guilds that the gateway introduces ---- */
 
+/* Null is an empty channel; a server that leaves the member out says nothing. */
+static bool may_have_missed(const json_t *channel, int64_t since_ms)
+{
+        const json_t *last = json_object_get(channel, "last_message_id");
+
+        return !last || dc_id_time_ms(json_string_value(last)) >= since_ms;
+}
+
 static void want_channels(struct dc_catchup *c, const json_t *channels, int64_t since_ms)
 {
         const json_t *channel;
@@ -178,8 +186,7 @@ static void want_channels(struct dc_catchup *c, const json_t *channels, int64_t 
                 int64_t type = json_int(channel, "type", 0);
 
                 if (dc_id_valid(id) && type != DC_TYPE_CATEGORY && type != DC_TYPE_FORUM &&
-                    type != DC_TYPE_MEDIA &&
-                    dc_id_time_ms(json_str(channel, "last_message_id", NULL)) >= since_ms)
+                    type != DC_TYPE_MEDIA && may_have_missed(channel, since_ms))
                         dc_readback_want(c->readback, id, since_ms);
         }
 }
@@ -351,6 +358,9 @@ void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t 
         }
         if (from < now - o->catchup_seconds * 1000)
                 from = now - o->catchup_seconds * 1000;
+        /* nobody was listening before; unless the clock was wrong then */
+        if (from < ready->first_ms && ready->first_ms <= now)
+                from = ready->first_ms;
         dc_gateway_stats(c->in->gateway, &stats);
         c->shards = stats.shards;
         if (shard >= c->gap_count) {

@@ -39,9 +39,14 @@ static const char *id_of(const json_t *object, const char *key)
         return dc_id_valid(id) ? id : NULL;
 }
 
+static bool is_id_of_us(const struct dc_event_context *c, const char *id)
+{
+        return id && c->self && strcmp(id, c->self) == 0;
+}
+
 static bool is_self(const struct dc_event_reader *r, const char *id)
 {
-        return id && r->context->self && strcmp(id, r->context->self) == 0;
+        return is_id_of_us(r->context, id);
 }
 
 static struct incoming *add_events(struct dc_event_reader *r, const char *channel,
@@ -154,22 +159,32 @@ static void read_files(struct dc_event_reader *r, const json_t *message)
 
 /* ---- messages ---- */
 
-static bool mentions_us(const struct dc_event_reader *r, const json_t *message, const char *guild)
+static bool mentions_us(const struct dc_event_context *c, const json_t *message, const char *guild)
 {
         const json_t *users = json_object_get(message, "mentions"),
                      *roles = json_object_get(message, "mention_roles"), *one;
         size_t i;
 
         json_array_foreach(users, i, one)
-                if (is_self(r, json_str(one, "id", NULL)))
+                if (is_id_of_us(c, json_str(one, "id", NULL)))
                         return true;
-        if (!r->context->role_mentions)
+        if (!c->role_mentions)
                 return false;
         json_array_foreach(roles, i, one)
                 if (json_is_string(one) &&
-                    dc_cache_has_role(r->context->cache, guild, json_string_value(one)))
+                    dc_cache_has_role(c->cache, guild, json_string_value(one)))
                         return true;
         return false;
+}
+
+bool dc_event_is_to_us(const struct dc_event_context *c, const json_t *message)
+{
+        const json_t *to = json_object_get(message, "referenced_message");
+        struct dc_channel_info info = { .type = -1 };
+
+        dc_cache_channel(c->cache, id_of(message, "channel_id"), &info);
+        return !info.guild || mentions_us(c, message, info.guild) ||
+               is_id_of_us(c, json_str(json_object_get(to, "author"), "id", NULL));
 }
 
 static void read_reply(struct dc_event_reader *r, const json_t *message, struct incoming *in)
@@ -241,7 +256,7 @@ static struct incoming *read_body(struct dc_event_reader *r, json_t *d)
         in->text = dc_describe(r, d);
         if (raw && *raw && (!in->text || strcmp(raw, in->text) != 0))
                 in->raw_text = raw;
-        in->is_mention = mentions_us(r, d, in->guild);
+        in->is_mention = mentions_us(r->context, d, in->guild);
         read_reply(r, d, in);
         read_metadata(r, d);
         read_files(r, d);

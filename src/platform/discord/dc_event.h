@@ -44,6 +44,8 @@ const char *dc_event_channel(const char *type, const json_t *d);
  * metadata.rolesUnknown.
  */
 const char *dc_event_missing_member(const char *type, const json_t *d);
+/* Does a message mention the bot, reply to it, or stand in a DM (or an unknown channel)? */
+bool dc_event_is_to_us(const struct dc_event_context *context, const json_t *message);
 /* Always fills *out, which borrows from d. */
 void dc_event_read(struct intake_content *out, const struct dc_event_context *context,
                    const struct dc_dispatch *dispatch);

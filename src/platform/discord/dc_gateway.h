@@ -55,6 +55,7 @@ struct dc_gateway_options {
 struct dc_gateway_ready {
         unsigned shard;
         bool resumed;
+        int64_t first_ms; /* the first session of this data directory; 0: not known */
         const char *user_id, *username, *application_id;
 };
 

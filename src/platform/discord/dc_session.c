@@ -49,6 +49,7 @@ static char *file_text(void *arg)
         jsonw_int(&b, "seenMs", r->seen_ms);
         jsonw_bool(&b, "seenMessage", r->seen_message);
         jsonw_int(&b, "missingMs", r->missing_ms);
+        jsonw_int(&b, "firstMs", r->first_ms);
         jsonw_opt(&b, "userId", r->user_id);
         jsonw_opt(&b, "username", r->username);
         jsonw_opt(&b, "applicationId", r->application_id);
@@ -80,6 +81,7 @@ static void read_file(struct dc_session *s, const json_t *j, bool own)
         r->seen_ms = json_int(j, "seenMs", 0);
         r->seen_message = json_flag(j, "seenMessage", false);
         r->missing_ms = json_int(j, "missingMs", 0);
+        r->first_ms = json_int(j, "firstMs", 0);
         if (!own || !id || !url || json_int(j, "intents", -1) != s->intents ||
             json_int(j, "shards", -1) != s->shards || json_int(j, "seq", -1) < 0)
                 return;
@@ -164,7 +166,7 @@ uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event
 }
 
 int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const json_t *ready,
-                         int64_t seq)
+                         int64_t seq, int64_t now_ms)
 {
         const char *id = json_str(ready, "session_id", "");
         const json_t *user = json_object_get(ready, "user"),
@@ -179,9 +181,10 @@ int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const jso
                 .id = mem_strdup(id),
                 .resume_url = mem_strdup(resume_url),
                 .seq = seq,
-                .seen_ms = s->committed.seen_ms,
+                .seen_ms = since_ms ? s->committed.seen_ms : now_ms,
                 .seen_message = s->committed.seen_message,
                 .missing_ms = since_ms,
+                .first_ms = since_ms ? s->committed.first_ms : now_ms,
                 .user_id = mem_strdup(json_str(user, "id", NULL)),
                 .username = mem_strdup(json_str(user, "username", NULL)),
                 .application_id = mem_strdup(json_str(app, "id", NULL)),

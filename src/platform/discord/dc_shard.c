@@ -202,6 +202,7 @@ static void up(struct dc_shard *s, bool resumed, int64_t since_ms)
                 s->session.next.id ? &s->session.next : &s->session.committed;
         const struct dc_gateway_ready ready = { .shard = s->id,
                                                 .resumed = resumed,
+                                                .first_ms = r->first_ms,
                                                 .user_id = r->user_id,
                                                 .username = r->username,
                                                 .application_id = r->application_id };
@@ -227,7 +228,7 @@ static void on_ready(struct dc_shard *s, const json_t *d, int64_t seq)
         /* never leave TLS */
         if (!url || (strncmp(s->g->url, "wss:", 4) == 0 && strncmp(url, "wss:", 4) != 0))
                 url = s->g->url;
-        since_ms = dc_session_begin(&s->session, url, d, seq);
+        since_ms = dc_session_begin(&s->session, url, d, seq, s->g->o.wall_ms());
         dc_connection_adjust(s->connection);
         up(s, false, since_ms);
 }

@@ -24,6 +24,8 @@ struct dc_session_record {
          */
         int64_t seen_ms;
         bool seen_message;
+        /* the first session of this bot and data directory; 0: not known */
+        int64_t first_ms;
         /* catch-up after an earlier session has not finished since then; 0: it has */
         int64_t missing_ms;
         char *user_id, *username, *application_id;
@@ -70,7 +72,7 @@ void dc_session_release(struct dc_session *s);
 void dc_session_drop(struct dc_session *s);
 /* READY: returns since when something may be missing; 0: the first session. */
 int64_t dc_session_begin(struct dc_session *s, const char *resume_url, const json_t *ready,
-                         int64_t seq);
+                         int64_t seq, int64_t now_ms);
 /* Returns its number in the window. */
 uint64_t dc_session_received(struct dc_session *s, const struct dc_session_event *e);
 /* In any order. complete_ms: nothing is missing up to then, or 0. */
