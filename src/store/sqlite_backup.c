@@ -11,15 +11,19 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/id.h"
 #include "base/mem.h"
 
 #define PAGES_PER_STEP 256
+#define PART_RANDOM    16
 
 struct copy {
         char *path; /* its final name, for errors */
-        char *part; /* its name while it is incomplete */
+        char *part; /* its name while it is incomplete: random, so that nobody can wait for it */
+        int fd;     /* the part as we made it; -1: not yet */
         sqlite3 *to;
         sqlite3_backup *pages;
         bool holds_snapshot;
@@ -36,7 +40,10 @@ void sqlite_backup_abort(struct store_conn *conn, void **state)
         sqlite3_close(copy->to);
         if (copy->holds_snapshot)
                 sqlite3_exec(((struct sqlite *)conn)->db, "COMMIT", NULL, NULL, NULL);
-        unlink(copy->part);
+        if (copy->fd >= 0) {
+                close(copy->fd);
+                unlink(copy->part); /* else it is not ours */
+        }
         free(copy->part);
         free(copy->path);
         free(copy);
@@ -71,16 +78,15 @@ static int system_fail(const char *path, struct error *err)
 
 static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, struct error *err)
 {
-        int fd;
+        struct stat st;
 
-        if (access(to_path, F_OK) == 0) {
+        if (lstat(to_path, &st) == 0) {
                 errno = EEXIST;
                 return system_fail(to_path, err);
         }
-        fd = open(copy->part, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (fd < 0)
+        copy->fd = open(copy->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (copy->fd < 0)
                 return system_fail(copy->path, err);
-        close(fd);
         if (sqlite3_exec(c->db, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL) !=
             SQLITE_OK)
                 return sqlite_fail(c, "read", err);
@@ -93,10 +99,20 @@ static int copy_start(struct sqlite *c, struct copy *copy, const char *to_path, 
         return copy->pages ? 0 : sqlite_fail_at(copy->to, copy->path, "write to", err);
 }
 
+/* Has the part been exchanged, where others may write? */
+static bool is_ours(const struct copy *copy)
+{
+        struct stat made, named;
+
+        return fstat(copy->fd, &made) == 0 && lstat(copy->part, &named) == 0 &&
+               S_ISREG(named.st_mode) && made.st_dev == named.st_dev &&
+               made.st_ino == named.st_ino && made.st_nlink == 1;
+}
+
 /* Leaves WAL mode, so that the copy is one file, checks all of it, and gives it its name. */
 static int copy_finish(struct copy *copy, const char *to_path, struct error *err)
 {
-        int rc = sqlite3_backup_finish(copy->pages), fd;
+        int rc = sqlite3_backup_finish(copy->pages);
 
         copy->pages = NULL;
         if (rc != SQLITE_OK ||
@@ -106,12 +122,13 @@ static int copy_finish(struct copy *copy, const char *to_path, struct error *err
                 return -1;
         sqlite3_close(copy->to);
         copy->to = NULL;
-        fd = open(copy->part, O_RDWR | O_CLOEXEC);
-        rc = fd >= 0 ? fsync(fd) : -1;
-        if (fd >= 0)
-                close(fd);
+        if (!is_ours(copy))
+                return error_set(err, ERR_REFUSED,
+                                 "backup '%s' was given up: its file was exchanged meanwhile",
+                                 copy->path);
         /* link, unlike rename, does not replace a file that has appeared meanwhile */
-        if (rc != 0 || link(copy->part, to_path) != 0 || sqlite_sync_folder(to_path) != 0)
+        if (fsync(copy->fd) != 0 || link(copy->part, to_path) != 0 ||
+            sqlite_sync_folder(to_path) != 0)
                 return system_fail(to_path, err);
         return 0;
 }
@@ -145,12 +162,15 @@ int sqlite_backup_step(struct store_conn *conn, const char *to_path, void **stat
 {
         struct sqlite *c = (struct sqlite *)conn;
         struct copy *copy = *state;
+        char random[PART_RANDOM + 1];
         int rc;
 
         if (!copy) {
                 copy = mem_zalloc(sizeof(*copy));
                 copy->path = mem_strdup(to_path);
-                copy->part = mem_printf("%s.part-%d", to_path, (int)getpid());
+                copy->part = mem_printf("%s.part-%s", to_path,
+                                        id_random_text(random, sizeof(random) - 1));
+                copy->fd = -1;
                 *state = copy;
                 rc = copy_start(c, copy, to_path, err) == 0 ? 1 : -1;
                 *percent = 0;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../lib/api_rig.h"
+#include "../lib/scratch.h"
 #include "api/core/key.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -713,6 +714,40 @@ static void a_keys_stream_shows_its_adapters_and_ends_with_it(void **state)
         free(text);
 }
 
+static void a_key_makes_backups_in_one_folder(void **state)
+{
+        static const char *const refused[] = { "/tmp/x.db", "../x.db", "../../x.db",
+                                               "state/backups/../x.db" };
+        struct api_rig *r = *state;
+        char *key = make_key(r, "{\"name\":\"copies\",\"scopes\":[\"backup:admin\"]}");
+        char *outside = scratch_path(r->dir, "operators.db"), *body;
+        struct api_answer a;
+
+        for (size_t i = 0; i < COUNT(refused); i++) {
+                body = mem_printf("{\"path\":\"%s\"}", refused[i]);
+                a = ask_as(r, key, "POST", "/api/v2/backup", body);
+                assert_int_equal(a.status, 400);
+                assert_non_null(strstr(a.text, "beneath state/backups"));
+                api_answer_release(&a);
+                free(body);
+        }
+        a = ask_as(r, key, "POST", "/api/v2/backup", "{\"path\":\"mine.db\"}");
+        assert_int_equal(a.status, 201);
+        assert_non_null(strstr(a.text, "/state/backups/mine.db"));
+        api_answer_release(&a);
+        a = ask_as(r, key, "POST", "/api/v2/backup", "{\"path\":\"state/backups/two.db\"}");
+        assert_int_equal(a.status, 201);
+        assert_non_null(strstr(a.text, "/state/backups/two.db"));
+        api_answer_release(&a);
+        body = mem_printf("{\"path\":\"%s\"}", outside);
+        a = api_rig_ask(r, "POST", "/api/v2/backup", body);
+        assert_int_equal(a.status, 201);
+        api_answer_release(&a);
+        free(body);
+        free(outside);
+        free(key);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -734,6 +769,7 @@ int main(void)
                 API_RIG_CASE(the_operator_sees_everything),
                 API_RIG_CASE(a_restricted_key_sees_its_own_adapter),
                 API_RIG_CASE(a_restricted_key_sends_no_files_of_another_adapter),
+                API_RIG_CASE(a_key_makes_backups_in_one_folder),
                 API_RIG_CASE(a_dry_run_hides_rules_of_other_adapters),
                 API_RIG_CASE(each_key_has_its_own_idempotency_keys),
                 API_RIG_CASE(a_client_cannot_forge_anothers_idempotency_key),

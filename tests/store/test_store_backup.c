@@ -13,6 +13,7 @@
 #include "../lib/fault_map.h"
 #include "../lib/scratch.h"
 #include "../lib/store_rig.h"
+#include "base/mem.h"
 
 struct copy {
         int completed;
@@ -182,11 +183,42 @@ static void a_backup_to_a_full_disk_leaves_no_file(void **state)
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, store_rig_setup, store_rig_teardown)
 
+/* The name of the part was "PATH.part-PID" once; whoever made a link of it chose what is written.
+ */
+static void a_part_file_follows_no_link(void **state)
+{
+        struct store_rig *r = *state;
+        char *to = scratch_path(r->dir, "copy.db"), *victim = scratch_path(r->dir, "victim");
+        char *part = mem_printf("%s.part-%d", to, (int)getpid()), word[8] = "";
+        struct copy c = { .r = r };
+        FILE *f = fopen(victim, "w");
+
+        assert_non_null(f);
+        fputs("mine", f);
+        fclose(f);
+        assert_int_equal(symlink(victim, part), 0);
+        store_rig_open(r);
+        store_backup(r->store, to, NULL, on_copied, &c);
+        store_rig_run(r);
+        assert_int_equal(c.completed, 1);
+        assert_int_equal(c.err.kind, ERR_NONE);
+        f = fopen(victim, "r");
+        assert_non_null(f);
+        assert_non_null(fgets(word, sizeof(word), f));
+        fclose(f);
+        assert_string_equal(word, "mine");
+        assert_int_equal(unlink(part), 0);
+        free(part);
+        free(victim);
+        free(to);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 CASE(a_backup_while_writing_is_a_consistent_copy),
                 CASE(a_backup_never_overwrites),
+                CASE(a_part_file_follows_no_link),
                 CASE(closing_cancels_a_running_backup_cleanly),
                 CASE(a_store_can_be_restored_from_its_backup),
 #ifdef DRAGOMAN_FAULTS

@@ -1,4 +1,5 @@
 /* A consistent copy of the database while running. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,8 +19,8 @@ struct backup_ask {
 
 static const struct field backup_fields[] = {
         { "path", FIELD_STRING, .min = 1, .max = 1024, FIELD_AT(backup_ask, path),
-          .help = "A new file. Relative: inside the data directory. Absent: a dated file in "
-                  "state/backups." },
+          .help = "A new file. Of a key: beneath state/backups. Of the operator: relative to the "
+                  "data directory, or absolute. Absent: a dated file in state/backups." },
         FIELD_END,
 };
 
@@ -51,10 +52,12 @@ static void on_copied(void *arg, const struct error *err)
         free(j);
 }
 
+#define FOLDER "state/backups"
+
 /* state/backups/main-TIME.db, with a number if that exists. */
 static char *default_path(const char *dir, struct error *err)
 {
-        char *folder = mem_printf("%s/state/backups", dir), *path = NULL, stamp[32];
+        char *folder = mem_printf("%s/" FOLDER, dir), *path = NULL, stamp[32];
         time_t now = (time_t)(clock_wall_ms() / 1000);
         struct tm tm;
 
@@ -71,13 +74,34 @@ static char *default_path(const char *dir, struct error *err)
         return path;
 }
 
+/* A key writes into one folder: the right to make copies is not one to write any file. */
+static char *beneath_folder(const char *dir, const char *asked, struct error *err)
+{
+        char *folder = mem_printf("%s/" FOLDER, dir), *path = NULL;
+        size_t n = strlen(FOLDER);
+
+        if (strncmp(asked, FOLDER "/", n + 1) == 0)
+                asked += n + 1;
+        if (asked[0] == '/' || !request_path_is_inside(asked))
+                error_set(err, ERR_INVALID,
+                          "path '%.200s' is not beneath " FOLDER ": only the operator may name "
+                          "another place",
+                          asked);
+        else if (file_make_dirs(folder, err) == 0)
+                path = mem_printf("%s/%s", folder, asked);
+        free(folder);
+        return path;
+}
+
 /* Path of the copy; NULL with an error. */
-static char *choose_path(const char *dir, const char *asked, struct error *err)
+static char *choose_path(const char *dir, const char *asked, bool by_operator, struct error *err)
 {
         const char *slash = asked ? strrchr(asked, '/') : NULL;
 
         if (!asked)
                 return default_path(dir, err);
+        if (!by_operator)
+                return beneath_folder(dir, asked, err);
         /* a database in its place would break the next start */
         if (strcmp(slash ? slash + 1 : asked, "config.json") == 0) {
                 error_set(err, ERR_INVALID, "a backup cannot be called 'config.json'");
@@ -102,11 +126,13 @@ static void create(struct http_exchange *x)
         struct backup_job *j;
         struct body body;
         struct error err;
+        bool by_operator;
         char *path;
 
         if (request_body(x, &body, &ask) < 0)
                 return;
-        path = choose_path(a->env.dir, ask.path, &err);
+        by_operator = caller_of(x) == a->auth.operator;
+        path = choose_path(a->env.dir, ask.path, by_operator, &err);
         body_release(&body);
         if (!path) {
                 reply_failed(x, &err);
