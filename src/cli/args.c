@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/settings.h"
 #include "cli/command.h"
+#include "net/address.h"
 
 #define NAMES_MAX (COMMAND_MAX_FLAGS + 8)
 #define FILE_MAX  ((size_t)1024 * 1024)
@@ -302,6 +303,17 @@ const char *args_channel(const struct args *a, const char *chat)
                 return slash + 1;
         command_usage_error(a->command, "'%s' must be ADAPTER/CHANNEL, such as tg/12345", chat);
         return NULL;
+}
+
+int args_listen(const struct args *a, const char **out)
+{
+        struct error err = { 0 };
+
+        *out = args_value(a, "listen");
+        if (!*out || address_split(*out, NULL, NULL, &err) == 0)
+                return 0;
+        command_usage_error(a->command, "--listen: %s", err.text);
+        return -1;
 }
 
 char *args_file(const char *path, struct error *err)

@@ -24,7 +24,7 @@ static int find_or_start(struct chat *chat)
 
         if (client_alive(chat->client))
                 return CLI_OK;
-        chat->launch = launch_start(chat->client, args_value(chat->args, "listen"), &err);
+        chat->launch = launch_start(chat->client, chat->listen, &err);
         if (!chat->launch)
                 return command_failed(chat->args, &err);
         if (launch_wait(chat->launch, &err) == 0)
@@ -161,7 +161,7 @@ int chat_command(struct args *a)
         struct loop *loop;
         int rc;
 
-        if (args_end(a) < 0)
+        if (args_listen(a, &chat.listen) < 0 || args_end(a) < 0)
                 return CLI_USAGE;
         loop = loop_new();
         chat.client = client_new(loop, a->dir, &err);

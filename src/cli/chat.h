@@ -10,6 +10,7 @@
 struct chat {
         struct args *args;
         struct client *client;
+        const char *listen;    /* of a daemon to start; NULL: as configured */
         struct launch *launch; /* NULL: a daemon was running */
         char *adapter, *channel;
         bool hurry; /* left during an answer */

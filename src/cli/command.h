@@ -93,6 +93,8 @@ const char *args_action(struct args *a, const char *const *actions, const char *
 int args_end(struct args *a);
 /* "12345" of "tg/12345"; it may contain slashes. */
 const char *args_channel(const struct args *a, const char *chat);
+/* --listen, or NULL. -1: not an address and port, reported. */
+int args_listen(const struct args *a, const char **out);
 /* "-": standard input. At most 1 MiB, yours to free. */
 char *args_file(const char *path, struct error *err);
 

@@ -12,29 +12,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "net/address.h"
 #include "net/http_exchange.h"
-
-/* Splits "127.0.0.1:80", "[::1]:0" or "localhost:8420"; host and port are yours to free. */
-static int split_address(const char *address, char **host, char **port, struct error *err)
-{
-        const char *colon = strrchr(address, ':');
-        const char *from = address, *to = colon;
-
-        if (!colon || colon == address || !colon[1] ||
-            strspn(colon + 1, "0123456789") != strlen(colon + 1))
-                return error_set(err, ERR_INVALID, "cannot listen at '%s': expected host:port",
-                                 address);
-        if (*from == '[') {
-                from++;
-                to--;
-                if (*to != ']')
-                        return error_set(err, ERR_INVALID,
-                                         "cannot listen at '%s': expected [address]:port", address);
-        }
-        *host = mem_strndup(from, (size_t)(to - from));
-        *port = mem_strdup(colon + 1);
-        return 0;
-}
 
 static int bind_to(const struct addrinfo *ai)
 {
@@ -58,12 +37,13 @@ int http_listen(const char *address, struct error *err)
         struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
                                   .ai_flags = AI_PASSIVE | AI_NUMERICSERV };
         struct addrinfo *list = NULL;
-        char *host = NULL, *port = NULL;
-        int fd = -1, rc;
+        char *host = NULL, service[16];
+        int fd = -1, port, rc;
 
-        if (split_address(address, &host, &port, err) != 0)
-                return -1;
-        rc = getaddrinfo(host, port, &hints, &list);
+        if (address_split(address, &host, &port, err) != 0)
+                return error_prefix(err, "cannot listen");
+        snprintf(service, sizeof(service), "%d", port);
+        rc = getaddrinfo(host, service, &hints, &list);
         if (rc != 0)
                 error_set(err, ERR_INVALID, "cannot listen at '%s': %s", address, gai_strerror(rc));
         else if ((fd = bind_to(list)) < 0)
@@ -72,7 +52,6 @@ int http_listen(const char *address, struct error *err)
         if (list)
                 freeaddrinfo(list);
         free(host);
-        free(port);
         return fd;
 }
 

@@ -912,6 +912,11 @@ static void an_address_in_use_or_malformed_is_an_error(void **state)
         open_site(&t, NULL);
         assert_null(http_server_new(t.loop, &o, routes, COUNT(routes), NULL, NULL, &err));
         assert_int_equal(err.kind, ERR_INVALID);
+        /* a number that does not fit would otherwise be cut to another port */
+        o.listen = "127.0.0.1:99999";
+        assert_null(http_server_new(t.loop, &o, routes, COUNT(routes), NULL, NULL, &err));
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_non_null(strstr(err.text, "expected 0 to 65535"));
         o.listen = http_server_address(t.server);
         assert_null(http_server_new(t.loop, &o, routes, COUNT(routes), NULL, NULL, &err));
         assert_int_equal(err.kind, ERR_BUSY);

@@ -16,6 +16,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/address.h"
 
 #define OPERATOR_PREFIX   "dgm_"
 #define OPERATOR_RANDOM   40
@@ -48,27 +49,11 @@ static bool host_part(const char *text, char *out, size_t size)
         return true;
 }
 
-static bool is_loopback_host(const char *host)
-{
-        struct in6_addr v6;
-        struct in_addr v4;
-
-        if (strcasecmp(host, "localhost") == 0)
-                return true;
-        if (inet_pton(AF_INET, host, &v4) == 1)
-                return (ntohl(v4.s_addr) >> 24) == 127;
-        if (inet_pton(AF_INET6, host, &v6) != 1)
-                return false;
-        if (IN6_IS_ADDR_V4MAPPED(&v6))
-                return v6.s6_addr[12] == 127;
-        return IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
 bool auth_is_loopback(const char *listen)
 {
         char host[256];
 
-        return host_part(listen, host, sizeof(host)) && is_loopback_host(host);
+        return host_part(listen, host, sizeof(host)) && address_is_loopback(host);
 }
 
 /* IPv4 is mapped to 16 bytes, for comparison. */
@@ -263,7 +248,7 @@ enum auth_verdict auth_check(const struct auth *a, const char *authorization, co
 
 bool auth_peer_ok(const struct auth *a, const char *peer)
 {
-        if (a->tls || a->loopback || !peer || is_loopback_host(peer))
+        if (a->tls || a->loopback || !peer || address_is_loopback(peer))
                 return true;
         for (size_t i = 0; i < a->proxy_count; i++)
                 if (network_has(a->proxies[i], peer))
@@ -280,7 +265,7 @@ bool auth_host_ok(const struct auth *a, const char *host)
                 return true;
         if (!host || !host_part(host, name, sizeof(name)))
                 return false;
-        if (is_loopback_host(name))
+        if (address_is_loopback(name))
                 return true;
         return a->public_host && host_part(a->public_host, public_name, sizeof(public_name)) &&
                strcasecmp(name, public_name) == 0;
