@@ -198,7 +198,7 @@ static void on_config(void *arg)
                 return;
         }
         /* a config file removed by mistake must not take every bot offline */
-        if (l->rc == 0 && d->config->source && !l->config->source)
+        if (l->rc == 0 && d->config->has_file && !l->config->has_file)
                 l->rc = error_set(&l->err, ERR_MISSING,
                                   "there is no config.json in '%s'; for the defaults write an "
                                   "empty one ({})",

@@ -10,8 +10,9 @@
 #include "base/settings_private.h"
 #include "base/utf8.h"
 
-#define WORD_MAX  64
-#define SHOWN_MAX 60 /* of a foreign word in a message */
+#define WORD_MAX     64
+#define SHOWN_MAX    60 /* of a foreign word in a message */
+#define MISTAKES_MAX 100
 
 /* The line of the path, or of the nearest enclosing value. */
 static int line_around(const struct settings_source *src, const char *path)
@@ -36,16 +37,58 @@ char *settings_path(const char *path, const char *key)
         return path && *path ? mem_printf("%s.%s", path, key) : mem_strdup(key);
 }
 
+/* Keeps a mistake for settings_source_mistakes, in the order of lines. Takes over the text. */
+static void record(struct settings_report *r, int line, char *text)
+{
+        size_t i = r->count;
+
+        /* a key that no table knows is found once per table */
+        for (size_t j = 0; j < r->count; j++) {
+                if (strcmp(r->items[j].text, text) == 0) {
+                        free(text);
+                        return;
+                }
+        }
+        if (r->count == MISTAKES_MAX) {
+                r->left_off++;
+                free(text);
+                return;
+        }
+        r->items = mem_realloc(r->items, (r->count + 1) * sizeof(*r->items));
+        for (; i > 0 && r->items[i - 1].line > line; i--)
+                r->items[i] = r->items[i - 1];
+        r->items[i] = (struct settings_mistake){ line, text };
+        r->count++;
+}
+
 static int error_at(const struct settings_source *src, const char *line_of, const char *path,
                     struct error *err, const char *text)
 {
         bool root = !path || *path == '\0';
+        int line = line_around(src, line_of);
+        char *whole = src->name ? mem_printf("%s:%d: %s%s%s", src->name, line, root ? "" : path,
+                                             root ? "" : ": ", text)
+                                : mem_printf("%s%s%s", root ? "" : path, root ? "" : ": ", text);
 
-        if (!src->name)
-                return error_set(err, ERR_INVALID, "%s%s%s", root ? "" : path, root ? "" : ": ",
-                                 text);
-        return error_set(err, ERR_INVALID, "%s:%d: %s%s%s", src->name, line_around(src, line_of),
-                         root ? "" : path, root ? "" : ": ", text);
+        error_set(err, ERR_INVALID, "%s", whole);
+        record(src->report, line, whole);
+        return -1;
+}
+
+void settings_source_add_mistake(const struct settings_source *src, const char *text)
+{
+        record(src->report, 0, mem_strdup(text));
+}
+
+size_t settings_source_mistakes(const struct settings_source *src, struct buf *out)
+{
+        const struct settings_report *r = src->report;
+
+        for (size_t i = 0; i < r->count; i++)
+                buf_addf(out, "%s\n", r->items[i].text);
+        if (r->left_off > 0)
+                buf_addf(out, "and %zu more mistakes\n", r->left_off);
+        return r->count + r->left_off;
 }
 
 int settings_error(const struct settings_source *src, const char *path, struct error *err,
@@ -68,8 +111,9 @@ void settings_warn(struct settings_source *src, const char *path, const char *fm
         bool root = !path || *path == '\0';
         va_list ap;
 
-        buf_addf(&src->warnings, "%s:%d: %s%s", src->name, line_around(src, path), root ? "" : path,
-                 root ? "" : ": ");
+        if (src->name)
+                buf_addf(&src->warnings, "%s:%d: ", src->name, line_around(src, path));
+        buf_addf(&src->warnings, "%s%s", root ? "" : path, root ? "" : ": ");
         va_start(ap, fmt);
         buf_vaddf(&src->warnings, fmt, ap);
         va_end(ap);
@@ -185,32 +229,49 @@ static char *describe_unknown(const char *key, const struct setting *const *tabl
                     : mem_printf("unknown key '%.*s'", shown, key);
 }
 
+static bool is_permitted(const char *const *permitted, const char *key)
+{
+        while (*permitted && strcmp(*permitted, key) != 0)
+                permitted++;
+        return *permitted != NULL;
+}
+
 static int check_keys(const struct settings_source *src, const char *path, const json_t *object,
-                      const struct setting *const *tables, const char *const *also,
+                      const struct setting *const *tables, const char *const *permitted,
                       struct error *err)
 {
-        const char **permitted = permitted_keys(tables, also);
         int rc = 0;
 
         /* jansson's iteration takes no const object */
-        for (void *it = json_object_iter((json_t *)(uintptr_t)object); it && rc == 0;
+        for (void *it = json_object_iter((json_t *)(uintptr_t)object); it;
              it = json_object_iter_next((json_t *)(uintptr_t)object, it)) {
                 const char *key = json_object_iter_key(it);
                 char *key_path, *text;
-                size_t i = 0;
 
-                while (permitted[i] && strcmp(permitted[i], key) != 0)
-                        i++;
-                if (permitted[i])
+                if (is_permitted(permitted, key))
                         continue;
                 key_path = settings_path(path, key);
                 text = describe_unknown(key, tables, permitted);
-                rc = error_at(src, key_path, path, err, text);
+                rc = error_at(src, key_path, path, rc < 0 ? NULL : err, text);
                 free(text);
                 free(key_path);
         }
-        free(permitted);
         return rc;
+}
+
+/* Was the key probably given, in a spelling that check_keys has reported? */
+static bool is_misspelt(const json_t *object, const char *key, const char *const *permitted)
+{
+        for (void *it = json_object_iter((json_t *)(uintptr_t)object); it;
+             it = json_object_iter_next((json_t *)(uintptr_t)object, it)) {
+                const char *given = json_object_iter_key(it);
+                const char *near =
+                        is_permitted(permitted, given) ? NULL : settings_nearest(given, permitted);
+
+                if (near && strcmp(near, key) == 0)
+                        return true;
+        }
+        return false;
 }
 
 static int read_row(struct settings_source *src, const char *path, const json_t *object,
@@ -238,20 +299,26 @@ int settings_read(struct settings_source *src, const char *path, const json_t *o
                   const struct setting *const *tables, const char *const *also, void *out,
                   struct error *err)
 {
+        const char **permitted;
+        int rc;
+
         if (object && !json_is_object(object))
                 return settings_error(src, path, err, "expected an object");
-        /* first, so that a misspelt required key is not reported as missing */
-        if (check_keys(src, path, object, tables, also, err) < 0)
-                return -1;
+        permitted = permitted_keys(tables, also);
+        rc = check_keys(src, path, object, tables, permitted, err);
         for (const struct setting *const *t = tables; *t; t++) {
                 for (const struct setting *row = *t; row->key; row++) {
-                        if (read_row(src, path, object, row, out, err) == 0)
+                        if (!row->fallback && !json_object_get(object, row->key) &&
+                            is_misspelt(object, row->key, permitted))
                                 continue;
-                        settings_release(tables, out);
-                        return -1;
+                        if (read_row(src, path, object, row, out, rc < 0 ? NULL : err) < 0)
+                                rc = -1;
                 }
         }
-        return 0;
+        free(permitted);
+        if (rc < 0)
+                settings_release(tables, out);
+        return rc;
 }
 
 void settings_release(const struct setting *const *tables, void *out)
@@ -322,10 +389,9 @@ int settings_read_typed(struct settings_source *src, const char *path, const jso
                 settings_read(src, path, object, (const struct setting *const[]){ own_table, NULL },
                               common_keys, own_out, err);
 
-        if (rc == 0)
-                rc = settings_read(src, path, object,
-                                   (const struct setting *const[]){ common, NULL }, own_keys,
-                                   common_out, err);
+        if (settings_read(src, path, object, (const struct setting *const[]){ common, NULL },
+                          own_keys, common_out, rc < 0 ? NULL : err) < 0)
+                rc = -1;
         if (rc < 0)
                 settings_release_typed(common, common_out, own, own_out);
         free(common_keys);

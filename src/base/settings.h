@@ -29,6 +29,7 @@ enum setting_type {
         SETTING_NUMBER,  /* double; min and max as above */
         SETTING_STRING,  /* char *, may be NULL; min and max are bytes */
         SETTING_URL,     /* char *: absolute, http(s), without user info */
+        SETTING_FILE,    /* char *: a file that exists; relative paths start at the source's dir */
         SETTING_CHOICE,  /* char *: one of `choices` */
         SETTING_SECRET,  /* struct secret *, from a handle; may be NULL; min is bytes */
         SETTING_STRINGS, /* struct setting_list; one string counts as a list */
@@ -68,7 +69,7 @@ struct settings_source;
 
 /*
  * Parses JSON with comments and trailing commas; NULL with an error that names the line. `name` is
- * for messages (NULL: not a file). Relative file: handles start at `dir` (may be NULL).
+ * for messages (NULL: not a file). Relative files and file: handles start at `dir` (may be NULL).
  */
 struct settings_source *settings_source_new(const char *name, const char *dir, const char *text,
                                             size_t n, struct error *err);
@@ -78,6 +79,10 @@ const json_t *settings_source_root(const struct settings_source *src);
 int settings_source_line(const struct settings_source *src, const char *path);
 /* Collected while reading, one per line; "" when none. */
 const char *settings_source_warnings(const struct settings_source *src);
+/* Appends every mistake reported so far, one per line, by line number. Returns their number. */
+size_t settings_source_mistakes(const struct settings_source *src, struct buf *out);
+/* Adds a mistake that lies elsewhere, such as in the environment. */
+void settings_source_add_mistake(const struct settings_source *src, const char *text);
 /* "config.json:12: adapters.tg.botToken: ..." */
 void settings_warn(struct settings_source *src, const char *path, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
@@ -85,7 +90,8 @@ void settings_warn(struct settings_source *src, const char *path, const char *fm
 /*
  * Reads `object` (the value at `path`; NULL counts as {}) into the zeroed struct at `out`, by a
  * NULL-terminated array of tables. Defaults fill absent keys; keys in `also` (may be NULL) are
- * skipped. Reports the first mistake as ERR_INVALID and releases *out:
+ * skipped. Reports mistakes as ERR_INVALID (*err is the first, settings_source_mistakes has all)
+ * and releases *out:
  *     config.json:12: adapters.tg.debounceMs: 90000 is too large (0 to 60000)
  *     config.json:12: adapters.tg: unknown key 'bottoken' (did you mean 'botToken'?)
  */
@@ -111,7 +117,7 @@ void settings_release_typed(const struct setting *common, void *common_out,
 /* Appends a JSON object of the values that differ from their defaults, without secrets. */
 void settings_show(const struct setting *table, const void *from, struct buf *out);
 
-/* Reports a mistake that the tables cannot express. Returns -1. */
+/* Reports a mistake that the tables cannot express, also to the source. Returns -1. */
 int settings_error(const struct settings_source *src, const char *path, struct error *err,
                    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 int settings_member_error(const struct settings_source *src, const char *path, const char *key,

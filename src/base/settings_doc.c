@@ -23,7 +23,7 @@ static const char *schema_type(enum setting_type type)
 
 static void schema_range(const struct setting *row, json_t *s)
 {
-        bool text = row->type == SETTING_STRING;
+        bool text = row->type == SETTING_STRING || row->type == SETTING_FILE;
         int64_t min, max;
 
         if (!text && row->type != SETTING_INT && row->type != SETTING_NUMBER)
@@ -135,6 +135,7 @@ static void markdown_type(const struct setting *row, struct buf *out)
                 [SETTING_NUMBER] = "number",
                 [SETTING_STRING] = "string",
                 [SETTING_URL] = "URL",
+                [SETTING_FILE] = "file",
                 [SETTING_CHOICE] = "",
                 [SETTING_SECRET] = "secret",
                 [SETTING_STRINGS] = "list of strings",

@@ -6,6 +6,16 @@
 
 #include "base/settings.h"
 
+/* What one reading found wrong. A const source refers to it, so that reading can continue. */
+struct settings_report {
+        struct settings_mistake {
+                int line;
+                char *text;
+        } * items;
+        size_t count;
+        size_t left_off; /* beyond the limit */
+};
+
 struct settings_source {
         char *name;
         char *dir;  /* may be NULL */
@@ -13,6 +23,7 @@ struct settings_source {
         size_t n;
         json_t *root;
         struct buf warnings;
+        struct settings_report *report;
 };
 
 /* "adapters" and "tg" as "adapters.tg"; an empty or NULL path is the root. Yours to free. */

@@ -90,6 +90,7 @@ struct settings_source *settings_source_new(const char *name, const char *dir, c
         src->dir = mem_strdup(dir);
         src->text = mem_strndup(text, n);
         src->n = n;
+        src->report = mem_zalloc(sizeof(*src->report));
         buf_init(&src->warnings, 0);
         line = blank(src->text, n);
         if (line > 0) {
@@ -114,6 +115,10 @@ void settings_source_free(struct settings_source *src)
         free(src->name);
         free(src->dir);
         buf_release(&src->warnings);
+        for (size_t i = 0; i < src->report->count; i++)
+                free(src->report->items[i].text);
+        free(src->report->items);
+        free(src->report);
         free(src);
 }
 

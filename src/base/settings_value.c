@@ -3,9 +3,13 @@
  */
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/jsonw.h"
 #include "base/log.h"
@@ -63,6 +67,7 @@ static void add_accepted(const struct setting *row, struct buf *b)
                 [SETTING_NUMBER] = "a number",
                 [SETTING_STRING] = "a string",
                 [SETTING_URL] = "an http:// or https:// URL",
+                [SETTING_FILE] = "the path of a file",
                 [SETTING_CHOICE] = "one of ",
                 [SETTING_SECRET] =
                         "a string such as \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM ARG\"",
@@ -257,6 +262,47 @@ static int read_url(const struct value_context *p, const struct setting *row, co
         return 0;
 }
 
+/* A file that only the daemon's user can read may be checked by somebody else. */
+static int check_file(const struct value_context *p, const char *path)
+{
+        struct stat st;
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+        if (fd < 0 && errno == EACCES) {
+                settings_warn(p->src, p->path, "cannot read '%.200s': %s", path, strerror(errno));
+                return 0;
+        }
+        if (fd < 0 && errno == ENOENT)
+                return settings_error(p->src, p->path, p->err, "there is no file '%.200s'", path);
+        if (fd < 0)
+                return settings_error(p->src, p->path, p->err, "cannot open '%.200s': %s", path,
+                                      strerror(errno));
+        if (fstat(fd, &st) < 0 || S_ISDIR(st.st_mode)) {
+                close(fd);
+                return settings_error(p->src, p->path, p->err, "'%.200s' is a directory", path);
+        }
+        close(fd);
+        return 0;
+}
+
+static int read_file(const struct value_context *p, const struct setting *row, const json_t *value,
+                     void *at)
+{
+        const char *dir = p->src->dir;
+        char **path = at, *given = NULL;
+
+        if (read_string(p, row, value, &given) < 0)
+                return -1;
+        if (*given == '/' || !dir) {
+                *path = given;
+        } else {
+                *path = mem_printf("%s/%s", dir, given);
+                free(given);
+        }
+        /* without a directory, the working directory may be another later */
+        return **path == '/' || dir ? check_file(p, *path) : 0;
+}
+
 static int read_choice(const struct value_context *p, const struct setting *row,
                        const json_t *value, void *at)
 {
@@ -356,11 +402,11 @@ int settings_value_read(struct settings_source *src, const char *path, const str
 {
         static int (*const readers[])(const struct value_context *, const struct setting *,
                                       const json_t *, void *) = {
-                [SETTING_BOOL] = read_bool,     [SETTING_INT] = read_int,
-                [SETTING_NUMBER] = read_number, [SETTING_STRING] = read_string,
-                [SETTING_URL] = read_url,       [SETTING_CHOICE] = read_choice,
-                [SETTING_SECRET] = read_secret, [SETTING_STRINGS] = read_strings,
-                [SETTING_GROUP] = read_group,
+                [SETTING_BOOL] = read_bool,       [SETTING_INT] = read_int,
+                [SETTING_NUMBER] = read_number,   [SETTING_STRING] = read_string,
+                [SETTING_URL] = read_url,         [SETTING_CHOICE] = read_choice,
+                [SETTING_FILE] = read_file,       [SETTING_SECRET] = read_secret,
+                [SETTING_STRINGS] = read_strings, [SETTING_GROUP] = read_group,
         };
         const struct value_context p = { src, path, err };
         char *at = (char *)out + row->at;
@@ -392,6 +438,7 @@ void settings_value_release(const struct setting *row, void *out)
                 break;
         case SETTING_STRING:
         case SETTING_URL:
+        case SETTING_FILE:
         case SETTING_CHOICE:
                 free(*(char **)at);
                 *(char **)at = NULL;
@@ -434,6 +481,7 @@ void settings_value_show(const struct setting *row, const void *value, const jso
                 return;
         case SETTING_STRING:
         case SETTING_URL:
+        case SETTING_FILE:
         case SETTING_CHOICE:
                 text = *(const char *const *)value;
                 if (text && (!usual || strcmp(text, usual) != 0))

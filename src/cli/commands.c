@@ -325,8 +325,9 @@ const struct cli_command commands[] = {
           NULL, api_command },
 
         { "config", "check|schema|doc [DIR]", "check the configuration, or print its reference",
-          "check   reads DIR/config.json like the daemon; reports the first mistake with its line\n"
-          "        and what would have been accepted, or warnings; exits with 0 or 78\n"
+          "check   reads DIR/config.json like the daemon; lists every mistake with its line and\n"
+          "        what would have been accepted, and warnings; exits with 78 if there are\n"
+          "        mistakes or nothing to check, else with 0\n"
           "schema  prints the JSON Schema of the file, for editors\n"
           "doc     prints the reference of all settings, as Markdown\n"
           "\n"

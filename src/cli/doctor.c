@@ -66,32 +66,47 @@ static void report(struct doctor *d, enum doctor_verdict v, const char *advice, 
 
 /* ---- configuration ---- */
 
-static void check_config(struct doctor *d)
+static void report_lines(struct doctor *d, enum doctor_verdict v, const char *advice,
+                         const char *lines)
 {
-        struct config *c = NULL;
-        struct error err = { 0 };
+        while (*lines) {
+                size_t n = strcspn(lines, "\n");
 
-        if (config_load(d->args->dir, &c, &err) < 0) {
-                d->config_failed = true;
-                report(d, FAIL, "correct the line; see: dragoman config doc", "configuration: %s",
-                       err.text);
-                return;
+                if (n > 0)
+                        report(d, v, advice, "configuration: %.*s", (int)n, lines);
+                lines += n + (lines[n] == '\n');
         }
-        if (c->source)
+}
+
+static void report_config(struct doctor *d, const struct config *c)
+{
+        if (c->has_file)
                 report(d, FINE, NULL, "configuration: %zu %s, %zu %s, %zu %s", c->adapter_count,
                        print_plural((int64_t)c->adapter_count, "adapter", "adapters"),
                        c->agent_count, print_plural((int64_t)c->agent_count, "agent", "agents"),
                        c->rule_count, print_plural((int64_t)c->rule_count, "rule", "rules"));
         else
                 report(d, FINE, NULL, "configuration: no config.json, defaults apply");
-        for (const char *p = config_warnings(c); *p;) {
-                size_t n = strcspn(p, "\n");
+}
 
-                if (n > 0)
-                        report(d, WARN, "see: dragoman config doc", "%.*s", (int)n, p);
-                p += n + (p[n] == '\n');
-        }
+static void check_config(struct doctor *d)
+{
+        struct buf mistakes, warnings;
+        struct config *c = NULL;
+        struct error err = { 0 };
+        int rc;
+
+        buf_init(&mistakes, 0);
+        buf_init(&warnings, 0);
+        rc = config_load_reporting(d->args->dir, &c, &mistakes, &warnings, &err);
+        d->config_failed = rc < 0;
+        report_lines(d, FAIL, "correct the line; see: dragoman config doc", mistakes.data);
+        if (rc == 0)
+                report_config(d, c);
+        report_lines(d, WARN, "see: dragoman config doc", warnings.data);
         config_free(c);
+        buf_release(&mistakes);
+        buf_release(&warnings);
 }
 
 /* ---- files ---- */

@@ -26,10 +26,11 @@ const struct setting http_settings[] = {
                   "port 0 picks a free one." },
         { "publicUrl", SETTING_URL, "null", .at = HTTP(public_url),
           .help = "The URL of the API as seen from outside, for webhooks and links." },
-        { "tlsCert", SETTING_STRING, "null", 1, 4096, .at = HTTP(tls_cert),
-          .help = "PEM file with the certificate chain; with `tlsKey` the API speaks HTTPS." },
-        { "tlsKey", SETTING_STRING, "null", 1, 4096, .at = HTTP(tls_key),
-          .help = "PEM file with the private key." },
+        { "tlsCert", SETTING_FILE, "null", 1, 4096, .at = HTTP(tls_cert),
+          .help = "PEM file with the certificate chain, relative to the data directory; with "
+                  "`tlsKey` the API speaks HTTPS." },
+        { "tlsKey", SETTING_FILE, "null", 1, 4096, .at = HTTP(tls_key),
+          .help = "PEM file with the private key, relative to the data directory." },
         { "trustedProxy", SETTING_STRINGS, "[]", .at = HTTP(trusted_proxy),
           .help = "IP addresses of proxies that terminate TLS; permits a non-loopback `listen` "
                   "without TLS." },
@@ -115,19 +116,22 @@ static struct settings_source *open_source(const char *dir, const char *path, bo
                 buf_addstr(&text, "{}");
         }
         if (rc == 0)
-                src = settings_source_new(slash ? slash + 1 : path, dir, text.data, text.len, err);
+                src = settings_source_new(!*found ? NULL
+                                          : slash ? slash + 1
+                                                  : path,
+                                          dir, text.data, text.len, err);
         explicit_bzero(text.data, text.len); /* it may contain secrets */
         buf_release(&text);
         return src;
 }
 
-static int read_root(struct config *c, struct settings_source *src, struct error *err)
+static void read_root(struct config *c, struct settings_source *src)
 {
         struct config_root root = { 0 };
 
         if (settings_read(src, "", settings_source_root(src), root_tables, read_by_rooms, &root,
-                          err) < 0)
-                return -1;
+                          NULL) < 0)
+                return;
         c->http = root.http;
         c->store_url = root.store;
         c->bus_url = root.bus;
@@ -139,7 +143,7 @@ static int read_root(struct config *c, struct settings_source *src, struct error
                 /* not 0, which the bus takes for its default */
                 c->retention_ms[i] = ms < 0 ? -1 : ms < 1 ? 1 : (int64_t)ms;
         }
-        return config_check_root(src, &root, err);
+        config_check_root(src, &root);
 }
 
 void config_add_adapter(struct config *c, struct adapter_conf *a)
@@ -155,109 +159,139 @@ void config_add_agent(struct config *c, struct agent_conf *a)
         c->agents[c->agent_count++] = a;
 }
 
-static int read_adapter(struct config *c, struct settings_source *src, const char *name,
-                        const json_t *value, struct error *err)
+static void read_adapter(struct config *c, struct settings_source *src, const char *name,
+                         const json_t *value)
 {
-        struct adapter_conf *a = adapter_conf_read(src, name, value, err);
+        struct adapter_conf *a = adapter_conf_read(src, name, value, NULL);
 
         if (a)
                 config_add_adapter(c, a);
-        return a ? 0 : -1;
 }
 
-static int read_agent(struct config *c, struct settings_source *src, const char *name,
-                      const json_t *value, struct error *err)
+static void read_agent(struct config *c, struct settings_source *src, const char *name,
+                       const json_t *value)
 {
-        struct agent_conf *a = agent_conf_read(src, name, value, err);
+        struct agent_conf *a = agent_conf_read(src, name, value, NULL);
 
         if (a)
                 config_add_agent(c, a);
-        return a ? 0 : -1;
 }
 
 /* Reads each member of an object. */
-static int read_named(struct config *c, struct settings_source *src, const char *section,
-                      int (*read)(struct config *, struct settings_source *, const char *,
-                                  const json_t *, struct error *),
-                      struct error *err)
+static void read_named(struct config *c, struct settings_source *src, const char *section,
+                       void (*read)(struct config *, struct settings_source *, const char *,
+                                    const json_t *))
 {
         json_t *object = json_object_get(settings_source_root(src), section);
         const char *name;
         json_t *value;
 
         if (object && !json_is_object(object))
-                return settings_error(src, section, err, "expected an object of named %s", section);
+                settings_error(src, section, NULL, "expected an object of named %s", section);
         json_object_foreach(object, name, value) {
-                if (config_check_name(src, section, name, err) < 0 ||
-                    read(c, src, name, value, err) < 0)
-                        return -1;
+                if (config_check_name(src, section, name))
+                        read(c, src, name, value);
         }
-        return 0;
 }
 
 int config_read_rules(struct config *c, struct settings_source *src, struct error *err)
 {
         const json_t *list = json_object_get(settings_source_root(src), "rules");
         size_t n = json_array_size(list);
+        int rc = 0;
 
         if (list && !json_is_array(list))
                 return settings_error(src, "rules", err, "expected a list of rules");
         free(c->rules);
         c->rules = mem_array(n, sizeof(*c->rules));
+        /* a rule with a mistake keeps its place, for the indexes of the others */
         for (; c->rule_count < n; c->rule_count++) {
                 if (rule_conf_read(src, c->rule_count, json_array_get(list, c->rule_count),
-                                   &c->rules[c->rule_count], err) < 0)
-                        return -1;
+                                   &c->rules[c->rule_count], rc < 0 ? NULL : err) < 0)
+                        rc = -1;
         }
-        return 0;
+        return rc;
 }
 
-static int read_all(struct config *c, struct settings_source *src, struct error *err)
+/* Defaults for what the file leaves out. */
+static void add_defaults(struct config *c, const struct settings_source *src)
+{
+        /* those with mistakes count */
+        bool has_agents =
+                json_object_size(json_object_get(settings_source_root(src), "agents")) > 0;
+        struct error err = { 0 };
+
+        if (config_default_adapters(c, &err) < 0)
+                settings_source_add_mistake(src, err.text);
+        if (!has_agents && config_default_agent(c, &err) < 0)
+                settings_source_add_mistake(src, err.text);
+}
+
+static void describe_agents(struct config *c)
 {
         struct buf note;
 
-        if (read_root(c, src, err) < 0 || read_named(c, src, "adapters", read_adapter, err) < 0 ||
-            read_named(c, src, "agents", read_agent, err) < 0 || config_read_rules(c, src, err) < 0)
-                return -1;
-        if (config_default_adapters(c, err) < 0)
-                return -1;
-        if (c->agent_count == 0 && config_default_agent(c, err) < 0)
-                return -1;
-        if (config_check_references(c, src, err) < 0 || config_dispatch_check(c, src, err) < 0 ||
-            config_check_bots(c, src, err) < 0)
-                return -1;
+        if (c->agent_note)
+                return;
+        buf_init(&note, 0);
+        for (size_t i = 0; i < c->agent_count; i++)
+                buf_addf(&note, "%s%s (%s)", i > 0 ? ", " : "", c->agents[i]->name,
+                         c->agents[i]->ops->type);
+        c->agent_note = buf_take(&note);
+}
+
+/* Reads on after a mistake, so that the source collects all. -1: it has some; *err is the first. */
+static int read_all(struct config *c, struct settings_source *src, struct error *err)
+{
+        struct buf mistakes;
+        size_t count;
+
+        read_root(c, src);
+        read_named(c, src, "adapters", read_adapter);
+        read_named(c, src, "agents", read_agent);
+        config_read_rules(c, src, NULL);
+        add_defaults(c, src);
+        config_check_references(c, src);
+        config_dispatch_check(c, src);
+        config_check_bots(c, src);
         if (!c->default_agent && c->agent_count == 1)
                 c->default_agent = mem_strdup(c->agents[0]->name);
-        if (!c->agent_note) {
-                buf_init(&note, 0);
-                for (size_t i = 0; i < c->agent_count; i++)
-                        buf_addf(&note, "%s%s (%s)", i > 0 ? ", " : "", c->agents[i]->name,
-                                 c->agents[i]->ops->type);
-                c->agent_note = buf_take(&note);
-        }
-        config_check_warnings(c, src);
-        return 0;
+        describe_agents(c);
+        config_lint(c, src);
+        buf_init(&mistakes, 0);
+        count = settings_source_mistakes(src, &mistakes);
+        if (count == 1)
+                error_set(err, ERR_INVALID, "%.*s", (int)strcspn(mistakes.data, "\n"),
+                          mistakes.data);
+        else if (count > 1)
+                error_set(err, ERR_INVALID,
+                          "%.*s (and %zu more %s; `dragoman config check` lists all)",
+                          (int)strcspn(mistakes.data, "\n"), mistakes.data, count - 1,
+                          count > 2 ? "mistakes" : "mistake");
+        buf_release(&mistakes);
+        return count > 0 ? -1 : 0;
 }
 
 static int load(const char *dir, const char *path, bool must_exist, struct config **out,
-                struct error *err)
+                struct buf *mistakes, struct buf *warnings, struct error *err)
 {
         struct config *c = mem_zalloc(sizeof(*c));
-        struct settings_source *src;
-        bool found;
         int rc;
 
         c->dir = mem_strdup(dir);
-        src = open_source(dir, path, &found, err);
-        rc = src ? 0 : -1;
-        if (rc == 0 && must_exist && !found)
+        c->source = open_source(dir, path, &c->has_file, err);
+        rc = c->source ? 0 : -1;
+        if (rc == 0 && must_exist && !c->has_file) {
                 rc = error_set(err, ERR_MISSING, "there is no file '%s'", path);
-        if (rc == 0)
-                rc = read_all(c, src, err);
-        if (found)
-                c->source = src;
-        else
-                settings_source_free(src);
+        } else if (rc == 0) {
+                rc = read_all(c, c->source, err);
+                if (mistakes)
+                        settings_source_mistakes(c->source, mistakes);
+                if (warnings)
+                        buf_addstr(warnings, config_warnings(c));
+        }
+        if (rc < 0 && mistakes && mistakes->len == 0)
+                buf_addf(mistakes, "%s\n", err->text);
         if (rc == 0) {
                 *out = c;
                 c = NULL; /* the caller owns it now */
@@ -269,7 +303,17 @@ static int load(const char *dir, const char *path, bool must_exist, struct confi
 int config_load(const char *dir, struct config **out, struct error *err)
 {
         char *path = mem_printf("%s/config.json", dir);
-        int rc = load(dir, path, false, out, err);
+        int rc = load(dir, path, false, out, NULL, NULL, err);
+
+        free(path);
+        return rc;
+}
+
+int config_load_reporting(const char *dir, struct config **out, struct buf *mistakes,
+                          struct buf *warnings, struct error *err)
+{
+        char *path = mem_printf("%s/config.json", dir);
+        int rc = load(dir, path, false, out, mistakes, warnings, err);
 
         free(path);
         return rc;
@@ -277,7 +321,7 @@ int config_load(const char *dir, struct config **out, struct error *err)
 
 int config_load_file(const char *dir, const char *path, struct config **out, struct error *err)
 {
-        return load(dir, path, true, out, err);
+        return load(dir, path, true, out, NULL, NULL, err);
 }
 
 void config_free(struct config *c)
@@ -321,5 +365,12 @@ char *config_store_url(const char *dir)
 
 const char *config_warnings(const struct config *c)
 {
-        return c->source ? settings_source_warnings(c->source) : "";
+        return settings_source_warnings(c->source);
+}
+
+bool config_is_given(const struct config *c)
+{
+        /* without any settings: a terminal, an API and the demo agent */
+        return c->has_file || c->adapter_count > 2 ||
+               (c->agent_count > 0 && strcmp(c->agents[0]->ops->type, "demo") != 0);
 }

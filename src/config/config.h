@@ -28,8 +28,9 @@ struct http_conf {
 extern const struct setting http_settings[];
 
 struct config {
-        struct settings_source *source; /* NULL when there is no file */
-        char *dir;                      /* the data directory */
+        struct settings_source *source;
+        bool has_file;
+        char *dir; /* the data directory */
         struct http_conf http;
         char *store_url, *bus_url;
         int64_t retention_ms[STREAM_COUNT];
@@ -45,10 +46,16 @@ struct config {
 };
 
 /*
- * DIR/config.json (absent: defaults) and the environment. ERR_INVALID with file and line, or
- * ERR_IO.
+ * DIR/config.json (absent: defaults) and the environment. ERR_INVALID with the first mistake, its
+ * file and line, and the number of others; or ERR_IO.
  */
 int config_load(const char *dir, struct config **out, struct error *err);
+/*
+ * The same, and appends all mistakes and all warnings, one per line. On an error that prevents
+ * reading, such as a syntax error, that is the only mistake.
+ */
+int config_load_reporting(const char *dir, struct config **out, struct buf *mistakes,
+                          struct buf *warnings, struct error *err);
 /* Reads another file, which must exist. */
 int config_load_file(const char *dir, const char *path, struct config **out, struct error *err);
 void config_free(struct config *c);
@@ -59,6 +66,8 @@ void config_free(struct config *c);
 char *config_store_url(const char *dir);
 /* Dispatch takes over the rules. */
 void config_dispatch_apply(struct config *c, struct dispatch *d);
+/* False: neither a file nor the environment has settings, only defaults apply. */
+bool config_is_given(const struct config *c);
 /* One warning per line; "" when none. */
 const char *config_warnings(const struct config *c);
 /* Yours to decref. */

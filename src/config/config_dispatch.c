@@ -9,13 +9,17 @@
 #define DEFAULT_TURNS         5
 #define DEFAULT_AMBIENT_TURNS 20
 
-static struct access_lists lists_of(const struct adapter_common *c)
+static struct access_lists lists_of(const struct adapter_conf *a)
 {
+        const struct adapter_common *c = &a->common;
+
         return (struct access_lists){ .admins = &c->admins,
                                       .dm = &c->dm,
                                       .allow = &c->allow,
                                       .block = &c->block,
-                                      .channels = &c->channels };
+                                      .channels = &c->channels,
+                                      .is_id = a->ops->is_id,
+                                      .platform = a->ops->title };
 }
 
 static struct turn_rate rate_of(const struct adapter_conf *a, const struct adapter_rate *given,
@@ -35,7 +39,7 @@ static int64_t or_default(int64_t given, int64_t fallback)
 
 static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a)
 {
-        struct access_lists lists = lists_of(&a->common);
+        struct access_lists lists = lists_of(a);
         const struct platform_manners *manners = &a->ops->manners;
         /* off by default for programs, whose texts may begin with "/stop" by chance */
         bool commands_apply = !a->ops->for_programs || json_object_get(a->raw, "chatCommands");
@@ -75,24 +79,26 @@ void config_dispatch_apply(struct config *c, struct dispatch *d)
         c->rule_count = 0;
 }
 
-int config_dispatch_check(const struct config *c, const struct settings_source *src,
-                          struct error *err)
+struct list_check {
+        const struct settings_source *src;
+        const char *adapter;
+};
+
+static void on_mistake(void *arg, const char *key, const char *why)
 {
-        struct buf why;
-        int rc = 0;
+        const struct list_check *l = arg;
+        char *path = mem_printf("adapters.%s.%s", l->adapter, key);
 
-        buf_init(&why, 0);
-        for (size_t i = 0; i < c->adapter_count && rc == 0; i++) {
-                struct access_lists lists = lists_of(&c->adapters[i]->common);
-                const char *key;
-                char *path;
+        settings_error(l->src, path, NULL, "%s", why);
+        free(path);
+}
 
-                if (access_validate(&lists, &key, &why))
-                        continue;
-                path = mem_printf("adapters.%s.%s", c->adapters[i]->name, key);
-                rc = settings_error(src, path, err, "%s", why.data);
-                free(path);
+void config_dispatch_check(const struct config *c, const struct settings_source *src)
+{
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                struct access_lists lists = lists_of(c->adapters[i]);
+                struct list_check l = { src, c->adapters[i]->name };
+
+                access_validate(&lists, on_mistake, &l);
         }
-        buf_release(&why);
-        return rc;
 }

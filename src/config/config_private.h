@@ -18,25 +18,26 @@ struct config_root {
 };
 extern const struct setting config_root_settings[];
 
-/* ---- config_check.c: checks that tables cannot express ---- */
+/* ---- config_check.c: mistakes that tables cannot express; the source collects them ---- */
 
-int config_check_name(const struct settings_source *src, const char *section, const char *name,
-                      struct error *err);
-int config_check_root(const struct settings_source *src, const struct config_root *root,
-                      struct error *err);
+bool config_check_name(const struct settings_source *src, const char *section, const char *name);
+void config_check_root(const struct settings_source *src, const struct config_root *root);
 /* Agents that adapters, rules, failover lists and defaultAgent name exist. */
-int config_check_references(const struct config *c, const struct settings_source *src,
-                            struct error *err);
-/* No two enabled adapters are the same bot. */
-int config_check_bots(const struct config *c, const struct settings_source *src, struct error *err);
-/* Settings that are permitted but probably mistakes. */
-void config_check_warnings(const struct config *c, struct settings_source *src);
+void config_check_references(const struct config *c, const struct settings_source *src);
+/* No two enabled adapters are the same bot; a webhook has an address. */
+void config_check_bots(const struct config *c, const struct settings_source *src);
+/* Names of all adapters, NULL-terminated; free the array, not the names. */
+const char **config_check_adapters(const struct config *c, const struct settings_source *src);
+
+/* ---- config_lint.c ---- */
+
+/* Warns of settings that are permitted but probably mistakes. */
+void config_lint(const struct config *c, struct settings_source *src);
 
 /* ---- config_dispatch.c ---- */
 
 /* Checks the access lists of all adapters. */
-int config_dispatch_check(const struct config *c, const struct settings_source *src,
-                          struct error *err);
+void config_dispatch_check(const struct config *c, const struct settings_source *src);
 
 /* ---- config_defaults.c: defaults that make an empty directory work ---- */
 

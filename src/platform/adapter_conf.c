@@ -103,9 +103,10 @@ const struct setting adapter_common_settings[] = {
         { "maxAgeSeconds", SETTING_INT, "0", 0, 31536000, .at = AT(max_age_seconds),
           .help = "Messages older than this on arrival are stored and marked expired, not "
                   "answered; 0: no limit." },
-        { "caFile", SETTING_STRING, "null", 1, 4096, .at = AT(ca_file),
-          .help = "A PEM file with the certificates to trust instead of the system's: for a "
-                  "self-hosted server or a simulator with its own certificate." },
+        { "caFile", SETTING_FILE, "null", 1, 4096, .at = AT(ca_file),
+          .help = "A PEM file with the certificates to trust instead of the system's, relative to "
+                  "the data directory: for a self-hosted server or a simulator with its own "
+                  "certificate." },
         { "pace", SETTING_GROUP, "{}", .group = pace_settings, .help = "Outbound rate limits.",
           .at = AT(pace) },
         SETTING_END,

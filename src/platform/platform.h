@@ -93,6 +93,10 @@ struct platform_ops {
         struct pace_limits pace;
         const struct setting *settings; /* its own; NULL: none */
         size_t conf_size;               /* of the struct they fill in */
+        /* May this be the id of a user, chat or role? NULL: any text may. */
+        bool (*is_id)(const char *text);
+        /* Does it need http.publicUrl to connect? NULL: no. */
+        bool (*needs_public_url)(const void *conf);
         /* Checks that tables cannot express. May be NULL. */
         int (*check)(struct settings_source *src, const char *path, const void *conf,
                      struct error *err);

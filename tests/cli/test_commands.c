@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../lib/scratch.h"
@@ -146,6 +147,9 @@ static void usage_mistakes_exit_with_64_and_suggest_a_word(void **state)
                 { "dragoman status --jsn", "did you mean '--json'?" },
                 { "dragoman run --lisen x", "did you mean '--listen'?" },
                 { "dragoman run --listen", "--listen needs HOST:PORT" },
+                { "dragoman run --listen 127.0.0.1:99999", "no valid port: expected 0 to 65535" },
+                { "dragoman run --listen 8420", "is not an address and port" },
+                { "dragoman chat --listen 127.0.0.1:65536", "no valid port" },
                 { "dragoman run --check=yes", "--check takes no value" },
                 { "dragoman run -x", "unknown flag '-x'" },
                 { "dragoman run --log-format yaml", "must be text or json" },
@@ -265,6 +269,60 @@ static void a_wrong_configuration_exits_with_78_and_its_line(void **state)
         scratch_free(dir);
 }
 
+static void checking_what_is_not_there_is_an_error(void **state)
+{
+        static const struct {
+                const char *name, *says;
+        } rows[] = { { "nowhere", "No such file or directory" },
+                     { "config.json", "is a file; name the directory" },
+                     { "empty", "there is no config.json" } };
+        static const char *const variables[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY",
+                                                 "DISCORD_BOT_TOKEN", "TELEGRAM_BOT_TOKEN" };
+        char *dir = scratch_new(), *empty = scratch_path(dir, "empty");
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(variables); i++)
+                unsetenv(variables[i]);
+        write_config(dir, "{}");
+        assert_int_equal(mkdir(empty, 0700), 0);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *text = mem_printf("dragoman config check %s/%s", dir, rows[i].name);
+                const struct outcome *o = line(text);
+
+                assert_int_equal(o->code, CLI_CONFIG);
+                assert_has(o->err, rows[i].says);
+                free(text);
+        }
+        free(empty);
+        scratch_free(dir);
+}
+
+static void every_mistake_and_warning_is_listed(void **state)
+{
+        char *dir = scratch_new(), *text = mem_printf("dragoman config check %s", dir),
+             *as_json = mem_printf("dragoman config check --json %s", dir);
+        const struct outcome *o;
+        json_t *json;
+
+        (void)state;
+        write_config(dir, "{ \"bus\": 1,\n\"htp\": {},\n\"rules\": [{}, {}] }");
+        o = line(text);
+        assert_int_equal(o->code, CLI_CONFIG);
+        assert_has(o->err, "error: config.json:1: bus: ");
+        assert_has(o->err, "error: config.json:2: unknown key 'htp' (did you mean 'http'?)\n");
+        assert_has(o->err, "warning: config.json:3: rules[1]: is never reached");
+        o = line(as_json);
+        assert_int_equal(o->code, CLI_CONFIG);
+        json = json_loads(o->out, 0, NULL);
+        assert_true(json_is_false(json_object_get(json, "ok")));
+        assert_int_equal(json_array_size(json_object_get(json, "mistakes")), 2);
+        assert_int_equal(json_array_size(json_object_get(json, "warnings")), 1);
+        json_decref(json);
+        free(text);
+        free(as_json);
+        scratch_free(dir);
+}
+
 static void a_right_configuration_exits_with_0(void **state)
 {
         char *dir = scratch_new(), *text = mem_printf("dragoman config check --json %s", dir);
@@ -368,6 +426,8 @@ int main(void)
                 cmocka_unit_test(times_may_be_spans_and_mistakes_name_their_flag),
                 cmocka_unit_test(ids_that_begin_with_a_dash_are_operands),
                 cmocka_unit_test(a_wrong_configuration_exits_with_78_and_its_line),
+                cmocka_unit_test(checking_what_is_not_there_is_an_error),
+                cmocka_unit_test(every_mistake_and_warning_is_listed),
                 cmocka_unit_test(a_right_configuration_exits_with_0),
                 cmocka_unit_test(the_schema_is_json_and_the_reference_is_not_empty),
                 cmocka_unit_test(the_version_is_shown_in_both_formats),

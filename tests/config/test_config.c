@@ -72,7 +72,7 @@ static void an_empty_directory_works(void **state)
 {
         struct config *c = load(*state, NULL);
 
-        assert_null(c->source);
+        assert_false(c->has_file);
         assert_string_equal(c->http.listen, "127.0.0.1:8420");
         assert_string_equal(c->store_url, "sqlite");
         assert_string_equal(c->bus_url, "local");
@@ -315,23 +315,28 @@ static void every_mistake_is_reported_with_file_and_line(void **state)
                 { "{\n\"adapter\": {}}",
                   "config.json:2: unknown key 'adapter' (did you mean 'adapters'?)" },
                 { "{\n\"http\": {\n\"listen\": \"8420\"}}",
-                  "config.json:3: http.listen: expected address and port such as "
-                  "\"127.0.0.1:8420\" or \"[::1]:8420\"" },
+                  "config.json:3: http.listen: '8420' is not an address and port such as "
+                  "'127.0.0.1:8420' or '[::1]:8420'" },
                 { "{\"http\": {\"listen\": \"127.0.0.1:70000\"}}",
-                  "config.json:1: http.listen: expected address and port" },
+                  "config.json:1: http.listen: '127.0.0.1:70000' has no valid port: expected 0 to "
+                  "65535" },
                 { "{\"http\": {\"listen\": \"127.0.0.1:-1\"}}",
-                  "config.json:1: http.listen: expected address and port" },
+                  "config.json:1: http.listen: '127.0.0.1:-1' is not an address and port" },
                 { "{\"http\": {\"listen\": \"::1:80\"}}",
-                  "config.json:1: http.listen: expected address and port" },
+                  "config.json:1: http.listen: '::1:80' is not an address and port" },
                 { "{\"http\": {\"listen\": \"[]:80\"}}",
-                  "config.json:1: http.listen: expected address and port" },
+                  "config.json:1: http.listen: '[]:80' is not an address and port" },
                 { "{\n\n\"http\": {\"listen\": \"0.0.0.0:80\"}}",
                   "config.json:3: http.listen: can be reached from other machines: set "
                   "'tlsCert' and 'tlsKey'" },
                 { "{\"http\": {\"listen\": \"[::]:80\"}}",
                   "config.json:1: http.listen: can be reached from other machines" },
-                { "{\"http\": {\n\"tlsCert\": \"x\"}}",
+                { "{\"http\": {\n\"tlsCert\": \"config.json\"}}",
                   "config.json:2: http.tlsCert: 'tlsCert' and 'tlsKey' must be set together" },
+                { "{\"adapters\": {\"c\": {\"type\": \"cli\",\n\"caFile\": \"/nowhere/ca.pem\"}}}",
+                  "config.json:2: adapters.c.caFile: there is no file '/nowhere/ca.pem'" },
+                { "{\"adapters\": {\"c\": {\"type\": \"cli\",\n\"caFile\": \"/\"}}}",
+                  "config.json:2: adapters.c.caFile: '/' is a directory" },
                 { "{\"http\": {\n\"trustedProxy\": [\"proxy\"]}}",
                   "config.json:2: http.trustedProxy: 'proxy' is not an IP address" },
                 { "{\"http\": {\n\"maxBodyBytes\": 1}}",
@@ -423,9 +428,73 @@ static void listen_addresses_are_checked(void **state)
                 config_free(load(*state, text));
                 free(text);
         }
-        config_free(load(
-                *state,
-                "{\"http\": {\"listen\": \"[::]:0\", \"tlsCert\": \"c\", \"tlsKey\": \"k\"}}"));
+        config_free(load(*state, "{\"http\": {\"listen\": \"[::]:0\", \"tlsCert\": \"config.json\","
+                                 " \"tlsKey\": \"config.json\"}}"));
+}
+
+static void files_are_relative_to_the_data_directory(void **state)
+{
+        char *expected = scratch_path(*state, "config.json");
+        struct config *c = load(*state, "{\"http\": {\"tlsCert\": \"config.json\", \"tlsKey\": "
+                                        "\"config.json\"}, \"adapters\": {\"c\": {\"type\": "
+                                        "\"cli\", \"caFile\": \"config.json\"}}}");
+
+        assert_string_equal(c->http.tls_cert, expected);
+        assert_string_equal(c->http.tls_key, expected);
+        assert_string_equal(adapter(c, "c")->common.ca_file, expected);
+        config_free(c);
+        free(expected);
+}
+
+static void all_mistakes_are_reported_in_the_order_of_lines(void **state)
+{
+        struct buf mistakes, warnings;
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        setenv("TELEGRAM_BOT_TOKEN", "1:secret-of-the-test", 1);
+        buf_init(&mistakes, 0);
+        buf_init(&warnings, 0);
+        write_config(*state,
+                     "{ \"http\": {\n"
+                     "\"tlsCert\": \"gone.pem\", \"maxBodyBytes\": 1},\n"
+                     "\"rules\": [{\"agent\": \"nobody\"}, {\"mode\": \"loud\"},\n"
+                     "{\"when\": {\"adapter\": \"tgg\"}}],\n"
+                     "\"agents\": {\"a\": {\"type\": \"echo\", \"queu\": 1},\n"
+                     "\"b\": {\"type\": \"openai\"}},\n"
+                     "\"adapters\": {\"tg\": {\"type\": \"telegram\", \"bottoken\": \"x\",\n"
+                     "\"agent\": \"a\"},\n"
+                     "\"t\": {\"type\": \"telegram\", \"botToken\": "
+                     "\"env:TELEGRAM_BOT_TOKEN\",\n"
+                     "\"admins\": [\"@ada\", \"ada\"], \"dm\": \"everybody\"}}}");
+        assert_int_equal(config_load_reporting(*state, &c, &mistakes, &warnings, &err), -1);
+        assert_null(c);
+        assert_non_null(strstr(err.text, "(and 9 more mistakes; `dragoman config check` lists"));
+        /* each once: an unread agent is not also unknown, a misspelt key is not also missing */
+        assert_non_null(strstr(mistakes.data, "config.json:2: http.tlsCert: there is no file '"));
+        assert_non_null(strstr(mistakes.data, "config.json:2: http.maxBodyBytes: 1 is too small"));
+        assert_non_null(strstr(mistakes.data,
+                               "config.json:3: rules[0].agent: there is no agent 'nobody'; there "
+                               "is 'a', 'b'\n"));
+        assert_non_null(
+                strstr(mistakes.data, "config.json:3: rules[1].mode: unknown value 'loud'"));
+        assert_non_null(strstr(mistakes.data,
+                               "config.json:5: agents.a: unknown key 'queu' (did you mean "
+                               "'queue'?)\nconfig.json:6: agents.b: missing key 'model'\n"
+                               "config.json:7: adapters.tg: unknown key 'bottoken' (did you mean "
+                               "'botToken'?)\n"));
+        assert_null(strstr(mistakes.data, "missing key 'botToken'"));
+        assert_non_null(strstr(mistakes.data,
+                               "config.json:10: adapters.t.admins: '@ada' is not an id of "
+                               "Telegram: names can change"));
+        assert_non_null(strstr(mistakes.data, "config.json:10: adapters.t.admins: 'ada' is not an "
+                                              "id of Telegram; ids are numbers\n"));
+        assert_non_null(strstr(mistakes.data, "config.json:10: adapters.t.dm: 'everybody' is not "
+                                              "an id of Telegram (did you mean 'everyone'?)\n"));
+        assert_non_null(strstr(warnings.data, "config.json:4: rules[2].when.adapter: there is no "
+                                              "adapter 'tgg' (did you mean 'tg'?)\n"));
+        buf_release(&mistakes);
+        buf_release(&warnings);
 }
 
 static void suspicious_settings_give_warnings(void **state)
@@ -456,6 +525,124 @@ static void suspicious_settings_give_warnings(void **state)
                        "config.json:2: adapters.api.callbackSecret: a secret is written in clear"));
         assert_null(strstr(config_warnings(c), KEY));
         config_free(c);
+}
+
+#define DC "\"type\": \"discord\", \"botToken\": \"env:DISCORD_BOT_TOKEN\", \"dm\": \"everyone\""
+#define TG "\"type\": \"telegram\", \"botToken\": \"env:TELEGRAM_BOT_TOKEN\""
+
+static void probable_mistakes_give_warnings_with_suggestions(void **state)
+{
+        static const struct {
+                const char *text, *warning;
+        } rows[] = {
+                { "{\"rules\": [{\"when\": {\"event\": \"mesage.received\"}}]}",
+                  "rules[0].when.event: there is no event 'mesage.received' (did you mean "
+                  "'message.received'?)" },
+                { "{\"rules\": [{\"when\": {\"platform\": \"telegarm\"}}]}",
+                  "rules[0].when.platform: there is no platform 'telegarm' (did you mean "
+                  "'telegram'?)" },
+                { "{\"adapters\": {\"dc\": {" DC "}}, \"rules\": [{\"when\": {\"channel\": "
+                  "[\"1\", \"#general\"]}}]}",
+                  "rules[0].when.channel: '#general' is a name and matches nothing on Discord" },
+                { "{\"rules\": [{\"name\": \"a\", \"when\": {\"dm\": true}}, {\"name\": "
+                  "\"a\"}]}",
+                  "rules[1]: has the name 'a' of rules[0]" },
+                { "{\"rules\": [{\"name\": \"all\"}, {\"when\": {\"channel\": \"7\"}}]}",
+                  "rules[1]: is never reached: rules[0] ('all') takes everything it matches" },
+                { "{\"agents\": {\"a\": {\"type\": \"echo\", \"failover\": \"a\"}}}",
+                  "agents.a.failover: names the agent itself" },
+                { "{\"agents\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"baseUrl\": "
+                  "\"http://localhost:1/\"}},"
+                  " \"adapters\": {\"api\": {\"type\": \"api\", \"budget\": {\"usdPerDay\": 1}}}}",
+                  "adapters.api.budget: cannot hold: agent 'm' has neither 'pricePerMTokIn'" },
+                { "{\"agents\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"baseUrl\": "
+                  "\"http://localhost:1/\"}}, \"rules\": "
+                  "[{\"budget\": {\"usdPerDay\": 1}}]}",
+                  "rules[0].budget: cannot hold: agent 'm' has neither 'pricePerMTokIn'" },
+                { "{\"agents\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"apiKey\": "
+                  "\"env:DISCORD_BOT_TOKEN\", \"baseUrl\": \"http://models.example/v1\"}}}",
+                  "agents.m.baseUrl: 'apiKey' and all messages travel unencrypted to another "
+                  "machine; use https://" },
+                { "{\"adapters\": {\"dc\": {" DC ", \"gatewayUrl\": \"ws://10.0.0.9:1/\"}}}",
+                  "adapters.dc.gatewayUrl: 'botToken' and all messages travel unencrypted to "
+                  "another machine; use wss://" },
+        };
+
+        setenv("DISCORD_BOT_TOKEN", "MTIz.discord.secret", 1);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct config *c = load(*state, rows[i].text);
+
+                if (!strstr(config_warnings(c), rows[i].warning))
+                        fail_msg("row %zu: got '%s', wanted '%s'", i, config_warnings(c),
+                                 rows[i].warning);
+                config_free(c);
+        }
+}
+
+static void settings_that_are_meant_give_no_warnings(void **state)
+{
+        static const char *const rows[] = {
+                "{\"rules\": [{\"when\": {\"event\": [\"custom.x\", \"reaction.*\"]}}]}",
+                "{\"rules\": [{\"when\": {\"adapter\": \"api\", \"channel\": \"#general\"}}]}",
+                /* a bot may be answered where people are not */
+                "{\"rules\": [{}, {\"when\": {\"sender\": \"7\"}}]}",
+                "{\"rules\": [{}, {\"when\": {\"bots\": \"all\"}}]}",
+                "{\"rules\": [{}, {\"when\": {\"reaction\": \"*\"}}]}",
+                "{\"rules\": [{\"when\": {\"hours\": \"09:00-17:00\"}}, {}]}",
+                "{\"rules\": [{\"when\": {\"dm\": true}}, {\"when\": {\"mention\": true}}]}",
+                "{\"rules\": [{\"when\": {\"channel\": [\"1\", \"2\"]}}, {\"when\": "
+                "{\"channel\": [\"2\", \"3\"]}}]}",
+                /* only the first agent's list counts, so two may stand in for each other */
+                "{\"agents\": {\"a\": {\"type\": \"echo\", \"failover\": \"b\"}, \"b\": "
+                "{\"type\": \"echo\", \"failover\": \"a\"}}, \"defaultAgent\": \"a\"}",
+                "{\"agents\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"apiKey\": "
+                "\"env:DISCORD_BOT_TOKEN\", \"baseUrl\": \"http://[::1]:1/v1\", "
+                "\"pricePerMTokOut\": 2}}, \"rules\": [{\"budget\": {\"usdPerDay\": 1}}]}",
+        };
+
+        setenv("DISCORD_BOT_TOKEN", "MTIz.discord.secret", 1);
+        setenv("DISCORD_ADMIN_IDS", "7", 1);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct config *c = load(*state, rows[i]);
+
+                if (*config_warnings(c))
+                        fail_msg("row %zu: %s", i, config_warnings(c));
+                config_free(c);
+        }
+}
+
+static void ids_and_webhooks_that_cannot_work_are_errors(void **state)
+{
+        static const struct {
+                const char *members, *error;
+        } rows[] = {
+                { DC ", \"channels\": [\"#general\"]",
+                  "adapters.x.channels: '#general' is not an id of Discord: names can change" },
+                { DC ", \"block\": [\"@ada\"]",
+                  "adapters.x.block: '@ada' is not an id of Discord" },
+                { DC ", \"allow\": [\"role:admin\"]", "adapters.x.allow: 'admin' is not an id" },
+                { DC ", \"admins\": [\"<@123>\"]", "adapters.x.admins: '<@123>' is not an id" },
+                { DC ", \"channels\": [\"#123\"]", "(did you mean '123'?)" },
+                { TG ", \"dm\": \"nobody\"", "'nobody' is not an id of Telegram" },
+                { TG ", \"mode\": \"webhook\"", "adapters.x.mode: 'webhook' needs http.publicUrl" },
+        };
+
+        setenv("DISCORD_BOT_TOKEN", "MTIz.discord.secret", 1);
+        setenv("TELEGRAM_BOT_TOKEN", "1:secret-of-the-test", 1);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *text = mem_printf("{\"adapters\": {\"x\": {%s}}}", rows[i].members);
+                struct config *c = NULL;
+                struct error err = { 0 };
+
+                write_config(*state, text);
+                assert_int_equal(config_load(*state, &c, &err), -1);
+                if (!strstr(err.text, rows[i].error))
+                        fail_msg("row %zu: got '%s', wanted '%s'", i, err.text, rows[i].error);
+                free(text);
+        }
+        config_free(load(*state, "{\"http\": {\"publicUrl\": \"https://x.example\"}, "
+                                 "\"adapters\": {\"x\": {" TG ", \"mode\": \"webhook\", \"dm\": "
+                                 "[\"7\"], \"channels\": [\"-1007\"]}}}"));
 }
 
 static void a_reload_reports_what_changed(void **state)
@@ -735,6 +922,16 @@ int main(void)
                 cmocka_unit_test_setup_teardown(an_unreadable_file_is_an_error, begin, end),
                 cmocka_unit_test_setup_teardown(listen_addresses_are_checked, begin, end),
                 cmocka_unit_test_setup_teardown(suspicious_settings_give_warnings, begin, end),
+                cmocka_unit_test_setup_teardown(files_are_relative_to_the_data_directory, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(all_mistakes_are_reported_in_the_order_of_lines,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(probable_mistakes_give_warnings_with_suggestions,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(settings_that_are_meant_give_no_warnings, begin,
+                                                end),
+                cmocka_unit_test_setup_teardown(ids_and_webhooks_that_cannot_work_are_errors, begin,
+                                                end),
                 cmocka_unit_test_setup_teardown(a_reload_reports_what_changed, begin, end),
                 cmocka_unit_test_setup_teardown(the_store_url_needs_no_valid_file, begin, end),
                 cmocka_unit_test_setup_teardown(the_schema_accepts_what_the_reader_accepts, begin,

@@ -790,6 +790,67 @@ static void expect_mistake(const char *rule, const char *sentence)
         free(text);
 }
 
+static bool covers(const char *wide, const char *narrow)
+{
+        char *text = mem_printf("[{\"when\": %s}, {\"when\": %s}]", wide, narrow);
+        struct error err = { 0 };
+        struct settings_source *src =
+                settings_source_new("config.json", NULL, text, strlen(text), &err);
+        struct rule r[2];
+        bool result;
+
+        for (size_t i = 0; i < 2; i++) {
+                if (rule_conf_read(src, i, json_array_get(settings_source_root(src), i), &r[i],
+                                   &err) < 0)
+                        fail_msg("%s", err.text);
+        }
+        result = rule_covers(&r[0], &r[1]);
+        rule_conf_release(&r[0]);
+        rule_conf_release(&r[1]);
+        settings_source_free(src);
+        free(text);
+        return result;
+}
+
+static void a_rule_covers_only_what_it_certainly_takes(void **state)
+{
+        static const struct {
+                const char *wide, *narrow;
+                bool covers;
+        } rows[] = {
+                { "{}", "{}", true },
+                { "{}", "{\"dm\": true, \"text\": \"x\", \"hours\": \"09:00-10:00\"}", true },
+                { "{\"channel\": [\"1\", \"2*\"]}", "{\"channel\": [\"1\", \"23\"]}", true },
+                { "{\"channel\": \"2*\"}", "{\"channel\": \"*3\"}", false },
+                { "{\"channel\": \"*\"}", "{\"channel\": \"*3\"}", true },
+                { "{\"channel\": \"1\"}", "{}", false },
+                { "{\"channel\": \"1\"}", "{\"channel\": []}", false },
+                { "{\"adapter\": \"a\"}", "{\"platform\": \"api\"}", false },
+                { "{\"dm\": true, \"mention\": true}", "{\"dm\": true}", true },
+                { "{\"dm\": true}", "{\"dm\": true, \"reply\": true}", false },
+                { "{\"dm\": true}", "{}", false },
+                { "{\"mention\": true}", "{\"mentionPattern\": \"bot\"}", false },
+                { "{\"text\": [\"a\", \"b\"]}", "{\"text\": \"a\"}", true },
+                { "{\"text\": \"a\"}", "{\"text\": \"aa\"}", false },
+                { "{\"hours\": \"00:00-24:00\"}", "{}", false },
+                { "{}", "{\"bots\": \"mentions\"}", false },
+                { "{}", "{\"sender\": \"7\"}", false }, /* it may be a bot */
+                { "{\"bots\": \"all\"}", "{\"sender\": \"7\"}", true },
+                { "{\"sender\": [\"7\", \"8\"]}", "{\"sender\": \"7\"}", true },
+                { "{}", "{\"reaction\": \"*\"}", false },
+                { "{}", "{\"event\": \"message.edited\"}", false },
+                { "{\"event\": \"*\"}", "{\"reaction\": \"x\"}", true },
+                { "{\"reaction\": \"*\"}", "{\"reaction\": \"x\"}", true },
+                { "{\"reaction\": \"x\"}", "{\"reaction\": \"*\"}", false },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                if (covers(rows[i].wide, rows[i].narrow) != rows[i].covers)
+                        fail_msg("row %zu", i);
+        }
+}
+
 static struct reply_policy policy_of(struct dispatch *d, const char *text)
 {
         struct incoming in = message();
@@ -935,6 +996,7 @@ int main(void)
                 cmocka_unit_test(an_ambient_rule_gets_all_messages_but_its_own),
                 cmocka_unit_test(a_rule_may_require_a_role),
                 cmocka_unit_test(mistakes_in_patterns_and_hours_have_their_line),
+                cmocka_unit_test(a_rule_covers_only_what_it_certainly_takes),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

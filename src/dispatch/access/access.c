@@ -95,8 +95,28 @@ static bool is_word(const char *text, const char *word)
         return word && strcmp(text, word) == 0;
 }
 
-static bool validate_entry(const struct list_kind *k, const char *text, size_t count,
-                           struct buf *why)
+/* Explains that a text is not an id, and what was probably meant. */
+static void explain_no_id(const struct list_kind *k, const struct access_lists *lists,
+                          const char *text, struct buf *why)
+{
+        const char *const words[] = { k->everyone, k->none, k->pairing, NULL };
+        const char *near = k->everyone ? settings_nearest(text, words) : NULL;
+        const char *digits = text + strcspn(text, "0123456789");
+
+        buf_addf(why, "'%.60s' is not an id of %s", text, lists->platform);
+        if (near)
+                buf_addf(why, " (did you mean '%s'?)", near);
+        else if (*digits && lists->is_id(digits))
+                buf_addf(why, " (did you mean '%s'?)", digits);
+        else if (*text == '@' || *text == '#')
+                buf_addstr(why, ": names can change, so list the number that `dragoman persons` "
+                                "and `dragoman why` show");
+        else
+                buf_addstr(why, "; ids are numbers");
+}
+
+static bool validate_entry(const struct list_kind *k, const struct access_lists *lists,
+                           const char *text, size_t count, struct buf *why)
 {
         const char *id;
         enum subject subject = split(text, &id);
@@ -127,23 +147,34 @@ static bool validate_entry(const struct list_kind *k, const char *text, size_t c
                 buf_addf(why, "'%.60s' is not a person; expected one such as 'person:per-3'", text);
         else if (strcmp(id, "*") == 0 && !k->star)
                 buf_addf(why, "'%.60s' would allow everyone; name each", text);
+        else if (lists->is_id && subject != SUBJECT_PERSON && strcmp(id, "*") != 0 &&
+                 !lists->is_id(id))
+                explain_no_id(k, lists, id, why);
         else
                 return true;
         return false;
 }
 
-bool access_validate(const struct access_lists *lists, const char **key, struct buf *why)
+bool access_validate(const struct access_lists *lists, access_mistake_fn *report, void *arg)
 {
+        bool valid = true;
+        struct buf why;
+
+        buf_init(&why, 0);
         for (size_t i = 0; i < COUNT(kinds); i++) {
                 const struct setting_list *list = configured(&kinds[i], lists);
 
-                *key = kinds[i].key;
                 for (size_t j = 0; list && j < list->count; j++) {
-                        if (!validate_entry(&kinds[i], list->items[j], list->count, why))
-                                return false;
+                        buf_clear(&why);
+                        if (validate_entry(&kinds[i], lists, list->items[j], list->count, &why))
+                                continue;
+                        valid = false;
+                        if (report)
+                                report(arg, kinds[i].key, why.data);
                 }
         }
-        return true;
+        buf_release(&why);
+        return valid;
 }
 
 static void compile_list(struct access *a, const struct list_kind *k,
@@ -169,13 +200,8 @@ static void compile_list(struct access *a, const struct list_kind *k,
 struct access *access_new(const struct access_lists *lists)
 {
         struct access *a = mem_zalloc(sizeof(*a));
-        const char *key;
-        struct buf why;
-        bool valid;
+        bool valid = access_validate(lists, NULL, NULL);
 
-        buf_init(&why, 0);
-        valid = access_validate(lists, &key, &why);
-        buf_release(&why);
         a->dm_set = lists->dm && lists->dm->set;
         for (size_t i = 0; valid && i < COUNT(kinds); i++) {
                 const struct setting_list *list = configured(&kinds[i], lists);

@@ -34,10 +34,15 @@ struct runtime_policy;
 /* Borrowed from the configuration. */
 struct access_lists {
         const struct setting_list *admins, *dm, *allow, *block, *channels;
+        /* May this be an id of the platform? NULL: any text may. */
+        bool (*is_id)(const char *text);
+        const char *platform; /* for people: "Telegram"; with is_id */
 };
 
-/* False: the list in *key has an invalid entry, explained in `why`. */
-bool access_validate(const struct access_lists *lists, const char **key, struct buf *why);
+/* An invalid entry of the list `key`. */
+typedef void access_mistake_fn(void *arg, const char *key, const char *why);
+/* Reports every invalid entry (report may be NULL). False: there are some. */
+bool access_validate(const struct access_lists *lists, access_mistake_fn *report, void *arg);
 /* Copies. Lists that access_validate refuses allow no one. */
 struct access *access_new(const struct access_lists *lists);
 void access_free(struct access *a);

@@ -79,6 +79,8 @@ void rule_context_release(struct rule_context *c);
 bool rule_matches(const struct rule *r, struct rule_context *c, struct buf *why);
 /* Do the conditions on adapter and platform hold? */
 bool rule_concerns(const struct rule *r, const char *adapter, const char *platform);
+/* Does `wide` match everything that `narrow` matches? In doubt false. */
+bool rule_covers(const struct rule *wide, const struct rule *narrow);
 /* Ignores skin tones. */
 bool rule_same_emoji(const char *a, const char *b);
 

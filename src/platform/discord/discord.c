@@ -441,6 +441,7 @@ const struct platform_ops discord_platform = {
         .pace = { .per_second = 50 },
         .settings = discord_settings,
         .conf_size = sizeof(struct discord_conf),
+        .is_id = dc_id_valid,
         .check = check_settings,
         .open = discord_open,
         .close = discord_close,

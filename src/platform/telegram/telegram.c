@@ -69,13 +69,26 @@ static int telegram_check(struct settings_source *src, const char *path, const v
         return 0;
 }
 
+/* Groups and channels are negative. */
+static bool telegram_is_id(const char *text)
+{
+        size_t n = strspn(text += *text == '-', "0123456789");
+
+        return n > 0 && n <= 19 && text[n] == '\0';
+}
+
+static bool telegram_needs_public_url(const void *conf)
+{
+        return strcmp(((const struct telegram_conf *)conf)->mode, "webhook") == 0;
+}
+
 static int telegram_open(struct adapter *a, struct error *err)
 {
         const struct telegram_conf *conf = a->conf;
         struct telegram *tg;
         int lock;
 
-        if (strcmp(conf->mode, "webhook") == 0 && !a->public_url)
+        if (telegram_needs_public_url(conf) && !a->public_url)
                 return error_set(err, ERR_INVALID,
                                  "mode 'webhook' needs http.publicUrl: the https address under "
                                  "which Telegram reaches us");
@@ -141,6 +154,8 @@ const struct platform_ops telegram_platform = {
         .pace = { .per_second = 30, .per_channel_second = 1, .per_channel_minute = 20 },
         .settings = telegram_settings,
         .conf_size = sizeof(struct telegram_conf),
+        .is_id = telegram_is_id,
+        .needs_public_url = telegram_needs_public_url,
         .check = telegram_check,
         .open = telegram_open,
         .close = telegram_close,
