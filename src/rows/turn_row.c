@@ -114,19 +114,21 @@ int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_
 
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err)
 {
-        /* a failed turn may be retried */
+        /* a failed turn may be retried, one of a listening rule may get a late reply */
         return (int)sql_update(
                 tx, err,
                 "UPDATE turns SET state = ?3, ended_ms = ?4, error_kind = ?5,"
                 " error = ?6, tokens_in = ?7, tokens_out = ?8,"
                 " cost_microusd = ?9, answered_by = ?10, failed_agents = ?11,"
-                " reply_policy = CASE WHEN CAST(?3 AS TEXT) = 'failed' THEN reply_policy END"
+                " reply_policy = CASE WHEN CAST(?3 AS TEXT) = 'failed' OR CAST(?12 AS BIGINT) = 1"
+                " THEN reply_policy END"
                 " WHERE id = ?1 AND fence = ?2"
                 " AND state IN ('queued', 'running')",
                 SQL_INT(row->id), SQL_INT(row->fence), SQL_TEXT(turn_state_name(row->state)),
                 SQL_INT(row->ended_ms), SQL_TEXT(row->error_kind), SQL_TEXT(row->error),
                 SQL_INT(row->tokens_in), SQL_INT(row->tokens_out), SQL_INT(row->cost_microusd),
-                SQL_TEXT(row->answered_by), SQL_TEXT(row->failed_agents));
+                SQL_TEXT(row->answered_by), SQL_TEXT(row->failed_agents),
+                SQL_INT(row->keeps_policy));
 }
 
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)

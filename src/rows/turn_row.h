@@ -33,6 +33,7 @@ struct turn_row {
         const char *reply_policy;         /* JSON; kept while it may run again */
         const char *answered_by;          /* another agent than `agent`, by failover; NULL: none */
         const char *failed_agents;        /* tried before that, a JSON list; NULL: none */
+        bool keeps_policy;                /* for turn_row_finish: keep it in any case */
         int64_t draft, progress_reaction; /* deliveries; 0: none */
         /* of its conversation; NULL and 0 if that is gone */
         const char *adapter, *channel, *thread, *person;

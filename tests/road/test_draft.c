@@ -142,6 +142,56 @@ static void a_repeated_turn_continues_its_draft(void **state)
         rig_free(g);
 }
 
+static void a_draft_never_shows_a_marker(void **state)
+{
+        static const char *const pieces[] = { "`", "[", "SIL", "ENT", "]", "`", " nobody asked" };
+        struct rig *g = begin("grow");
+
+        (void)state;
+        await(g, "type", NULL);
+        for (unsigned i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+                show_more(g, pieces[i]);
+                rig_run_for(g, 200); /* longer in all than a draft takes to appear */
+        }
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 0);
+        rig_answer(g, 0, "`[SILENT]` nobody asked");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "deliveries WHERE kind <> 'type'"), 0);
+        assert_string_equal(rig_text(g, "status || ': ' || reason FROM trigger_log"),
+                            "done: agent 'echo' had nothing to say");
+        rig_free(g);
+}
+
+static void what_began_like_a_marker_is_shown_whole(void **state)
+{
+        struct rig *g = begin("grow");
+
+        (void)state;
+        show_more(g, "[SIL");
+        show_more(g, "VER] rings");
+        await(g, "send", "[SILVER] rings");
+        rig_answer(g, 0, "[SILVER] rings.");
+        await(g, "edit", "[SILVER] rings.");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+static void silence_removes_the_draft_of_an_earlier_attempt(void **state)
+{
+        struct rig *g = begin("grow");
+
+        (void)state;
+        show_more(g, "half");
+        await(g, "send", "half");
+        rig_settle(g);
+        rig_restart(g);
+        rig_until(g, &g->run_count, 2);
+        rig_answer(g, 1, "[SILENT]");
+        rig_until_count(g, "deliveries WHERE kind = 'delete' AND state = 'sent'", 1);
+        rig_until_idle(g);
+        rig_free(g);
+}
+
 static void a_deleted_draft_does_not_lose_the_answer(void **state)
 {
         struct rig *g = begin("grow");
@@ -234,6 +284,9 @@ int main(void)
                 cmocka_unit_test(a_growing_answer_is_one_edited_message),
                 cmocka_unit_test(queued_pieces_of_a_draft_collapse_into_the_last),
                 cmocka_unit_test(a_repeated_turn_continues_its_draft),
+                cmocka_unit_test(a_draft_never_shows_a_marker),
+                cmocka_unit_test(what_began_like_a_marker_is_shown_whole),
+                cmocka_unit_test(silence_removes_the_draft_of_an_earlier_attempt),
                 cmocka_unit_test(a_deleted_draft_does_not_lose_the_answer),
                 cmocka_unit_test(an_unsent_draft_is_replaced_by_the_answer),
                 cmocka_unit_test(an_interrupted_edit_is_repeated),

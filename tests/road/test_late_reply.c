@@ -58,6 +58,39 @@ static void an_answer_from_outside_ends_a_running_turn(void **state)
         rig_free(g);
 }
 
+static void a_rule_that_listens_decides_about_late_replies_too(void **state)
+{
+        static const struct {
+                enum reply_mode mode;
+                const char *text, *why;
+        } rows[] = {
+                { MODE_SILENT, "noted", "the rule posts no answers" },
+                { MODE_AMBIENT, "No action needed.", "the agent had nothing to say" },
+                { MODE_AMBIENT, "Saturday?", NULL },
+                { MODE_REPLY, "`[SILENT]` nobody asked", "the agent had nothing to say" },
+                { MODE_REPLY, "No action needed.", NULL },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct rig *g = rig_new();
+                struct reported t;
+
+                g->policy.mode = rows[i].mode;
+                g->late_replies = (struct late_reply_policy){ .max_replies = 2 };
+                rig_say(g, "j", "c", "echo", "hello", NULL);
+                rig_until(g, &g->run_count, 1);
+                rig_answer(g, 0, "");
+                rig_until_idle(g);
+                submit(g, 1, NULL, rows[i].text, &t);
+                rig_until(g, &t.calls, 1);
+                assert_int_equal(t.result.outcome,
+                                 rows[i].why ? LATE_REPLY_DISCARDED : LATE_REPLY_DELIVERED);
+                assert_string_equal(t.result.why, rows[i].why ? rows[i].why : "");
+                rig_free(g);
+        }
+}
+
 static void a_reply_to_a_queued_turn_is_refused_for_now(void **state)
 {
         struct rig *g = running();
@@ -241,6 +274,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_answer_from_outside_ends_a_running_turn),
+                cmocka_unit_test(a_rule_that_listens_decides_about_late_replies_too),
                 cmocka_unit_test(a_reply_to_a_queued_turn_is_refused_for_now),
                 cmocka_unit_test(replies_at_the_same_time_share_the_allowance),
                 cmocka_unit_test(a_repeated_key_gives_the_same_delivery),

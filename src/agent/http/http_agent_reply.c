@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "road/turn/no_reply.h"
 
 #define TOKENS_MAX   1000000000
 #define COST_MAX_USD 1000000.0
@@ -39,15 +40,10 @@ struct turn_reply http_agent_reply_for_turn(const struct http_agent_reply *r)
 
 /* ---- text and parts ---- */
 
-/* Blank, or a word for no reply. */
+/* Blank, or marked as no reply. */
 static bool is_no_reply(const char *text)
 {
-        const char *from = text + strspn(text, " \t\r\n");
-        size_t n = strlen(from);
-
-        while (n > 0 && isspace((unsigned char)from[n - 1]))
-                n--;
-        return n == 0 || (n == strlen("[SILENT]") && strncmp(from, "[SILENT]", n) == 0);
+        return text[strspn(text, " \t\r\n")] == '\0' || no_reply_is_marked(text);
 }
 
 static int set_too_long(size_t n, struct error *err)

@@ -105,9 +105,12 @@ const struct setting rule_settings[] = {
           .help = "A prompt that precedes the conversation; `ambient` has a default that asks "
                   "the agent to read the room." },
         { "silence", SETTING_STRINGS, "[]", .at = AT(silence),
-          .help = "Answers that mean there is nothing to say and are not posted, besides an empty "
-                  "one, `[SILENT]` and `no action needed`; without it `ambient` has a longer "
-                  "list." },
+          .help = "Phrases that mean there is nothing to say: an answer of such words is not "
+                  "posted, nor, whatever the list, one that begins with `[SILENT]`; a phrase that "
+                  "ends with `*` may be followed by anything. Without it `ambient` has a list of "
+                  "its own." },
+        { "silenceMaxChars", SETTING_INT, "100", 1, 1000, .at = AT(silence_chars),
+          .help = "A longer answer is always posted, whatever phrase it begins with." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
           .help = "Wait this long for further messages of the same person before answering; -1: "
                   "the adapter's." },

@@ -40,6 +40,7 @@ struct rule {
         int64_t history;
         char *prompt; /* may be NULL */
         struct setting_list silence;
+        int64_t silence_chars;
         int64_t debounce_ms, debounce_max_ms; /* each -1: the adapter's */
         int64_t max_age_seconds;              /* -1: the adapter's */
         struct turn_rate rate;                /* each member -1: the adapter's */

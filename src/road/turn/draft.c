@@ -28,7 +28,7 @@ struct draft {
         struct buf text;
         struct timer *typing, *show;
         bool changed; /* since it was last shown */
-        bool muted;   /* may still become "no reply": show nothing */
+        bool muted;   /* the agent may choose silence: no typing before its first text */
 };
 
 void draft_end(struct turn *t)
@@ -223,12 +223,8 @@ void draft_add(struct turn *t, const char *text, size_t n)
         if (!d)
                 return;
         if (d->muted) {
-                if (buf_add(&d->text, text, n) == 0 &&
-                    no_reply_may_follow(&t->policy, d->text.data))
-                        return;
                 d->muted = false;
                 timer_start(d->typing, 0);
-                return;
         }
         if (!d->show || d->text.overflow || buf_add(&d->text, text, n) < 0)
                 return; /* too long to preview: keep the last one */

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "road/road_state.h"
+#include "road/turn/no_reply.h"
 #include "rows/journal_row.h"
 #include "rows/turn_row.h"
 
@@ -216,6 +217,23 @@ static int64_t count_unstored(const struct late_reply *l)
         return n;
 }
 
+/* Why the rule of its turn does not post it; NULL: it does. */
+static const char *silent_reason(const struct late_reply *l)
+{
+        struct reply_policy policy;
+        const char *why = NULL;
+        struct arena arena;
+
+        arena_init(&arena);
+        reply_policy_read(&policy, l->row->reply_policy, &arena);
+        if (policy.mode == MODE_SILENT)
+                why = "the rule posts no answers";
+        else if (no_reply_matches(&policy, l->reply.text))
+                why = "the agent had nothing to say";
+        arena_release(&arena);
+        return why;
+}
+
 static void decide(struct late_reply *l)
 {
         const struct turn_row *row = l->row;
@@ -241,6 +259,8 @@ static void decide(struct late_reply *l)
                        "it came after the turn had failed (late: discard)");
         } else if (l->part_count == 0) {
                 record(l, LATE_REPLY_DISCARDED, "it is empty");
+        } else if (silent_reason(l)) {
+                record(l, LATE_REPLY_DISCARDED, silent_reason(l));
         } else if (l->duplicate) {
                 l->result.outcome = LATE_REPLY_DUPLICATE;
                 l->result.delivery = l->duplicate;

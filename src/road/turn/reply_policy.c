@@ -72,6 +72,7 @@ char *reply_policy_write(const struct reply_policy *p)
                         jsonw_str(&b, NULL, p->no_reply[i]);
                 jsonw_close(&b, ']');
         }
+        add_number(&b, "noReplyChars", p->no_reply_chars);
         add_number(&b, "threadChars", p->thread_chars);
         add_number(&b, "partDelayMs", p->part_delay_ms);
         add_number(&b, "slowMs", p->slow_ms);
@@ -92,6 +93,7 @@ void reply_policy_read(struct reply_policy *p, const char *text, struct arena *a
                 .prompt = arena_strdup(a, json_str(json, "prompt", NULL)),
                 .channel_messages = json_int(json, "channelMessages", json_int(json, "recall", 0)),
                 .no_reply_count = json_array_size(list),
+                .no_reply_chars = json_int(json, "noReplyChars", 0),
                 .thread_chars = json_int(json, "threadChars", 0),
                 .part_delay_ms = json_int(json, "partDelayMs", 0),
                 .slow_ms = json_int(json, "slowMs", 0),

@@ -27,11 +27,12 @@ struct reply_policy {
         enum reply_mode mode;
         const char *prompt;          /* precedes the conversation; NULL: none */
         int64_t channel_messages;    /* ambient: length of the channel history */
-        const char *const *no_reply; /* ambient: further answers that mean "no reply" */
+        const char *const *no_reply; /* phrases that mean "no reply", see no_reply.h */
         size_t no_reply_count;
-        int64_t thread_chars;  /* longer answers in groups start a thread; 0: never */
-        int64_t part_delay_ms; /* between messages of one answer */
-        int64_t slow_ms;       /* in groups, until the progress reaction; 0: never */
+        int64_t no_reply_chars; /* longer answers are none of them; 0: the default */
+        int64_t thread_chars;   /* longer answers in groups start a thread; 0: never */
+        int64_t part_delay_ms;  /* between messages of one answer */
+        int64_t slow_ms;        /* in groups, until the progress reaction; 0: never */
 };
 
 /* Copies strings into the arena. */

@@ -9,7 +9,10 @@
 #include "base/mem.h"
 #include "road/inbox/decide.h"
 #include "road/road_state.h"
+#include "road/turn/no_reply.h"
 #include "road/turn/turn.h"
+
+#define HELD_MAX 4096 /* more streamed text is no phrase */
 
 struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *run,
                       const struct reply_policy *policy)
@@ -32,6 +35,7 @@ struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *
         t->created_ms = clock_wall_ms();
         arena_init(&t->arena);
         buf_init(&t->failover.failed, 0);
+        buf_init(&t->display.held, 0);
         reply_policy_copy(&t->policy, policy, &t->arena);
         t->run.mode = t->policy.mode;
         t->run.prompt = t->policy.prompt;
@@ -56,6 +60,7 @@ void turn_free(struct turn *t)
         channel_history_forget(t);
         turn_commit_discard(t);
         draft_end(t);
+        buf_release(&t->display.held);
         arena_release(&t->arena);
         buf_release(&t->failover.failed);
         free(t->cancel.why);
@@ -252,10 +257,30 @@ static void publish_live(struct turn *t, const char *type, const char *key, cons
         buf_release(&json);
 }
 
+static void show(struct turn *t, const char *text, size_t n)
+{
+        publish_live(t, "turn.delta", "text", text, n);
+        draft_add(t, text, n);
+}
+
+/* Nobody sees a text grow that may turn out to be "no reply". */
 void turn_delta(struct turn_run *run, const char *text, size_t n)
 {
-        publish_live((struct turn *)run, "turn.delta", "text", text, n);
-        draft_add((struct turn *)run, text, n);
+        struct turn *t = (struct turn *)run;
+        struct buf *held = &t->display.held;
+
+        if (!t->display.streams) {
+                if (held->len >= HELD_MAX)
+                        return; /* marked as "no reply" */
+                buf_add(held, text, n);
+                if (held->len < HELD_MAX ? no_reply_may_follow(&t->policy, held->data)
+                                         : no_reply_is_marked(held->data))
+                        return;
+                t->display.streams = true;
+                text = held->data;
+                n = held->len;
+        }
+        show(t, text, n);
 }
 
 void turn_progress(struct turn_run *run, const char *label)

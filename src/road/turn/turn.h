@@ -73,6 +73,8 @@ struct turn {
         } failover;
 
         struct {
+                struct buf held;        /* streamed text that may become "no reply" */
+                bool streams;           /* it cannot: streamed text is shown */
                 struct draft *draft;    /* may be NULL */
                 int64_t draft_delivery; /* delivery that shows it; 0: none */
                 struct timer *slow;     /* until the progress reaction */
@@ -216,12 +218,6 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
 void turn_deliveries_add(struct answer *a, struct delivery_job *j);
 /* Frees a queued delivery; the turn's end marks its row. */
 void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery_job *j);
-
-/* ---- no_reply.c ---- */
-
-bool no_reply_matches(const struct reply_policy *policy, const char *text);
-/* The same for a partial text: may it become one? */
-bool no_reply_may_follow(const struct reply_policy *policy, const char *text);
 
 /* ---- draft.c ---- */
 

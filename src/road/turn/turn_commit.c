@@ -23,7 +23,8 @@ struct turn_end {
         int64_t now_ms;
         bool made; /* the answer */
         struct answer answer;
-        bool claimed; /* the first delivery is claimed in this transaction */
+        bool keeps_policy; /* a late reply needs it */
+        bool claimed;      /* the first delivery is claimed in this transaction */
         struct turn_outcome outcome;
         struct tx_extra extra;
         bool stale; /* result: the fence moved, nothing written */
@@ -157,6 +158,7 @@ static int write_end(struct store_tx *tx, void *arg, struct error *err)
                 .cost_microusd = e->reply.cost_microusd,
                 .answered_by = e->turn->failover.agent,
                 .failed_agents = e->turn->failover.agent ? e->turn->failover.failed.data : NULL,
+                .keeps_policy = e->keeps_policy,
         };
         int rc = turn_row_finish(tx, &row, err);
 
@@ -307,6 +309,9 @@ void turn_commit(struct turn *t)
                 e->claimed = outbox_claim_new(r, e->answer.jobs[0]);
         }
         t->progress.end = NULL;
+        e->keeps_policy = t->policy.mode != MODE_REPLY && r->agents.late_replies &&
+                          r->agents.late_replies(r->agents.agents, t->run.agent,
+                                                 &(struct late_reply_policy){ 0 });
         e->outcome = (struct turn_outcome){ .answered = e->answer.messages > 0,
                                             .thread = e->answer.thread,
                                             .cost_microusd = e->reply.cost_microusd };

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "road/road_state.h"
+#include "road/turn/no_reply.h"
 #include "road/turn/turn.h"
 
 #define THREAD_NAME_CHARS 80
@@ -150,10 +151,10 @@ static char *silent_reason(const struct turn *t, const struct turn_reply *reply)
         if (t->policy.mode == MODE_SILENT)
                 return mem_printf("the rule runs agent '%s' without posting its answer",
                                   turn_agent(t));
-        if (t->policy.mode != MODE_AMBIENT)
-                return NULL;
         if (reply->kind != ERR_NONE) /* failures are not posted where the bot was not asked */
-                return mem_printf("agent '%s' only listens here", turn_agent(t));
+                return t->policy.mode == MODE_AMBIENT
+                               ? mem_printf("agent '%s' only listens here", turn_agent(t))
+                               : NULL;
         return no_reply_matches(&t->policy, reply->text)
                        ? mem_printf("agent '%s' had nothing to say", turn_agent(t))
                        : NULL;
@@ -188,9 +189,11 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
                 for (unsigned i = 0; i < reply->part_count; i++)
                         add_message(t, a, reply->parts[i]);
         }
-        /* the draft's text moved to a thread, or its question was deleted */
+        /* the draft's text moved to a thread, an earlier attempt left it, or its question is gone
+         */
         if (t->display.draft_delivery != 0 &&
-            (a->thread || (reply->kind == ERR_CANCELLED && turn_is_withdrawn(t)))) {
+            (a->thread || (a->messages == 0 && reply->kind == ERR_NONE) ||
+             (reply->kind == ERR_CANCELLED && turn_is_withdrawn(t)))) {
                 j = delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
                                                               .adapter = t->run.adapter,
                                                               .channel = t->run.channel,
@@ -203,5 +206,5 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
                 turn_deliveries_add(a, j);
         }
         cancel_deferred(t, a);
-        progress_reaction_end(t, reply->kind, a);
+        progress_reaction_end(t, a->silent_reason ? ERR_CANCELLED : reply->kind, a);
 }
