@@ -25,7 +25,8 @@ const struct setting http_settings[] = {
           .help = "Address and port of the HTTP API, such as `127.0.0.1:8420` or `[::1]:8420`; "
                   "port 0 picks a free one." },
         { "publicUrl", SETTING_URL, "null", .at = HTTP(public_url),
-          .help = "The URL of the API as seen from outside, for webhooks and links." },
+          .help = "The URL of the API as seen from outside, for webhooks and links. With it "
+                  "`/metrics` and the reasons of `/readyz` need a key." },
         { "tlsCert", SETTING_FILE, "null", 1, 4096, .at = HTTP(tls_cert),
           .help = "PEM file with the certificate chain, relative to the data directory; with "
                   "`tlsKey` the API speaks HTTPS." },

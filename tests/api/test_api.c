@@ -797,6 +797,40 @@ static void metrics_count_events(void **state)
         free(host);
 }
 
+/* Requests that a proxy forwards come from this machine too. */
+static void metrics_and_reasons_are_for_this_machine_or_a_key(void **state)
+{
+        static const struct {
+                const char *public_url, *headers;
+                bool shown;
+        } rows[] = { { NULL, "", true },
+                     { NULL, "X-Forwarded-For: 203.0.113.5\r\n", false },
+                     { NULL, "Forwarded: for=203.0.113.5\r\n", false },
+                     { NULL, "Via: 1.1 proxy\r\n", false },
+                     { "http://localhost:8420", "", true },
+                     { "https://bot.example.org", "", false } };
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct api_answer metrics, ready;
+                char *headers;
+
+                r->public_url = rows[i].public_url;
+                api_rig_restart(r);
+                headers = mem_printf("Host: %s\r\n%s", api_address(r->api), rows[i].headers);
+                metrics = api_rig_ask_as(r, "GET", "/metrics", headers, NULL);
+                ready = api_rig_ask_as(r, "GET", "/readyz", headers, NULL);
+                if (metrics.status != (rows[i].shown ? 200 : 401) || ready.status != 200 ||
+                    (strstr(ready.text, "sqlite") != NULL) != rows[i].shown)
+                        fail_msg("row %zu: %d, %s", i, metrics.status, ready.text);
+                api_answer_release(&metrics);
+                api_answer_release(&ready);
+                free(headers);
+                api_rig_expect(r, "GET", "/metrics", NULL, 200, "dragoman_");
+                api_rig_expect(r, "GET", "/readyz", NULL, 200, "sqlite");
+        }
+}
+
 static void backups_within_a_second_do_not_collide(void **state)
 {
         for (int i = 0; i < 4; i++) {
@@ -941,6 +975,7 @@ int main(void)
                                                 setup_one_reader, api_rig_teardown),
                 API(readiness_follows_adapters_and_store),
                 API(metrics_count_events),
+                API(metrics_and_reasons_are_for_this_machine_or_a_key),
                 API(a_backup_goes_into_the_data_directory),
                 API(backups_within_a_second_do_not_collide),
                 API(a_backup_into_a_missing_folder_is_refused),

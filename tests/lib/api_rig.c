@@ -211,6 +211,7 @@ static void open_api(struct api_rig *r, int64_t max_stream_clients)
         struct api_env env = { r->loop,     r->store,    r->bus, r->road,        r->agents,
                                r->adapters, r->dispatch, r->dir, clock_wall_ms() };
         struct http_conf conf = { .listen = (char *)"127.0.0.1:0",
+                                  .public_url = (char *)r->public_url,
                                   .max_stream_clients = max_stream_clients };
         struct error err;
         char *path = scratch_path(r->dir, "state/operator.key");

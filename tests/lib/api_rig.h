@@ -36,7 +36,8 @@ struct api_rig {
         bool dispatches;           /* the dispatch decides, not the rig */
         struct road *road;
         struct api *api;
-        const char *agent; /* this one of the registry answers, not the rig */
+        const char *public_url; /* http.publicUrl after api_rig_restart */
+        const char *agent;      /* this one of the registry answers, not the rig */
         struct turn_run *hanging[API_RIG_HANGING];
         unsigned hanging_count;
         unsigned turns; /* started */

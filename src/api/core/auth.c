@@ -124,7 +124,8 @@ void auth_release(struct auth *a)
 
 bool auth_is_local(const struct auth *a)
 {
-        return a->loopback && a->proxy_count == 0;
+        return a->loopback && a->proxy_count == 0 &&
+               (!a->public_host || auth_is_loopback(a->public_host));
 }
 
 unsigned auth_max_per_address(const struct auth *a)
@@ -261,7 +262,7 @@ bool auth_host_ok(const struct auth *a, const char *host)
 {
         char name[256], public_name[256];
 
-        if (!auth_is_local(a))
+        if (!a->loopback || a->proxy_count > 0)
                 return true;
         if (!host || !host_part(host, name, sizeof(name)))
                 return false;

@@ -148,6 +148,20 @@ bool request_reaches(struct http_exchange *x, const char *adapter)
         return false;
 }
 
+/* A tunnel or proxy that the configuration does not mention is often given away by its headers. */
+bool request_is_local(const struct http_exchange *x)
+{
+        static const char *const forwarded[] = { "Forwarded",         "Via",
+                                                 "X-Forwarded-For",   "X-Forwarded-Host",
+                                                 "X-Forwarded-Proto", "X-Real-IP",
+                                                 "CF-Connecting-IP",  "True-Client-IP" };
+
+        for (size_t i = 0; i < COUNT(forwarded); i++)
+                if (http_header(x, forwarded[i]))
+                        return false;
+        return auth_is_local(&api_of(x)->auth);
+}
+
 bool request_path_is_inside(const char *path)
 {
         for (const char *p = path; *p; p += strcspn(p, "/"), p += strspn(p, "/"))

@@ -34,6 +34,8 @@ int64_t request_id(struct http_exchange *x, const char *prefix, const char *what
 int request_key(struct http_exchange *x, const char **key);
 /* false: answered with 403. */
 bool request_reaches(struct http_exchange *x, const char *adapter);
+/* Does it certainly come from this machine, without a proxy that forwards those of others? */
+bool request_is_local(const struct http_exchange *x);
 /* Is a relative path free of ".."? */
 bool request_path_is_inside(const char *path);
 

@@ -14,7 +14,7 @@
 
 enum scope {
         SCOPE_NONE,  /* no key needed */
-        SCOPE_LOCAL, /* as SCOPE_READ, but needs no key while only this machine can connect */
+        SCOPE_LOCAL, /* as SCOPE_READ, but needs no key if request_is_local */
         SCOPE_READ,
         SCOPE_WRITE,
         SCOPE_ADMIN,

@@ -38,7 +38,7 @@ static bool may_see_reasons(struct http_exchange *x)
         const struct auth *a = &api_of(x)->auth;
         struct key *k = NULL;
 
-        if (auth_is_local(a))
+        if (request_is_local(x))
                 return true;
         return auth_check(a, http_header(x, "Authorization"), http_header(x, "x-api-key"), &k) ==
                        AUTH_OK &&
@@ -83,8 +83,9 @@ const struct route health_routes[] = {
           .summary = "Is every enabled adapter connected, or is the reason known, and does the "
                      "store work?",
           .status = 200,
-          .answer = "Ready; 503 with the same body when not. Reasons are shown to this machine and "
-                    "to unrestricted keys.",
+          .answer = "Ready; 503 with the same body when not. Reasons are shown to unrestricted "
+                    "keys, and to this machine while no other can connect, neither directly nor "
+                    "through a proxy.",
           .example_answer = ROUTE_JSON({
                   "data" : {
                           "ready" : true,

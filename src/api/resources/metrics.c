@@ -236,7 +236,7 @@ static void show(struct http_exchange *x)
 const struct route metrics_routes[] = {
         { "GET", "/metrics", SCOPE_LOCAL, show, REACH_ALL,
           .summary = "Counters and gauges for Prometheus; without a key only while no other "
-                     "machine can connect.",
+                     "machine can connect, neither directly nor through a proxy.",
           .status = 200, .answer = "The Prometheus text format.", .content_type = "text/plain" },
         ROUTE_END,
 };
