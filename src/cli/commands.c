@@ -96,6 +96,9 @@ static const struct flag keys_flags[] = {
         { "scope", "WORDS", "read (default), write, admin or messages:write etc.; comma-separated",
           0 },
         { "adapter", "NAMES", "only these adapters, comma-separated; default: all", 0 },
+        { "agent", "NAMES",
+          "only these agents may be asked by name; default: all, or those --adapter can choose",
+          0 },
         { "expires", "TIME", "expiry: 2030-01-31T00:00:00Z, or 90d from now; default: never", 0 },
         { "rate", "N", "requests per minute; default: 1000", 0 },
         { 0 },
@@ -293,11 +296,13 @@ const struct cli_command commands[] = {
           "  dragoman handover list\n",
           NULL, handover_command },
 
-        { "keys", "[list | create NAME [--scope WORDS] [--adapter NAMES] | revoke ID] [DIR]",
+        { "keys",
+          "[list | create NAME [--scope WORDS] [--adapter NAMES] [--agent NAMES] | revoke ID] "
+          "[DIR]",
           "give other software access, and revoke it",
-          "A key opens the HTTP API within its scopes, adapters and rate. create prints it once;\n"
-          "it cannot be shown again. revoke takes an id, a name or a prefix from the list, and\n"
-          "works at once.\n"
+          "A key opens the HTTP API within its scopes, adapters, agents and rate. create prints\n"
+          "it once; it cannot be shown again. revoke takes an id, a name or a prefix from the\n"
+          "list, and works at once, also for the keys made with it.\n"
           "\n"
           "Examples:\n"
           "  dragoman keys create shop --scope messages:write,events:read --adapter api\n"

@@ -36,6 +36,10 @@ static void print_key(const json_t *k)
         print_words(json_object_get(k, "scopes"), "none");
         printf(" on ");
         print_words(json_object_get(k, "adapters"), "all adapters");
+        if (json_array_size(json_object_get(k, "agents")) > 0) {
+                printf(", agents ");
+                print_words(json_object_get(k, "agents"), "");
+        }
         printf(", last used %s", json_str(k, "lastUsedAt", "never"));
         if (json_str(k, "expiresAt", NULL))
                 printf(", until %s", json_str(k, "expiresAt", ""));
@@ -81,6 +85,7 @@ static int create_key(struct args *a, struct client *c, struct error *err)
         jsonw_str(&body, "name", a->operands[1]);
         add_words(&body, "scopes", args_has(a, "scope") ? args_value(a, "scope") : "read");
         add_words(&body, "adapters", args_value(a, "adapter"));
+        add_words(&body, "agents", args_value(a, "agent"));
         jsonw_opt(&body, "expiresAt", expires[0] ? expires : NULL);
         if (rate > 0)
                 jsonw_int(&body, "rateLimit", rate);
@@ -146,9 +151,10 @@ int keys_command(struct args *a)
         };
         bool creates = a->operand_count > 0 && strcmp(a->operands[0], "create") == 0;
 
-        if (!creates && (args_has(a, "scope") || args_has(a, "adapter") || args_has(a, "expires") ||
-                         args_has(a, "rate")))
+        if (!creates && (args_has(a, "scope") || args_has(a, "adapter") || args_has(a, "agent") ||
+                         args_has(a, "expires") || args_has(a, "rate")))
                 return command_usage_error(
-                        a->command, "--scope, --adapter, --expires and --rate belong to create");
+                        a->command,
+                        "--scope, --adapter, --agent, --expires and --rate belong to create");
         return resource_run(a, actions);
 }

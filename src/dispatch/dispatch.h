@@ -53,6 +53,8 @@ void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t 
 const struct rule *dispatch_file_rules(const struct dispatch *d, size_t *count);
 /* "telegram tg: DMs: 1 admin; groups: none". False: trusted or unknown adapter. */
 bool dispatch_describe(const struct dispatch *d, const char *adapter, struct buf *out);
+/* Can the adapter's own setting or a rule about it choose the agent? */
+bool dispatch_may_choose(const struct dispatch *d, const char *adapter, const char *agent);
 /* Sets the wall clock, for replays and tests; 0: the real one. */
 void dispatch_set_clock(struct dispatch *d, int64_t now_ms);
 

@@ -85,6 +85,7 @@ void incoming_payload(const struct incoming *in, struct buf *out)
         if (in->attachment_count > 0)
                 write_attachments(in, out);
         jsonw_opt(out, "agent", in->agent);
+        jsonw_opt(out, "caller", in->caller);
         if (in->metadata)
                 jsonw_raw(out, "metadata", in->metadata);
         jsonw_close(out, '}');
@@ -183,6 +184,7 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         in->is_awaited = json_flag(p, "isAwaited", false);
         in->more_follows = json_flag(p, "moreFollows", false);
         in->agent = keep(b, p, "agent");
+        in->caller = keep(b, p, "caller");
         parse_attachments(b, json_object_get(p, "attachments"));
         metadata =
                 json_object_get(p, "metadata") ? json_text(json_object_get(p, "metadata")) : NULL;
@@ -252,6 +254,7 @@ struct incoming *incoming_dup(const struct incoming *from)
         in->trace = copy(b, from->trace);
         in->metadata = copy(b, from->metadata);
         in->agent = copy(b, from->agent);
+        in->caller = copy(b, from->caller);
         in->parts = parts;
         for (size_t i = 0; i < from->part_count; i++) {
                 parts[i].key = copy(b, from->parts[i].key);

@@ -85,6 +85,7 @@ struct incoming {
         size_t part_count;
         const char *metadata; /* JSON object, platform-specific */
         const char *agent;    /* requested by trusted software */
+        const char *caller;   /* in a foreign protocol: "key-3" or "operator"; else NULL */
         int64_t person;       /* set by dispatch, never stored; 0: unknown */
         int64_t event;        /* journal number once stored */
 };

@@ -13,6 +13,8 @@ struct key_row {
         const char *hash;     /* SHA-256 of its text, 64 hex digits */
         const char *scopes;   /* separated by spaces */
         const char *adapters; /* separated by commas; NULL: all */
+        const char *agents;   /* the same */
+        int64_t made_by;      /* id of the key that made it; 0: the operator */
         int64_t created_ms, expires_ms, used_ms, revoked_ms; /* 0: never */
         int64_t rate_limit;
 };

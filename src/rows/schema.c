@@ -181,6 +181,9 @@ const struct store_migration schema_steps[] = {
           /* answered_by: the agent that took over; failed_agents: a JSON list of those before it */
           "ALTER TABLE turns ADD COLUMN answered_by TEXT;"
           "ALTER TABLE turns ADD COLUMN failed_agents TEXT;" },
+        { 20, "keys for agents, and of keys",
+          "ALTER TABLE keys ADD COLUMN agents TEXT;"
+          "ALTER TABLE keys ADD COLUMN made_by BIGINT;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -58,6 +58,17 @@ static char *make_key(struct api_rig *r, const char *body)
         return text;
 }
 
+/* Beside "echo". */
+static void add_other_agent(struct api_rig *r)
+{
+        struct error err = { 0 };
+        struct agent_conf *agents[] = { agent_conf_make("echo", "echo", "{}", &err),
+                                        agent_conf_make("other", "echo", "{}", &err),
+                                        agent_conf_make("third", "echo", "{}", &err) };
+
+        assert_int_equal(agents_apply(r->agents, agents, COUNT(agents), &err), 0);
+}
+
 /* ---- creating, revoking, expiring ---- */
 
 static void a_key_is_shown_once_and_stored_as_digest(void **state)
@@ -195,6 +206,154 @@ static void a_key_cannot_exceed_its_creator(void **state)
                       "{\"name\":\"c\",\"scopes\":[\"events:read\"]}"),
                201, NULL);
         free(text);
+}
+
+static void a_key_neither_outlives_nor_outranks_its_maker(void **state)
+{
+        static const struct {
+                const char *more; /* of the new key */
+                int status;
+        } rows[] = {
+                { "", 201 },
+                { ",\"expiresAt\":\"2098-12-31T00:00:00Z\",\"rateLimit\":5", 201 },
+                { ",\"expiresAt\":\"2099-02-01T00:00:00Z\"", 403 },
+                { ",\"rateLimit\":51", 403 },
+                { ",\"agents\":[\"echo\"]", 201 },
+                { ",\"agents\":[\"echo\",\"other\"]", 403 },
+        };
+        struct api_rig *r = *state;
+        char *maker;
+
+        add_other_agent(r);
+        maker = make_key(r, "{\"name\":\"maker\",\"scopes\":[\"keys:admin\"],\"rateLimit\":50,"
+                            "\"agents\":[\"echo\"],\"expiresAt\":\"2099-01-31T00:00:00Z\"}");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *body = mem_printf("{\"name\":\"k%zu\",\"scopes\":[\"keys:read\"]%s}", i,
+                                        rows[i].more);
+                struct api_answer a = ask_as(r, maker, "POST", "/api/v2/keys", body);
+
+                if (a.status != rows[i].status)
+                        fail_msg("row %zu: %s", i, a.text);
+                if (i == 0) { /* what is left out is its maker's */
+                        assert_string_equal(at(&a, "data", "expiresAt"),
+                                            "2099-01-31T00:00:00.000Z");
+                        assert_int_equal(json_int(json_object_get(a.json, "data"), "rateLimit", 0),
+                                         50);
+                        assert_non_null(strstr(a.text, "\"agents\":[\"echo\"]"));
+                        assert_string_equal(at(&a, "data", "madeBy"), "key-1");
+                }
+                api_answer_release(&a);
+                free(body);
+        }
+        free(maker);
+}
+
+static void revoking_a_key_revokes_those_made_with_it(void **state)
+{
+        struct api_rig *r = *state;
+        char *family[3], *stranger;
+
+        family[0] = make_key(r, "{\"name\":\"k0\",\"scopes\":[\"admin\"]}");
+        stranger = make_key(r, "{\"name\":\"s\",\"scopes\":[\"read\"]}");
+        for (size_t i = 1; i < COUNT(family); i++) {
+                char *body = mem_printf("{\"name\":\"k%zu\",\"scopes\":[\"admin\"]}", i);
+                struct api_answer a = ask_as(r, family[i - 1], "POST", "/api/v2/keys", body);
+
+                assert_int_equal(a.status, 201);
+                family[i] = mem_strdup(at(&a, "data", "key"));
+                api_answer_release(&a);
+                free(body);
+        }
+        expect(api_rig_ask(r, "DELETE", "/api/v2/keys/key-1", NULL), 200, NULL);
+        for (int restarted = 0; restarted < 2; restarted++) {
+                for (size_t i = 0; i < COUNT(family); i++)
+                        expect(ask_as(r, family[i], "GET", "/api/v2/events", NULL), 401,
+                               "UNAUTHORIZED");
+                expect(ask_as(r, stranger, "GET", "/api/v2/events", NULL), 200, NULL);
+                api_rig_restart(r);
+        }
+        for (size_t i = 0; i < COUNT(family); i++)
+                free(family[i]);
+        free(stranger);
+}
+
+/* ---- agents of a key ---- */
+
+#define QUESTION "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}"
+
+static int ask_agent(struct api_rig *r, const char *key, const char *agent)
+{
+        char *body = mem_printf("{\"model\":\"%s\"," QUESTION, agent);
+        struct api_answer a = ask_as(r, key, "POST", "/v1/chat/completions", body);
+        int status = a.status;
+
+        api_answer_release(&a);
+        free(body);
+        body = mem_printf("{\"agent\":\"%s\",\"messages\":[{\"type\":\"human\","
+                          "\"content\":\"hello\"}]}",
+                          agent);
+        a = ask_as(r, key, "POST", "/api/agent/chat", body);
+        assert_int_equal(a.status, status); /* every way to name one is checked alike */
+        api_answer_release(&a);
+        free(body);
+        if (strcmp(agent, "dragoman") != 0) {
+                body = mem_printf("/api/v2/agents/%s/test", agent);
+                a = ask_as(r, key, "POST", body, "{}");
+                assert_int_equal(a.status, status == 409 ? 200 : status);
+                api_answer_release(&a);
+                free(body);
+        }
+        return status;
+}
+
+static void a_key_asks_only_its_agents(void **state)
+{
+        static const struct {
+                const char *key, *agent;
+                int status;
+        } rows[] = {
+                /* with a list, those of the list */
+                { "\"agents\":[\"other\"]", "other", 200 },
+                { "\"agents\":[\"other\"]", "echo", 403 },
+                { "\"agents\":[\"other\"]", "dragoman", 200 },
+                { "\"agents\":[\"other\"],\"adapters\":[\"api\"]", "other", 200 },
+                /* without, those that its adapters or their rules can choose */
+                { "\"adapters\":[\"api\"]", "echo", 200 },
+                { "\"adapters\":[\"api\"]", "third", 200 },
+                { "\"adapters\":[\"api\"]", "other", 403 },
+                { "\"adapters\":[\"api\"]", "dragoman", 200 },
+                /* a key of all adapters asks all */
+                { "\"rateLimit\":1000", "other", 200 },
+                { "\"rateLimit\":1000", "none", 404 },
+        };
+        struct api_rig *r = *state;
+
+        add_other_agent(r);
+        api_rig_dispatch(r, NULL,
+                         "[{\"when\":{\"adapter\":\"api\",\"text\":\"third\"},"
+                         "\"agent\":\"third\"},"
+                         "{\"when\":{\"adapter\":\"api\",\"text\":\"hello\"}}]");
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *body = mem_printf("{\"name\":\"k%zu\",\"scopes\":[\"read\",\"write\"],%s}", i,
+                                        rows[i].key);
+                char *key = make_key(r, body), *path = mem_printf("/v1/models/%s", rows[i].agent);
+                struct api_answer a;
+                int status = ask_agent(r, key, rows[i].agent);
+
+                if (status != rows[i].status)
+                        fail_msg("row %zu: %d", i, status);
+                a = ask_as(r, key, "GET", path, NULL);
+                assert_int_equal(a.status, status == 200 ? 200 : 404);
+                api_answer_release(&a);
+                a = ask_as(r, key, "GET", "/v1/models", NULL);
+                free(path);
+                path = mem_printf("\"id\":\"%s\"", rows[i].agent);
+                assert_int_equal(strstr(a.text, path) != NULL, status == 200);
+                api_answer_release(&a);
+                free(path);
+                free(body);
+                free(key);
+        }
 }
 
 static void a_rate_limited_key_learns_when_to_retry(void **state)
@@ -758,6 +917,9 @@ int main(void)
                 API_RIG_CASE(an_expired_key_is_refused),
                 API_RIG_CASE(an_invalid_key_request_is_refused),
                 API_RIG_CASE(a_key_cannot_exceed_its_creator),
+                API_RIG_CASE(a_key_neither_outlives_nor_outranks_its_maker),
+                API_RIG_CASE(revoking_a_key_revokes_those_made_with_it),
+                API_RIG_CASE(a_key_asks_only_its_agents),
                 API_RIG_CASE(a_rate_limited_key_learns_when_to_retry),
                 cmocka_unit_test(the_rate_limit_refills_with_time),
                 cmocka_unit_test(a_key_reaches_adapters_by_their_whole_name),

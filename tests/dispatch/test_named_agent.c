@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "../lib/placement_stub.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 
@@ -63,9 +64,12 @@ static void a_trusted_client_may_name_the_agent(void **state)
 
 static void the_named_agent_survives_in_the_journal(void **state)
 {
-        struct incoming in = {
-                .adapter = "api", .key = "k", .channel = "c", .text = "hello", .agent = "expert"
-        };
+        struct incoming in = { .adapter = "api",
+                               .key = "k",
+                               .channel = "c",
+                               .text = "hello",
+                               .agent = "expert",
+                               .caller = "key-3" };
         struct bus_event e = { .seq = 1,
                                .type = EVENT_MESSAGE_RECEIVED,
                                .adapter = "api",
@@ -82,9 +86,91 @@ static void the_named_agent_survives_in_the_journal(void **state)
         back = incoming_parse(&e, &err);
         assert_non_null(back);
         assert_string_equal(back->agent, "expert");
+        assert_string_equal(back->caller, "key-3");
         incoming_free(back);
         incoming_free(copy);
         buf_release(&payload);
+}
+
+static struct dispatch *dispatch_with_rules(const char *text)
+{
+        struct dispatch_adapter *a = mem_array(1, sizeof(*a));
+        struct error err = { 0 };
+        struct settings_source *src = settings_source_new(NULL, NULL, text, strlen(text), &err);
+        size_t count = json_array_size(settings_source_root(src));
+        struct rule *rules = mem_array(count, sizeof(*rules));
+        struct dispatch *d = dispatch_new();
+
+        for (size_t i = 0; i < count; i++)
+                assert_int_equal(rule_conf_read(src, i,
+                                                json_array_get(settings_source_root(src), i),
+                                                &rules[i], &err),
+                                 0);
+        settings_source_free(src);
+        a[0] = (struct dispatch_adapter){ .name = mem_strdup("api"),
+                                          .platform = mem_strdup("api"),
+                                          .agent = mem_strdup("helper"),
+                                          .trusted = true };
+        dispatch_set(d, a, 1, rules, count, NULL);
+        return d;
+}
+
+static struct decision decide(struct dispatch *d, const char *text, const char *agent,
+                              const char *channel)
+{
+        struct incoming in = { .adapter = "api",
+                               .key = "k",
+                               .channel = channel,
+                               .chat = CHAT_DM,
+                               .sender_id = channel,
+                               .text = text,
+                               .agent = agent,
+                               .caller = "key-3" };
+        struct decision out;
+
+        dispatch_decide(d, &in, BEGINS_TURN, &out);
+        return out;
+}
+
+static void a_rule_that_says_off_wins_over_a_named_agent(void **state)
+{
+        struct dispatch *d = dispatch_with_rules(
+                "[{\"name\":\"quiet\",\"when\":{\"text\":\"secret\"},\"mode\":\"off\"},"
+                "{\"name\":\"short\",\"when\":{\"text\":\"short\"},\"agent\":\"expert\","
+                "\"prompt\":\"be brief\"}]");
+        struct decision out = decide(d, "a secret", "expert", "c");
+
+        (void)state;
+        assert_false(out.trigger);
+        assert_string_equal(out.rule, "quiet");
+        /* a rule that chooses the agent applies as a whole, one that chooses another does not */
+        out = decide(d, "short", "expert", "c");
+        assert_true(out.trigger);
+        assert_string_equal(out.rule, "short");
+        assert_string_equal(out.policy.prompt, "be brief");
+        out = decide(d, "short", "helper", "c");
+        assert_true(out.trigger);
+        assert_string_equal(out.agent, "helper");
+        assert_null(out.rule);
+        assert_null(out.policy.prompt);
+        /* and none need match */
+        out = decide(d, "anything", "expert", "c");
+        assert_true(out.trigger);
+        dispatch_free(d);
+}
+
+/* Clients choose a new chat and sender for each request, if they like. */
+static void the_rate_limit_counts_the_key_that_asks(void **state)
+{
+        struct dispatch *d = dispatch_with_rules(
+                "[{\"agent\":\"helper\",\"rateLimit\":{\"turns\":2,\"seconds\":60}}]");
+
+        (void)state;
+        assert_true(decide(d, "hello", "expert", "a").trigger);
+        assert_true(decide(d, "hello", NULL, "b").trigger);
+        assert_false(decide(d, "hello", "expert", "c").trigger);
+        assert_false(decide(d, "hello", NULL, "d").trigger);
+        dispatch_free(d);
 }
 
 int main(void)
@@ -92,6 +178,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_trusted_client_may_name_the_agent),
                 cmocka_unit_test(the_named_agent_survives_in_the_journal),
+                cmocka_unit_test(a_rule_that_says_off_wins_over_a_named_agent),
+                cmocka_unit_test(the_rate_limit_counts_the_key_that_asks),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,7 +191,8 @@ static void chat(struct http_exchange *x)
                 reply_mistakes(x, &b);
         else if (ask.agent && !chat_bridge_agent(x, &ask.agent))
                 reply_missing(x, "agent", ask.agent);
-        else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)))
+        else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)) &&
+                 chat_bridge_check_agent(x, adapter, ask.agent))
                 submit(x, adapter, &b, &ask, lines, key);
         body_release(&b);
 }

@@ -106,6 +106,49 @@ bool chat_bridge_agent(struct http_exchange *x, const char **name)
         return !*name || agents_has(api_of(x)->env.agents, *name);
 }
 
+struct agent_choice {
+        struct adapter_choice base;
+        const struct dispatch *dispatch;
+        const char *agent;
+};
+
+static void consider_choosing(void *arg, struct adapter *a)
+{
+        struct agent_choice *c = arg;
+
+        if (key_reaches(c->base.caller, a->name) &&
+            dispatch_may_choose(c->dispatch, a->name, c->agent))
+                c->base.found = a;
+}
+
+bool chat_bridge_may_ask(struct http_exchange *x, const struct adapter *a, const char *agent)
+{
+        struct agent_choice c = { { api_of(x)->env.adapters, caller_of(x), NULL },
+                                  api_of(x)->env.dispatch,
+                                  agent };
+        int listed = agent ? key_asks(caller_of(x), agent) : 1;
+
+        if (listed >= 0)
+                return listed;
+        if (a)
+                return dispatch_may_choose(c.dispatch, a->name, agent);
+        adapters_each(c.base.adapters, consider_choosing, &c);
+        return c.base.found;
+}
+
+bool chat_bridge_check_agent(struct http_exchange *x, const struct adapter *a, const char *agent)
+{
+        if (chat_bridge_may_ask(x, a, agent))
+                return true;
+        reply_error(x, 403, "FORBIDDEN", NULL,
+                    caller_of(x)->agents
+                            ? "agent '%.100s' is not among the agents of this key"
+                            : "agent '%.100s' is not one that instance '%.100s' or its rules can "
+                              "choose, and this key has no agents of its own",
+                    agent, a->name);
+        return false;
+}
+
 /* ---- building the text ---- */
 
 static void add_line(struct buf *out, const struct chat_bridge_line *l, bool with_role)
@@ -252,7 +295,7 @@ void chat_bridge_receive(struct api *api, struct adapter *a, struct incoming *in
 void chat_bridge_submit(struct api *api, struct adapter *a, const struct chat_bridge_ask *ask,
                         inbox_ack_fn *ack, void *arg)
 {
-        char random[ID_TRACE_SIZE];
+        char random[ID_TRACE_SIZE], caller[32];
         char *key = ask->external_id ? mem_printf("%s:%lld:%s", ask->protocol,
                                                   (long long)ask->caller, ask->external_id)
                                      : mem_printf("%s-%s", ask->protocol, id_trace(random));
@@ -263,11 +306,16 @@ void chat_bridge_submit(struct api *api, struct adapter *a, const struct chat_br
                 .chat = CHAT_DM,
                 .sender_id = ask->sender,
                 .agent = ask->agent,
+                .caller = caller,
                 .attachments = ask->attachments,
                 .attachment_count = ask->attachment_count,
         };
         struct buf text;
 
+        if (ask->caller > 0)
+                snprintf(caller, sizeof(caller), "key-%lld", (long long)ask->caller);
+        else
+                snprintf(caller, sizeof(caller), "operator");
         buf_init(&text, 0);
         chat_bridge_text(ask->lines, ask->line_count, !ask->conversation, &text);
         in.text = text.data;

@@ -53,6 +53,11 @@ bool chat_bridge_check_chat(struct http_exchange *x);
 /* Does the agent exist? CHAT_BRIDGE_BY_RULES does, and becomes NULL. */
 bool chat_bridge_agent(struct http_exchange *x, const char **name);
 
+/* May the caller name the agent (NULL: by the rules) to the adapter (NULL: to any of its own)? */
+bool chat_bridge_may_ask(struct http_exchange *x, const struct adapter *a, const char *agent);
+/* The same; false: answered with 403. */
+bool chat_bridge_check_agent(struct http_exchange *x, const struct adapter *a, const char *agent);
+
 /* Does the id look like a protocol's idempotency key? Clients must not choose such ids. */
 bool chat_bridge_is_key(const char *external_id);
 /* Builds the message; false if the last line is not a user's. */

@@ -423,7 +423,8 @@ static void create(struct http_exchange *x)
         else if (!chat_bridge_agent(x, &agent))
                 reply_error(x, 404, "model_not_found", NULL,
                             "there is no agent '%.100s'; see /v1/models", ask.model);
-        else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)))
+        else if (chat_bridge_check_chat(x) && (adapter = chat_bridge_choose(x)) &&
+                 chat_bridge_check_agent(x, adapter, agent))
                 submit(x, adapter, &ask, &lines, agent, key);
         body_release(&b);
 }

@@ -18,6 +18,7 @@ static void write_model(struct buf *b, const struct api *a, const char *name)
 struct model_list {
         struct buf *json;
         struct api *api;
+        struct http_exchange *x;
 };
 
 static void list_agent(void *arg, const struct agent *a, const struct agent_health *h)
@@ -25,13 +26,14 @@ static void list_agent(void *arg, const struct agent *a, const struct agent_heal
         struct model_list *l = arg;
 
         (void)h;
-        write_model(l->json, l->api, a->name);
+        if (chat_bridge_may_ask(l->x, NULL, a->name))
+                write_model(l->json, l->api, a->name);
 }
 
 static void list(struct http_exchange *x)
 {
         struct buf json;
-        struct model_list l = { &json, api_of(x) };
+        struct model_list l = { &json, api_of(x), x };
 
         buf_init(&json, 0);
         jsonw_open(&json, '{');
@@ -49,7 +51,7 @@ static void show(struct http_exchange *x)
         const char *name = http_param(x, "model"), *agent = name;
         struct buf json;
 
-        if (!chat_bridge_agent(x, &agent)) {
+        if (!chat_bridge_agent(x, &agent) || !chat_bridge_may_ask(x, NULL, agent)) {
                 reply_error(x, 404, "model_not_found", NULL, "there is no agent '%.100s'", name);
                 return;
         }
@@ -60,8 +62,8 @@ static void show(struct http_exchange *x)
 
 const struct route models_routes[] = {
         { "GET", "/v1/models", SCOPE_READ, list, REACH_SHARED,
-          .summary = "The agents, for software that speaks OpenAI's protocol; with dragoman the "
-                     "rules choose the agent.",
+          .summary = "The agents that the key may ask, for software that speaks OpenAI's protocol; "
+                     "with dragoman the rules choose the agent.",
           .status = 200, .answer = "OpenAI's list of models.",
           .example_answer = ROUTE_JSON({
                   "object" : "list",

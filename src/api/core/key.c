@@ -87,6 +87,7 @@ void key_unref(void *key)
         for (size_t i = 0; i < k->scope_count; i++)
                 free(k->scopes[i].resource);
         free(k->adapters);
+        free(k->agents);
         free(k->name);
         free(k);
 }
@@ -107,18 +108,35 @@ bool key_may(const struct key *k, const struct route *r)
         return false;
 }
 
-bool key_reaches(const struct key *k, const char *adapter)
+/* list: ",a,b," */
+static bool lists(const char *list, const char *name)
 {
-        size_t n = adapter ? strlen(adapter) : 0;
+        size_t n = name ? strlen(name) : 0;
 
-        if (!k->adapters)
-                return true;
-        if (n == 0 || strchr(adapter, ','))
+        if (n == 0 || strchr(name, ','))
                 return false;
-        for (const char *p = strstr(k->adapters, adapter); p; p = strstr(p + 1, adapter))
+        for (const char *p = strstr(list, name); p; p = strstr(p + 1, name))
                 if (p[-1] == ',' && p[n] == ',')
                         return true;
         return false;
+}
+
+bool key_reaches(const struct key *k, const char *adapter)
+{
+        return !k->adapters || lists(k->adapters, adapter);
+}
+
+void key_set_agents(struct key *k, const char *agents)
+{
+        free(k->agents);
+        k->agents = agents ? mem_printf(",%s,", agents) : NULL;
+}
+
+int key_asks(const struct key *k, const char *agent)
+{
+        if (k->agents)
+                return lists(k->agents, agent);
+        return k->adapters ? -1 : 1;
 }
 
 bool key_may_see(const void *key, const char *adapter)

@@ -22,6 +22,7 @@
 #define KEY_PREFIX_SIZE  13 /* "dgk_", 8 characters and the NUL */
 #define KEY_SCOPES_MAX   32
 #define KEY_ADAPTERS_MAX 64
+#define KEY_AGENTS_MAX   64
 
 struct key_scope {
         char *resource; /* "messages"; NULL: all */
@@ -36,6 +37,8 @@ struct key {
         struct key_scope scopes[KEY_SCOPES_MAX];
         size_t scope_count;
         char *adapters;                             /* ",api,tg,"; NULL: all */
+        char *agents;                               /* ",gpt,"; NULL: see key_asks */
+        int64_t made_by;                            /* id of the key that made it; 0: operator */
         int64_t created_ms, expires_ms, revoked_ms; /* wall clock; 0: never */
         int64_t used_ms;                            /* the last request; 0: never */
         int64_t rate_limit;                         /* requests a minute; 0: no limit */
@@ -51,6 +54,8 @@ struct key {
  * spaces or commas; adapters: comma-separated, NULL: all.
  */
 struct key *key_new(const char *name, const char *scopes, const char *adapters);
+/* Comma-separated; NULL: no list. */
+void key_set_agents(struct key *k, const char *agents);
 struct key *key_ref(struct key *k);
 /* For http_set_identity; NULL is fine. */
 void key_unref(void *k);
@@ -63,6 +68,8 @@ void key_scope_write(struct buf *b, const struct key_scope *s);
 bool key_may(const struct key *k, const struct route *r);
 /* adapter NULL: an event of none, hidden from restricted keys. Any thread. */
 bool key_reaches(const struct key *k, const char *adapter);
+/* Is the agent in its list? Without one: 1 for a key of all adapters, else -1, ask dispatch. */
+int key_asks(const struct key *k, const char *agent);
 /* For struct bus_filter's `may`. */
 bool key_may_see(const void *key, const char *adapter);
 bool key_is_live(const struct key *k, int64_t now_ms);
@@ -101,7 +108,10 @@ const struct key *const *keyring_all(const struct keyring *r, size_t *count);
 typedef void keyring_done_fn(void *arg, const struct key *k, const struct error *err);
 int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
                 keyring_done_fn *done, void *arg, struct error *err);
-/* Refused at once, but valid again if storing fails. */
+/*
+ * Also revokes the keys it made, and theirs. Refused at once, but valid again if storing fails;
+ * done is called for k alone.
+ */
 void keyring_revoke(struct keyring *r, struct key *k, keyring_done_fn *done, void *arg);
 
 #endif

@@ -33,7 +33,7 @@ struct key_change {
         struct keyring *ring;
         LIST_ENTRY(key_change) next; /* of a new key */
         struct key *key;             /* a reference */
-        char *scopes, *adapters;
+        char *scopes, *adapters, *agents;
         keyring_done_fn *done;
         void *arg;
 };
@@ -67,9 +67,18 @@ struct key *keyring_find(const struct keyring *r, const char *text,
 
 struct key *keyring_by_id(const struct keyring *r, int64_t id)
 {
-        for (size_t i = 0; i < r->count; i++)
-                if (r->all[i]->id == id)
-                        return r->all[i];
+        size_t low = 0, high = r->count;
+
+        while (low < high) {
+                size_t middle = low + (high - low) / 2;
+
+                if (r->all[middle]->id == id)
+                        return r->all[middle];
+                if (r->all[middle]->id < id)
+                        low = middle + 1;
+                else
+                        high = middle;
+        }
         return NULL;
 }
 
@@ -166,6 +175,8 @@ static struct key *key_of(const struct key_row *row)
         k->used_ms = row->used_ms;
         k->revoked_ms = row->revoked_ms;
         k->rate_limit = row->rate_limit;
+        k->made_by = row->made_by;
+        key_set_agents(k, row->agents);
         return k;
 }
 
@@ -225,6 +236,8 @@ void keyring_free(struct keyring *r)
 
 /* ---- changes ---- */
 
+static void revoke_if_made_by_revoked(struct keyring *r, struct key *k);
+
 static int write_added(struct store_tx *tx, void *change, struct error *err)
 {
         struct key_change *c = change;
@@ -235,6 +248,8 @@ static int write_added(struct store_tx *tx, void *change, struct error *err)
                                .hash = crypto_hex(k->hash, sizeof(k->hash), hex),
                                .scopes = c->scopes,
                                .adapters = c->adapters,
+                               .agents = c->agents,
+                               .made_by = k->made_by,
                                .created_ms = k->created_ms,
                                .expires_ms = k->expires_ms,
                                .rate_limit = k->rate_limit };
@@ -256,6 +271,8 @@ static void on_added(void *change, const struct error *err)
         LIST_REMOVE(c, next);
         c->ring->adding_count--;
         c->done(c->arg, c->key, err);
+        if (!err)
+                revoke_if_made_by_revoked(c->ring, c->key);
 }
 
 static int write_revoked(struct store_tx *tx, void *change, struct error *err)
@@ -277,7 +294,8 @@ static void on_revoked(void *change, const struct error *err)
 
         if (err)
                 c->key->revoked_ms = 0;
-        c->done(c->arg, c->key, err);
+        if (c->done)
+                c->done(c->arg, c->key, err);
 }
 
 static void release_change(void *change)
@@ -288,6 +306,7 @@ static void release_change(void *change)
         key_unref(c->key);
         free(c->scopes);
         free(c->adapters);
+        free(c->agents);
         free(c);
         if (--r->changes == 0 && r->closed)
                 free_ring(r);
@@ -344,17 +363,35 @@ int keyring_add(struct keyring *r, struct key *k, char text[KEYRING_TEXT_SIZE],
         c->scopes = buf_take(&scopes);
         if (k->adapters)
                 c->adapters = mem_strndup(k->adapters + 1, strlen(k->adapters) - 2);
+        if (k->agents)
+                c->agents = mem_strndup(k->agents + 1, strlen(k->agents) - 2);
         LIST_INSERT_HEAD(&r->adding, c, next);
         r->adding_count++;
         write_through_submit(r->store, c);
         return 0;
 }
 
-void keyring_revoke(struct keyring *r, struct key *k, keyring_done_fn *done, void *arg)
+static void revoke_one(struct keyring *r, struct key *k, keyring_done_fn *done, void *arg)
 {
         static const struct write_through_ops ops = { write_revoked, apply_revoked, on_revoked,
                                                       release_change };
 
         k->revoked_ms = clock_wall_ms();
         write_through_submit(r->store, change_new(r, key_ref(k), &ops, done, arg));
+}
+
+static void revoke_if_made_by_revoked(struct keyring *r, struct key *k)
+{
+        const struct key *maker = k->made_by > 0 ? keyring_by_id(r, k->made_by) : NULL;
+
+        if (maker && maker->revoked_ms > 0 && k->revoked_ms == 0)
+                revoke_one(r, k, NULL, NULL);
+}
+
+void keyring_revoke(struct keyring *r, struct key *k, keyring_done_fn *done, void *arg)
+{
+        revoke_one(r, k, done, arg);
+        /* makers come before the keys they made, so one pass finds the whole family */
+        for (size_t i = 0; i < r->count; i++)
+                revoke_if_made_by_revoked(r, r->all[i]);
 }

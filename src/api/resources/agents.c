@@ -211,6 +211,7 @@ static void submit_test(struct http_exchange *x, struct adapter *adapter, const 
         struct chat_bridge_ask ask = { .protocol = "test",
                                        .agent = agent,
                                        .sender = caller_of(x)->name,
+                                       .caller = caller_of(x)->id,
                                        .lines = &line,
                                        .line_count = 1 };
         struct agent_test_job *j = mem_zalloc(sizeof(*j));
@@ -232,7 +233,8 @@ static void test(struct http_exchange *x)
                 return;
         if (!chat_bridge_agent(x, &agent) || !agent)
                 reply_missing(x, "agent", name);
-        else if ((adapter = chat_bridge_choose_journaled(x)))
+        else if ((adapter = chat_bridge_choose_journaled(x)) &&
+                 chat_bridge_check_agent(x, adapter, agent))
                 submit_test(x, adapter, agent, ask.text);
         body_release(&b);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/agents.h"
 #include "api/core/page.h"
 #include "api/core/request.h"
 #include "base/clock.h"
@@ -14,7 +15,7 @@
 
 struct key_ask {
         const char *name;
-        struct field_list scopes, adapters;
+        struct field_list scopes, adapters, agents;
         int64_t expires_ms, rate_limit;
 };
 
@@ -26,14 +27,30 @@ static const struct field key_fields[] = {
                   "them for a resource, such as messages:write." },
         { "adapters", FIELD_TEXTS, .max = KEY_ADAPTERS_MAX, FIELD_AT(key_ask, adapters),
           .help = "Names of the only adapters it reaches. Absent: all." },
+        { "agents", FIELD_TEXTS, .max = KEY_AGENTS_MAX, FIELD_AT(key_ask, agents),
+          .help = "Names of the only agents it may ask by name. Absent: all; with adapters, those "
+                  "that these adapters or their rules can choose." },
         { "expiresAt", FIELD_TIME, FIELD_AT(key_ask, expires_ms),
-          .help = "When it expires. Absent: never." },
+          .help = "When it expires. Absent: never, or with the key that makes it." },
         { "rateLimit", FIELD_INT, .min = 1, .max = RATE_MAX, FIELD_AT(key_ask, rate_limit),
-          .fallback = "1000", .help = "Requests a minute." },
+          .help = "Requests a minute. Absent: 1000, or as many as the key that makes it." },
         FIELD_END,
 };
 
 /* ---- listing ---- */
+
+/* list: ",a,b,"; NULL: all */
+static void write_names(struct buf *b, const char *member, const char *list)
+{
+        if (!list) {
+                jsonw_null(b, member);
+                return;
+        }
+        jsonw_open_member(b, member, '[');
+        for (const char *p = list + 1; *p; p += strcspn(p, ",") + 1)
+                jsonw_strn(b, NULL, p, strcspn(p, ","));
+        jsonw_close(b, ']');
+}
 
 /* Without the closing bracket. */
 static void write_key(struct buf *b, const struct key *k)
@@ -53,19 +70,17 @@ static void write_key(struct buf *b, const struct key *k)
         }
         buf_release(&scope);
         jsonw_close(b, ']');
-        if (k->adapters) {
-                jsonw_open_member(b, "adapters", '[');
-                for (const char *p = k->adapters + 1; *p; p += strcspn(p, ",") + 1)
-                        jsonw_strn(b, NULL, p, strcspn(p, ","));
-                jsonw_close(b, ']');
-        } else {
-                jsonw_null(b, "adapters");
-        }
+        write_names(b, "adapters", k->adapters);
+        write_names(b, "agents", k->agents);
         jsonw_int(b, "rateLimit", k->rate_limit);
         jsonw_str(b, "state",
                   k->revoked_ms > 0                 ? "revoked"
                   : key_is_live(k, clock_wall_ms()) ? "valid"
                                                     : "expired");
+        if (k->made_by > 0)
+                row_json_id(b, "madeBy", "key-", k->made_by);
+        else
+                jsonw_null(b, "madeBy"); /* the operator */
         row_json_time(b, "createdAt", k->created_ms);
         row_json_time(b, "expiresAt", k->expires_ms);
         row_json_time(b, "lastUsedAt", k->used_ms);
@@ -117,6 +132,7 @@ static void on_created(void *arg, const struct key *k, const struct error *err)
 static int check(struct http_exchange *x, struct body *b, const struct key_ask *ask)
 {
         const char *const *scopes = ask->scopes.items, *const *adapters = ask->adapters.items;
+        const char *const *agents = ask->agents.items;
         struct error err;
 
         if (ask->scopes.count == 0)
@@ -130,18 +146,47 @@ static int check(struct http_exchange *x, struct body *b, const struct key_ask *
                                             adapters[i]);
         if (adapters && ask->adapters.count == 0)
                 return body_mistake(b, "adapters", "must name at least one; leave it out for all");
+        for (size_t i = 0; i < ask->agents.count; i++)
+                if (!agents_has(api_of(x)->env.agents, agents[i]))
+                        return body_mistake(b, "agents", "there is no agent '%.100s'", agents[i]);
+        if (agents && ask->agents.count == 0)
+                return body_mistake(b, "agents", "must name at least one; leave it out for all");
         if (ask->expires_ms > 0 && ask->expires_ms <= clock_wall_ms())
                 return body_mistake(b, "expiresAt", "lies in the past");
         return 0;
 }
 
-/* Callers cannot grant rights they do not have. */
-static bool exceeds(const struct key *k, const struct key *caller)
+/* Callers cannot grant what they do not have. NULL, or what is too much. */
+static const char *exceeds(const struct key *k, const struct key *caller,
+                           const struct field_list *agents)
 {
+        const char *const *names = agents->items;
+
         ROUTES_FOREACH(r)
                 if (key_may(k, r) && !key_may(caller, r))
-                        return true;
-        return false;
+                        return "have scopes that its creator lacks";
+        for (size_t i = 0; i < agents->count; i++)
+                if (key_asks(caller, names[i]) != 1)
+                        return "ask agents that its creator may not ask";
+        if (caller->expires_ms > 0 && k->expires_ms > caller->expires_ms)
+                return "expire after its creator";
+        if (caller->rate_limit > 0 && k->rate_limit > caller->rate_limit)
+                return "have a higher rate limit than its creator";
+        return NULL;
+}
+
+/* What the request leaves out. */
+static void inherit(struct key *k, const struct key *caller)
+{
+        k->made_by = caller->id;
+        if (!k->agents && caller->agents)
+                k->agents = mem_strdup(caller->agents);
+        if (k->expires_ms == 0)
+                k->expires_ms = caller->expires_ms;
+        if (k->rate_limit == 0)
+                k->rate_limit = caller->rate_limit > 0 && caller->rate_limit < KEYRING_RATE
+                                        ? caller->rate_limit
+                                        : KEYRING_RATE;
 }
 
 /* Joins the texts with a character between; yours to free. */
@@ -163,19 +208,24 @@ static void add(struct http_exchange *x, const struct key_ask *ask)
 {
         char *scopes = join(&ask->scopes, ' ');
         char *adapters = ask->adapters.count > 0 ? join(&ask->adapters, ',') : NULL;
+        char *agents = ask->agents.count > 0 ? join(&ask->agents, ',') : NULL;
         struct key *k = key_new(ask->name, scopes, adapters);
+        const char *why;
         struct key_job *j;
         struct error err;
 
+        key_set_agents(k, agents);
         free(scopes);
         free(adapters);
+        free(agents);
         k->created_ms = clock_wall_ms();
         k->expires_ms = ask->expires_ms;
         k->rate_limit = ask->rate_limit;
-        if (exceeds(k, caller_of(x))) {
+        inherit(k, caller_of(x));
+        why = exceeds(k, caller_of(x), &ask->agents);
+        if (why) {
                 key_unref(k);
-                reply_error(x, 403, "FORBIDDEN", NULL,
-                            "a key cannot have scopes that its creator lacks");
+                reply_error(x, 403, "FORBIDDEN", NULL, "a key cannot %s", why);
                 return;
         }
         j = mem_zalloc(sizeof(*j));
@@ -188,7 +238,7 @@ static void add(struct http_exchange *x, const struct key_ask *ask)
 
 static void create(struct http_exchange *x)
 {
-        struct key_ask ask = { .rate_limit = KEYRING_RATE };
+        struct key_ask ask = { 0 };
         struct body b;
 
         if (request_body(x, &b, &ask) < 0)
@@ -252,6 +302,7 @@ const struct route keys_routes[] = {
                   "name" : "shop",
                   "scopes" : [ "messages:write", "events:read" ],
                   "adapters" : ["api"],
+                  "agents" : ["echo"],
                   "expiresAt" : "2030-01-31T00:00:00Z",
                   "rateLimit" : 600
           }),
@@ -262,8 +313,10 @@ const struct route keys_routes[] = {
                           "prefix" : "dgk_a1B2c3D4",
                           "scopes" : [ "messages:write", "events:read" ],
                           "adapters" : ["api"],
+                          "agents" : ["echo"],
                           "rateLimit" : 600,
                           "state" : "valid",
+                          "madeBy" : null,
                           "createdAt" : "2026-11-15T10:00:00.000Z",
                           "expiresAt" : "2030-01-31T00:00:00.000Z",
                           "lastUsedAt" : null,
@@ -272,7 +325,7 @@ const struct route keys_routes[] = {
                   }
           }) },
         { "DELETE", "/api/v2/keys/:id", SCOPE_ADMIN, revoke_key, REACH_ALL,
-          .summary = "Revoke a key (key-N): it is refused from now on.", .status = 200,
-          .answer = "{\"data\": key}" },
+          .summary = "Revoke a key (key-N) and those made with it: they are refused from now on.",
+          .status = 200, .answer = "{\"data\": key}" },
         ROUTE_END,
 };

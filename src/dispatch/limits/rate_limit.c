@@ -164,6 +164,9 @@ bool rate_limit_is_ambient(const struct incoming *in, const struct rule *r)
 
 struct rate_key rate_limit_key(const struct incoming *in, const struct rule *r)
 {
+        /* clients of foreign protocols choose chat and sender, often new ones for each request */
+        if (in->caller)
+                return (struct rate_key){ in->adapter, NULL, in->caller, NULL };
         return (struct rate_key){ in->adapter, in->channel, in->sender_id,
                                   rate_limit_is_ambient(in, r) ? "ambient" : NULL };
 }

@@ -16,6 +16,22 @@ const char *rule_select_agent(const struct evaluation *e)
         return e->adapter->agent ? e->adapter->agent : e->d->only_agent;
 }
 
+bool dispatch_may_choose(const struct dispatch *d, const char *adapter, const char *agent)
+{
+        const struct dispatch_adapter *a = map_get(&d->by_name, adapter);
+        const char *own = a && a->agent ? a->agent : d->only_agent;
+
+        if (!a)
+                return false;
+        if (own && strcmp(own, agent) == 0)
+                return true;
+        for (size_t i = 0; i < a->rule_count; i++)
+                if (!a->rules[i]->off && a->rules[i]->agent &&
+                    strcmp(a->rules[i]->agent, agent) == 0)
+                        return true;
+        return false;
+}
+
 /* ---- filling the decision ---- */
 
 /* Keeps an ambient agent from becoming a nuisance. */
@@ -44,15 +60,28 @@ static const char *const no_reply_phrases[] = {
         "stays silent",       "remains silent",       "staying silent",
 };
 
+/* Of a rule that would have chosen another agent than the one named, only the limits apply. */
+static const struct rule *rule_of_agent(const struct evaluation *e)
+{
+        const struct rule *r = e->rule;
+        const char *own = e->adapter->agent ? e->adapter->agent : e->d->only_agent;
+        const char *chosen = r && r->agent ? r->agent : own;
+
+        if (!e->in->agent || !e->adapter->trusted)
+                return r;
+        return chosen && strcmp(chosen, e->in->agent) == 0 ? r : NULL;
+}
+
 static bool trigger(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;
-        const struct rule *r = e->rule;
+        const struct rule *r = rule_of_agent(e);
         bool ambient = r && r->mode == MODE_AMBIENT, in_group = e->in->chat != CHAT_DM;
-        struct turn_rate rate = rate_limit_of(a, r, rate_limit_is_ambient(e->in, r));
+        struct turn_rate rate = rate_limit_of(a, e->rule, rate_limit_is_ambient(e->in, e->rule));
         struct decision *out = e->out;
         struct reply_policy *policy = &out->policy;
 
+        out->rule = r ? r->name : NULL;
         out->agent = rule_select_agent(e);
         if (!out->agent)
                 return evaluation_refuse(
@@ -117,20 +146,18 @@ bool rule_select_guard(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;
 
-        /* trusted software may name the agent; then no rule is tried */
-        if (e->in->agent && a->trusted)
-                return trigger(e);
         e->rule = NULL;
         for (size_t i = 0; i < a->rule_count && !e->rule; i++) {
                 if (rule_matches(a->rules[i], &e->context, NULL))
                         e->rule = a->rules[i];
         }
-        if (e->rule) {
+        if (e->rule && e->rule->off) {
                 e->out->rule = e->rule->name;
-                if (e->rule->off)
-                        return evaluation_refuse(e, "rule '%s' says off", e->rule->name);
-                return trigger(e);
+                return evaluation_refuse(e, "rule '%s' says off", e->rule->name);
         }
+        /* trusted software may name the agent; then no rule need match */
+        if (e->rule || (e->in->agent && a->trusted))
+                return trigger(e);
         /*
          * With rules, only matches are answered. A trusted adapter that no rule concerns keeps
          * answering: rules for a group chat should not silence the terminal.
