@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/heap_trim.h"
 #include "base/mem.h"
+#include "base/trust.h"
 #include "config/config.h"
 #include "dispatch/people/persons.h"
 #include "dispatch/runtime_policy.h"
@@ -327,6 +328,8 @@ static int make_private(const char *path, struct error *err)
         char mode[16];
         struct stat st;
 
+        if (trust_check(path, TRUST_NO_LINKS, err) < 0)
+                return -1;
         if (stat(path, &st) < 0 || ((st.st_mode & 077) && chmod(path, 0700) < 0))
                 return error_set(err, ERR_IO, "cannot make '%s' private: %s", path,
                                  strerror(errno));
@@ -354,9 +357,23 @@ static int make_dirs(const char *dir, struct error *err)
                                        strerror(errno));
                 else if (rows[i].mode == 0700)
                         rc = make_private(path, err);
+                else
+                        rc = trust_check(path, TRUST_OWN_LINKS, err);
                 free(path);
         }
         return rc;
+}
+
+/*
+ * The address of an earlier run would send commands, and with them the operator key, to whoever has
+ * its port now. The store takes long to open; the lock says that a daemon runs.
+ */
+static void forget_address(const char *state_dir)
+{
+        char *path = mem_printf("%s/http.addr", state_dir);
+
+        unlink(path);
+        free(path);
 }
 
 static int open_store(struct daemon *d, struct error *err)
@@ -364,7 +381,8 @@ static int open_store(struct daemon *d, struct error *err)
         char *dir = mem_printf("%s/state", d->options->dir);
         struct store_options store = { .url = d->config->store_url,
                                        .dir = dir,
-                                       .migrations = schema_steps };
+                                       .migrations = schema_steps,
+                                       .locked = forget_address };
         struct bus_options bus = { .url = d->config->bus_url };
 
         memcpy(bus.retention_ms, d->config->retention_ms, sizeof(bus.retention_ms));

@@ -1,9 +1,12 @@
 #include "cli/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -72,21 +75,44 @@ static int no_daemon(const struct client *c, struct error *err)
                          c->dir, c->dir);
 }
 
-/* 0, or -1 with errno. */
+/*
+ * A file of the state directory that is opened. Root may ask about the daemon of another user, who
+ * must not make us read files of others: it belongs to whom the directory belongs to, and is no
+ * link. 0, or -1 with errno.
+ */
+static int read_line_at(int state, const char *name, char out[STATE_LINE])
+{
+        int fd = openat(state, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        struct stat dir, st;
+        ssize_t n = -1;
+
+        if (fd < 0)
+                return -1;
+        if (fstat(state, &dir) < 0 || fstat(fd, &st) < 0)
+                goto out;
+        errno = EPERM;
+        if (S_ISREG(st.st_mode) && (st.st_mode & 022) == 0 &&
+            (st.st_uid == dir.st_uid || st.st_uid == 0))
+                n = read(fd, out, STATE_LINE - 1);
+        if (n >= 0) {
+                out[n] = '\0';
+                out[strcspn(out, "\r\n")] = '\0';
+        }
+out:
+        close(fd);
+        return n < 0 ? -1 : 0;
+}
+
 static int read_line(const char *dir, const char *name, char out[STATE_LINE])
 {
-        char *path = mem_printf("%s/state/%s", dir, name);
-        FILE *f = fopen(path, "re");
-        int rc = -1;
+        char *path = mem_printf("%s/state", dir);
+        int state = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        int rc = state < 0 ? -1 : read_line_at(state, name, out), why = errno;
 
+        if (state >= 0)
+                close(state);
         free(path);
-        if (!f)
-                return -1;
-        if (fgets(out, STATE_LINE, f)) {
-                out[strcspn(out, "\r\n")] = '\0';
-                rc = 0;
-        }
-        fclose(f);
+        errno = why;
         return rc;
 }
 
@@ -106,16 +132,23 @@ static int locate(struct client *c, struct error *err)
 {
         char address[STATE_LINE], key[STATE_LINE], pin[STATE_LINE];
 
+        /* a killed daemon leaves its address behind: keep our key from another program */
+        if (local_store_has_daemon(c->dir) == 0)
+                return no_daemon(c, err);
+        /* after the lock is known to be held: who takes it first removes the address */
         if (read_line(c->dir, "http.addr", address) < 0) {
+                if (errno == EPERM || errno == ELOOP)
+                        return error_set(err, ERR_REFUSED,
+                                         "'%s/state/http.addr' is a link, belongs to another user "
+                                         "than its folder, or may be written by others; remove it "
+                                         "and restart the daemon",
+                                         c->dir);
                 if (errno == EACCES)
                         return error_set(err, ERR_REFUSED,
                                          "cannot read '%s/state': %s; it belongs to another user",
                                          c->dir, strerror(errno));
                 return no_daemon(c, err);
         }
-        /* a killed daemon leaves its address behind: keep our key from another program */
-        if (local_store_has_daemon(c->dir) == 0)
-                return no_daemon(c, err);
         if (read_line(c->dir, "operator.key", key) < 0)
                 return error_set(err, ERR_REFUSED, "cannot read '%s/state/operator.key': %s",
                                  c->dir, strerror(errno));

@@ -3,7 +3,6 @@
  */
 #include "config/config.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/trust.h"
 #include "config/config_private.h"
 
 #define FILE_MAX      ((size_t)4 * 1024 * 1024)
@@ -94,30 +94,24 @@ const struct setting config_root_settings[] = {
 static const struct setting *const root_tables[] = { config_root_settings, NULL };
 static const char *const read_by_rooms[] = { "adapters", "agents", "rules", "$schema", NULL };
 
-/* Without a file the source is an empty object and *found is false. */
-static struct settings_source *open_source(const char *dir, const char *path, bool *found,
+/* Reads and closes fd; -1: there is no file, and the source is an empty object. */
+static struct settings_source *read_source(const char *dir, const char *path, int fd,
                                            struct error *err)
 {
         const char *slash = strrchr(path, '/');
         struct settings_source *src = NULL;
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
         struct buf text;
         int rc = 0;
 
-        *found = fd >= 0;
-        if (fd < 0 && errno != ENOENT) {
-                error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
-                return NULL;
-        }
         buf_init(&text, 0);
-        if (*found) {
+        if (fd >= 0) {
                 rc = file_read_fd(fd, path, FILE_MAX, &text, err);
                 close(fd);
         } else {
                 buf_addstr(&text, "{}");
         }
         if (rc == 0)
-                src = settings_source_new(!*found ? NULL
+                src = settings_source_new(fd < 0  ? NULL
                                           : slash ? slash + 1
                                                   : path,
                                           dir, text.data, text.len, err);
@@ -277,14 +271,23 @@ static int load(const char *dir, const char *path, bool must_exist, struct confi
                 struct buf *mistakes, struct buf *warnings, struct error *err)
 {
         struct config *c = mem_zalloc(sizeof(*c));
-        int rc;
+        int found = 0, fd = -1, rc;
 
         c->dir = mem_strdup(dir);
-        c->source = open_source(dir, path, &c->has_file, err);
-        rc = c->source ? 0 : -1;
-        if (rc == 0 && must_exist && !c->has_file) {
+        /* commands in the file run as us, in the directory */
+        rc = trust_check(dir, TRUST_OWN_LINKS, err);
+        if (rc == 0)
+                found = trust_open(path, TRUST_OWN_LINKS, &fd, err);
+        c->has_file = found > 0;
+        if (found < 0)
+                rc = -1;
+        if (rc == 0 && must_exist && !found)
                 rc = error_set(err, ERR_MISSING, "there is no file '%s'", path);
-        } else if (rc == 0) {
+        if (rc == 0) {
+                c->source = read_source(dir, path, fd, err);
+                rc = c->source ? 0 : -1;
+        }
+        if (rc == 0) {
                 rc = read_all(c, c->source, err);
                 if (mistakes)
                         settings_source_mistakes(c->source, mistakes);
@@ -354,8 +357,8 @@ void config_free(struct config *c)
 char *config_store_url(const char *dir)
 {
         char *path = mem_printf("%s/config.json", dir);
-        bool found;
-        struct settings_source *src = open_source(dir, path, &found, NULL);
+        struct settings_source *src =
+                read_source(dir, path, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), NULL);
         const char *url = src ? json_str(settings_source_root(src), "store", NULL) : NULL;
         char *copy = mem_strdup(url ? url : DEFAULT_STORE);
 

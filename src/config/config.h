@@ -47,7 +47,8 @@ struct config {
 
 /*
  * DIR/config.json (absent: defaults) and the environment. ERR_INVALID with the first mistake, its
- * file and line, and the number of others; or ERR_IO.
+ * file and line, and the number of others; ERR_REFUSED if others could have written it
+ * (base/trust.h); or ERR_IO.
  */
 int config_load(const char *dir, struct config **out, struct error *err);
 /*

@@ -110,10 +110,11 @@ int sqlite_sync_folder(const char *path)
 }
 
 /* The lock ends with the process. The file holds its number for the error message. */
-static int take_lock(struct sqlite *c, const char *dir, struct error *err)
+static int take_lock(struct sqlite *c, const struct store_options *options, struct error *err)
 {
+        const char *dir = options->dir;
         char *path = mem_printf("%s/lock", dir), pid[24];
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), rc = -1;
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), rc = -1;
         ssize_t n;
 
         free(path);
@@ -133,6 +134,8 @@ static int take_lock(struct sqlite *c, const char *dir, struct error *err)
                         dir, pid[0] ? pid : "(unknown)");
         }
         c->lock_fd = fd;
+        if (options->locked)
+                options->locked(dir);
         if (ftruncate(fd, 0) == 0)
                 dprintf(fd, "%d\n", (int)getpid());
         return 0;
@@ -156,14 +159,15 @@ static int sqlite_has_writer(const struct store_options *options)
 }
 
 /* Creates the file before SQLite does, so that it is never readable by others. */
-static int create_file(struct sqlite *c, const char *dir, struct error *err)
+static int create_file(struct sqlite *c, const struct store_options *options, struct error *err)
 {
+        const char *dir = options->dir;
         int fd;
 
         if (mkdir(dir, 0700) != 0 && errno != EEXIST)
                 return error_set(err, ERR_IO, "cannot create folder '%s': %s", dir,
                                  strerror(errno));
-        if (take_lock(c, dir, err) != 0)
+        if (take_lock(c, options, err) != 0)
                 return -1;
         fd = open(c->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0 && errno == EEXIST)
@@ -233,7 +237,7 @@ static struct store_conn *sqlite_open(const struct store_options *options, enum 
         c->lock_fd = -1;
         c->path = mem_printf("%s/main.db", options->dir);
         if (mode == STORE_WRITE)
-                rc = create_file(c, options->dir, err);
+                rc = create_file(c, options, err);
         if (rc == 0 && access(c->path, F_OK) != 0)
                 rc = error_set(err, ERR_MISSING, "there is no store '%s'", c->path);
         if (rc == 0 && sqlite3_open_v2(c->path, &c->db, flags, sqlite_vfs()) != SQLITE_OK)

@@ -46,8 +46,10 @@ struct store_options {
         const struct store_migration *migrations; /* ended by version 0 */
         size_t max_queue; /* 0: 65536 writes; further ones get ERR_LIMIT in their completion */
         size_t max_batch; /* 0: 1024 writes per transaction */
-        bool read_only;   /* no writer, no migration */
-        bool skip_check;  /* no integrity check at start */
+        /* Called with dir as soon as no other process can have the store; may be NULL. */
+        void (*locked)(const char *dir);
+        bool read_only;  /* no writer, no migration */
+        bool skip_check; /* no integrity check at start */
 };
 
 /*

@@ -1,5 +1,6 @@
 # Shared by the end-to-end scripts: a daemon in a new folder, and a client for its API.
 set -eu
+umask 022 # the daemon refuses files that others may write
 # a real bot token in the environment would connect
 unset DISCORD_BOT_TOKEN TELEGRAM_BOT_TOKEN API_BASE_URL DISCORD_API_KEY
 top=$(cd "$(dirname "$0")/../.." && pwd)

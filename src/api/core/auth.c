@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/trust.h"
 #include "net/address.h"
 
 #define OPERATOR_PREFIX   "dgm_"
@@ -139,14 +139,13 @@ unsigned auth_max_per_address(const struct auth *a)
 /* 1; 0: none; -1. */
 static int read_key(const char *path, char *key, size_t size, struct error *err)
 {
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         struct stat st;
+        int fd, rc;
         ssize_t n;
 
-        if (fd < 0 && errno == ENOENT)
-                return 0;
-        if (fd < 0)
-                return error_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+        rc = trust_open(path, TRUST_NO_LINKS, &fd, err);
+        if (rc <= 0)
+                return rc;
         if (fstat(fd, &st) == 0 && (st.st_mode & 077) != 0) { /* it may be compromised */
                 log_warn("operator key was readable by others; access removed. Delete the file "
                          "for a new key",
