@@ -235,6 +235,43 @@ static bool is_authority(const char *s, size_t n)
         return port > 0 && port <= 65535;
 }
 
+/*
+ * The query of a URL often carries a token, under any name. Long values are hidden from logs and
+ * records, short ones only under the usual names, because they may be words.
+ */
+static bool may_be_secret(const char *name, size_t name_n, size_t value_n)
+{
+        static const char *const usual[] = {
+                "key", "token", "secret", "sig", "auth", "pass", "code"
+        };
+        char low[64];
+        size_t n = name_n < sizeof(low) - 1 ? name_n : sizeof(low) - 1;
+
+        if (value_n >= 12)
+                return true;
+        for (size_t i = 0; i < n; i++)
+                low[i] = (char)tolower((unsigned char)name[i]);
+        low[n] = '\0';
+        for (size_t i = 0; i < COUNT(usual); i++)
+                if (strstr(low, usual[i]))
+                        return true;
+        return false;
+}
+
+/* fn: log_hide or log_unhide */
+static void each_query_secret(const char *url, void (*fn)(const char *secret, size_t n))
+{
+        const char *p = url ? strchr(url, '?') : NULL;
+
+        while (p && *p && *p != '#') {
+                size_t n = strcspn(++p, "&#"), name_n = strcspn(p, "=&#");
+
+                if (name_n < n && may_be_secret(p, name_n, n - name_n - 1))
+                        fn(p + name_n + 1, n - name_n - 1);
+                p += n;
+        }
+}
+
 /* Keep the URL out of messages: it may carry a token. */
 static int read_url(const struct value_context *p, const struct setting *row, const json_t *value,
                     void *at)
@@ -259,6 +296,7 @@ static int read_url(const struct value_context *p, const struct setting *row, co
                 return settings_error(p->src, p->path, p->err,
                                       "is not a URL such as https://host:port/path");
         *(char **)at = mem_strdup(url);
+        each_query_secret(url, log_hide);
         return 0;
 }
 
@@ -436,8 +474,12 @@ void settings_value_release(const struct setting *row, void *out)
         case SETTING_NUMBER:
                 *(double *)at = 0;
                 break;
-        case SETTING_STRING:
         case SETTING_URL:
+                each_query_secret(*(char **)at, log_unhide);
+                free(*(char **)at);
+                *(char **)at = NULL;
+                break;
+        case SETTING_STRING:
         case SETTING_FILE:
         case SETTING_CHOICE:
                 free(*(char **)at);

@@ -560,9 +560,33 @@ static void configuration_errors_are_reported(void **state)
 
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* Neither by us nor by a server that repeats the URL. */
+static void a_token_in_the_url_is_not_recorded(void **state)
+{
+        static const struct fake_answer answer = {
+                "HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
+                "{\"error\":{\"message\":\"no such route: /v1?token=open-sesame\"}}",
+                .end = FAKE_CLOSE
+        };
+        struct agent_rig *b = *state;
+        struct fake_turn t;
+        char *base;
+
+        b->server = fake_server_new(b->loop, &answer, 1);
+        base = fake_server_url(b->server, "/v1?token=open-sesame");
+        apply(b, "openai", base, "");
+        run(b, &t, "hi");
+        assert_has(t.error, "no such route");
+        assert_null(strstr(t.error, "sesame"));
+        assert_null(strstr(t.text, "sesame"));
+        fake_turn_release(&t);
+        free(base);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                T(a_token_in_the_url_is_not_recorded),
                 T(a_streamed_answer_arrives_in_pieces_with_its_cost),
                 T(the_request_carries_key_trace_and_idempotency_key),
                 T(a_whole_answer_to_a_streaming_request_is_read),

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/settings.h"
 
@@ -591,6 +592,31 @@ static int set_token(void **state)
         return setenv("TEST_TOKEN", "t0psecret", 1);
 }
 
+static void tokens_in_a_url_are_hidden(void **state)
+{
+        char text[] = "GET /x?token=sesame1&mode=fast-one&k=abcdefghijkl&sig=short, 404", *copy;
+        struct settings_source *src = source(
+                "{\"botToken\": \"env:T\", \"apiBase\": "
+                "\"https://h/x?token=sesame1&mode=fast-one&k=abcdefghijkl&sig=short#part\"}");
+        struct error err = { 0 };
+        struct conf c = { 0 };
+
+        (void)state;
+        setenv("T", "123456:token", 1);
+        copy = mem_strdup(text);
+        if (settings_read(src, "", settings_source_root(src), tables, also, &c, &err) < 0)
+                fail_msg("%s", err.text);
+        log_redact(text);
+        /* what is shorter than LOG_HIDE_SHORTEST stays, like any short secret */
+        assert_string_equal(text,
+                            "GET /x?token=*******&mode=fast-one&k=************&sig=short, 404");
+        settings_release(tables, &c);
+        log_redact(copy);
+        assert_non_null(strstr(copy, "sesame1"));
+        free(copy);
+        settings_source_free(src);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -603,6 +629,7 @@ int main(void)
                 cmocka_unit_test(a_missing_key_is_reported_where_its_object_begins),
                 cmocka_unit_test(a_value_instead_of_an_object_is_reported),
                 cmocka_unit_test(a_secret_in_clear_is_read_with_a_warning),
+                cmocka_unit_test(tokens_in_a_url_are_hidden),
                 cmocka_unit_test(a_secret_that_can_be_guessed_is_refused),
                 cmocka_unit_test(a_short_token_is_read_with_a_warning),
                 cmocka_unit_test(comments_and_trailing_commas_are_allowed),

@@ -130,10 +130,13 @@ static void write_notice(const struct llm_call *c, const struct llm_failure *f,
                 buf_addf(out, "The %s cannot be reached right now. %s", it, again);
 }
 
-/* For the operator. */
+/* For the operator. Omits the query, which may hold a key. */
 static void write_record(const struct llm_call *c, const char *why, struct buf *out)
 {
-        buf_addf(out, "%s %s at %s: ", c->llm->wire->name, c->llm->model, c->llm->base);
+        const char *base = c->llm->base;
+
+        buf_addf(out, "%s %s at %.*s: ", c->llm->wire->name, c->llm->model,
+                 (int)strcspn(base, "?#"), base);
         if (c->status)
                 buf_addf(out, "HTTP %d", c->status);
         else
