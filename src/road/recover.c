@@ -346,7 +346,8 @@ static int write_retry(struct store_tx *tx, void *arg, struct error *err)
         if (rc == 0)
                 return error_set(err, ERR_CONFLICT, "turn 'trn-%lld' has not failed",
                                  (long long)v->id);
-        if (rc < 0)
+        /* its end writes them again */
+        if (rc < 0 || transcript_row_delete_turn(tx, v->id, err) < 0)
                 return -1;
         v->turn = mem_zalloc(sizeof(*v->turn));
         if (turn_row_get(tx, v->id, &v->turn->row, err) != 1 || read_inputs(tx, v->turn, err) < 0)

@@ -45,6 +45,7 @@ struct transcript_row {
 };
 
 int transcript_row_insert(struct store_tx *tx, const struct transcript_row *row, struct error *err);
+int transcript_row_delete_turn(struct store_tx *tx, int64_t turn, struct error *err);
 /* Adds the line to the chat's `most` recently active conversations. */
 int transcript_row_insert_in_chat(struct store_tx *tx, const struct chat_key *chat,
                                   const struct transcript_row *row, int64_t most,

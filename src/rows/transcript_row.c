@@ -28,6 +28,16 @@ int transcript_row_insert_in_chat(struct store_tx *tx, const struct chat_key *ch
                         SQL_INT(most));
 }
 
+int transcript_row_delete_turn(struct store_tx *tx, int64_t turn, struct error *err)
+{
+        /* the index is by conversation */
+        return sql_exec(tx, err,
+                        "DELETE FROM transcript"
+                        " WHERE conversation = (SELECT conversation FROM turns WHERE id = ?1)"
+                        " AND turn = ?1",
+                        SQL_INT(turn));
+}
+
 #define COLUMNS "id, role, name, text, time_ms"
 /* Lines after the reset, unless of turns that began before it. */
 #define COUNTS " AND id > ?2 AND (turn = 0 OR turn >= ?3)"
@@ -84,7 +94,6 @@ struct store_stmt *transcript_row_list_before(struct store_tx *tx, int64_t conve
 
 struct store_stmt *transcript_row_list_answer(struct store_tx *tx, int64_t turn)
 {
-        /* the index is by conversation */
         return sql_query(tx,
                          "SELECT " COLUMNS " FROM transcript"
                          " WHERE conversation = (SELECT conversation FROM turns WHERE id = ?1)"

@@ -372,16 +372,64 @@ static void a_failed_turn_sends_a_notice_and_can_be_retried(void **state)
         rig_until_idle(g);
         assert_string_equal(rig_text(g, "state || ' ' || error_kind FROM turns"), "failed net");
         assert_int_equal(rig_count(g, "deliveries"), 1);
-        assert_int_equal(rig_count(g, "transcript"), 0);
+        assert_string_equal(rig_text(g, "role || ': ' || text FROM transcript"), "user: hello");
         turn_retry(g->road, 1, on_done, &outcome);
         rig_until(g, &g->run_count, 2);
         assert_int_equal(outcome, 1000);
         assert_string_equal(g->runs[1].text, "hello");
+        assert_int_equal(g->runs[1].run->history_count, 0); /* it is not its own history */
         rig_answer(g, 1, "now it works");
         rig_until_idle(g);
+        assert_int_equal(rig_count(g, "transcript WHERE role = 'user'"), 1);
+        assert_int_equal(rig_count(g, "transcript"), 2);
         turn_retry(g->road, 1, on_done, &outcome);
         rig_settle(g);
         assert_int_equal(outcome, ERR_CONFLICT);
+        rig_free(g);
+}
+
+static void a_failed_question_is_in_the_history_of_the_next(void **state)
+{
+        static const struct {
+                enum error_kind kind;
+                unsigned lines;
+        } rows[] = {
+                { ERR_NET, 1 },
+                { ERR_TIMEOUT, 1 },
+                { ERR_LIMIT, 1 },
+                { ERR_INVALID, 0 }, /* it would be refused again with every later question */
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct rig *g = rig_new();
+
+                rig_say(g, "j", "c", "batch", "what is the capital of France?", NULL);
+                rig_until(g, &g->run_count, 1);
+                rig_fail(g, 0, rows[i].kind, "Sorry, no answer.");
+                rig_until_idle(g);
+                rig_say(g, "j", "c", "batch", "and its river?", NULL);
+                rig_until(g, &g->run_count, 2);
+                assert_int_equal(g->runs[1].run->history_count, rows[i].lines);
+                if (rows[i].lines > 0)
+                        assert_string_equal(g->runs[1].run->history[0].text,
+                                            "what is the capital of France?");
+                rig_free(g);
+        }
+}
+
+/* A crash, an agent that cannot repeat the turn: the question counts as well. */
+static void a_question_given_up_is_in_the_history_of_the_next(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "once", "first", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_restart(g);
+        rig_until_idle(g);
+        assert_string_equal(rig_text(g, "state FROM turns"), "failed");
+        assert_string_equal(rig_text(g, "role || ': ' || text FROM transcript"), "user: first");
         rig_free(g);
 }
 
@@ -719,6 +767,8 @@ int main(void)
                 cmocka_unit_test(a_duration_is_that_of_the_run),
                 cmocka_unit_test(running_and_queued_turns_can_be_cancelled),
                 cmocka_unit_test(a_failed_turn_sends_a_notice_and_can_be_retried),
+                cmocka_unit_test(a_failed_question_is_in_the_history_of_the_next),
+                cmocka_unit_test(a_question_given_up_is_in_the_history_of_the_next),
                 cmocka_unit_test(an_answer_after_the_end_of_its_turn_is_ignored),
                 cmocka_unit_test(running_turns_are_limited_and_no_lane_starves),
                 cmocka_unit_test(turns_that_waited_for_the_outbox_then_wait_for_a_place),

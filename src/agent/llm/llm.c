@@ -199,7 +199,7 @@ static enum error_kind write_answer(const struct llm_call *c, const struct llm_f
                 buf_addf(text, "The %s gave an empty answer. Please try again.", it);
         }
         write_record(c, why, record);
-        return ERR_PROTOCOL;
+        return r->stop == LLM_FILTERED ? ERR_INVALID : ERR_PROTOCOL;
 }
 
 /* f: why the call failed; NULL: the response came to its end. */

@@ -54,7 +54,16 @@ static int64_t wait_ms(const struct turn_end *e)
         return between_ms(t->created_ms, t->started_ms > 0 ? t->started_ms : e->now_ms);
 }
 
-/* Failed turns add no lines: a notice is not the agent's answer. */
+/*
+ * The next turn of the conversation has to know what was asked, also if there was no answer; a
+ * notice of a failure is none. A question that the agent's service refuses as such is left out: it
+ * would be refused again with every later one. What was stopped is not asked any more.
+ */
+static bool has_transcript(const struct turn_end *e)
+{
+        return e->state == TURN_DONE || (e->state == TURN_FAILED && e->reply.kind != ERR_INVALID);
+}
+
 static int write_transcript(struct store_tx *tx, const struct turn_end *e, struct error *err)
 {
         const struct turn *t = e->turn;
@@ -72,7 +81,8 @@ static int write_transcript(struct store_tx *tx, const struct turn_end *e, struc
                 if (in->text && in->text[0] && transcript_row_insert(tx, &row, err) < 0)
                         return -1;
         }
-        if (e->answer.silent_reason || !e->reply.text || e->reply.text[0] == '\0')
+        if (e->state != TURN_DONE || e->answer.silent_reason || !e->reply.text ||
+            e->reply.text[0] == '\0')
                 return 0;
         row.role = "assistant";
         row.name = turn_agent(t);
@@ -166,7 +176,7 @@ static int write_end(struct store_tx *tx, void *arg, struct error *err)
         e->stale = rc == 0;
         if (rc != 1)
                 return rc;
-        if ((e->state == TURN_DONE && write_transcript(tx, e, err) < 0) ||
+        if ((has_transcript(e) && write_transcript(tx, e, err) < 0) ||
             write_trigger_log(tx, e, err) < 0 || append_event(tx, e, err) < 0)
                 return -1;
         for (size_t i = 0; i < a->superseded_count; i++) {
