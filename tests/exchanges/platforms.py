@@ -40,7 +40,7 @@ class Discord:
     def adapter(sim_url):
         # short waits; exchanges about waiting set their own
         return {"type": "discord", "botToken": Discord.token, "apiBase": f"{sim_url}/api/v10",
-                "gatewayUrl": look(f"{sim_url}/sim/state")["gateway"], "dm": "everyone", "channels": ["*"],
+                "dm": "everyone", "channels": ["*"],
                 "rateLimit": {"turns": 0}, "debounceMs": 200, "slowReactionMs": 0, "autoThreadChars": 0,
                 "conversationSeconds": 30, "streaming": False, "slashCommands": False}
 

@@ -448,6 +448,56 @@ static void other_token_intents_or_shards_do_not_resume(void **state)
         assert_int_equal(g->fake.resumes, 0);
 }
 
+/* A proxy: resuming goes through it as well, and without it the session is another's. */
+static void the_gateway_of_the_settings_is_used_for_everything(void **state)
+{
+        struct rig *g = *state;
+        char *url = fake_ws_url(g->fake.ws, "/mine");
+
+        g->o.url = url;
+        connected(g);
+        assert_string_equal(g->fake.path, "/mine/?v=10&encoding=json");
+        fake_ws_cut(g->fake.last);
+        await(g, &g->fake.resumes, 1);
+        assert_string_equal(g->fake.path, "/mine/?v=10&encoding=json");
+        await(g, &g->readies, 2);
+        restart(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.resumes, 2); /* the same setting */
+        assert_string_equal(g->fake.path, "/mine/?v=10&encoding=json");
+        g->o.url = NULL;
+        restart(g);
+        await(g, &g->ups, 1);
+        assert_int_equal(g->fake.resumes, 2);
+        assert_int_equal(g->fake.identifies, 2);
+        assert_string_equal(g->fake.path, "/?v=10&encoding=json");
+        assert_true(g->since_ms > 0); /* and missed messages are read back */
+        free(url);
+}
+
+/* A session ends an outage: its loss does not wait as long as the last attempt. */
+static void a_session_after_an_outage_is_replaced_soon(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.times.backoff_max_ms = 3600000;
+        connected(g);
+        g->gateway->shards[0]->failures = 40; /* attempts that failed before */
+        fake_ws_cut(g->fake.last);
+        await(g, &g->readies, 2);
+        assert_int_equal(g->gateway->shards[0]->failures, 0);
+        assert_int_equal(g->gateway->shards[0]->short_lived, 1);
+        fake_ws_cut(g->fake.last); /* but sessions that end one after the other wait longer */
+        await(g, &g->readies, 3);
+        assert_int_equal(g->gateway->shards[0]->short_lived, 2);
+        g->gateway->o.times.stable_ms = 1;
+        for (int64_t now = loop_now_ms(g->loop); loop_now_ms(g->loop) < now + 2;)
+                loop_step(g->loop, true);
+        fake_ws_cut(g->fake.last);
+        await(g, &g->readies, 4);
+        assert_int_equal(g->gateway->shards[0]->short_lived, 1);
+}
+
 /* A new shard takes guilds over from others, with what those missed. */
 static void a_new_shard_knows_when_its_gap_began(void **state)
 {
@@ -818,6 +868,8 @@ int main(void)
                 T(a_replayed_dispatch_is_handed_over_once),
                 T(a_restart_resumes_after_the_last_commit),
                 T(other_token_intents_or_shards_do_not_resume),
+                T(the_gateway_of_the_settings_is_used_for_everything),
+                T(a_session_after_an_outage_is_replaced_soon),
                 T(a_new_shard_knows_when_its_gap_began),
                 T(op_7_resumes_even_before_hello),
                 T(op_9_resumes_or_identifies),

@@ -43,6 +43,7 @@ static char *file_text(void *arg)
         jsonw_str(&b, "token", s->token);
         jsonw_int(&b, "intents", s->intents);
         jsonw_int(&b, "shards", s->shards);
+        jsonw_opt(&b, "gatewayUrl", s->gateway_url);
         jsonw_str(&b, "session", r->id);
         jsonw_str(&b, "resumeUrl", r->resume_url);
         jsonw_int(&b, "seq", r->seq);
@@ -74,7 +75,8 @@ static void save(struct dc_session *s)
 static void read_file(struct dc_session *s, const json_t *j, bool own)
 {
         struct dc_session_record *r = &s->committed;
-        const char *id = json_str(j, "session", NULL), *url = json_str(j, "resumeUrl", NULL);
+        const char *id = json_str(j, "session", NULL), *url = json_str(j, "resumeUrl", NULL),
+                   *gateway_url = json_str(j, "gatewayUrl", "");
 
         if (strcmp(json_str(j, "token", ""), s->token) != 0)
                 return;
@@ -82,6 +84,8 @@ static void read_file(struct dc_session *s, const json_t *j, bool own)
         r->seen_message = json_flag(j, "seenMessage", false);
         r->missing_ms = json_int(j, "missingMs", 0);
         r->first_ms = json_int(j, "firstMs", 0);
+        if (strcmp(gateway_url, s->gateway_url ? s->gateway_url : "") != 0)
+                return; /* a session of another gateway */
         if (!own || !id || !url || json_int(j, "intents", -1) != s->intents ||
             json_int(j, "shards", -1) != s->shards || json_int(j, "seq", -1) < 0)
                 return;
@@ -106,6 +110,7 @@ void dc_session_open(struct dc_session *s, const struct dc_gateway_options *o, u
                 return;
         s->intents = o->intents;
         s->shards = shards;
+        s->gateway_url = o->url;
         crypto_sha256_hex(secret_reveal(o->token), secret_length(o->token), digest);
         snprintf(s->token, sizeof(s->token), "%.16s", digest);
         path = mem_printf("%s/state/gateway-%s-%u.json", o->dir, o->name, shard);

@@ -114,22 +114,36 @@ static bool is_stable(const struct dc_shard *s)
 /* Reconnect at once, unless failures repeat. */
 static int64_t soon(const struct dc_shard *s)
 {
-        return s->failures == 0 || is_stable(s) ? 0 : -1;
+        unsigned failures = s->up_ms >= 0 ? s->short_lived : s->failures;
+
+        return failures == 0 || is_stable(s) ? 0 : -1;
+}
+
+/*
+ * A session ends an outage, so its own loss begins with short waits again; sessions that end soon,
+ * one after the other, wait longer each time.
+ */
+static unsigned count_failure(struct dc_shard *s)
+{
+        if (s->up_ms < 0)
+                return s->failures++;
+        s->failures = 0;
+        if (is_stable(s))
+                s->short_lived = 0;
+        return s->short_lived++;
 }
 
 /* The connection is gone: carries out the plan. */
 static void lost(struct dc_shard *s)
 {
         struct dc_gateway *g = s->g;
+        unsigned failures = count_failure(s);
         int64_t wait;
 
-        if (is_stable(s))
-                s->failures = 0;
         drop_connection(s);
         wait = s->wait_ms >= 0 ? s->wait_ms
-                               : backoff_full_jitter_ms(s->failures, g->o.times.backoff_ms,
+                               : backoff_full_jitter_ms(failures, g->o.times.backoff_ms,
                                                         g->o.times.backoff_max_ms);
-        s->failures++;
         if (s->sent_resume && s->up_ms < 0 && ++s->resumes >= RESUMES_MAX)
                 s->plan = PLAN_IDENTIFY;
         if (s->plan == PLAN_IDENTIFY) {
@@ -384,6 +398,8 @@ void dc_shard_start(struct dc_shard *s)
         s->fresh = s->session.id == NULL;
         if (s->fresh)
                 dc_gateway_want_identify(s->g, s->id);
+        else if (s->g->o.url)
+                dc_shard_connect(s, s->g->o.url);
         else /* now and then the general URL: the session's may be gone */
                 dc_shard_connect(s, s->failures % 4 == 3 ? s->g->url : s->session.resume_url);
 }

@@ -59,8 +59,9 @@ struct dc_session {
         bool full; /* the window is: read nothing more */
         struct state_file *file;
         unsigned intents, shards;
-        char token[17]; /* the beginning of its digest */
-        char *written;  /* session last handed to the file */
+        char token[17];          /* the beginning of its digest */
+        const char *gateway_url; /* the setting; NULL: none */
+        char *written;           /* session last handed to the file */
 };
 
 /* Zeroed before. Reads the file of an earlier run. */
@@ -163,11 +164,12 @@ struct dc_shard {
         enum dc_shard_plan plan;
         int64_t wait_ms; /* of the plan; -1: backoff */
         char why[200];
-        bool fresh;        /* identifies, rather than resumes */
-        bool sent_resume;  /* on this connection */
-        unsigned failures; /* in a row */
-        unsigned resumes;  /* failed, in a row */
-        int64_t up_ms;     /* loop time; -1: not up */
+        bool fresh;           /* identifies, rather than resumes */
+        bool sent_resume;     /* on this connection */
+        unsigned failures;    /* to get a session, in a row */
+        unsigned short_lived; /* sessions in a row that ended soon */
+        unsigned resumes;     /* failed, in a row */
+        int64_t up_ms;        /* loop time; -1: not up */
 };
 
 struct dc_shard *dc_shard_new(struct dc_gateway *g, unsigned id, unsigned shards);

@@ -38,7 +38,7 @@ static const struct setting discord_settings[] = {
         { "apiBase", SETTING_URL, "\"https://discord.com/api/v10\"", .at = AT(api_base),
           .help = "The REST API: Discord's own, a proxy, or a simulator." },
         { "gatewayUrl", SETTING_STRING, "null", 1, 500, .at = AT(gateway_url),
-          .help = "The gateway (`wss://...`); null: ask Discord." },
+          .help = "The gateway (`wss://...`), also for resuming; null: ask Discord." },
         { "shards", SETTING_INT, "\"auto\"", 1, 1000, .choices = auto_word, .at = AT(shards),
           .help = "How many connections share the bot's servers." },
         { "compress", SETTING_CHOICE, "\"zlib-stream\"", .choices = compressions,
