@@ -452,24 +452,40 @@ static void refused_calls_stop_before_a_ban(void **state)
         rig_free(g);
 }
 
+/* Also without a code we know. A code about one message or person stops no others. */
 static void denied_typing_is_not_tried_again(void **state)
 {
-        struct rig *g = rig_new();
+        static const struct {
+                const char *body;
+                int code; /* of the second answer */
+                unsigned requests;
+        } rows[] = {
+                { "{\"code\":50013,\"message\":\"Missing Permissions\"}", 50013, 1 },
+                { "{\"code\":99999,\"message\":\"New\"}", 99999, 1 },
+                { "{\"message\":\"403: Forbidden\",\"code\":0}", 50013, 1 },
+                { "", 50013, 1 },
+                { "{\"code\":90001,\"message\":\"Reaction blocked\"}", 90001, 2 },
+        };
         struct dc_request typing = { .method = "POST",
                                      .route = "/channels/{channel_id}/typing",
                                      .args = { "1" },
                                      .priority = DC_IDLE };
 
         (void)state;
-        says(g, 403, "", "{\"code\":50013,\"message\":\"Missing Permissions\"}");
-        rig_open(g, 0);
-        ask(g, 'a', typing);
-        until_answers(g, 1);
-        ask(g, 'b', typing);
-        until_answers(g, 2);
-        assert_int_equal(g->last.code, 50013);
-        assert_int_equal(fake_server_requests(g->server), 1);
-        rig_free(g);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_new();
+
+                says(g, 403, "", rows[i].body);
+                says(g, 403, "", rows[i].body);
+                rig_open(g, 0);
+                ask(g, 'a', typing);
+                until_answers(g, 1);
+                ask(g, 'b', typing);
+                until_answers(g, 2);
+                assert_int_equal(g->last.code, rows[i].code);
+                assert_int_equal(fake_server_requests(g->server), rows[i].requests);
+                rig_free(g);
+        }
 }
 
 /* ---- limits ---- */

@@ -15,13 +15,16 @@
 #include "net/pace.h"
 #include "platform/discord/dc_call.h"
 #include "platform/discord/dc_rate_limit.h"
+#include "platform/discord/discord.h"
 
-#define PER_SECOND   50
-#define DENIED_MS    60000
-#define GUARDED_MS   60000
-#define FLYING_MAX   32  /* as many connections as are kept alive */
-#define LATE_LOOK_MS 200 /* how often to look for late calls */
-#define UNAUTHORIZED "Discord does not know the bot token: no more calls are made"
+#define PER_SECOND    50
+#define DENIED_MS     60000
+#define GUARDED_MS    60000
+#define FLYING_MAX    32 /* as many connections as are kept alive */
+#define NO_ACCESS     50001
+#define NO_PERMISSION 50013
+#define LATE_LOOK_MS  200 /* how often to look for late calls */
+#define UNAUTHORIZED  "Discord does not know the bot token: no more calls are made"
 
 struct dc_rest {
         struct loop *loop;
@@ -129,6 +132,12 @@ static void refuse_waiting(struct dc_rest *r)
         }
 }
 
+/* Other known codes are about one message or person, not about the route. */
+static bool is_denied(int code)
+{
+        return code == NO_ACCESS || code == NO_PERMISSION || !dc_outcome_advice(code);
+}
+
 /* Returns the bucket the call belongs to from now on. */
 static struct dc_bucket *learn(struct dc_call *c, const struct dc_answer *a)
 {
@@ -165,9 +174,9 @@ static struct dc_bucket *learn(struct dc_call *c, const struct dc_answer *a)
                                         : shared  ? "shared"
                                                   : "bucket"));
         }
-        if (a->status == 403 && (a->code == 50001 || a->code == 50013)) {
+        if (a->status == 403 && is_denied(a->code)) {
                 b->denied_ms = now + DENIED_MS;
-                b->denied_code = a->code;
+                b->denied_code = a->code ? a->code : NO_PERMISSION;
         }
         return b;
 }
