@@ -273,6 +273,58 @@ static void answers_decide_the_outcome(void **state)
         }
 }
 
+/* The answer matters more than what it replies to. */
+static void a_refused_reference_is_left_out(void **state)
+{
+        static const struct {
+                int status;
+                const char *body;
+        } rows[] = {
+                { 403, "{\"code\":160002,\"message\":\"Cannot reply without permission to read "
+                       "message history\"}" },
+                { 400, "{\"code\":50035,\"message\":\"Invalid Form Body\",\"errors\":"
+                       "{\"message_reference\":{\"_errors\":[{\"code\":\"REPLIES_UNKNOWN_MESSAGE\","
+                       "\"message\":\"Unknown message\"}]}}}" },
+                { 400, "{\"code\":10008,\"message\":\"Unknown Message\"}" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_new();
+                const struct fake_sent *sent;
+
+                says(g, rows[i].status, rows[i].body);
+                says(g, 200, SENT);
+                rig_connect(g, "");
+                rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                               .channel = "7",
+                                               .payload = "{\"text\":\"hi\",\"replyTo\":\"5\"}",
+                                               .turn = 9 });
+                sent = rig_sent(g);
+                assert_int_equal(sent->result.outcome, SEND_DONE);
+                assert_string_equal(sent->platform_id, "501");
+                assert_non_null(strstr(rig_body(g, 0), "message_reference"));
+                assert_null(strstr(rig_body(g, 1), "message_reference"));
+                assert_non_null(strstr(rig_body(g, 1), NONCE)); /* still the same message */
+                rig_free(g);
+        }
+}
+
+/* Without a reference the refusal is final. */
+static void another_refusal_is_not_repeated(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 403, "{\"code\":160002,\"message\":\"Cannot reply\"}");
+        says(g, 403, "{\"code\":160002,\"message\":\"Cannot reply\"}");
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"hi\",\"replyTo\":\"5\"}",
+                                       .turn = 9 });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+}
+
 static void a_global_limit_freezes_the_adapter(void **state)
 {
         struct rig *g = *state;
@@ -624,6 +676,8 @@ int main(void)
                 TEST(a_file_is_uploaded_with_its_caption),
                 TEST(a_link_swapped_in_while_sending_is_not_followed),
                 cmocka_unit_test(answers_decide_the_outcome),
+                cmocka_unit_test(a_refused_reference_is_left_out),
+                TEST(another_refusal_is_not_repeated),
                 TEST(a_global_limit_freezes_the_adapter),
                 TEST(a_revoked_token_stops_the_adapter),
                 TEST(each_delivery_has_one_nonce),

@@ -108,6 +108,18 @@ static void leave_placeholder(struct dc_send *s)
                 proceed(s);
 }
 
+static void send_call(struct dc_send *s);
+
+/* Only the reply's reference is refused: the question is gone, or may not be read any more. */
+static bool refuses_reference(const struct dc_send *s, const struct dc_answer *a)
+{
+        const json_t *errors = json_object_get(a->result, "errors");
+
+        return json_object_get(s->body, "message_reference") &&
+               (a->code == 160002 || a->code == 10008 ||
+                (a->status == 400 && json_object_get(errors, "message_reference")));
+}
+
 static void on_sent(void *arg, const struct dc_answer *a)
 {
         struct dc_send *s = arg;
@@ -125,6 +137,12 @@ static void on_sent(void *arg, const struct dc_answer *a)
                          LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
                          LOG_S("why", a->why));
                 leave_placeholder(s);
+        } else if (refuses_reference(s, a)) {
+                log_info("reply refused; sending without its reference",
+                         LOG_S("adapter", s->adapter->name), LOG_I("delivery", s->delivery),
+                         LOG_S("why", a->why));
+                json_object_del(s->body, "message_reference");
+                send_call(s);
         } else {
                 end_with(s, a, id ? id : s->message);
         }
