@@ -167,7 +167,8 @@ int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, str
 #define COLUMNS                                                                                \
         "id, turn, adapter, channel, thread, kind, class, payload, state, attempt, fence,"     \
         " owner, lease_ms, due_ms, expires_ms, created_ms, ended_ms, platform_id, error_kind," \
-        " error, trace, request_key, request_hash, edits"
+        " error, trace, request_key, request_hash, edits,"                                     \
+        " (SELECT conversation FROM turns WHERE turns.id = deliveries.turn)"
 
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err)
 {
@@ -184,7 +185,8 @@ int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct err
                  OUT_INT(&row->lease_ms), OUT_INT(&row->due_ms), OUT_INT(&row->expires_ms),
                  OUT_INT(&row->created_ms), OUT_INT(&row->ended_ms), OUT_TEXT(&row->platform_id),
                  OUT_TEXT(&row->error_kind), OUT_TEXT(&row->error), OUT_TEXT(&row->trace),
-                 OUT_TEXT(&row->request_key), OUT_TEXT(&row->request_hash), OUT_INT(&row->edits));
+                 OUT_TEXT(&row->request_key), OUT_TEXT(&row->request_hash), OUT_INT(&row->edits),
+                 OUT_INT(&row->conversation));
         if (delivery_kind_parse(kind, &row->kind) && delivery_state_parse(state, &row->state))
                 return 1;
         error_set(err, ERR_CORRUPT, "delivery 'dlv-%lld' has kind '%.40s' and state '%.40s'",

@@ -35,7 +35,8 @@ bool delivery_state_parse(const char *name, enum delivery_state *out);
 
 struct delivery_row {
         int64_t id;
-        int64_t turn; /* 0: none */
+        int64_t turn;         /* 0: none */
+        int64_t conversation; /* read from the turn; 0: none */
         const char *adapter, *channel, *thread;
         enum delivery_kind kind;
         int class;           /* enum pace_class */

@@ -224,6 +224,75 @@ static void a_rejected_delivery_does_not_block_its_channel(void **state)
         rig_free(g);
 }
 
+/* "a" of the first conversation waits for its next attempt, "b" after it. */
+static struct rig *rig_with_failing_answer(int64_t retry_ms)
+{
+        struct rig *g = rig_new();
+
+        rig_say(g, "x", "c", "echo", "first", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "a|b");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_RETRY, ERR_NET, retry_ms);
+        return g;
+}
+
+static void other_conversations_pass_a_failing_delivery(void **state)
+{
+        struct rig *g = rig_with_failing_answer(3600000);
+
+        (void)state;
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 1);
+        g->auto_send = true;
+        rig_say(g, "x", "c", "other", "second", NULL);
+        rig_until(g, &g->run_count, 2);
+        rig_answer(g, 1, "c|d");
+        rig_until(g, &g->sent_count, 3);
+        assert_string_equal(g->sent[1].text, "c");
+        assert_string_equal(g->sent[2].text, "d");
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "news" });
+        rig_until(g, &g->sent_count, 4);
+        assert_string_equal(g->sent[3].text, "news");
+        rig_say(g, "x", "c", "echo", "again", NULL); /* of the first: it waits */
+        rig_until(g, &g->run_count, 3);
+        rig_answer(g, 2, "e");
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 4);
+
+        rig_restart(g); /* the order is not forgotten */
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 4);
+        rig_say(g, "x", "c", "other", "third", NULL);
+        rig_until(g, &g->run_count, 4);
+        rig_answer(g, 3, "f");
+        rig_until(g, &g->sent_count, 5);
+        assert_string_equal(g->sent[4].text, "f");
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 5);
+        rig_free(g);
+}
+
+static void a_conversation_keeps_its_order_around_a_failure(void **state)
+{
+        struct rig *g = rig_with_failing_answer(30);
+
+        (void)state;
+        rig_say(g, "x", "c", "other", "second", NULL);
+        rig_until(g, &g->run_count, 2);
+        rig_answer(g, 1, "c");
+        rig_until(g, &g->sent_count, 2); /* "a" may be due by now, or not */
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
+        g->auto_send = true;
+        rig_until(g, &g->sent_count, 4);
+        rig_until_idle(g);
+        for (unsigned i = 1, at = 0; i < 4; i++) {
+                if (strcmp(g->sent[i].text, "c") != 0)
+                        assert_string_equal(g->sent[i].text, at++ == 0 ? "a" : "b");
+        }
+        rig_free(g);
+}
+
 static void a_rate_limit_pauses_the_channel_without_an_attempt(void **state)
 {
         struct rig *g = rig_new();
@@ -692,6 +761,8 @@ int main(void)
                 cmocka_unit_test(a_pause_between_parts_survives_a_restart),
                 cmocka_unit_test(a_delivery_that_keeps_failing_is_a_dead_letter),
                 cmocka_unit_test(a_rejected_delivery_does_not_block_its_channel),
+                cmocka_unit_test(other_conversations_pass_a_failing_delivery),
+                cmocka_unit_test(a_conversation_keeps_its_order_around_a_failure),
                 cmocka_unit_test(a_rate_limit_pauses_the_channel_without_an_attempt),
                 cmocka_unit_test(an_unconfirmed_send_is_repeated_only_if_idempotent),
                 cmocka_unit_test(an_unconfirmed_send_is_read_back_if_possible),

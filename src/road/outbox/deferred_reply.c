@@ -25,6 +25,7 @@ struct delivery_job *deferred_reply_cancel(struct road *r, const struct incoming
         jsonw_opt(&payload, "turnId", turn ? turn->key : NULL);
         jsonw_close(&payload, '}');
         j = delivery_new(r, &(struct delivery){ .turn = turn ? turn->run.id : 0,
+                                                .conversation = turn ? turn->run.conversation : 0,
                                                 .adapter = in->adapter,
                                                 .channel = in->channel,
                                                 .thread = in->thread,

@@ -39,6 +39,7 @@ struct delivery_job *delivery_load(const struct delivery_row *row)
                                                           .fence = row->fence,
                                                           .attempt = (int)row->attempt,
                                                           .turn = row->turn,
+                                                          .conversation = row->conversation,
                                                           .adapter = row->adapter,
                                                           .channel = row->channel,
                                                           .thread = row->thread,
@@ -76,6 +77,10 @@ void delivery_enter(struct delivery_job *j, enum delivery_phase phase)
         log_debug("delivery", LOG_I("delivery", j->d.id), LOG_S("from", names[j->phase]),
                   LOG_S("to", names[phase]), LOG_I("attempt", j->d.attempt));
         j->phase = phase;
+        if (phase != JOB_QUEUED)
+                j->queue->active = j;
+        else if (j->queue->active == j)
+                j->queue->active = NULL;
 }
 
 void delivery_expire_at(struct delivery_job *j, int64_t wall_ms)

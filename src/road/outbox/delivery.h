@@ -33,7 +33,8 @@ struct delivery {
         int64_t id; /* shown as "dlv-N" */
         int64_t fence;
         int attempt;
-        int64_t turn; /* 0: none */
+        int64_t turn;         /* 0: none */
+        int64_t conversation; /* of the turn */
         const char *adapter, *channel, *thread;
         enum delivery_kind kind;
         enum pace_class class;

@@ -55,11 +55,12 @@ struct delivery_job {
 };
 TAILQ_HEAD(delivery_list, delivery_job);
 
-/* Deliveries of one chat, sent in order. */
+/* Deliveries of one chat, sent in order, except that others pass one that keeps failing. */
 struct delivery_queue {
         struct outbox_adapter *adapter;
         char *key; /* channel and thread */
         struct delivery_list jobs;
+        struct delivery_job *active; /* on its way, one at a time; NULL: none */
         struct timer *timer;
         bool blocked; /* waits for fewer unconfirmed sends */
         TAILQ_ENTRY(delivery_queue) next_blocked;

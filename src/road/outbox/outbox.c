@@ -1,7 +1,8 @@
 /*
  * outbox: delivery queues and when to send.
  *
- * Deliveries of a chat are sent in order; the adapter's rate budget (pace) decides when.
+ * Deliveries of a chat are sent in order, one at a time; the adapter's rate budget (pace) decides
+ * when. While a failed one waits for its next attempt, those of other conversations go ahead.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #include "road/turn/turn.h"
 
 #define TYPING_SECONDS 5  /* slow typing must not delay the answer */
+#define OVERTAKE_MAX   32 /* failing deliveries of a queue */
+#define OVERTAKE_LOOK  256
 #define EDIT_LOOK_BACK 32 /* deliveries searched from the end of a queue */
 
 /* ---- adapters and queues ---- */
@@ -237,6 +240,8 @@ void outbox_remove(struct road *r, struct delivery_job *j)
 
         j->follower = NULL;
         outbox_confirm(r, j);
+        if (q->active == j)
+                q->active = NULL;
         TAILQ_REMOVE(&q->jobs, j, next);
         map_remove(&r->outbox.jobs, road_key("dlv", j->d.id, key));
         r->outbox.open--;
@@ -456,12 +461,59 @@ static int64_t take_budget(struct road *r, struct outbox_adapter *a, const struc
         return pace_take(a->pace, j->d.channel, group, j->d.class, now);
 }
 
+/* It failed, and its next attempt is not due. */
+static bool is_failing(const struct delivery_job *j, int64_t now)
+{
+        return j->d.attempt > 0 && j->due_mono > now && !j->unconfirmed;
+}
+
+/* Must one wait for the other? A late reply belongs to no turn, but has its trace. */
+static bool is_related(const struct delivery_job *a, const struct delivery_job *b)
+{
+        return a->d.conversation == b->d.conversation ||
+               (a->d.trace && b->d.trace && strcmp(a->d.trace, b->d.trace) == 0);
+}
+
+/*
+ * The one to send next: the first, or while that is failing, the first of another conversation.
+ * NULL: none now. *wait: until one that was passed over is due; -1: there is none.
+ */
+static struct delivery_job *choose(const struct delivery_queue *q, int64_t now, int64_t *wait)
+{
+        struct delivery_job *failing[OVERTAKE_MAX], *j;
+        size_t count = 0, looked = 0;
+
+        *wait = -1;
+        if (q->active)
+                return NULL;
+        TAILQ_FOREACH(j, &q->jobs, next) {
+                bool fails = is_failing(j, now), waits = fails;
+
+                for (size_t i = 0; i < count && !waits; i++)
+                        waits = is_related(j, failing[i]);
+                if (!waits)
+                        return j;
+                if (fails && (*wait < 0 || j->due_mono - now < *wait))
+                        *wait = j->due_mono - now;
+                if (fails && count < OVERTAKE_MAX)
+                        failing[count++] = j;
+                if (count == OVERTAKE_MAX || ++looked == OVERTAKE_LOOK)
+                        break;
+        }
+        return NULL;
+}
+
 void outbox_pump(struct road *r, struct delivery_queue *q)
 {
-        struct delivery_job *j = TAILQ_FIRST(&q->jobs);
-        int64_t wait;
+        int64_t wait, retry_ms;
+        struct delivery_job *j;
 
-        if (!j || j->phase != JOB_QUEUED || r->draining || !r->resumed)
+        if (r->draining || !r->resumed)
+                return;
+        j = choose(q, loop_now_ms(r->loop), &retry_ms);
+        if (retry_ms >= 0)
+                timer_start(q->timer, retry_ms);
+        if (!j)
                 return;
         if (!j->unconfirmed && j->expires_ms > 0 && clock_boot_ms() > j->expires_boot) {
                 delivery_result_give_up(
@@ -490,7 +542,7 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
         else if (delivery_is_typing(j))
                 delivery_result_give_up(r, j, DELIVERY_EXPIRED, "the rate budget is used up");
         else
-                timer_start(q->timer, wait);
+                timer_start(q->timer, retry_ms >= 0 && retry_ms < wait ? retry_ms : wait);
 }
 
 bool outbox_claim_new(struct road *r, struct delivery_job *j)

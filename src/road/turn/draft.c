@@ -142,6 +142,7 @@ static struct delivery_job *make_preview(struct draft *d)
         jsonw_bool(&payload, "draft", true);
         jsonw_close(&payload, '}');
         j = delivery_new(r, &(struct delivery){ .turn = t->run.id,
+                                                .conversation = t->run.conversation,
                                                 .adapter = t->run.adapter,
                                                 .channel = t->run.channel,
                                                 .thread = t->run.thread,

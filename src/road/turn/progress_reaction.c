@@ -39,6 +39,7 @@ static struct delivery_job *make_reaction(struct turn *t, enum delivery_kind kin
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
         j = delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
+                                                      .conversation = t->run.conversation,
                                                       .adapter = t->run.adapter,
                                                       .channel = t->run.channel,
                                                       .thread = t->run.thread,

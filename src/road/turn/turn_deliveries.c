@@ -50,7 +50,7 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
                 const struct rendered_part *part = rc < 0 ? &as_is : &parts.parts[i];
                 bool first = a->messages == 0;
                 /* the draft becomes the first part */
-                bool edits = first && t->display.draft_delivery != 0 && !a->thread;
+                bool edits = first && t->display.draft_delivery != 0;
                 struct delivery_job *j;
                 struct buf payload;
 
@@ -64,6 +64,7 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
                 jsonw_close(&payload, '}');
                 j = delivery_new(
                         r, &(struct delivery){ .turn = t->run.id,
+                                               .conversation = t->run.conversation,
                                                .adapter = t->run.adapter,
                                                .channel = t->run.channel,
                                                .thread = a->thread ? a->thread : t->run.thread,
@@ -98,6 +99,8 @@ static bool wants_thread(const struct turn *t, const struct turn_reply *reply)
                 return false;
         if (policy->mode == MODE_THREAD)
                 return true;
+        if (t->display.draft_delivery != 0) /* people have read it here */
+                return false;
         return policy->thread_chars > 0 &&
                utf8_length(reply->text, strlen(reply->text), UTF8_CODE_POINTS) >
                        (size_t)policy->thread_chars;
@@ -131,14 +134,16 @@ static void begin_thread(struct turn *t, struct answer *a)
         jsonw_str(&payload, "name", name.data);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
-        turn_deliveries_add(a, delivery_new(r, &(struct delivery){ .turn = t->run.id,
-                                                                   .adapter = t->run.adapter,
-                                                                   .channel = t->run.channel,
-                                                                   .thread = a->thread,
-                                                                   .kind = DELIVER_THREAD,
-                                                                   .class = PACE_FINAL,
-                                                                   .payload = payload.data,
-                                                                   .trace = t->trace }));
+        turn_deliveries_add(a,
+                            delivery_new(r, &(struct delivery){ .turn = t->run.id,
+                                                                .conversation = t->run.conversation,
+                                                                .adapter = t->run.adapter,
+                                                                .channel = t->run.channel,
+                                                                .thread = a->thread,
+                                                                .kind = DELIVER_THREAD,
+                                                                .class = PACE_FINAL,
+                                                                .payload = payload.data,
+                                                                .trace = t->trace }));
         buf_release(&name);
         buf_release(&payload);
 }
@@ -189,12 +194,12 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
                 for (unsigned i = 0; i < reply->part_count; i++)
                         add_message(t, a, reply->parts[i]);
         }
-        /* the draft's text moved to a thread, an earlier attempt left it, or its question is gone
-         */
+        /* an earlier attempt left the draft, or its question is gone */
         if (t->display.draft_delivery != 0 &&
-            (a->thread || (a->messages == 0 && reply->kind == ERR_NONE) ||
+            ((a->messages == 0 && reply->kind == ERR_NONE) ||
              (reply->kind == ERR_CANCELLED && turn_is_withdrawn(t)))) {
                 j = delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
+                                                              .conversation = t->run.conversation,
                                                               .adapter = t->run.adapter,
                                                               .channel = t->run.channel,
                                                               .thread = t->run.thread,
