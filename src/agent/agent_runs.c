@@ -357,6 +357,8 @@ static struct agent_run *end_work(struct agent_slot *s, struct turn_run *run,
                 s->health.failures++;
                 snprintf(s->last_failure, sizeof(s->last_failure), "%s", reason(reply));
         }
+        if (reply->kind != ERR_CANCELLED)
+                agent_slot_observe(s, reply->kind == ERR_NONE, -1, s->last_failure);
         if (change == BREAKER_OPENED) {
                 log_warn("agent failed too often; circuit opened", LOG_S("agent", s->agent.name),
                          LOG_I("failures", s->breaker.failures), LOG_S("why", s->last_failure));

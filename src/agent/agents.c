@@ -415,17 +415,25 @@ int agents_check(struct agents *as, const char *name, agents_checked_fn *fn, voi
         return 0;
 }
 
+void agent_slot_observe(struct agent_slot *s, bool healthy, int64_t latency_ms, const char *why)
+{
+        struct agent_health *h = &s->health;
+
+        if (latency_ms >= 0 || !h->known)
+                h->latency_ms = latency_ms;
+        h->known = true;
+        h->healthy = healthy;
+        h->checked_ms = clock_wall_ms();
+        snprintf(h->why, sizeof(h->why), "%s", healthy || !why ? "" : why);
+}
+
 void agent_health_report(void *token, bool healthy, int64_t latency_ms, const char *why)
 {
         struct health_check *c = token;
         struct agent_slot *s = c->slot;
-        struct agent_health *h = &s->health, reported;
+        struct agent_health reported;
 
-        h->known = true;
-        h->healthy = healthy;
-        h->latency_ms = latency_ms;
-        h->checked_ms = clock_wall_ms();
-        snprintf(h->why, sizeof(h->why), "%s", why ? why : "");
+        agent_slot_observe(s, healthy, latency_ms, why);
         fill_health(s, &reported);
         LIST_REMOVE(c, next);
         agent_slot_release(s);

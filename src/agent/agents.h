@@ -85,8 +85,8 @@ int agents_check_token(const struct agents *as, int64_t turn, const char *token,
 
 struct agent_health {
         bool known, healthy;
-        int64_t latency_ms;
-        int64_t checked_ms; /* wall clock */
+        int64_t latency_ms; /* of the last health check; -1: only turns are known */
+        int64_t checked_ms; /* wall clock, of the last health check or turn */
         char why[160];
         uint64_t turns, failures;
         size_t running, waiting;  /* turns */

@@ -82,6 +82,8 @@ struct agents {
 
 /* The timer then closes it if retired and without holds. */
 void agent_slot_release(struct agent_slot *s);
+/* What a health check or a turn shows about the agent. latency_ms -1: not measured. */
+void agent_slot_observe(struct agent_slot *s, bool healthy, int64_t latency_ms, const char *why);
 
 /* agent_runs.c */
 /* Moves waiting turns of a retiring slot to its replacement, or refuses them (to NULL). */

@@ -342,9 +342,10 @@ const struct cli_command commands[] = {
           NULL, config_command },
 
         { "doctor", "[DIR]", "check for common problems",
-          "Checks configuration, permissions, disk, daemon, adapters, database, certificates and\n"
-          "clock. Each line is ok, warn or fail, with advice. Changes nothing. Exits with 0\n"
-          "unless a check fails.\n"
+          "Checks configuration, permissions, disk, daemon, adapters, agents, database,\n"
+          "certificates and clock. Each line is ok, warn or fail, with advice. An adapter that\n"
+          "is refused, such as by a wrong token, or not connected for five minutes is a failure.\n"
+          "Changes nothing. Exits with 0 unless a check fails.\n"
           "\n"
           "Examples:\n"
           "  dragoman doctor ./data\n",

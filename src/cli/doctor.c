@@ -191,9 +191,35 @@ static void check_adapters(struct doctor *d, struct client *c)
                 else if (strcmp(json_str(item, "connection", ""), "off") == 0)
                         report(d, FINE, NULL, "adapter %s is disabled", name);
                 else
-                        report(d, WARN, "see: dragoman status", "adapter %s is %s: %s", name,
+                        report(d, json_flag(item, "isDown", false) ? FAIL : WARN,
+                               "see: dragoman status", "adapter %s is %s: %s", name,
                                json_str(item, "state", "?"),
                                json_str(item, "why", "no reason given"));
+        }
+        json_decref(page);
+}
+
+/* Only what turns and health checks have shown: asking costs money. */
+static void check_agents(struct doctor *d, struct client *c)
+{
+        struct error err = { 0 };
+        json_t *page = NULL, *item;
+        size_t i;
+
+        if (client_get(c, "/api/v2/agents", &page, &err) < 0) {
+                report(d, FAIL, "see its log", "the daemon does not list its agents: %s", err.text);
+                return;
+        }
+        json_array_foreach(json_object_get(page, "items"), i, item) {
+                const char *name = json_str(item, "name", "?");
+                const char *health = json_str(item, "health", "?");
+
+                if (strcmp(health, "unhealthy") == 0)
+                        report(d, WARN, "see: dragoman status", "agent %s is unhealthy: %s", name,
+                               json_str(item, "why", "no reason given"));
+                else
+                        report(d, FINE, NULL, "agent %s is %s", name,
+                               strcmp(health, "unknown") == 0 ? "not asked yet" : health);
         }
         json_decref(page);
 }
@@ -208,6 +234,7 @@ static void check_daemon(struct doctor *d)
         if (c && client_get(c, "/api/v2/status", &json, &err) == 0) {
                 report(d, FINE, NULL, "a daemon runs at %s", client_base(c));
                 check_adapters(d, c);
+                check_agents(d, c);
         } else if (err.kind == ERR_NET) {
                 report(d, WARN, "start it with: dragoman run", "no daemon runs on %s",
                        d->args->dir);

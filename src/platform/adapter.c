@@ -78,7 +78,7 @@ void adapter_events_forget(struct adapters *as)
         }
 }
 
-static void journal(const struct adapter *a, const char *type)
+static void journal(const struct adapter *a, const char *type, const char *why)
 {
         struct adapter_event *e;
         struct buf payload;
@@ -89,14 +89,14 @@ static void journal(const struct adapter *a, const char *type)
         jsonw_open(&payload, '{');
         jsonw_str(&payload, "platform", a->ops->name);
         jsonw_str(&payload, "state", adapter_state_name(a->state));
-        jsonw_opt(&payload, "why", a->why[0] ? a->why : NULL);
+        jsonw_opt(&payload, "why", why[0] ? why : NULL);
         jsonw_close(&payload, '}');
         e = mem_zalloc(sizeof(*e));
         e->bus = a->all->bus;
         e->adapter = mem_strdup(a->name);
         e->payload = buf_take(&payload);
         e->type = type;
-        e->time_ms = a->since_ms;
+        e->time_ms = clock_wall_ms();
         LIST_INSERT_HEAD(&a->all->events, e, next);
         store_write(a->store, write_event, on_written, e);
 }
@@ -131,8 +131,12 @@ void adapter_enter(struct adapter *a, enum adapter_state state, const char *why)
                   LOG_S("to", adapter_state_name(state)), LOG_S("why", a->why), LOG_END);
         a->state = state;
         a->since_ms = clock_wall_ms();
+        if (state == ADAPTER_UP || state == ADAPTER_OFF)
+                a->down_ms = 0;
+        else if (a->down_ms == 0)
+                a->down_ms = a->since_ms;
         if (moved && entered[state].event) /* another reason for the same state is only logged */
-                journal(a, entered[state].event);
+                journal(a, entered[state].event, a->why);
         if (state == ADAPTER_UP && a->road)
                 outbox_wake(a->road, a->name);
 }
@@ -163,6 +167,21 @@ int64_t adapter_retry(struct adapter *a, const char *why, int64_t retry_after_ms
         adapter_lost(a, why);
         log_debug("reconnecting", LOG_S("adapter", a->name), LOG_I("inMs", wait_ms));
         return wait_ms;
+}
+
+void adapter_degraded(struct adapter *a, const char *why)
+{
+        const char *text = why ? why : "";
+        size_t n = utf8_prefix(text, strlen(text), UTF8_BYTES, sizeof(a->trouble) - 1);
+
+        if (strncmp(a->trouble, text, n) == 0 && a->trouble[n] == '\0')
+                return;
+        snprintf(a->trouble, sizeof(a->trouble), "%.*s", (int)n, text);
+        if (n > 0)
+                log_warn("adapter degraded", LOG_S("adapter", a->name), LOG_S("why", a->trouble));
+        else
+                log_info("adapter no longer degraded", LOG_S("adapter", a->name));
+        journal(a, n > 0 ? "adapter.degraded" : "adapter.recovered", a->trouble);
 }
 
 void adapter_stopped(struct adapter *a, const char *why)

@@ -155,6 +155,7 @@ static void entry_open(struct adapter_entry *e, struct adapters *as, struct adap
         a->dir = as->dir;
         a->public_url = as->public_url;
         a->failures = 0;
+        a->trouble[0] = '\0';
         adapter_conf_free(old);
         if (!a->common->enabled) {
                 adapter_enter(a, ADAPTER_OFF, "not enabled");

@@ -166,6 +166,8 @@ struct adapter {
         enum adapter_state state;
         char why[200];                 /* of LOST and STOPPED */
         int64_t since_ms;              /* wall clock of the last state change */
+        int64_t down_ms;               /* wall clock: not UP since then; 0: it is, or is OFF */
+        char trouble[200];             /* it is UP but does not work as it should; "": it does */
         unsigned failures;             /* to connect, in a row */
         char bot_name[64], bot_id[64]; /* "": not known yet */
         void *self;                    /* the platform's own */
@@ -179,6 +181,8 @@ void adapter_ready(struct adapter *a);
 void adapter_lost(struct adapter *a, const char *why);
 /* The same; returns the wait before the next attempt, at least retry_after_ms. */
 int64_t adapter_retry(struct adapter *a, const char *why, int64_t retry_after_ms);
+/* Connected, but it does not work as it should; NULL: it does again. */
+void adapter_degraded(struct adapter *a, const char *why);
 /* Permanent: the operator has to act. */
 void adapter_stopped(struct adapter *a, const char *why);
 void adapter_bad_token(struct adapter *a);

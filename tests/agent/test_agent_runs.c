@@ -414,6 +414,30 @@ static void when_all_agents_fail_the_record_names_each(void **state)
         fake_turn_release(&t);
 }
 
+static void turns_show_whether_an_agent_works(void **state)
+{
+        static const char *const rows[] = { "a", "script", "{\"file\": \"bad.txt\"}", NULL };
+        static const struct {
+                const char *text;
+                bool healthy;
+        } turns[] = { { "good", true }, { "refused", false }, { "bad", false }, { "good", true } };
+        struct agent_rig *b = *state;
+        struct fake_turn t;
+
+        write_script(b, "when bad\n fail invalid no\nwhen refused\n fail refused no\n"
+                        "when *\n say fine\n");
+        apply(b, rows);
+        assert_false(health(b).known);
+        for (size_t i = 0; i < COUNT(turns); i++) {
+                run(b, &t, "a", turns[i].text);
+                assert_true(health(b).known);
+                assert_int_equal(health(b).healthy, turns[i].healthy);
+                assert_int_equal(health(b).why[0] == '\0', turns[i].healthy);
+                assert_int_equal(health(b).latency_ms, -1);
+                fake_turn_release(&t);
+        }
+}
+
 static void an_open_circuit_refuses_at_once_and_a_probe_closes_it(void **state)
 {
         static const char *const bad[] = { "a", "script",
@@ -715,6 +739,7 @@ int main(void)
                 TEST(history_is_gathered_if_any_agent_of_the_list_wants_it),
                 TEST(the_cost_of_failed_agents_is_counted),
                 TEST(when_all_agents_fail_the_record_names_each),
+                TEST(turns_show_whether_an_agent_works),
                 TEST(an_open_circuit_refuses_at_once_and_a_probe_closes_it),
                 TEST(a_circuit_that_opens_refuses_waiting_turns),
                 TEST(an_open_circuit_fails_over),

@@ -111,24 +111,75 @@ static void a_404_of_a_proxy_is_not_a_bad_token(void **state)
         assert_string_equal(rig_adapter(g)->why, "Telegram answered 404");
 }
 
+#define CONFLICT                                                                               \
+        NO("409", "Conflict: terminated by other getUpdates request; make sure that only one " \
+                  "bot instance is running")
+
+static void rig_until_trouble(struct rig *g)
+{
+        for (int i = 0; i < 100000 && !rig_adapter(g)->trouble[0]; i++)
+                loop_step(g->loop, true);
+        assert_string_not_equal(rig_adapter(g)->trouble, "");
+}
+
 static void a_persistent_second_poller_is_reported(void **state)
 {
         struct rig *g = *state;
-        const char *conflict =
-                NO("409", "Conflict: terminated by other getUpdates request; make sure that only "
-                          "one bot instance is running");
 
-        says(g, 409, conflict); /* the first may be our previous run */
-        says(g, 409, conflict);
+        says(g, 409, CONFLICT); /* the first may be our previous run */
+        says(g, 409, CONFLICT);
         says(g, 200, NONE);
         says(g, 200, NULL);
         rig_open(g, "");
-        rig_until_state(g, ADAPTER_LOST);
+        rig_until_trouble(g);
         assert_string_equal(
-                rig_adapter(g)->why,
-                "another process polls with this bot token: stop it, or give this adapter a bot of "
-                "its own");
-        rig_until_state(g, ADAPTER_UP);
+                rig_adapter(g)->trouble,
+                "another process polls with this bot token and gets a part of the messages: stop "
+                "it, or give this adapter a bot of its own");
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_UP); /* it can still send */
+}
+
+static void polls_between_conflicts_do_not_hide_a_second_poller(void **state)
+{
+        struct rig *g = *state;
+        struct telegram *tg;
+
+        says(g, 200, NONE);
+        says(g, 409, CONFLICT);
+        says(g, 200, NONE);
+        says(g, 200, NONE);
+        says(g, 409, CONFLICT);
+        says(g, 200, NONE);
+        says(g, 200, NULL);
+        rig_open(g, "");
+        rig_requests(g, 4);
+        assert_string_equal(rig_adapter(g)->trouble, "");
+        rig_until_trouble(g);
+        tg = rig_adapter(g)->self;
+        timer_start(tg->timer, 0);
+        rig_requests(g, 9);
+        assert_int_equal(rig_adapter(g)->state, ADAPTER_UP);
+        assert_string_not_equal(rig_adapter(g)->trouble, ""); /* the window is not over */
+}
+
+static void old_conflicts_are_forgotten(void **state)
+{
+        struct rig *g = *state;
+        struct telegram *tg;
+
+        says(g, 409, CONFLICT);
+        says(g, 409, CONFLICT);
+        says(g, 200, NONE);
+        says(g, 200, NULL);
+        rig_open(g, "");
+        rig_until_trouble(g);
+        tg = rig_adapter(g)->self;
+        for (unsigned i = 0; i < tg->conflicts; i++)
+                tg->conflicts_ms[i] -= 3600000;
+        for (int i = 0; i < 100000 && rig_adapter(g)->trouble[0]; i++)
+                loop_step(g->loop, true);
+        assert_string_equal(rig_adapter(g)->trouble, "");
+        assert_int_equal(tg->conflicts, 0);
 }
 
 static void a_foreign_webhook_while_polling_is_reported(void **state)
@@ -379,6 +430,8 @@ int main(void)
                 EMPTY(a_bad_token_stops_with_advice),
                 EMPTY(a_404_of_a_proxy_is_not_a_bad_token),
                 TEST(a_persistent_second_poller_is_reported),
+                TEST(polls_between_conflicts_do_not_hide_a_second_poller),
+                TEST(old_conflicts_are_forgotten),
                 TEST(a_foreign_webhook_while_polling_is_reported),
                 TEST(it_reconnects_after_a_failure),
                 EMPTY(a_failed_greeting_is_repeated),

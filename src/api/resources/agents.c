@@ -22,7 +22,7 @@ static void write_health(struct buf *b, const struct agent_health *h)
 {
         jsonw_str(b, "health", !h->known ? "unknown" : h->healthy ? "healthy" : "unhealthy");
         jsonw_str(b, "why", h->why[0] ? h->why : NULL);
-        if (h->known)
+        if (h->known && h->latency_ms >= 0)
                 jsonw_int(b, "latencyMs", h->latency_ms);
         else
                 jsonw_null(b, "latencyMs");

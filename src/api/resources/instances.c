@@ -12,7 +12,8 @@
 #include "platform/tools.h"
 #include "road/report/row_json.h"
 
-#define LATE_MS 60000 /* a delivery waiting longer degrades its adapter */
+#define LATE_MS 60000  /* a delivery waiting longer degrades its adapter */
+#define DOWN_MS 300000 /* an adapter not connected for longer is down */
 
 void instance_health(const struct road *r, const struct adapter *a, int64_t now_ms,
                      struct instance_health *h)
@@ -29,6 +30,9 @@ void instance_health(const struct road *r, const struct adapter *a, int64_t now_
         if (a->state != ADAPTER_UP) {
                 snprintf(h->why, sizeof(h->why), "%s",
                          a->state == ADAPTER_OFF ? "switched off" : a->why);
+        } else if (a->trouble[0]) {
+                h->state = "degraded";
+                snprintf(h->why, sizeof(h->why), "%s", a->trouble);
         } else if (s->oldest_open_ms > 0 && now_ms - s->oldest_open_ms > LATE_MS) {
                 h->state = "degraded";
                 snprintf(h->why, sizeof(h->why), "a delivery has been waiting for %lld s%s%s",
@@ -39,6 +43,7 @@ void instance_health(const struct road *r, const struct adapter *a, int64_t now_
                 snprintf(h->why, sizeof(h->why), "the last delivery failed: %s", s->last_failure);
         }
         h->explained = a->state == ADAPTER_UP || h->why[0] != '\0';
+        h->down = a->state == ADAPTER_STOPPED || (a->down_ms > 0 && now_ms - a->down_ms > DOWN_MS);
 }
 
 /* ---- listing ---- */
@@ -65,6 +70,7 @@ static void write_instance(struct buf *b, const struct api *api, struct adapter 
         jsonw_str(b, "channel", a->ops->name);
         jsonw_str(b, "state", h.state);
         jsonw_bool(b, "isConnected", a->state == ADAPTER_UP);
+        jsonw_bool(b, "isDown", h.down);
         jsonw_str(b, "profileName", a->bot_name[0] ? a->bot_name : NULL);
         jsonw_str(b, "ownerIdentifier", a->bot_id[0] ? a->bot_id : NULL);
         jsonw_str(b, "why", h.why[0] ? h.why : NULL);

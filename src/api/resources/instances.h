@@ -16,6 +16,7 @@ struct instance_health {
         const char *state;
         char why[240];  /* "" when connected */
         bool explained; /* connected, or the reason why not is known */
+        bool down;      /* stopped for good, or not connected for five minutes */
         struct adapter_stats stats;
 };
 

@@ -1,9 +1,11 @@
 /* The daemon's status. */
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/agents.h"
 #include "api/core/event_stream.h"
 #include "api/core/request.h"
+#include "api/resources/instances.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "bus/bus.h"
@@ -12,15 +14,20 @@
 #include "road/road.h"
 
 struct adapter_count {
-        unsigned total, connected, off; /* off: by configuration */
+        const struct road *road;
+        int64_t now_ms;
+        unsigned total, connected, healthy, off; /* off: by configuration */
 };
 
 static void count_adapter(void *arg, struct adapter *a)
 {
         struct adapter_count *n = arg;
+        struct instance_health h;
 
+        instance_health(n->road, a, n->now_ms, &h);
         n->total++;
         n->connected += a->state == ADAPTER_UP;
+        n->healthy += strcmp(h.state, "connected") == 0;
         n->off += !a->common->enabled;
 }
 
@@ -62,7 +69,7 @@ static void write_road(struct buf *b, const struct road_stats *s)
 static void show(struct http_exchange *x)
 {
         struct api *a = api_of(x);
-        struct adapter_count adapters = { 0 };
+        struct adapter_count adapters = { .road = a->env.road, .now_ms = clock_wall_ms() };
         struct agent_count agents = { 0 };
         struct store_health store;
         struct road_stats road;
@@ -73,7 +80,7 @@ static void show(struct http_exchange *x)
         road_stats(a->env.road, &road);
         adapters_each(a->env.adapters, count_adapter, &adapters);
         agents_each(a->env.agents, count_agent, &agents);
-        healthy = store.ok && adapters.connected + adapters.off == adapters.total && !agents.open;
+        healthy = store.ok && adapters.healthy + adapters.off == adapters.total && !agents.open;
         buf_init(&b, 0);
         jsonw_open(&b, '{');
         jsonw_str(&b, "status", healthy ? "healthy" : "degraded");

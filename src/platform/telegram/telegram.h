@@ -58,6 +58,8 @@ struct tg_albums {
         unsigned next;
 };
 
+#define TG_CONFLICTS 8 /* remembered */
+
 struct telegram {
         struct adapter *adapter;
         const struct telegram_conf *conf;
@@ -73,7 +75,8 @@ struct telegram {
         struct tg_call *call;               /* the link's one call */
         struct timer *timer;                /* the next attempt, or the next poll */
         struct timer *watch;                /* webhook mode: the next check of the webhook */
-        unsigned conflicts;                 /* answers 409 in a row */
+        int64_t conflicts_ms[TG_CONFLICTS]; /* when other pollers interrupted us, oldest first */
+        unsigned conflicts;                 /* how many of them are set */
         int64_t polled_ms, poll_seconds;    /* the last getUpdates, and how long it may be held */
         int64_t offset; /* everything below is received; 0: Telegram remembers */
         int64_t batch;  /* updates per poll: fewer after an answer that could not be read */

@@ -23,12 +23,13 @@
 #define CALL_MS        15000
 #define POLL_MARGIN_MS 10000 /* our deadline is later than Telegram's */
 /* between polls while an update is pending; Telegram slows down clients that poll faster */
-#define POLL_PAUSE_MS   600
-#define CONFLICT_MS     2000
-#define CONFLICT_MAX_MS 30000
-#define WATCH_MS        120000
-#define BATCH_MAX       100 /* Telegram's limit */
-#define SECRET_SIZE     48
+#define POLL_PAUSE_MS      600
+#define CONFLICT_MS        2000
+#define CONFLICT_MAX_MS    30000
+#define CONFLICT_WINDOW_MS 300000 /* in which conflicts add up */
+#define WATCH_MS           120000
+#define BATCH_MAX          100 /* Telegram's limit */
+#define SECRET_SIZE        48
 
 static void greet(struct telegram *tg);
 static void configure(struct telegram *tg);
@@ -248,9 +249,23 @@ static bool try_fewer(struct telegram *tg, const struct tg_answer *answer)
         return true;
 }
 
+/* Forgets conflicts outside the window. */
+static void age_conflicts(struct telegram *tg)
+{
+        int64_t since = loop_now_ms(tg->adapter->loop) - CONFLICT_WINDOW_MS;
+        unsigned old = 0;
+
+        while (old < tg->conflicts && tg->conflicts_ms[old] < since)
+                old++;
+        tg->conflicts -= old;
+        memmove(tg->conflicts_ms, tg->conflicts_ms + old,
+                tg->conflicts * sizeof(tg->conflicts_ms[0]));
+}
+
 /*
- * Two processes that poll for one bot take turns. Right after a restart the other one may be our
- * own earlier run, so the first conflict is not reported.
+ * Two processes that poll for one bot interrupt each other: each gets 409, then a poll that works
+ * and a part of the messages, so conflicts are counted over a time, not in a row. Right after a
+ * restart the other one may be our own earlier run, so a single one is not reported.
  */
 static void on_conflict(struct telegram *tg, const struct tg_answer *answer)
 {
@@ -259,12 +274,17 @@ static void on_conflict(struct telegram *tg, const struct tg_answer *answer)
                 adapter_lost(tg->adapter,
                              "a webhook was set for this bot while we poll: remove it "
                              "(deleteWebhook), or use mode 'webhook', or restart to take over");
-        else if (tg->conflicts > 0)
-                adapter_lost(tg->adapter,
-                             "another process polls with this bot token: stop it, or give this "
-                             "adapter a bot of its own");
+        if (tg->conflicts == TG_CONFLICTS)
+                memmove(tg->conflicts_ms, tg->conflicts_ms + 1,
+                        --tg->conflicts * sizeof(tg->conflicts_ms[0]));
+        tg->conflicts_ms[tg->conflicts++] = loop_now_ms(tg->adapter->loop);
+        age_conflicts(tg);
+        if (tg->conflicts > 1 && !strstr(answer->why, "webhook"))
+                adapter_degraded(tg->adapter,
+                                 "another process polls with this bot token and gets a part of the "
+                                 "messages: stop it, or give this adapter a bot of its own");
         timer_start(tg->timer,
-                    backoff_half_jitter_ms(tg->conflicts++, CONFLICT_MS, CONFLICT_MAX_MS));
+                    backoff_half_jitter_ms(tg->conflicts - 1, CONFLICT_MS, CONFLICT_MAX_MS));
 }
 
 static void on_updates(void *arg, const struct tg_answer *answer)
@@ -281,7 +301,9 @@ static void on_updates(void *arg, const struct tg_answer *answer)
                         on_failure(tg, answer);
                 return;
         }
-        tg->conflicts = 0;
+        age_conflicts(tg);
+        if (tg->conflicts == 0)
+                adapter_degraded(tg->adapter, NULL);
         enter(tg, TG_LISTENING);
         adapter_ready(tg->adapter);
         if (readable)
