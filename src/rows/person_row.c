@@ -133,6 +133,19 @@ struct store_stmt *person_row_list_all_identities(struct store_tx *tx)
                              " ORDER BY person, id");
 }
 
+struct store_stmt *person_row_list_met(struct store_tx *tx, const char *platform,
+                                       const char *adapter, int64_t limit)
+{
+        return sql_query(tx,
+                         "SELECT platform, user_id, person FROM identities"
+                         " WHERE platform = ?1 AND adapter = ?2 AND NOT EXISTS"
+                         " (SELECT 1 FROM identity_chats"
+                         " WHERE identity = identities.id AND identity_chats.adapter = ?2)"
+                         " ORDER BY last_seen_ms DESC"
+                         " LIMIT ?3",
+                         SQL_TEXT(platform), SQL_TEXT(adapter), SQL_INT(limit));
+}
+
 int person_row_next_identity(struct store_stmt *s, struct identity *out, int64_t *person,
                              struct error *err)
 {

@@ -56,6 +56,9 @@ int person_row_rehome_identity(struct store_tx *tx, int64_t id, int64_t person, 
 /* Identities of two persons, or all; grouped by person. */
 struct store_stmt *person_row_list_identities(struct store_tx *tx, int64_t person, int64_t other);
 struct store_stmt *person_row_list_all_identities(struct store_tx *tx);
+/* Seen by the adapter, but not in a direct chat; latest first. */
+struct store_stmt *person_row_list_met(struct store_tx *tx, const char *platform,
+                                       const char *adapter, int64_t limit);
 int person_row_next_identity(struct store_stmt *s, struct identity *out, int64_t *person,
                              struct error *err);
 

@@ -45,6 +45,8 @@ struct rig {
         struct asked member;
         const char *member_is; /* how page() answers it; NULL: not */
         unsigned member_count;
+        struct asked opened; /* the last DM asked for */
+        unsigned opened_count;
         unsigned get_count, ups, stops, stored, dms, owns;
         struct dc_gateway_stats stats;
         bool bad_token;
@@ -101,6 +103,15 @@ static inline void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done,
                 *bot = *a;
                 loop_defer(g->loop, answer_bot, bot);
         }
+}
+
+static inline void on_open_dm(void *ctx, const char *user, dc_answer_fn *done, void *arg)
+{
+        struct rig *g = ctx;
+
+        g->opened_count++;
+        g->opened = (struct asked){ .done = done, .arg = arg };
+        snprintf(g->opened.path, sizeof(g->opened.path), "%s", user);
 }
 
 static inline void on_ready(void *ctx, const struct dc_gateway_ready *ready)
@@ -192,7 +203,7 @@ static inline void close_it(struct rig *g)
                         fake_road_ack(i, ERR_NONE);
         for (unsigned i = 0; i < GETS; i++)
                 g->gets[i].done = NULL;
-        g->member.done = NULL;
+        g->member.done = g->opened.done = NULL;
 }
 
 static inline int tear_down(void **state)
@@ -222,6 +233,7 @@ static inline void begin(struct rig *g)
 {
         const struct dc_intake_hooks hooks = { .ctx = g,
                                                .get = on_get,
+                                               .open_dm = on_open_dm,
                                                .ready = on_ready,
                                                .state = on_state,
                                                .stored = on_stored,

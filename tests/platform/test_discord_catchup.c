@@ -584,6 +584,61 @@ static void failed_catch_up_is_repeated_later(void **state)
         assert_false(is_missing(g));
 }
 
+/* ---- first DMs ---- */
+
+/* Discord lists no DMs, so those of people who may write are opened. */
+static void first_dms_of_named_people_are_read_back(void **state)
+{
+        struct rig *g = *state;
+        char *admins[] = { "7" }, *dm[] = { "user:8", "role:9", "none", "7" };
+        const struct adapter_common common = { .admins = { admins, 1, true },
+                                               .dm = { dm, 4, true } };
+        char *body =
+                mem_printf("{\"id\":\"70\",\"type\":1,\"last_message_id\":\"%s\"}", recent(g, 1));
+
+        g->adapter.common = &common;
+        g->o.catchup_times.wait_ms = 1;
+        lose_session_after(g, "100");
+        await(g, &g->opened_count, 1);
+        assert_string_equal(g->opened.path, "7");
+        answer_it(&g->opened, 503, NULL);
+        await(g, &g->opened_count, 2);
+        assert_string_equal(g->opened.path, "7");
+        answer_it(&g->opened, 200, body);
+        free(body);
+        assert_string_equal(g->dm, "7 in 70");
+        assert_string_equal(g->gets[1].path, "/channels/70/messages?limit=100");
+        assert_int_equal(g->opened_count, 3);
+        assert_string_equal(g->opened.path, "8");
+        answer_it(&g->opened, 200, "{\"id\":\"80\",\"type\":1,\"last_message_id\":null}");
+        assert_int_equal(g->opened_count, 3); /* a role is nobody, and 7 is known */
+        assert_int_equal(g->get_count, 2);    /* nobody has written in 80 */
+}
+
+/* Somebody who is not named writes again: what was missed comes first. */
+static void a_live_dm_shows_where_one_was_missed(void **state)
+{
+        struct rig *g = *state;
+        char *body = mem_printf("[{\"id\":\"%s\",\"channel_id\":\"80\",\"content\":\"first\","
+                                "\"author\":{\"id\":\"8\"}},{\"id\":\"1\"}]",
+                                recent(g, 1));
+
+        lose_session_after(g, "100");
+        write_in(g, "80", "", "900", "");
+        await(g, &g->get_count, 2);
+        assert_string_equal(g->gets[1].path, "/channels/80/messages?limit=100");
+        answer(g, 1, 200, body);
+        free(body);
+        assert_string_equal(g->gets[2].path, "/channels/80");
+        answer(g, 2, 200, "{\"id\":\"80\",\"type\":1}");
+        await(g, &fake_road.received_count, 3);
+        assert_string_equal(key(1), recent(g, 1));
+        assert_string_equal(key(2), "900");
+        write_in(g, "80", "", "901", ""); /* it is read once */
+        await(g, &fake_road.received_count, 4);
+        assert_int_equal(g->get_count, 3);
+}
+
 /* ---- members of messages read back ---- */
 
 /* A session was lost, and channel 10 is about to be read; member lookups stay open. */
@@ -759,6 +814,8 @@ int main(void)
                 T(a_resume_does_not_restart_catch_up),
                 T(a_gap_closes_when_all_is_stored),
                 T(failed_catch_up_is_repeated_later),
+                T(first_dms_of_named_people_are_read_back),
+                T(a_live_dm_shows_where_one_was_missed),
                 T(messages_read_back_have_their_senders_roles),
                 T(a_person_who_left_has_no_roles),
                 T(a_member_lookup_retries),

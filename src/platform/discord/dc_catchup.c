@@ -49,6 +49,7 @@ struct dc_catchup {
         unsigned gap_count, shards;
         struct dc_readback *readback;
         struct guild_scan scan;
+        struct dc_dm_scan *dms;
         struct recent_page *recent; /* NULL: none */
         int64_t recent_before;      /* below this id; 0: none */
         int64_t recent_since_ms;
@@ -189,6 +190,17 @@ static void want_channels(struct dc_catchup *c, const json_t *channels, int64_t 
                     type != DC_TYPE_MEDIA && may_have_missed(channel, since_ms))
                         dc_readback_want(c->readback, id, since_ms);
         }
+}
+
+void dc_catchup_dm(struct dc_catchup *c, const char *channel, const json_t *dm)
+{
+        const struct gap *gap = find_gap(c, 0);
+
+        if (!gap || loop_now_ms(c->in->o.adapter->loop) > gap->until_ms ||
+            dc_readback_load(c->readback) == DC_READBACK_FULL ||
+            (dm && !may_have_missed(dm, gap->since_ms)))
+                return;
+        dc_readback_want(c->readback, channel, gap->since_ms);
 }
 
 static void begin_scan(struct dc_catchup *c);
@@ -376,10 +388,12 @@ void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t 
         log_info("discord session lost; reading back missed messages",
                  LOG_S("adapter", o->adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));
-        if (shard == 0) /* the shard with the DMs */
+        if (shard == 0) { /* the shard with the DMs */
                 begin_recent(c, from);
-        else if (!c->recent) /* nothing else would release */
+                dc_dm_scan_begin(c->dms);
+        } else if (!c->recent) { /* nothing else would release */
                 release_all(c);
+        }
         if (ready->resumed) { /* the gateway introduces no guilds */
                 c->gaps[shard].source = GUILDS_TO_LIST;
                 begin_scan(c);
@@ -396,16 +410,19 @@ static void on_timer(void *arg)
                 for (unsigned i = 0; i < c->gap_count; i++)
                         if (c->gaps[i].open)
                                 c->gaps[i].source = GUILDS_TO_LIST;
-                if (c->gap_count > 0 && c->gaps[0].open)
+                if (c->gap_count > 0 && c->gaps[0].open) {
                         begin_recent(c, c->gaps[0].since_ms);
+                        dc_dm_scan_begin(c->dms);
+                }
                 begin_scan(c);
         }
         if (dc_readback_load(c->readback) != DC_READBACK_IDLE || c->recent_before != 0 ||
-            c->recent || c->scan.state != SCAN_IDLE) {
+            c->recent || c->scan.state != SCAN_IDLE || !dc_dm_scan_is_over(c->dms)) {
                 timer_start(c->timer, c->in->o.catchup_times.done_ms);
                 return;
         }
         failed = dc_readback_take_failed(c->readback) || c->failed;
+        failed = dc_dm_scan_take_failed(c->dms) || failed;
         c->failed = false;
         if (failed) {
                 log_info("catch-up incomplete; retrying", LOG_S("adapter", c->in->o.adapter->name),
@@ -432,6 +449,7 @@ struct dc_catchup *dc_catchup_new(struct dc_intake *in)
                 times->again_ms = AGAIN_MS;
         c->in = in;
         c->readback = dc_readback_new(in);
+        c->dms = dc_dm_scan_new(in);
         c->scan.retry = timer_new(in->o.adapter->loop, send_scan_query, c);
         c->timer = timer_new(in->o.adapter->loop, on_timer, c);
         return c;
@@ -444,6 +462,7 @@ void dc_catchup_free(struct dc_catchup *c)
         if (c->recent)
                 c->recent->c = NULL;
         timer_free(c->scan.retry);
+        dc_dm_scan_free(c->dms);
         dc_readback_free(c->readback);
         timer_free(c->timer);
         free(c->gaps);

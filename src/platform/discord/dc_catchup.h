@@ -1,10 +1,10 @@
 /*
  * dc_catchup: reads back messages that a lost session missed.
  *
- * The channels to read come from three sources: guilds that the gateway introduces, with the
- * newest message of each channel; other guilds, listed by REST; and channels of recent
- * conversations in the store, including DMs. dc_readback.c reads them. Each source is paged and
- * continues when there is room.
+ * The channels to read come from four sources: guilds that the gateway introduces, with the newest
+ * message of each channel; other guilds, listed by REST; channels of recent conversations in the
+ * store, including DMs; and DMs of people who may have written their first (dc_dm_scan.c).
+ * dc_readback.c reads them. Each source is paged and continues when there is room.
  *
  * The age and the number of messages per channel are bounded. Dedup keys recognise repeats. A gap
  * stays on disk until everything in it is stored, so that a restart begins with it again. Edits,
@@ -32,6 +32,22 @@ void dc_catchup_hold(void *intake);
 void dc_catchup_continue(struct dc_catchup *c);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
+
+/* A DM that may have missed messages. dm: as Discord describes it; NULL: somebody writes in it. */
+void dc_catchup_dm(struct dc_catchup *c, const char *channel, const json_t *dm);
+
+/* ---- dc_dm_scan.c: opens DMs of people who may have written their first ---- */
+
+struct dc_dm_scan;
+
+struct dc_dm_scan *dc_dm_scan_new(struct dc_intake *in);
+/* Before the intake. */
+void dc_dm_scan_free(struct dc_dm_scan *s);
+/* Each DM is reported to dc_catchup_dm. */
+void dc_dm_scan_begin(struct dc_dm_scan *s);
+bool dc_dm_scan_is_over(const struct dc_dm_scan *s);
+/* Was one given up since the last call? */
+bool dc_dm_scan_take_failed(struct dc_dm_scan *s);
 
 /* ---- dc_readback.c: reads the messages of channels and threads since a time ---- */
 

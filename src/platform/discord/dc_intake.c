@@ -189,6 +189,15 @@ static void on_free(struct intake_update *base)
 
 /* ---- sources of updates ---- */
 
+/* A message of another person in a DM. */
+static bool is_of_dm(const struct dc_intake *in, const struct dc_dispatch *e)
+{
+        const char *author = json_str(json_object_get(e->d, "author"), "id", "");
+
+        return strcmp(e->type, "MESSAGE_CREATE") == 0 && !json_object_get(e->d, "guild_id") &&
+               !(in->self && strcmp(author, in->self) == 0);
+}
+
 static void on_event(void *arg, const struct dc_dispatch *e)
 {
         struct dc_intake *in = arg;
@@ -200,6 +209,8 @@ static void on_event(void *arg, const struct dc_dispatch *e)
         dc_cache_learn(in->cache, in->self, e->type, e->d);
         if (strcmp(e->type, "GUILD_CREATE") == 0)
                 dc_catchup_guild(in->catchup, e->shard, e->d);
+        if (channel && is_of_dm(in, e)) /* what was written before must come first */
+                dc_catchup_dm(in->catchup, channel, NULL);
         if (completion || !channel) {
                 dc_gateway_committed(in->gateway, e->ticket);
                 return;

@@ -45,6 +45,8 @@ struct dc_intake_hooks {
         void *ctx;
         /* Answers later, or never after dc_intake_free. */
         void (*get)(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg);
+        /* The same for the DM of a user, opened if need be. May be NULL. */
+        void (*open_dm)(void *ctx, const char *user, dc_answer_fn *done, void *arg);
         /* As in struct dc_gateway_handlers. */
         void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
         void (*state)(void *ctx, enum dc_gateway_state state, const char *why);

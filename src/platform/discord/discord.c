@@ -154,6 +154,21 @@ static void on_get(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *
         dc_rest_get(((struct discord *)ctx)->rest, &dropped, done, arg);
 }
 
+static void on_open_dm(void *ctx, const char *user, dc_answer_fn *done, void *arg)
+{
+        json_t *body = json_pack("{s:s}", "recipient_id", user);
+
+        dc_rest_ask(((struct discord *)ctx)->rest,
+                    &(struct dc_request){ .method = "POST",
+                                          .route = "/users/@me/channels",
+                                          .body = body,
+                                          .priority = DC_IDLE,
+                                          .repeatable = true,
+                                          .drop_on_cancel = true },
+                    done, arg);
+        json_decref(body);
+}
+
 /* READY names the application, if the greeting could not. */
 static void on_ready(void *ctx, const struct dc_gateway_ready *ready)
 {
@@ -199,6 +214,7 @@ static void link_up(struct discord *dc)
         };
         const struct dc_intake_hooks hooks = { .ctx = dc,
                                                .get = on_get,
+                                               .open_dm = on_open_dm,
                                                .ready = on_ready,
                                                .state = on_state,
                                                .dm = dc_destination_set_dm,

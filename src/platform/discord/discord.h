@@ -4,7 +4,7 @@
  *     dc_gateway.h   the gateway: dc_gateway, dc_shard, dc_connection, dc_session
  *     dc_webhook.c   interactions over HTTP
  *     dc_intake.h    from there to the inbox: dc_intake, dc_lookup, dc_cache, dc_event, dc_describe
- *     dc_catchup.h   after a lost session: dc_catchup, dc_readback
+ *     dc_catchup.h   after a lost session: dc_catchup, dc_dm_scan, dc_readback
  *
  * The way out:
  *
