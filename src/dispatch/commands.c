@@ -47,6 +47,20 @@ static const char *read_word(const char *text, char word[WORD_MAX])
         return n > 0 && (*p == '\0' || strchr(SPACE, *p)) ? p + strspn(p, SPACE) : NULL;
 }
 
+/*
+ * Does the command name a bot? Platforms remove the names of ours, so it is another one, unless
+ * the message is addressed to ours all the same.
+ */
+static bool names_other(const struct incoming *in)
+{
+        const char *p = in->text ? in->text + strspn(in->text, SPACE) : "";
+
+        if (in->is_mention || in->chat == CHAT_DM)
+                return false;
+        return *p == '@' || strncmp(p, "<@", 2) == 0 ||
+               (*p == '/' && p[strcspn(p, SPACE "@")] == '@');
+}
+
 static const struct chat_command *find(const char *word)
 {
         for (size_t i = 0; i < COUNT(commands); i++) {
@@ -126,7 +140,9 @@ bool command_guard(struct evaluation *e)
 {
         const struct chat_command *c, *near;
 
-        if (!e->adapter->commands || e->in->sender_is_bot ||
+        if (e->in->is_for_other)
+                return evaluation_refuse(e, "it is a command for another bot");
+        if (!e->adapter->commands || e->in->sender_is_bot || names_other(e->in) ||
             strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0)
                 return true;
         c = command_parse(e->in->text, &e->command_args);

@@ -96,8 +96,8 @@ void account_link_run(struct evaluation *e);
 
 /*
  * commands: "/stop", "/stop@mybot", "@mybot /stop" as the whole message, which must be meant for
- * the bot: in a direct chat, addressed to it, in a live session, or where a rule would answer. A
- * near miss is answered with the right command.
+ * the bot: in a direct chat, addressed to it, in a live session, or where a rule would answer, and
+ * naming no other bot. A near miss is answered with the right command.
  */
 struct chat_command {
         const char *name; /* without the slash */

@@ -63,6 +63,8 @@ void incoming_payload(const struct incoming *in, struct buf *out)
                 jsonw_bool(out, "isMention", true);
         if (in->is_reply)
                 jsonw_bool(out, "isReply", true);
+        if (in->is_for_other)
+                jsonw_bool(out, "isForOther", true);
         if (in->is_own)
                 jsonw_bool(out, "isOwn", true);
         jsonw_opt(out, "replyTo", in->reply_to);
@@ -173,6 +175,7 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         in->raw_text = keep(b, p, "rawText");
         in->is_mention = json_flag(p, "isMention", false);
         in->is_reply = json_flag(p, "isReply", false);
+        in->is_for_other = json_flag(p, "isForOther", false);
         in->is_own = json_flag(p, "isOwn", false);
         in->reply_to = keep(b, p, "replyTo");
         in->emoji = keep(b, p, "emoji");

@@ -65,6 +65,7 @@ struct incoming {
         const char *raw_text; /* as written; NULL: same as text */
         bool is_mention;      /* of the bot */
         bool is_reply;        /* to the bot */
+        bool is_for_other;    /* a command that names another bot */
         const char *reply_to; /* id of the message it replies to */
         const char *emoji;    /* of a reaction */
         const char *emoji_name;

@@ -109,6 +109,34 @@ static void a_command_must_be_meant_for_the_bot(void **state)
         dispatch_free(room);
 }
 
+static void a_command_that_names_another_bot_is_left_alone(void **state)
+{
+        static const char *const texts[] = { "/stop@otherbot", "@otherbot /stop", "<@42> /stop" };
+        struct dispatch *d = rig_dispatch("[{\"when\": {\"channel\": \"456\"}}]", rig_adapter());
+        struct incoming in = group_message("1", NULL);
+        struct decision out;
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(texts); i++) {
+                in.text = texts[i];
+                in.is_mention = false;
+                assert_int_equal(decided(d, &in).command, COMMAND_NONE);
+                in.is_reply = true; /* which does not change whom it names */
+                assert_int_equal(decided(d, &in).command, COMMAND_NONE);
+                in.is_reply = false;
+                in.is_mention = true; /* the platform leaves names in the text */
+                assert_int_equal(decided(d, &in).command, COMMAND_STOP);
+        }
+        in.is_mention = false;
+        in.is_for_other = in.is_reply = true; /* by the platform's own marks */
+        in.text = "/pause@otherbot";
+        out = decided(d, &in);
+        assert_false(out.trigger);
+        assert_int_equal(out.command, COMMAND_NONE);
+        assert_string_equal(out.reason, "it is a command for another bot");
+        dispatch_free(d);
+}
+
 static void a_command_works_where_no_rule_answers(void **state)
 {
         static const char rules[] = "[{\"when\": {\"text\": \"^hello\"}}]";
@@ -449,6 +477,7 @@ int main(void)
                 cmocka_unit_test(a_command_is_the_whole_message),
                 cmocka_unit_test(a_misspelt_command_is_recognised),
                 cmocka_unit_test(a_command_must_be_meant_for_the_bot),
+                cmocka_unit_test(a_command_that_names_another_bot_is_left_alone),
                 cmocka_unit_test(a_command_works_where_no_rule_answers),
                 cmocka_unit_test(a_command_needs_an_agent_and_pauses_need_a_store),
                 cmocka_unit_test(a_command_in_a_session_needs_no_mention),

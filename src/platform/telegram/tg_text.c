@@ -72,8 +72,10 @@ static void read_entity(struct arena *arena, const struct tg_self *self, const c
                 /* "/start" is for every bot, "/start@ourbot" for us, "/start@other" is not */
                 at = memchr(text + from, '@', to - from);
                 end = at ? (size_t)(at - text) : to;
-                if (at && !is_our_name(self, at + 1, to - end - 1))
+                if (at && !is_our_name(self, at + 1, to - end - 1)) {
+                        out->for_other = out->for_other || from == 0;
                         return;
+                }
                 if (from == 0 && text[0] == '/')
                         out->command = arena_printf(arena, "%.*s", (int)(end - 1), text + 1);
                 if (at)

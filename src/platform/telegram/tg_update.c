@@ -226,6 +226,7 @@ static void read_text(struct tg_update *u, const struct tg_self *self, const jso
         in->text = text.text;
         in->raw_text = text.raw;
         in->is_mention = text.mention;
+        in->is_for_other = text.for_other && !text.mention;
         if (text.command)
                 set_metadata(u, "command", json_string(text.command));
         for (size_t i = 0; i < COUNT(kept); i++) {

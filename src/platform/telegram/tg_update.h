@@ -46,6 +46,7 @@ struct tg_text {
         const char *raw;     /* the original, when it differs; NULL: the same */
         const char *command; /* "start" of a leading "/start" or "/start@ourbot"; NULL: none */
         bool mention;        /* the bot is addressed by name */
+        bool for_other;      /* begins with "/start@otherbot" */
 };
 
 /* text may be NULL; entities may be anything. */
