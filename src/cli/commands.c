@@ -152,12 +152,16 @@ const struct cli_command commands[] = {
           "  dragoman status --json | jq .status.road\n",
           NULL, status_command },
 
-        { "why", "ID [DIR]", "show what happened to a message, and why",
-          "Traces a message step by step: stored, decided, answered, delivered. ID is an event\n"
-          "(evt-12), a turn (trn-7), a delivery (dlv-9), a trace id, or the platform's id of the\n"
-          "message. Works without a daemon.\n"
+        { "why", "[ID] [DIR]", "show what happened to a message, and why",
+          "Traces a message step by step: stored, decided by which rule, answered, delivered. ID\n"
+          "is the platform's own id of the message, alone or as ADAPTER/CHAT/ID; an event\n"
+          "(evt-12), a turn (trn-7), a delivery (dlv-9) or a trace id. If several messages have\n"
+          "it, they are listed. ADAPTER/CHAT shows the last messages of a chat; no ID shows the\n"
+          "last ones of all, with their outcome. Works without a daemon.\n"
           "\n"
           "Examples:\n"
+          "  dragoman why\n"
+          "  dragoman why tg/-100123/77\n"
           "  dragoman why evt-12\n"
           "  dragoman why dlv-9 --json\n",
           NULL, why_command },

@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "cli/local_store.h"
 #include "cli/print.h"
@@ -12,6 +14,8 @@
 #include "road/report/trace_report.h"
 
 #define TEXT_SHOWN 300
+#define ITEM_SHOWN 80
+#define RECENT     10 /* messages shown without an id */
 
 int why_fetch(struct client *c, const char *id, json_t **out, struct error *err)
 {
@@ -77,36 +81,76 @@ static void print_event(struct timeline *t, const json_t *e)
 
 static void print_decision(struct timeline *t, const json_t *d)
 {
-        const char *agent = json_str(d, "agent", NULL), *rule = json_str(d, "rule", NULL);
+        const char *agent = json_str(d, "chosenAgent", NULL), *rule = json_str(d, "rule", NULL),
+                   *status = json_str(d, "status", ""), *reason = json_str(d, "reason", NULL);
 
         if (!json_is_object(d))
                 return;
         print_time(t, json_str(d, "at", NULL));
-        if (agent)
-                printf("decided: agent '%s'", agent);
-        else
-                printf("decided: no agent answers");
-        print_quoted(stdout, ", by rule ", rule);
-        print_field(stdout, ": ", json_str(d, "reason", NULL), TEXT_SHOWN);
+        if (json_str(d, "turnId", NULL)) {
+                print_quoted(stdout, "decided: for agent ", agent ? agent : "?");
+                print_quoted(stdout, ", by rule ", rule);
+        } else if (strcmp(status, "done") == 0) {
+                print_field(stdout, "done: ", reason ? reason : "nothing to answer", TEXT_SHOWN);
+        } else {
+                print_field(stdout, "refused: ", reason ? reason : status, TEXT_SHOWN);
+                print_quoted(stdout, "; it was meant for agent ", agent);
+                print_quoted(stdout, agent ? ", by rule " : "; by rule ", rule);
+        }
         putchar('\n');
 }
 
-static void print_turn(struct timeline *t, const json_t *turn)
+static void print_rule(const json_t *rule)
+{
+        const char *name = json_str(rule, "name", NULL);
+        bool matched = json_flag(rule, "matched", false);
+
+        printf("  %-26s  ", "");
+        if (name) {
+                print_quoted(stdout, "rule ", name);
+                fputs(matched ? " matches" : " does not match: ", stdout);
+        }
+        if (!matched)
+                print_line(stdout, json_str(rule, "why", "?"), TEXT_SHOWN);
+        putchar('\n');
+}
+
+static void print_failed_agent(struct timeline *t, const json_t *f)
+{
+        print_time(t, json_str(f, "failedAt", NULL));
+        print_quoted(stdout, "agent ", json_str(f, "agent", "?"));
+        print_field(stdout, " failed: ", json_str(f, "error", "?"), TEXT_SHOWN);
+        putchar('\n');
+}
+
+static void print_turn(struct timeline *t, const json_t *turn, const char *reason)
 {
         const char *ended = json_str(turn, "endedAt", NULL), *id = json_str(turn, "id", "?");
+        const json_t *failed;
+        size_t i;
 
         if (!json_is_object(turn))
                 return;
         if (json_str(turn, "startedAt", NULL)) {
                 print_time(t, json_str(turn, "startedAt", NULL));
-                printf("%s started, attempt %lld\n", id, (long long)json_int(turn, "attempt", 0));
+                printf("%s started, attempt %lld", id, (long long)json_int(turn, "attempt", 0));
+                if (json_int(turn, "waitMs", 0) > 0)
+                        printf(", after a wait of %.3f s",
+                               (double)json_int(turn, "waitMs", 0) / 1000.0);
+                putchar('\n');
         }
+        json_array_foreach(json_object_get(turn, "failedAgents"), i, failed)
+                print_failed_agent(t, failed);
         print_time(t, ended);
         printf("%s %s", id, json_str(turn, "state", "?"));
+        print_quoted(stdout, " by agent ", ended ? json_str(turn, "agent", NULL) : NULL);
         if (json_int(turn, "tokensIn", 0) > 0 || json_int(turn, "tokensOut", 0) > 0)
                 printf(" (%lld tokens in, %lld out)", (long long)json_int(turn, "tokensIn", 0),
                        (long long)json_int(turn, "tokensOut", 0));
-        print_field(stdout, ": ", json_str(json_object_get(turn, "error"), "message", NULL),
+        if (ended && json_is_integer(json_object_get(turn, "durationMs")))
+                printf(" in %.3f s", (double)json_int(turn, "durationMs", 0) / 1000.0);
+        print_field(stdout, ": ",
+                    json_str(json_object_get(turn, "error"), "message", ended ? reason : NULL),
                     TEXT_SHOWN);
         putchar('\n');
 }
@@ -134,36 +178,82 @@ static void print_delivery(struct timeline *t, const json_t *d)
         putchar('\n');
 }
 
+/* A message of a list: its id, where it is, what it says, and below what became of it. */
+static void print_item(const json_t *item)
+{
+        const char *text = json_str(item, "text", NULL);
+
+        printf("%s%-10s%s %s%s%s  %s/", print_style(stdout, STYLE_BOLD), json_str(item, "id", "?"),
+               print_style(stdout, STYLE_PLAIN), print_style(stdout, STYLE_DIM),
+               json_str(item, "at", "?"), print_style(stdout, STYLE_PLAIN),
+               json_str(item, "instanceId", "?"));
+        print_line(stdout, json_str(item, "channel", "?"), 60);
+        print_field(stdout, "/", json_str(item, "messageId", NULL), 60);
+        print_field(stdout, "  ", json_str(item, "sender", "the bot"), 40);
+        print_field(stdout, ": ", text, ITEM_SHOWN);
+        printf("\n%-10s ", "");
+        print_line(stdout, json_str(item, "summary", "?"), 0);
+        putchar('\n');
+}
+
+static void print_items(const json_t *items)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach(items, i, item)
+                print_item(item);
+        if (json_array_size(items) == 0)
+                puts("no message has been decided yet");
+}
+
 void why_print(const json_t *report)
 {
-        const json_t *delivery;
+        const json_t *candidates = json_object_get(report, "candidates"),
+                     *decision = json_object_get(report, "decision"), *each;
         struct timeline t = { 0 };
         size_t i;
 
         printf("%s%s%s: ", print_style(stdout, STYLE_BOLD), json_str(report, "id", "?"),
                print_style(stdout, STYLE_PLAIN));
         print_line(stdout, json_str(report, "summary", "no summary"), 0);
-        printf("\n  trace %s\n", json_str(report, "traceId", "?"));
+        putchar('\n');
+        if (candidates) {
+                print_items(candidates);
+                return;
+        }
+        printf("  trace %s\n", json_str(report, "traceId", "?"));
         print_event(&t, json_object_get(report, "event"));
-        print_decision(&t, json_object_get(report, "decision"));
-        print_turn(&t, json_object_get(report, "turn"));
-        json_array_foreach(json_object_get(report, "deliveries"), i, delivery)
-                print_delivery(&t, delivery);
+        print_decision(&t, decision);
+        json_array_foreach(json_object_get(report, "rules"), i, each)
+                print_rule(each);
+        print_turn(&t, json_object_get(report, "turn"), json_str(decision, "reason", NULL));
+        json_array_foreach(json_object_get(report, "deliveries"), i, each)
+                print_delivery(&t, each);
 }
 
 /* ---- command ---- */
 
 struct report_job {
-        const char *id;
+        const char *id; /* NULL: the last messages */
         struct buf json;
 };
 
 static int read_report(struct store_tx *tx, void *arg, struct error *err)
 {
+        const struct trace_filter filter = { .limit = RECENT };
         struct report_job *j = arg;
+        int64_t last;
+        bool more;
 
         buf_clear(&j->json);
-        return trace_report_write(tx, j->id, &j->json, err);
+        if (j->id)
+                return trace_report_write(tx, j->id, NULL, &j->json, err);
+        jsonw_open(&j->json, '[');
+        if (trace_report_recent(tx, &filter, &j->json, &last, &more, err) < 0)
+                return -1;
+        jsonw_close(&j->json, ']');
+        return 0;
 }
 
 /* *no_daemon becomes the error when the id is unknown there. */
@@ -177,31 +267,65 @@ static int fetch_offline(const char *dir, const char *id, json_t **out, struct e
         rc = local_store_read(dir, read_report, &j, &err);
         if (rc == 0)
                 *out = json_loadb(j.json.data, j.json.len, 0, NULL);
-        else if (err.kind == ERR_MISSING && strstr(err.text, id))
+        else if (id && err.kind == ERR_MISSING && strstr(err.text, id))
                 *no_daemon = err;
         buf_release(&j.json);
         return rc;
 }
 
+static int fetch_recent(struct client *c, json_t **out, struct error *err)
+{
+        json_t *page = NULL;
+        char path[40];
+        int rc;
+
+        snprintf(path, sizeof(path), "/api/v2/why?limit=%d", RECENT);
+        rc = client_get(c, path, &page, err);
+        *out = json_incref(json_object_get(page, "items"));
+        json_decref(page);
+        return rc;
+}
+
 static int show_why(struct args *a, struct client *c, struct error *err)
 {
-        const char *id = a->operands[0];
-        json_t *report = NULL;
+        bool has_id = a->operand_count > 1 || (a->operand_count == 1 && a->dir != a->operands[0]);
+        const char *id = has_id ? a->operands[0] : NULL;
+        json_t *report = NULL, *items;
+        int rc = id ? why_fetch(c, id, &report, err) : fetch_recent(c, &report, err);
 
-        if (why_fetch(c, id, &report, err) < 0 &&
-            (err->kind != ERR_NET || fetch_offline(a->dir, id, &report, err) < 0))
+        if (rc < 0 && (err->kind != ERR_NET || fetch_offline(a->dir, id, &report, err) < 0))
                 return -1;
-        if (a->json)
+        if (a->json && !id) {
+                items = json_pack("{s:O}", "items", report);
+                print_json(items);
+                json_decref(items);
+        } else if (a->json) {
                 print_json(report);
-        else
+        } else if (id) {
                 why_print(report);
+        } else {
+                print_items(report);
+        }
         json_decref(report);
         return CLI_OK;
 }
 
+/* One operand is an id, unless it is a data directory. */
+static bool is_data_directory(const char *word)
+{
+        char *path = mem_printf("%s/state", word);
+        struct stat st;
+        bool found = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+
+        free(path);
+        return found;
+}
+
 int why_command(struct args *a)
 {
-        if (!args_operand(a, "ID") || args_end(a) < 0)
+        if (a->operand_count > 1 || (a->operand_count == 1 && !is_data_directory(a->operands[0])))
+                args_operand(a, "ID");
+        if (args_end(a) < 0)
                 return CLI_USAGE;
         return client_command(a, show_why);
 }

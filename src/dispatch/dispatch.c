@@ -23,6 +23,8 @@ struct dispatch *dispatch_new(void)
         buf_init(&d->notice, 0);
         buf_init(&d->session, 0);
         buf_init(&d->chat, 0);
+        buf_init(&d->rules_tried, 0);
+        buf_init(&d->rule_why, RULE_WHY_BYTES);
         d->rates = rate_limits_new(RATES_MAX);
         d->sessions = chat_sessions_new(SESSIONS_MAX);
         d->reactions = reaction_limits_new(REACTIONS_MAX);
@@ -64,6 +66,8 @@ void dispatch_free(struct dispatch *d)
         buf_release(&d->notice);
         buf_release(&d->session);
         buf_release(&d->chat);
+        buf_release(&d->rules_tried);
+        buf_release(&d->rule_why);
         free(d);
 }
 

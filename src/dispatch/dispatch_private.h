@@ -5,6 +5,8 @@
 #include "base/map.h"
 #include "dispatch/dispatch.h"
 
+#define RULE_WHY_BYTES 300 /* recorded of why one rule did not match */
+
 struct dispatch {
         struct dispatch_adapter *adapters;
         size_t adapter_count;
@@ -24,6 +26,9 @@ struct dispatch {
         struct runtime_policy *policy; /* may be NULL */
         /* of the current evaluation; chat: the chat session key, "" without sessions */
         struct buf reason, notice, session, chat;
+        struct buf rules_tried; /* of the current evaluation: a JSON list without its end, or "" */
+        size_t rules_omitted;   /* from it, because it would become too long */
+        struct buf rule_why;    /* scratch */
 };
 
 int64_t dispatch_now(const struct dispatch *d);
@@ -90,6 +95,8 @@ struct turn_rate rate_limit_of(const struct dispatch_adapter *a, const struct ru
                                bool ambient);
 struct rate_key rate_limit_key(const struct incoming *in, const struct rule *r);
 int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *err);
+/* {"name", "matched", "why"} of each rule that was tried, a JSON list; NULL: none. */
+const char *rule_select_tried(struct dispatch *d);
 /* NULL: none named. */
 const char *rule_select_agent(const struct evaluation *e);
 void account_link_run(struct evaluation *e);

@@ -98,6 +98,7 @@ void evaluation_run(struct evaluation *e)
         e->context.platform = e->adapter ? e->adapter->platform : NULL;
         buf_clear(&d->reason);
         buf_clear(&d->notice);
+        buf_clear(&d->rules_tried);
         chat_session_continue(e);
         for (size_t i = 0; i < COUNT(guards) && !e->guard; i++) {
                 bool skipped = guards[i].counts_turns && !e->query && !e->dry;
@@ -153,6 +154,7 @@ void dispatch_decide(struct dispatch *d, const struct incoming *in,
 
         evaluation_run(&e);
         rule_context_release(&e.context);
+        out->rules = rule_select_tried(d);
         /* edits, deletions and reactions do not end a chain of bots */
         if (!in->sender_is_bot && !in->is_own && strcmp(e.type, EVENT_MESSAGE_RECEIVED) == 0)
                 bot_loop_break(d->loops, in);

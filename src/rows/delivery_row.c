@@ -167,7 +167,7 @@ int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, str
 #define COLUMNS                                                                                \
         "id, turn, adapter, channel, thread, kind, class, payload, state, attempt, fence,"     \
         " owner, lease_ms, due_ms, expires_ms, created_ms, ended_ms, platform_id, error_kind," \
-        " error, trace, request_key, request_hash, edits,"                                     \
+        " error, trace, request_key, request_hash, edits, reply_of,"                           \
         " (SELECT conversation FROM turns WHERE turns.id = deliveries.turn)"
 
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err)
@@ -186,7 +186,7 @@ int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct err
                  OUT_INT(&row->created_ms), OUT_INT(&row->ended_ms), OUT_TEXT(&row->platform_id),
                  OUT_TEXT(&row->error_kind), OUT_TEXT(&row->error), OUT_TEXT(&row->trace),
                  OUT_TEXT(&row->request_key), OUT_TEXT(&row->request_hash), OUT_INT(&row->edits),
-                 OUT_INT(&row->conversation));
+                 OUT_INT(&row->reply_of), OUT_INT(&row->conversation));
         if (delivery_kind_parse(kind, &row->kind) && delivery_state_parse(state, &row->state))
                 return 1;
         error_set(err, ERR_CORRUPT, "delivery 'dlv-%lld' has kind '%.40s' and state '%.40s'",
@@ -200,6 +200,12 @@ struct store_stmt *delivery_row_list_open(struct store_tx *tx)
         return sql_query(tx, "SELECT " COLUMNS " FROM deliveries"
                              " WHERE state IN ('queued', 'sending')"
                              " ORDER BY id");
+}
+
+struct store_stmt *delivery_row_list_replies(struct store_tx *tx, int64_t turn)
+{
+        return sql_query(tx, "SELECT " COLUMNS " FROM deliveries WHERE reply_of = ?1 ORDER BY id",
+                         SQL_INT(turn));
 }
 
 struct store_stmt *delivery_row_list_turn(struct store_tx *tx, int64_t turn)
@@ -228,7 +234,9 @@ struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_
 
         /* one text per usable index */
         if (f->turn > 0)
-                return sql_query(tx, "SELECT " COLUMNS " FROM deliveries WHERE turn = ?7" FILTERED,
+                return sql_query(tx,
+                                 "SELECT " COLUMNS " FROM deliveries"
+                                 " WHERE (turn = ?7 OR reply_of = ?7)" FILTERED,
                                  FILTER_VALUES(f), SQL_INT(f->turn));
         if (state == DELIVERY_QUEUED || state == DELIVERY_SENDING)
                 return sql_query(tx,
@@ -324,7 +332,9 @@ int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late,
 {
         int64_t found = 0;
 
-        if (sql_number(tx, 0, late, err, "SELECT count(*) FROM deliveries WHERE reply_of = ?1",
+        if (sql_number(tx, 0, late, err,
+                       "SELECT count(*) FROM deliveries"
+                       " WHERE reply_of = ?1 AND request_key LIKE 'reply:%'",
                        SQL_INT(turn)) < 0 ||
             sql_number(tx, 0, &found, err,
                        "SELECT 1 FROM deliveries"
@@ -349,27 +359,41 @@ int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newe
                 err, OUT_INT(id));
 }
 
-int delivery_row_find_notice(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
-                             struct error *err)
+struct store_stmt *delivery_row_list_notices(struct store_tx *tx, const char *trace,
+                                             const char *adapter, const char *channel,
+                                             int64_t newest)
 {
-        return sql_first(sql_query(tx,
-                                   "SELECT id FROM (SELECT id, trace, turn FROM deliveries"
-                                   " ORDER BY id DESC LIMIT ?2) AS d"
-                                   " WHERE trace = ?1 AND coalesce(turn, 0) = 0"
-                                   " ORDER BY id DESC LIMIT 1",
-                                   SQL_TEXT(trace), SQL_INT(newest)),
-                         err, OUT_INT(id));
+        return sql_query(tx,
+                         "SELECT " COLUMNS " FROM deliveries"
+                         " WHERE id > (SELECT coalesce(max(id), 0) FROM deliveries) - ?2"
+                         " AND trace = ?1 AND coalesce(turn, 0) = 0 AND reply_of IS NULL"
+                         " AND adapter = ?3 AND channel = ?4 ORDER BY id",
+                         SQL_TEXT(trace), SQL_INT(newest), SQL_TEXT(adapter), SQL_TEXT(channel));
 }
 
-int delivery_row_find_platform_id(struct store_tx *tx, const char *platform_id, int64_t newest,
-                                  int64_t *id, struct error *err)
+int delivery_row_find_message(struct store_tx *tx, const struct delivery_message *m, int64_t newest,
+                              int64_t *ids, int max, struct error *err)
 {
-        return sql_first(sql_query(tx,
-                                   "SELECT id FROM (SELECT id, platform_id FROM deliveries"
-                                   " ORDER BY id DESC LIMIT ?2) AS d"
-                                   " WHERE platform_id = ?1 ORDER BY id DESC LIMIT 1",
-                                   SQL_TEXT(platform_id), SQL_INT(newest)),
-                         err, OUT_INT(id));
+        /* reactions and edits have the id of another message */
+        struct store_stmt *s = sql_query(
+                tx,
+                "SELECT min(id) FROM (SELECT id, adapter, channel, thread, kind,"
+                " platform_id FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
+                " WHERE platform_id = ?1 AND kind IN ('send', 'upload')"
+                " AND " ROWS_IF_TEXT("adapter",
+                                     "?3") " AND (CAST(?4 AS TEXT) IS NULL"
+                                           " OR channel = ?4 OR thread = ?4)"
+                                           " GROUP BY adapter, channel ORDER BY min(id) DESC",
+                SQL_TEXT(m->id), SQL_INT(newest), SQL_TEXT(m->adapter), SQL_TEXT(m->chat));
+        int64_t id;
+        int rc, count = 0;
+
+        while ((rc = sql_next(s, err)) == 1) {
+                sql_read(s, OUT_INT(&id));
+                if (count < max)
+                        ids[count++] = id;
+        }
+        return rc < 0 ? -1 : count;
 }
 
 /* ---- attempts ---- */

@@ -54,6 +54,7 @@ struct delivery_row {
         const char *request_key;  /* unique; NULL: none */
         const char *request_hash; /* distinguishes requests with the same key */
         int64_t edits;            /* the delivery whose message it edits; 0: none */
+        int64_t reply_of;         /* the turn it answers from outside; 0: none; not inserted */
 };
 
 int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, struct error *err);
@@ -75,7 +76,7 @@ int delivery_row_leave_thread(struct store_tx *tx, int64_t turn, const char *thr
 /* Sets the request key unless another delivery has it. */
 int delivery_row_set_request_key(struct store_tx *tx, int64_t id, const char *key,
                                  struct error *err);
-/* Marks the first message of a late reply to this turn. */
+/* Marks a message of a late reply to this turn. */
 int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, struct error *err);
 /* late: number of late replies to the turn; own: does it have its own answer? */
 int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late, bool *own,
@@ -92,17 +93,25 @@ int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct
 /* The turn's failed, unknown or expired messages of this class. */
 int delivery_row_count_lost(struct store_tx *tx, int64_t turn, int class, int64_t *out,
                             struct error *err);
-/* The first with this trace, the last with this platform id, among the newest. 1, 0 or -1. */
+/* The first with this trace, among the newest. 1, 0 or -1. */
 int delivery_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
                             struct error *err);
-/* As delivery_row_find_trace, for deliveries without a turn. */
-int delivery_row_find_notice(struct store_tx *tx, const char *trace, int64_t newest, int64_t *id,
-                             struct error *err);
-int delivery_row_find_platform_id(struct store_tx *tx, const char *platform_id, int64_t newest,
-                                  int64_t *id, struct error *err);
+/* Those with this trace that neither a turn nor a late reply made, in one chat, by id. */
+struct store_stmt *delivery_row_list_notices(struct store_tx *tx, const char *trace,
+                                             const char *adapter, const char *channel,
+                                             int64_t newest);
+/* A message by the platform's id. */
+struct delivery_message {
+        const char *adapter, *chat; /* chat: channel or thread; NULL: any */
+        const char *id;
+};
+/* Deliveries that sent it, one per chat, newest first. How many, at most `max`, or -1. */
+int delivery_row_find_message(struct store_tx *tx, const struct delivery_message *m, int64_t newest,
+                              int64_t *ids, int max, struct error *err);
 
-/* Queued and sending ones; those of a turn; by id. */
+/* Queued and sending ones; late replies to a turn; those of a turn; by id. */
 struct store_stmt *delivery_row_list_open(struct store_tx *tx);
+struct store_stmt *delivery_row_list_replies(struct store_tx *tx, int64_t turn);
 struct store_stmt *delivery_row_list_turn(struct store_tx *tx, int64_t turn);
 /* NULL, 0 and false do not filter. */
 struct delivery_filter {

@@ -36,21 +36,46 @@ int journal_row_find(struct store_tx *tx, const char *adapter, const char *key, 
                          err, OUT_INT(seq));
 }
 
-int journal_row_find_key(struct store_tx *tx, const char *key, int64_t *seq, struct error *err)
+static int read_seqs(struct store_stmt *s, int64_t *seqs, int count, int max, struct error *err)
+{
+        int64_t seq;
+        int rc;
+
+        while ((rc = sql_next(s, err)) == 1) {
+                sql_read(s, OUT_INT(&seq));
+                if (count < max)
+                        seqs[count++] = seq;
+        }
+        return rc < 0 ? -1 : count;
+}
+
+int journal_row_find_message(struct store_tx *tx, const char *id, const char *chat, int64_t newest,
+                             int64_t *seqs, int max, struct error *err)
 {
         /* The index begins with the adapter: skip from adapter to adapter, in any order. */
-        return sql_first(sql_query(tx,
-                                   "WITH RECURSIVE a(name) AS ("
-                                   " SELECT min(adapter) FROM journal WHERE key IS NOT NULL"
-                                   " UNION ALL"
-                                   " SELECT (SELECT min(adapter) FROM journal"
-                                   " WHERE key IS NOT NULL AND adapter > a.name)"
-                                   " FROM a WHERE a.name IS NOT NULL)"
-                                   " SELECT j.seq FROM a"
-                                   " JOIN journal j ON j.adapter = a.name AND j.key = ?1"
-                                   " LIMIT 1",
-                                   SQL_TEXT(key)),
-                         err, OUT_INT(seq));
+        int n = read_seqs(sql_query(tx,
+                                    "WITH RECURSIVE a(name) AS ("
+                                    " SELECT min(adapter) FROM journal WHERE key IS NOT NULL"
+                                    " UNION ALL"
+                                    " SELECT (SELECT min(adapter) FROM journal"
+                                    " WHERE key IS NOT NULL AND adapter > a.name)"
+                                    " FROM a WHERE a.name IS NOT NULL)"
+                                    " SELECT j.seq FROM a JOIN journal j ON j.adapter = a.name"
+                                    " AND j.key IN (CAST(?1 AS TEXT),"
+                                    " CAST(?2 AS TEXT) || ':' || CAST(?1 AS TEXT))"
+                                    " ORDER BY j.seq DESC",
+                                    SQL_TEXT(id), SQL_TEXT(chat)),
+                          seqs, 0, max, err);
+
+        if (n < 0 || chat)
+                return n;
+        return read_seqs(sql_query(tx,
+                                   "SELECT seq FROM (SELECT seq, channel, key FROM journal"
+                                   " ORDER BY seq DESC LIMIT ?2) AS j"
+                                   " WHERE key = channel || ':' || CAST(?1 AS TEXT)"
+                                   " ORDER BY seq DESC",
+                                   SQL_TEXT(id), SQL_INT(newest)),
+                         seqs, n, max, err);
 }
 
 int journal_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *seq,

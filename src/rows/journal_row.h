@@ -27,8 +27,14 @@ int journal_row_insert(struct store_tx *tx, const struct journal_row *row, int64
 /* 1: *seq set; 0: no such key; -1. */
 int journal_row_find(struct store_tx *tx, const char *adapter, const char *key, int64_t *seq,
                      struct error *err);
-/* By key alone; the first of a trace among the `newest`. As above. */
-int journal_row_find_key(struct store_tx *tx, const char *key, int64_t *seq, struct error *err);
+/*
+ * Events of the message with this id of its platform, newest first: those with this key, and those
+ * with the key "CHANNEL:ID", as on platforms that count per chat. chat (NULL: any): its channel;
+ * else only the `newest` events are searched for the second. How many, at most `max`, or -1.
+ */
+int journal_row_find_message(struct store_tx *tx, const char *id, const char *chat, int64_t newest,
+                             int64_t *seqs, int max, struct error *err);
+/* The first of a trace among the `newest`. 1: *seq set; 0; -1. */
 int journal_row_find_trace(struct store_tx *tx, const char *trace, int64_t newest, int64_t *seq,
                            struct error *err);
 int journal_row_get(struct store_tx *tx, int64_t seq, struct journal_row **out, struct error *err);

@@ -184,6 +184,9 @@ const struct store_migration schema_steps[] = {
         { 20, "keys for agents, and of keys",
           "ALTER TABLE keys ADD COLUMN agents TEXT;"
           "ALTER TABLE keys ADD COLUMN made_by BIGINT;" },
+        { 21, "rules tried",
+          /* a JSON list, see road/inbox/decision.h */
+          "ALTER TABLE trigger_log ADD COLUMN rules TEXT;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -36,14 +36,15 @@ int trigger_log_row_insert(struct store_tx *tx, const struct trigger_log_row *ro
         return sql_exec(tx, err,
                         "INSERT INTO trigger_log("
                         " event, time_ms, event_type, adapter, channel, thread, sender,"
-                        " sender_name, agent, rule, turn, trace, status, reason)"
-                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                        " sender_name, agent, rule, turn, trace, status, reason, rules)"
+                        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
                         " ON CONFLICT(event) DO NOTHING",
                         SQL_INT(row->event), SQL_INT(row->time_ms), SQL_TEXT(row->event_type),
                         SQL_TEXT(row->adapter), SQL_TEXT(row->channel), SQL_TEXT(row->thread),
                         SQL_TEXT(row->sender), SQL_TEXT(row->sender_name), SQL_TEXT(row->agent),
                         SQL_TEXT(row->rule), SQL_REF(row->turn), SQL_TEXT(row->trace),
-                        SQL_TEXT(trigger_status_name(row->status)), SQL_TEXT(row->reason));
+                        SQL_TEXT(trigger_status_name(row->status)), SQL_TEXT(row->reason),
+                        SQL_TEXT(row->rules));
 }
 
 int trigger_log_row_finish(struct store_tx *tx, const struct trigger_log_row *row,
@@ -165,6 +166,17 @@ int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_r
         *out = rc == 1 ? mem_dup_struct(&row, sizeof(row), strings, COUNT(strings)) : NULL;
         sql_end(s);
         return rc;
+}
+
+int trigger_log_row_rules(struct store_tx *tx, int64_t event, char **out, struct error *err)
+{
+        int rc;
+
+        *out = NULL;
+        rc = sql_first(
+                sql_query(tx, "SELECT rules FROM trigger_log WHERE event = ?1", SQL_INT(event)),
+                err, OUT_DUP(out));
+        return rc < 0 ? -1 : 0;
 }
 
 int trigger_log_row_find_trace(struct store_tx *tx, const char *trace, int64_t *event,

@@ -38,6 +38,7 @@ struct trigger_log_row {
         const char *session;
         int64_t started_ms, ended_ms;
         const char *chosen_agent; /* of the decision; not written */
+        const char *rules;        /* tried, a JSON list; not read, see trigger_log_row_rules */
 };
 
 /* Writes the decision's columns; keeps an existing row. */
@@ -56,6 +57,8 @@ int trigger_log_row_edited_by(struct store_tx *tx, int64_t event, int64_t *edit,
 
 int trigger_log_row_get(struct store_tx *tx, int64_t event, struct trigger_log_row **out,
                         struct error *err);
+/* *out: the rules tried, yours to free; NULL: none. */
+int trigger_log_row_rules(struct store_tx *tx, int64_t event, char **out, struct error *err);
 /* The first event of a trace. 1, 0 or -1. */
 int trigger_log_row_find_trace(struct store_tx *tx, const char *trace, int64_t *event,
                                struct error *err);

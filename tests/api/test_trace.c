@@ -157,6 +157,51 @@ static void records_name_the_agent_that_answered(void **state)
         api_rig_free(r);
 }
 
+static void say_in(struct api_rig *r, const char *chat, const char *id)
+{
+        char *body =
+                mem_printf("{\"instanceId\":\"terminal\",\"chatId\":\"%s\",\"externalId\":\"%s\","
+                           "\"text\":\"hello\"}",
+                           chat, id);
+
+        api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, "stored");
+        free(body);
+}
+
+static void reports_are_found_by_chat_and_id_and_listed(void **state)
+{
+        struct api_rig *r = *state;
+        struct api_answer a;
+
+        say_in(r, "-100/a", "77");
+        say_in(r, "b", "78");
+        api_rig_expect(r, "GET", "/api/v2/why/terminal%2F-100%2Fa%2F77", NULL, 200,
+                       "\"event\":{\"id\":\"evt-1\"");
+        api_rig_expect(r, "GET", "/api/v2/why/78", NULL, 200, "\"messageId\":\"78\"");
+        api_rig_expect(r, "GET", "/api/v2/why/terminal%2Fb%2F77", NULL, 404, "nothing is known");
+        api_rig_expect(r, "GET", "/api/v2/why/terminal%2Fb", NULL, 200, "\"messageId\":\"78\"");
+        a = api_rig_ask(r, "GET", "/api/v2/why?limit=1", NULL);
+        if (!strstr(a.text, "\"messageId\":\"78\"") ||
+            !strstr(a.text, "\"summary\":\"answered in ") || !strstr(a.text, "\"hasMore\":true"))
+                fail_msg("%s", a.text);
+        api_answer_release(&a);
+        api_rig_expect(r, "GET", "/api/v2/why?instanceId=terminal&channel=-100%2Fa", NULL, 200,
+                       "\"messageId\":\"77\"");
+        api_rig_expect(r, "GET", "/api/v2/why?channel=none", NULL, 200, "\"items\":[]");
+}
+
+static void a_report_lists_the_rules_tried(void **state)
+{
+        struct api_rig *r = *state;
+
+        api_rig_dispatch(r, NULL,
+                         "[{\"name\":\"ops\",\"when\":{\"channel\":\"ops\"},\"agent\":\"a\"}]");
+        say_in(r, "lounge", "1");
+        api_rig_expect(r, "GET", "/api/v2/why/1", NULL, 200,
+                       "\"rules\":[{\"name\":\"ops\",\"matched\":false,"
+                       "\"why\":\"channel 'lounge' is not 'ops'\"}]");
+}
+
 /* Reads every route, with an agent and an adapter that have secrets, after a failure of one. */
 static void no_answer_contains_a_secret(void **state)
 {
@@ -202,6 +247,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(one_trace_id_is_everywhere),
                 cmocka_unit_test(records_name_the_agent_that_answered),
+                API_RIG_CASE(reports_are_found_by_chat_and_id_and_listed),
+                API_RIG_CASE(a_report_lists_the_rules_tried),
                 cmocka_unit_test(no_answer_contains_a_secret),
         };
 

@@ -213,6 +213,29 @@ static void a_fire_and_forget_turn_takes_limited_late_replies(void **state)
         stage_free(&s);
 }
 
+static void a_report_shows_answers_by_reply_url(void **state)
+{
+        static const struct fake_answer script[] = { { TAKEN } };
+        struct stage s = stage_new(", \"mode\": \"fire-and-forget\", \"maxReplies\": 3", script, 1);
+        char *path = say(&s, "hi");
+        struct api_answer a;
+
+        (void)state;
+        await_row(&s, "turns WHERE state = 'done'");
+        api_rig_expect(s.rig, "GET", "/api/v2/why/evt-1", NULL, 200,
+                       "silent because agent 'hook' took the message and has not answered yet");
+        post(&s, path, "", "{\"parts\":[\"two\",\"and a half\"]}", 202, "\"deliveryId\"");
+        a = api_rig_ask(s.rig, "GET", "/api/v2/why/evt-1", NULL);
+        assert_non_null(strstr(a.text, "\"summary\":\"answered late, in "));
+        assert_int_equal(
+                json_array_size(json_object_get(json_object_get(a.json, "data"), "deliveries")), 2);
+        api_answer_release(&a);
+        api_rig_expect(s.rig, "GET", "/api/v2/deliveries?turnId=trn-1", NULL, 200,
+                       "\"replyOf\":\"trn-1\"");
+        free(path);
+        stage_free(&s);
+}
+
 /* `json` in 300 KB of blanks, so that it is parsed on a pool thread. */
 static void post_large(struct stage *s, const char *path, const char *more, const char *json,
                        int status, const char *part)
@@ -350,6 +373,7 @@ int main(void)
                 cmocka_unit_test(only_the_turns_token_is_accepted_until_it_expires),
                 cmocka_unit_test(the_token_may_be_in_the_header),
                 cmocka_unit_test(a_fire_and_forget_turn_takes_limited_late_replies),
+                cmocka_unit_test(a_report_shows_answers_by_reply_url),
                 cmocka_unit_test(large_answers_are_taken_like_small_ones),
                 cmocka_unit_test(a_repeated_answer_is_recognised_by_its_key),
                 cmocka_unit_test(a_late_reply_is_delivered_or_discarded_by_rule),

@@ -157,7 +157,7 @@ static void usage_mistakes_exit_with_64_and_suggest_a_word(void **state)
                 { "dragoman run a b", "unexpected operand 'b'" },
                 { "dragoman run --dir a b", "unexpected operand 'b'" },
                 { "dragoman run --dir=", "directory is empty" },
-                { "dragoman why", "ID is missing" },
+                { "dragoman why a b c", "unexpected operand 'c'" },
                 { "dragoman send tg/1", "TEXT is missing" },
                 { "dragoman send tg hello", "must be ADAPTER/CHANNEL" },
                 { "dragoman send /1 hello", "must be ADAPTER/CHANNEL" },

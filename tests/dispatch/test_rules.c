@@ -127,6 +127,61 @@ static void without_rules_dms_mentions_and_replies_are_answered(void **state)
         dispatch_free(d);
 }
 
+static void rules_are_recorded_with_why_they_do_not_match(void **state)
+{
+        static const char rules[] = "[{\"name\":\"others\",\"when\":{\"adapter\":\"elsewhere\"}},"
+                                    "{\"name\":\"ops\",\"when\":{\"channel\":\"9\"}},"
+                                    "{\"name\":\"asked\",\"when\":{\"mention\":true}}]";
+        struct dispatch *d = dispatch_with(rules, "assistant");
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        dispatch_decide(d, &in, NULL, &out);
+        assert_false(out.trigger);
+        assert_string_equal(out.rules, "[{\"name\":\"ops\",\"matched\":false,"
+                                       "\"why\":\"channel '456' is not '9'\"},"
+                                       "{\"name\":\"asked\",\"matched\":false,"
+                                       "\"why\":\"the message is not a mention\"}]");
+        in.is_mention = true;
+        dispatch_decide(d, &in, NULL, &out);
+        assert_true(out.trigger);
+        assert_non_null(strstr(out.rules, "{\"name\":\"asked\",\"matched\":true,"));
+        in.is_own = true; /* refused before any rule */
+        dispatch_decide(d, &in, NULL, &out);
+        assert_null(out.rules);
+        dispatch_free(d);
+}
+
+/* Thousands of rules, or one with thousands of members, do not make long records. */
+static void a_record_of_many_rules_is_short(void **state)
+{
+        struct incoming in = message();
+        struct decision out;
+        struct dispatch *d;
+        struct buf rules;
+        json_t *tried;
+
+        (void)state;
+        buf_init(&rules, 0);
+        buf_addstr(&rules, "[{\"name\":\"long\",\"when\":{\"channel\":[\"x\"");
+        for (int i = 0; i < 1000; i++)
+                buf_addf(&rules, ",\"c%d\"", i);
+        buf_addstr(&rules, "]}}");
+        for (int i = 0; i < 500; i++)
+                buf_addf(&rules, ",{\"name\":\"r%d\",\"when\":{\"channel\":\"c\"}}", i);
+        buf_addch(&rules, ']');
+        d = dispatch_with(rules.data, "assistant");
+        dispatch_decide(d, &in, NULL, &out);
+        assert_true(strlen(out.rules) < 5000);
+        tried = json_loads(out.rules, 0, NULL);
+        assert_true(json_array_size(tried) > 10);
+        assert_non_null(strstr(out.rules, " more did not match either"));
+        json_decref(tried);
+        dispatch_free(d);
+        buf_release(&rules);
+}
+
 static void a_command_is_not_debounced(void **state)
 {
         struct dispatch *d = dispatch_with("[{\"agent\": \"a\", \"debounceMs\": 500}]", NULL);
@@ -964,6 +1019,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_star_matches_any_run_of_bytes),
                 cmocka_unit_test(without_rules_dms_mentions_and_replies_are_answered),
+                cmocka_unit_test(rules_are_recorded_with_why_they_do_not_match),
+                cmocka_unit_test(a_record_of_many_rules_is_short),
                 cmocka_unit_test(a_command_is_not_debounced),
                 cmocka_unit_test(an_unanswered_command_gets_a_notice),
                 cmocka_unit_test(a_trusted_adapter_answers_everything_with_its_own_agent),

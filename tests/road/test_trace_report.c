@@ -12,6 +12,7 @@
 #include "../lib/scratch.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "net/loop.h"
 #include "road/report/trace_report.h"
@@ -75,11 +76,25 @@ static int insert_event(struct store_tx *tx, void *arg, struct error *err)
                                   &seq, err);
 }
 
+/* Of a chat on Telegram, unless the row says otherwise. */
+static int insert_journal(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct journal_row row = *(struct journal_row *)arg;
+        int64_t seq;
+
+        row.type = "message.received";
+        row.time_ms = 1000;
+        row.adapter = row.adapter ? row.adapter : "tg";
+        row.channel = row.channel ? row.channel : "c1";
+        row.trace = row.trace ? row.trace : TRACE;
+        return journal_row_insert(tx, &row, &seq, err);
+}
+
 static int insert_decision(struct store_tx *tx, void *arg, struct error *err)
 {
         struct trigger_log_row *row = arg;
 
-        row->event = 1;
+        row->event = row->event ? row->event : 1;
         row->time_ms = 1000;
         row->event_type = "message.received";
         row->adapter = "tg";
@@ -115,15 +130,17 @@ static int insert_delivery(struct store_tx *tx, void *arg, struct error *err)
 
         snprintf(platform_id, sizeof(platform_id), "p-%lld", (long long)row->id);
         row->adapter = "tg";
-        row->channel = "c1";
+        row->channel = row->channel ? row->channel : "c1";
         row->payload = "{\"text\":\"hi\"}";
         row->attempt = 1;
         row->created_ms = 1000;
-        row->platform_id = platform_id;
+        row->platform_id = row->platform_id ? row->platform_id : platform_id;
         row->trace = TRACE;
         queued = *row;
         queued.state = DELIVERY_QUEUED;
         if (delivery_row_insert(tx, &queued, err) < 0)
+                return -1;
+        if (row->reply_of && delivery_row_set_reply_of(tx, row->id, row->reply_of, err) < 0)
                 return -1;
         return delivery_row_settle(tx, row, err); /* writes the error as well */
 }
@@ -174,7 +191,7 @@ static void add_turn(struct fixture *f, enum turn_state state, int64_t started_m
 /* ---- reports ---- */
 
 struct report_read {
-        const char *id;
+        const char *id, *adapters;
         struct buf json;
 };
 
@@ -183,7 +200,7 @@ static int read_report(struct store_tx *tx, void *arg, struct error *err)
         struct report_read *t = arg;
 
         buf_clear(&t->json);
-        return trace_report_write(tx, t->id, &t->json, err);
+        return trace_report_write(tx, t->id, t->adapters, &t->json, err);
 }
 
 /* Yours to decref. */
@@ -222,7 +239,7 @@ static void a_report_is_found_by_each_of_its_ids(void **state)
                 json_t *report = report_of(f, ids[i]);
                 json_t *delivery = json_array_get(json_object_get(report, "deliveries"), 0);
 
-                assert_string_equal(json_str(report, "summary", ""), "answered in 1.2 s");
+                assert_non_null(strstr(json_str(report, "summary", ""), "answered in 1.2 s"));
                 assert_string_equal(json_str(report, "traceId", ""), TRACE);
                 assert_string_equal(json_str(json_object_get(report, "event"), "id", ""), "evt-1");
                 assert_string_equal(json_str(json_object_get(report, "event"), "text", ""),
@@ -234,6 +251,41 @@ static void a_report_is_found_by_each_of_its_ids(void **state)
                 assert_int_equal(json_array_size(json_object_get(delivery, "attempts")), 1);
                 json_decref(report);
         }
+}
+
+static void a_message_of_the_bot_is_its_answer(void **state)
+{
+        struct fixture *f = *state;
+        json_t *report;
+
+        add_turn(f, TURN_DONE, 1000, NULL);
+        add_delivery(f, 9, DELIVERY_SENT, NULL);
+        expect_summary(f, "p-9", "the bot's answer to evt-1 (trn-7): answered in 1.2 s");
+        expect_summary(f, "dlv-9", "the bot's answer to evt-1 (trn-7): answered in 1.2 s");
+        report = report_of(f, "p-9");
+        assert_string_equal(json_str(json_object_get(report, "answerTo"), "eventId", ""), "evt-1");
+        json_decref(report);
+        report = report_of(f, "evt-1");
+        assert_true(json_is_null(json_object_get(report, "answerTo")));
+        json_decref(report);
+}
+
+/* As a platform reports it back, with the id that the delivery has, or of other software. */
+static void an_echo_of_the_bot_is_its_answer(void **state)
+{
+        struct fixture *f = *state;
+
+        add_turn(f, TURN_DONE, 1000, NULL);
+        add_delivery(f, 9, DELIVERY_SENT, NULL);
+        add(f, insert_journal,
+            &(struct journal_row){ .key = "p-9", .payload = "{\"id\":\"p-9\",\"isOwn\":true}" });
+        add(f, insert_journal,
+            &(struct journal_row){ .key = "p-8", .payload = "{\"id\":\"p-8\",\"isOwn\":true}" });
+        expect_summary(f, "p-9", "the bot's answer to evt-1 (trn-7): answered in 1.2 s");
+        expect_summary(f, "evt-2", "the bot's answer to evt-1 (trn-7): answered in 1.2 s");
+        expect_summary(f, "p-8",
+                       "a message of the bot itself, sent by other software or no longer on record "
+                       "here");
 }
 
 static void silence_has_a_reason(void **state)
@@ -339,6 +391,260 @@ static void a_message_without_a_turn_has_a_report(void **state)
         expect_summary(f, TRACE, "sent in 250 ms");
 }
 
+static void add_late_answer(struct fixture *f, int64_t id, int64_t ended_ms)
+{
+        add(f, insert_delivery,
+            &(struct delivery_row){
+                    .id = id, .reply_of = 7, .state = DELIVERY_SENT, .ended_ms = ended_ms });
+}
+
+static void a_late_answer_is_an_answer(void **state)
+{
+        struct fixture *f = *state;
+        json_t *report;
+
+        add_turn(f, TURN_DONE, 1000, NULL);
+        add_late_answer(f, 20, 13000);
+        expect_summary(f, "evt-1", "answered late, in 12.0 s");
+        expect_summary(f, "p-20",
+                       "the bot's late answer to evt-1 (trn-7): answered late, in 12.0 s");
+        report = report_of(f, "evt-1");
+        assert_int_equal(json_array_size(json_object_get(report, "deliveries")), 1);
+        json_decref(report);
+        add_delivery(f, 9, DELIVERY_SENT, NULL);
+        expect_summary(f, "evt-1", "answered in 1.2 s; also answered late, in 12.0 s");
+}
+
+static void a_late_answer_to_a_failed_turn_is_not_missing(void **state)
+{
+        struct fixture *f = *state;
+
+        add_turn(f, TURN_FAILED, 1000, "no answer in 30 s");
+        add_late_answer(f, 20, 41000);
+        expect_summary(f, "evt-1",
+                       "agent 'gpt' failed after 2 attempts: no answer in 30 s; answered late, in "
+                       "40.0 s");
+}
+
+static void a_failover_names_both_agents(void **state)
+{
+        struct fixture *f = *state;
+        json_t *report;
+
+        add_event(f);
+        add(f, insert_decision, &(struct trigger_log_row){ .turn = 7, .status = TRIGGER_DONE });
+        add(f, insert_turn,
+            &(struct turn_row){ .id = 7,
+                                .state = TURN_DONE,
+                                .due_ms = 1000,
+                                .started_ms = 1000,
+                                .answered_by = "local",
+                                .failed_agents = "[{\"agent\":\"gpt\",\"error\":\"down\"}]" });
+        add_delivery(f, 9, DELIVERY_SENT, NULL);
+        expect_summary(f, "evt-1", "answered in 1.2 s by agent 'local', after agent 'gpt' failed");
+        report = report_of(f, "evt-1");
+        assert_string_equal(json_str(json_object_get(report, "decision"), "agent", ""), "local");
+        assert_string_equal(json_str(json_object_get(report, "decision"), "chosenAgent", ""),
+                            "gpt");
+        json_decref(report);
+}
+
+static void rules_that_were_tried_are_listed(void **state)
+{
+        struct fixture *f = *state;
+        json_t *report, *rule;
+
+        add_event(f);
+        add(f, insert_decision,
+            &(struct trigger_log_row){ .status = TRIGGER_SKIPPED,
+                                       .reason = "no rule matched: 1 tried",
+                                       .rules = "[{\"name\":\"night\",\"matched\":false,"
+                                                "\"why\":\"it was noon\"}]" });
+        report = report_of(f, "evt-1");
+        rule = json_array_get(json_object_get(report, "rules"), 0);
+        assert_string_equal(json_str(rule, "why", ""), "it was noon");
+        json_decref(report);
+}
+
+static void a_refusal_shows_its_notice(void **state)
+{
+        struct fixture *f = *state;
+
+        add_event(f);
+        add(f, insert_decision,
+            &(struct trigger_log_row){ .status = TRIGGER_SKIPPED, .reason = "it cost too much" });
+        expect_summary(f, "evt-1", "silent because it cost too much");
+        add(f, insert_delivery,
+            &(struct delivery_row){ .id = 30, .state = DELIVERY_SENT, .ended_ms = 1250 });
+        expect_summary(f, "evt-1", "refused with a notice because it cost too much");
+        expect_summary(f, "p-30",
+                       "the bot's notice about evt-1: refused with a notice because it cost too "
+                       "much");
+}
+
+/* ---- the platform's own ids ---- */
+
+/* Message 77 exists in two chats; 78 is an answer of the bot in one of them. */
+static void add_chats(struct fixture *f)
+{
+        add(f, insert_journal,
+            &(struct journal_row){ .channel = "-100123",
+                                   .key = "-100123:77",
+                                   .payload = "{\"id\":\"77\",\"text\":\"a\"}" });
+        add(f, insert_journal,
+            &(struct journal_row){
+                    .channel = "42", .key = "42:77", .payload = "{\"id\":\"77\",\"text\":\"b\"}" });
+        add(f, insert_journal,
+            &(struct journal_row){
+                    .channel = "42", .key = "42:5:reaction:1:x", .payload = "{\"id\":\"5\"}" });
+        add(f, insert_delivery,
+            &(struct delivery_row){ .id = 9,
+                                    .channel = "42",
+                                    .platform_id = "78",
+                                    .state = DELIVERY_SENT,
+                                    .ended_ms = 1250 });
+        /* a reaction has the id of the message it is on */
+        add(f, insert_delivery,
+            &(struct delivery_row){ .id = 10,
+                                    .channel = "42",
+                                    .kind = DELIVER_REACT,
+                                    .platform_id = "77",
+                                    .state = DELIVERY_SENT,
+                                    .ended_ms = 1250 });
+}
+
+static void expect_event(struct fixture *f, const char *id, const char *event)
+{
+        json_t *report = report_of(f, id);
+
+        assert_string_equal(json_str(json_object_get(report, "event"), "id", ""), event);
+        json_decref(report);
+}
+
+static void a_message_is_found_by_chat_and_id(void **state)
+{
+        struct fixture *f = *state;
+        json_t *report;
+
+        add_chats(f);
+        expect_event(f, "tg/-100123/77", "evt-1");
+        expect_event(f, "tg/42/77", "evt-2");
+        expect_event(f, "-100123:77", "evt-1");
+        report = report_of(f, "tg/42/78");
+        assert_string_equal(json_str(report, "summary", ""), "sent in 250 ms");
+        json_decref(report);
+}
+
+static void an_id_of_several_messages_lists_them(void **state)
+{
+        struct fixture *f = *state;
+        struct report_read t = { .id = "tg/43/77" };
+        json_t *report, *items;
+        struct error err;
+
+        add_chats(f);
+        report = report_of(f, "77");
+        items = json_object_get(report, "candidates");
+        assert_int_equal(json_array_size(items), 2);
+        assert_string_equal(json_str(json_array_get(items, 0), "id", ""), "evt-2");
+        assert_string_equal(json_str(json_array_get(items, 1), "id", ""), "evt-1");
+        assert_string_equal(json_str(json_array_get(items, 1), "channel", ""), "-100123");
+        assert_string_equal(json_str(json_array_get(items, 1), "text", ""), "a");
+        json_decref(report);
+        /* never that of another chat */
+        buf_init(&t.json, 0);
+        assert_int_equal(store_read_now(f->store, read_report, &t, &err), -1);
+        assert_int_equal(err.kind, ERR_MISSING);
+        buf_release(&t.json);
+}
+
+static void a_repeated_trace_lists_its_messages(void **state)
+{
+        struct fixture *f = *state;
+        json_t *report;
+
+        add_event(f);
+        add_chats(f);
+        for (int64_t event = 1; event <= 2; event++)
+                add(f, insert_decision,
+                    &(struct trigger_log_row){
+                            .event = event, .status = TRIGGER_SKIPPED, .reason = "x" });
+        report = report_of(f, TRACE);
+        assert_int_equal(json_array_size(json_object_get(report, "candidates")), 2);
+        json_decref(report);
+}
+
+static void messages_of_other_adapters_are_hidden(void **state)
+{
+        static const char *const ids[] = { "77", "tg/42/77", "evt-1", "dlv-9", "78", TRACE };
+        struct fixture *f = *state;
+
+        add_chats(f);
+        add(f, insert_journal,
+            &(struct journal_row){ .adapter = "api", .key = "77", .payload = "{\"id\":\"77\"}" });
+        for (size_t i = 0; i < COUNT(ids); i++) {
+                struct report_read t = { .id = ids[i], .adapters = ",api,other," };
+                struct error err;
+                int rc;
+
+                buf_init(&t.json, 0);
+                rc = store_read_now(f->store, read_report, &t, &err);
+                if (i == 0)
+                        assert_non_null(strstr(t.json.data, "\"event\":{\"id\":\"evt-4\""));
+                else
+                        assert_int_equal(rc, -1);
+                assert_null(strstr(t.json.data, "\"tg\""));
+                buf_release(&t.json);
+        }
+}
+
+static int read_recent(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct buf *json = arg;
+        int64_t last;
+        bool more;
+
+        buf_clear(json);
+        jsonw_open(json, '[');
+        if (trace_report_recent(tx, &(struct trace_filter){ .limit = 2 }, json, &last, &more, err) <
+            0)
+                return -1;
+        assert_true(more);
+        assert_int_equal(last, 2);
+        jsonw_close(json, ']');
+        return 0;
+}
+
+static void the_last_messages_have_their_outcome(void **state)
+{
+        struct fixture *f = *state;
+        struct error err;
+        struct buf json;
+        json_t *items;
+
+        for (int i = 0; i < 3; i++) {
+                char key[16];
+
+                snprintf(key, sizeof(key), "k%d", i);
+                add(f, insert_journal, &(struct journal_row){ .key = key, .payload = "{}" });
+        }
+        add(f, insert_journal,
+            &(struct journal_row){ .key = "own", .payload = "{\"id\":\"1\",\"isOwn\":true}" });
+        for (int64_t event = 1; event <= 4; event++)
+                add(f, insert_decision,
+                    &(struct trigger_log_row){
+                            .event = event, .status = TRIGGER_SKIPPED, .reason = "nobody asked" });
+        buf_init(&json, 0);
+        assert_int_equal(store_read_now(f->store, read_recent, &json, &err), 0);
+        items = json_loads(json.data, 0, NULL);
+        assert_int_equal(json_array_size(items), 2);
+        assert_string_equal(json_str(json_array_get(items, 0), "id", ""), "evt-3");
+        assert_string_equal(json_str(json_array_get(items, 0), "summary", ""),
+                            "silent because nobody asked");
+        json_decref(items);
+        buf_release(&json);
+}
+
 static void an_unknown_id_is_missing(void **state)
 {
         static const char *const ids[] = { "evt-99", "trn-99",
@@ -375,6 +681,18 @@ int main(void)
                 TEST(an_agent_may_choose_silence),
                 TEST(the_worst_delivery_decides),
                 TEST(a_message_without_a_turn_has_a_report),
+                TEST(a_message_of_the_bot_is_its_answer),
+                TEST(an_echo_of_the_bot_is_its_answer),
+                TEST(a_late_answer_is_an_answer),
+                TEST(a_late_answer_to_a_failed_turn_is_not_missing),
+                TEST(a_failover_names_both_agents),
+                TEST(rules_that_were_tried_are_listed),
+                TEST(a_refusal_shows_its_notice),
+                TEST(a_message_is_found_by_chat_and_id),
+                TEST(an_id_of_several_messages_lists_them),
+                TEST(a_repeated_trace_lists_its_messages),
+                TEST(messages_of_other_adapters_are_hidden),
+                TEST(the_last_messages_have_their_outcome),
                 TEST(an_unknown_id_is_missing),
         };
 

@@ -277,7 +277,8 @@ static void on_done(void *arg, const struct http_result *result)
         } else if (c->state == CALL_LATE) {
                 finish_late(c, NULL, result->kind, result->why ? result->why : "");
         } else if (ok) {
-                agent_finish(c->owner->agent, c->run, &(struct turn_reply){ 0 }, EFFECT_POSSIBLE);
+                agent_finish(c->owner->agent, c->run, &(struct turn_reply){ .accepted = true },
+                             EFFECT_POSSIBLE);
                 call_free(c);
         } else if (try_again(c, result)) {
                 return;

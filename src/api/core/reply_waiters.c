@@ -17,6 +17,7 @@
 #define FIRST_READ_MS 100
 #define LATER_READ_MS 1000
 #define NEWEST        1000 /* deliveries searched for a notice */
+#define CLOCK_STEP_MS 1000 /* the wall clock may be set back meanwhile */
 
 struct reply_waiter {
         reply_waiter_fn *fn;
@@ -127,17 +128,21 @@ static int read_turn(struct store_tx *tx, int64_t turn, struct buf *text, struct
 }
 
 /* The reply to a message without a turn: from a command or a rate limit. */
-static int read_notice(struct store_tx *tx, const char *trace, struct buf *text, struct error *err)
+static int read_notice(struct store_tx *tx, const struct trigger_log_row *row, struct buf *text,
+                       struct error *err)
 {
-        struct delivery_row *d = NULL;
-        int64_t id;
-        int rc = delivery_row_find_notice(tx, trace, NEWEST, &id, err);
+        struct store_stmt *s =
+                delivery_row_list_notices(tx, row->trace, row->adapter, row->channel, NEWEST);
+        struct delivery_row d;
+        int rc;
 
-        if (rc == 1)
-                rc = delivery_row_get(tx, id, &d, err);
-        if (d)
-                add_delivery(text, d);
-        free(d);
+        while ((rc = delivery_row_next(s, &d, err)) == 1) {
+                /* clients may repeat a trace id: the notice came with the decision */
+                if (d.created_ms + CLOCK_STEP_MS < row->time_ms || d.kind != DELIVER_SEND)
+                        continue;
+                buf_clear(text);
+                add_delivery(text, &d);
+        }
         return rc;
 }
 
@@ -158,7 +163,7 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
                 return rc < 0 ? -1 : 0;
         }
         rc = row->turn > 0 ? read_turn(tx, row->turn, &u->text, err)
-                           : read_notice(tx, row->trace, &u->text, err);
+                           : read_notice(tx, row, &u->text, err);
         u->reason = mem_strdup(row->reason ? row->reason : row->error);
         u->reply = (struct awaited_reply){
                 .status = trigger_status_name(row->status),

@@ -2,9 +2,7 @@
 #include <string.h>
 
 #include "api/core/request.h"
-#include "base/json.h"
 #include "base/mem.h"
-#include "road/report/trace_report.h"
 #include "rows/delivery_row.h"
 #include "rows/journal_row.h"
 #include "rows/turn_row.h"
@@ -124,35 +122,4 @@ int row_scope_dead_letter(struct store_tx *tx, const char *id, struct buf *adapt
 {
         return strncmp(id, "trn-", 4) == 0 ? row_scope_turn(tx, id, adapter, err)
                                            : row_scope_delivery(tx, id, adapter, err);
-}
-
-static void add_instance(const json_t *part, struct buf *adapter)
-{
-        const char *name = json_str(part, "instanceId", NULL);
-
-        if (name)
-                buf_addf(adapter, "%s%s", adapter->len > 0 ? "," : "", name);
-}
-
-/* All adapters in the report. */
-int row_scope_trace(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
-{
-        static const char *const parts[] = { "event", "decision", "turn" };
-        struct buf text;
-        json_t *report, *d;
-        size_t i;
-
-        buf_init(&text, 0);
-        if (trace_report_write(tx, id, &text, err) < 0) {
-                buf_release(&text);
-                return -1;
-        }
-        report = json_loadb(text.data, text.len, 0, NULL);
-        for (i = 0; i < COUNT(parts); i++)
-                add_instance(json_object_get(report, parts[i]), adapter);
-        json_array_foreach(json_object_get(report, "deliveries"), i, d)
-                add_instance(d, adapter);
-        json_decref(report);
-        buf_release(&text);
-        return 1;
 }

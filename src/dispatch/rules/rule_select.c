@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
 
@@ -122,6 +123,64 @@ static bool trigger(struct evaluation *e)
         return true;
 }
 
+/* ---- record of the rules tried ---- */
+
+#define TRIED_BYTES 4096
+
+static void record_rule(struct dispatch *d, const char *name, bool matched)
+{
+        struct buf *tried = &d->rules_tried, *why = &d->rule_why;
+
+        if (tried->len > TRIED_BYTES && !matched) {
+                d->rules_omitted++;
+                return;
+        }
+        if (tried->len == 0)
+                jsonw_open(tried, '[');
+        jsonw_open(tried, '{');
+        jsonw_str(tried, "name", name);
+        jsonw_bool(tried, "matched", matched);
+        jsonw_str(tried, "why", matched ? "all conditions hold" : why->data);
+        jsonw_close(tried, '}');
+}
+
+const char *rule_select_tried(struct dispatch *d)
+{
+        if (d->rules_tried.len == 0)
+                return NULL;
+        if (d->rules_omitted > 0) {
+                buf_clear(&d->rule_why);
+                buf_addf(&d->rule_why, "%zu more did not match either", d->rules_omitted);
+                jsonw_open(&d->rules_tried, '{');
+                jsonw_null(&d->rules_tried, "name");
+                jsonw_bool(&d->rules_tried, "matched", false);
+                jsonw_str(&d->rules_tried, "why", d->rule_why.data);
+                jsonw_close(&d->rules_tried, '}');
+        }
+        jsonw_close(&d->rules_tried, ']');
+        return d->rules_tried.data;
+}
+
+/* The first that matches. */
+static const struct rule *find_rule(struct evaluation *e)
+{
+        struct dispatch *d = e->d;
+
+        buf_clear(&d->rules_tried);
+        d->rules_omitted = 0;
+        for (size_t i = 0; i < e->adapter->rule_count; i++) {
+                const struct rule *r = e->adapter->rules[i];
+                bool matched;
+
+                buf_clear(&d->rule_why);
+                matched = rule_matches(r, &e->context, &d->rule_why);
+                record_rule(d, r->name, matched);
+                if (matched)
+                        return r;
+        }
+        return NULL;
+}
+
 /* ---- guard ---- */
 
 static bool decide_without_rules(struct evaluation *e)
@@ -146,11 +205,7 @@ bool rule_select_guard(struct evaluation *e)
 {
         const struct dispatch_adapter *a = e->adapter;
 
-        e->rule = NULL;
-        for (size_t i = 0; i < a->rule_count && !e->rule; i++) {
-                if (rule_matches(a->rules[i], &e->context, NULL))
-                        e->rule = a->rules[i];
-        }
+        e->rule = find_rule(e);
         if (e->rule && e->rule->off) {
                 e->out->rule = e->rule->name;
                 return evaluation_refuse(e, "rule '%s' says off", e->rule->name);

@@ -32,6 +32,7 @@ struct decided {
         struct turn *turn;
         char *reason;
         char *agent, *rule; /* also set when skipped */
+        char *rules;        /* that were tried; may be NULL */
         struct tx_extra extra;
         struct effect *effect;       /* CARRIED_OUT: may be NULL */
         struct delivery_job *notice; /* no turn: sent to the chat; may be NULL */
@@ -297,6 +298,7 @@ static void decide(struct road *r, struct decided *p, struct incoming *in)
                            &(struct placement_query){ on_place_query, &q }, &d);
         p->agent = mem_strdup(d.agent);
         p->rule = mem_strdup(d.rule);
+        p->rules = mem_strdup(d.rules);
         p->extra = d.extra;
         p->lane = lane_name_of(in, p->agent, d.per_person);
         if (d.trigger)
@@ -415,6 +417,7 @@ static int write_log(struct store_tx *tx, const struct decisions *ds, const stru
                 .trace = in->trace,
                 .status = statuses[p->as],
                 .reason = p->reason,
+                .rules = p->rules,
         };
 
         return trigger_log_row_insert(tx, &row, err);
@@ -466,6 +469,7 @@ static void decided_release(struct decided *p)
         free(p->reason);
         free(p->agent);
         free(p->rule);
+        free(p->rules);
         free(p->policy);
         free(p->inputs);
         free(p->lane_key);

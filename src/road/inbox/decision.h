@@ -39,6 +39,7 @@ struct decision {
         const char *agent;
         const char *rule;
         const char *reason;  /* for the trigger log */
+        const char *rules;   /* tried: JSON list of {"name", "matched", "why"}; NULL: none */
         int64_t debounce_ms; /* 0: start at once */
         int64_t debounce_max_ms;
         int64_t turns, turns_seconds; /* rate limit of the sender in this channel */

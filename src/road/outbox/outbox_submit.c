@@ -63,11 +63,11 @@ static int write_submission(struct store_tx *tx, void *arg, struct error *err)
                         return rc < 0 ? -1 : 0;
         }
         for (size_t i = 0; i < s->count; i++) {
-                if (delivery_store(tx, &s->batch, s->jobs[i], err) < 0)
+                if (delivery_store(tx, &s->batch, s->jobs[i], err) < 0 ||
+                    (s->reply_of &&
+                     delivery_row_set_reply_of(tx, s->jobs[i]->d.id, s->reply_of, err) < 0))
                         return -1;
         }
-        if (s->reply_of && delivery_row_set_reply_of(tx, first->d.id, s->reply_of, err) < 0)
-                return -1;
         if (!s->author)
                 return 0;
         return transcript_row_insert_in_chat(

@@ -33,7 +33,7 @@ static void error_member(struct buf *b, const char *kind, const char *text)
         jsonw_close(b, '}');
 }
 
-static void optional_id(struct buf *b, const char *key, const char *prefix, int64_t n)
+void row_json_optional_id(struct buf *b, const char *key, const char *prefix, int64_t n)
 {
         if (n > 0)
                 row_json_id(b, key, prefix, n);
@@ -101,7 +101,8 @@ static void open_delivery(struct buf *b, const char *key, const struct delivery_
 {
         jsonw_open_member(b, key, '{');
         row_json_id(b, "id", "dlv-", row->id);
-        optional_id(b, "turnId", "trn-", row->turn);
+        row_json_optional_id(b, "turnId", "trn-", row->turn);
+        row_json_optional_id(b, "replyOf", "trn-", row->reply_of);
         jsonw_str(b, "instanceId", row->adapter);
         jsonw_str(b, "channel", row->channel);
         jsonw_str(b, "threadId", row->thread);
@@ -160,7 +161,7 @@ void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_l
         jsonw_str(b, "agent", row->agent);
         jsonw_str(b, "chosenAgent", row->chosen_agent);
         jsonw_str(b, "rule", row->rule);
-        optional_id(b, "turnId", "trn-", row->turn);
+        row_json_optional_id(b, "turnId", "trn-", row->turn);
         jsonw_str(b, "traceId", row->trace);
         jsonw_str(b, "status", trigger_status_name(row->status));
         jsonw_str(b, "reason", row->reason);
@@ -170,7 +171,7 @@ void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_l
         optional_int(b, "tokensOut", row->tokens_out);
         optional_int(b, "costMicroUsd", row->cost_microusd);
         jsonw_str(b, "error", row->error);
-        optional_id(b, "changedBy", "evt-", row->edited_by);
+        row_json_optional_id(b, "changedBy", "evt-", row->edited_by);
         optional_int(b, "attempt", row->attempt);
         jsonw_str(b, "sessionId", row->session);
         row_json_time(b, "firedAt", row->started_ms);

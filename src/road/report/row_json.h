@@ -27,6 +27,8 @@ void row_json_dead_turn(struct buf *b, const struct turn_row *row);
 
 /* "trn-12". */
 void row_json_id(struct buf *b, const char *key, const char *prefix, int64_t n);
+/* The same; null for 0. */
+void row_json_optional_id(struct buf *b, const char *key, const char *prefix, int64_t n);
 /* RFC 3339; null for 0. */
 void row_json_time(struct buf *b, const char *key, int64_t wall_ms);
 

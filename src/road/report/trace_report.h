@@ -10,14 +10,36 @@
 #include "store/store.h"
 
 /*
- * id is an event ("evt-12"), a turn ("trn-7"), a delivery ("dlv-9"), a trace (32 hex digits), or
- * the platform's own key of a message. Appends one JSON object:
- *     {"id", "event", "decision", "turn", "deliveries": [{..., "attempts": [...]}], "traceId",
- *      "summary"}
- * event, decision and turn may be null; summary is one sentence. ERR_MISSING when the id is
- * unknown; on any error nothing is appended.
+ * Appends one JSON object about a message; trace_find.h says what the id may be:
+ *     {"id", "event", "decision", "rules": [{"name", "matched", "why"}], "turn",
+ *      "deliveries": [{..., "attempts": [...]}], "answerTo", "traceId", "summary"}
+ * event, decision, turn and answerTo may be null; summary is one sentence. answerTo is set if the
+ * id is that of a message of the bot: {"kind", "eventId", "turnId", "deliveryId"}.
+ *
+ * Where several messages have the id: {"id", "candidates": [...], "summary"}, items as in
+ * trace_report_recent.
+ *
+ * adapters (",api,tg,"; NULL: all): rows of others are missing. ERR_MISSING when the id is unknown;
+ * on any error nothing is appended.
  */
-int trace_report_write(struct store_tx *tx, const char *id, struct buf *json, struct error *err);
+int trace_report_write(struct store_tx *tx, const char *id, const char *adapters, struct buf *json,
+                       struct error *err);
+
+/* Which messages; NULL: any. */
+struct trace_filter {
+        const char *adapter, *channel;
+        const char *adapters; /* as above */
+        int64_t before;       /* events below this number; 0: all */
+        int64_t limit;
+};
+/*
+ * Appends JSON objects, with commas, for the last messages of people, newest first:
+ *     {"id", "at", "instanceId", "channel", "threadId", "messageId", "direction", "sender", "text",
+ *      "status", "agent", "summary"}
+ * *last: the number of the last event; 0: none. *more: there are further ones.
+ */
+int trace_report_recent(struct store_tx *tx, const struct trace_filter *f, struct buf *json,
+                        int64_t *last, bool *more, struct error *err);
 
 /*
  * Appends the summary of the sender's previous message in this chat, as a sentence for the chat: it

@@ -180,7 +180,7 @@ static void on_submitted(void *arg, const struct outbox_receipt *receipt)
         }
 }
 
-/* The first message refers to the last input and counts as a reply; other parts follow. */
+/* The first message refers to the last input; its key counts as a reply. Other parts follow. */
 static void submit_next(struct late_reply *l)
 {
         unsigned part = l->submitted++;
@@ -197,7 +197,7 @@ static void submit_next(struct late_reply *l)
                               .trace = l->row->trace,
                               .author = turn_row_agent(l->row),
                               .request_key = key,
-                              .reply_of = part ? 0 : l->turn,
+                              .reply_of = l->turn,
                               .class = PACE_FINAL,
                       },
                       on_submitted, l);

@@ -156,6 +156,9 @@ static char *silent_reason(const struct turn *t, const struct turn_reply *reply)
         if (t->policy.mode == MODE_SILENT)
                 return mem_printf("the rule runs agent '%s' without posting its answer",
                                   turn_agent(t));
+        if (reply->accepted)
+                return mem_printf("agent '%s' took the message and has not answered yet",
+                                  turn_agent(t));
         if (reply->kind != ERR_NONE) /* failures are not posted where the bot was not asked */
                 return t->policy.mode == MODE_AMBIENT
                                ? mem_printf("agent '%s' only listens here", turn_agent(t))

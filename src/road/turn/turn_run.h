@@ -61,6 +61,7 @@ struct turn_reply {
         const char *const *parts; /* the text as several messages; NULL: one */
         unsigned part_count;
         const char *request_key; /* of the first message; may be NULL */
+        bool accepted;           /* no text: the agent answers later, if at all */
 };
 
 /* Called by agents, never before the start slot has returned. */
