@@ -5,6 +5,7 @@
 #   make check-postgres   the schema and all statements on PostgreSQL
 #   make sanitize   the tests under ASan and UBSan, the store under TSan
 #   make fuzz       each fuzzer for FUZZ_SECONDS      make fault     the long fault run
+#   make hostile    the attack corpus, long
 #   make bench      the benchmarks                    make install   into PREFIX
 
 VERSION     := 0.1.0
@@ -118,7 +119,7 @@ $(O)/bench/bench_%: $(O)/bench/bench_%.o $(LIBS)
 .PHONY: bench-bins
 bench-bins: $(BENCH_BINS)
 
-.PHONY: test check check-postgres sanitize fuzz fault bench install clean
+.PHONY: test check check-postgres sanitize fuzz fault hostile bench install clean
 test:
 	./test
 check:
@@ -132,6 +133,9 @@ fuzz:
 fault:
 	$(MAKE) VARIANT=fault all
 	DRAGOMAN=$(BUILD)/fault/dragoman tests/fault/run --full
+hostile:
+	$(MAKE) VARIANT=asan all
+	DRAGOMAN=$(BUILD)/asan/dragoman tests/hostile/run --full
 bench:
 	bench/run
 install: $(O)/dragoman $(O)/dragoman-sim
