@@ -68,11 +68,17 @@ typedef void user_info_fn(void *arg, const struct user_info *info, const struct 
 
 /* A function that answers at once instead of through the outbox. result is JSON, or NULL. */
 typedef void platform_tool_fn(void *arg, const char *result, const struct error *err);
+struct tool_request {
+        const json_t *arguments; /* an object, or NULL */
+        /* as in struct outgoing: the same key gives the same delivery; NULL: none */
+        const char *request_key, *request_hash;
+};
 struct platform_tool {
         const char *name;       /* "discord_read" */
         const char *help;       /* one sentence for a model */
         const char *parameters; /* JSON Schema of the arguments, an object */
-        void (*call)(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg);
+        void (*call)(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
+                     void *arg);
 };
 
 struct platform_ops {
@@ -181,6 +187,9 @@ void adapter_ready(struct adapter *a);
 void adapter_lost(struct adapter *a, const char *why);
 /* The same; returns the wait before the next attempt, at least retry_after_ms. */
 int64_t adapter_retry(struct adapter *a, const char *why, int64_t retry_after_ms);
+/* The same while it never was connected: `base`, where it tries to reach the API, may be wrong. */
+int64_t adapter_retry_first(struct adapter *a, const char *why, const char *base,
+                            int64_t retry_after_ms);
 /* Connected, but it does not work as it should; NULL: it does again. */
 void adapter_degraded(struct adapter *a, const char *why);
 /* Permanent: the operator has to act. */

@@ -1,5 +1,6 @@
 #include "platform/tools.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,42 @@ void tool_refuse(struct adapter *a, platform_tool_fn *done, void *arg, const str
         fail_later(a->loop, done, arg, err);
 }
 
-void tool_call(struct adapters *as, const char *adapter, const char *tool, const json_t *arguments,
-               platform_tool_fn *done, void *arg)
+/* Names the first argument that the tool's schema does not have. */
+static int check_arguments(const struct platform_tool *t, const json_t *arguments,
+                           struct error *err)
+{
+        json_t *schema = json_loads(t->parameters, 0, NULL);
+        json_t *known = json_object_get(schema, "properties"), *value;
+        const char **names = mem_array(json_object_size(known) + 1, sizeof(*names));
+        const char *name, *near;
+        struct buf text;
+        size_t n = 0;
+        int rc = 0;
+
+        json_object_foreach(known, name, value)
+                names[n++] = name;
+        names[n] = NULL;
+        json_object_foreach((json_t *)(uintptr_t)arguments, name, value) {
+                if (json_object_get(known, name))
+                        continue;
+                buf_init(&text, 0);
+                near = settings_nearest(name, names);
+                buf_addf(&text, "'%s' has no argument '%.60s'", t->name, name);
+                if (near)
+                        buf_addf(&text, " (did you mean '%s'?)", near);
+                for (size_t i = 0; i < n; i++)
+                        buf_addf(&text, "%s'%s'", i > 0 ? ", " : "; it takes ", names[i]);
+                rc = error_set(err, ERR_INVALID, "%s", text.data);
+                buf_release(&text);
+                break;
+        }
+        free(names);
+        json_decref(schema);
+        return rc;
+}
+
+void tool_call(struct adapters *as, const char *adapter, const char *tool,
+               const struct tool_request *q, platform_tool_fn *done, void *arg)
 {
         struct adapter *a = adapters_find(as, adapter);
         const struct platform_tool *t = a ? tool_find(a->ops, tool) : NULL;
@@ -60,8 +95,8 @@ void tool_call(struct adapters *as, const char *adapter, const char *tool, const
                           a->why[0] ? a->why : "the adapter is switched off");
         else if (!as->road)
                 error_set(&err, ERR_CANCELLED, "the program is shutting down");
-        if (t && err.kind == ERR_NONE)
-                t->call(a, arguments, done, arg);
+        if (t && err.kind == ERR_NONE && check_arguments(t, q->arguments, &err) == 0)
+                t->call(a, q, done, arg);
         else
                 fail_later(as->loop, done, arg, &err);
 }

@@ -7,9 +7,9 @@
 #include "platform/platform.h"
 
 const struct platform_tool *tool_find(const struct platform_ops *ops, const char *name);
-/* Calls done once, later. The arguments are an object or NULL, borrowed for the call. */
-void tool_call(struct adapters *as, const char *adapter, const char *tool, const json_t *arguments,
-               platform_tool_fn *done, void *arg);
+/* Calls done once, later. Refuses arguments that the tool does not know. q is borrowed. */
+void tool_call(struct adapters *as, const char *adapter, const char *tool,
+               const struct tool_request *q, platform_tool_fn *done, void *arg);
 
 /* For tools: reports a mistake, later. */
 void tool_refuse(struct adapter *a, platform_tool_fn *done, void *arg, const struct error *err);

@@ -230,6 +230,40 @@ static void a_tool_that_sends_leaves_a_delivery(void **state)
         api_answer_release(&a);
 }
 
+static struct api_answer send_with_key(struct api_rig *r, const char *once, const char *text)
+{
+        char *headers = mem_printf("x-api-key: %s\r\nIdempotency-Key: %s\r\n", r->key, once);
+        char *body = mem_printf("{\"arguments\":{\"channel_id\":\"7\",\"content\":\"%s\"}}", text);
+        struct api_answer a =
+                api_rig_ask_as(r, "POST", "/api/v2/instances/dc/tools/discord_send", headers, body);
+
+        free(headers);
+        free(body);
+        return a;
+}
+
+static void a_repeated_tool_call_is_one_delivery(void **state)
+{
+        struct api_answer first = send_with_key(*state, "k1", "hi"),
+                          again = send_with_key(*state, "k1", "hi"),
+                          other = send_with_key(*state, "k1", "bye"),
+                          new = send_with_key(*state, "k2", "hi");
+        const json_t *data = json_object_get(first.json, "data"),
+                     *same = json_object_get(again.json, "data");
+
+        assert_int_equal(first.status, 200);
+        assert_int_equal(again.status, 200);
+        assert_string_equal(json_str(data, "status", ""), "queued");
+        assert_string_equal(json_str(same, "status", ""), "duplicate");
+        assert_string_equal(json_str(data, "deliveryId", ""), json_str(same, "deliveryId", "-"));
+        assert_int_equal(other.status, 409);
+        assert_string_equal(json_str(json_object_get(new.json, "data"), "status", ""), "queued");
+        api_answer_release(&first);
+        api_answer_release(&again);
+        api_answer_release(&other);
+        api_answer_release(&new);
+}
+
 static void a_tool_that_fails_reports_why(void **state)
 {
         static const struct {
@@ -239,6 +273,9 @@ static void a_tool_that_fails_reports_why(void **state)
         } rows[] = {
                 { "dc/tools/discord_send", "{\"arguments\":{\"content\":\"hi\"}}", 400,
                   "'channel_id' is missing" },
+                { "dc/tools/discord_send",
+                  "{\"arguments\":{\"chanel_id\":\"7\",\"content\":\"hi\"}}", 400,
+                  "has no argument 'chanel_id' (did you mean 'channel_id'?)" },
                 { "dc/tools/discord_fly", "{}", 404, "discord_fly" },
                 { "nobody/tools/discord_send", "{}", 404, "nobody" },
                 { "mute/tools/discord_whoami", "{}", 409,
@@ -267,6 +304,7 @@ int main(void)
                 TEST(a_signed_body_must_be_an_interaction),
                 TEST(tools_are_listed_with_their_parameters),
                 TEST(a_tool_that_sends_leaves_a_delivery),
+                TEST(a_repeated_tool_call_is_one_delivery),
                 TEST(a_tool_that_fails_reports_why),
         };
 

@@ -37,7 +37,8 @@ static void call(struct rig *g, const char *tool, const char *arguments)
 
         assert_non_null(parsed);
         last.calls = 0;
-        tool_call(g->adapters, "dc", tool, parsed, on_done, NULL);
+        tool_call(g->adapters, "dc", tool, &(struct tool_request){ .arguments = parsed }, on_done,
+                  NULL);
         json_decref(parsed);
         assert_int_equal(last.calls, 0); /* not before the call has returned */
 }
@@ -126,6 +127,11 @@ static void wrong_arguments_are_named(void **state)
                 { "discord_send", "{\"channel_id\":\"7\"}", "'content' is missing" },
                 { "discord_send", "{\"channel_id\":\"#general\",\"content\":\"hi\"}",
                   "'channel_id' must be an id of Discord: digits, not '#general'" },
+                { "discord_send", "{\"channel\":\"7\",\"content\":\"hi\"}",
+                  "'discord_send' has no argument 'channel' (did you mean 'channel_id'?); it takes "
+                  "'channel_id', 'content', 'reply_to'" },
+                { "discord_whoami", "{\"verbose\":1}",
+                  "'discord_whoami' has no argument 'verbose'" },
                 { "discord_dm", "{\"content\":\"hi\"}", "'user_id' is missing" },
                 { "discord_read", "{\"channel_id\":[]}", "'channel_id' must be a string" },
                 { "discord_react", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"emoji\":\"\"}",

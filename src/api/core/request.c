@@ -121,6 +121,11 @@ int64_t request_id(struct http_exchange *x, const char *prefix, const char *what
         return n;
 }
 
+char *request_own_key(const struct http_exchange *x, const char *key)
+{
+        return mem_printf("key-%lld:%s", (long long)caller_of(x)->id, key);
+}
+
 int request_key(struct http_exchange *x, const char **key)
 {
         size_t n;

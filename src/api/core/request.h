@@ -30,6 +30,8 @@ int request_query(struct http_exchange *x, struct body *b, void *out);
 int request_body(struct http_exchange *x, struct body *b, void *out);
 /* The number in ":id" after this prefix; -1: answered with 404. */
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
+/* The Idempotency-Key as stored: each caller has its own. Yours to free. */
+char *request_own_key(const struct http_exchange *x, const char *key);
 /* The header Idempotency-Key, NULL when absent; -1: answered with 400. */
 int request_key(struct http_exchange *x, const char **key);
 /* false: answered with 403. */

@@ -3,10 +3,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/core/page.h"
 #include "api/core/request.h"
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/tools.h"
@@ -271,25 +273,47 @@ static void on_result(void *arg, const char *result, const struct error *err)
         }
 }
 
+/* Another call with the same Idempotency-Key is a conflict. */
+static const char *hash_call(const char *adapter, const char *tool, const json_t *body,
+                             char hash[SHA256_HEX_SIZE])
+{
+        char *text = json_dumps(body, JSON_SORT_KEYS | JSON_COMPACT);
+        char *whole = mem_printf("tool %s %s %s", adapter, tool, text ? text : "");
+
+        crypto_sha256_hex(whole, strlen(whole), hash);
+        free(text);
+        free(whole);
+        return hash;
+}
+
 static void call_tool(struct http_exchange *x)
 {
         const struct adapter *a = adapter_of(x);
+        const char *tool = http_param(x, "tool"), *key;
         struct tool_ask ask = { 0 };
+        struct tool_request q = { 0 };
+        char hash[SHA256_HEX_SIZE];
+        char *own_key = NULL;
         struct api_job *j;
         struct body b;
 
         if (!a)
                 return;
-        if (!tool_find(a->ops, http_param(x, "tool"))) {
-                reply_missing(x, "tool", http_param(x, "tool"));
+        if (!tool_find(a->ops, tool)) {
+                reply_missing(x, "tool", tool);
                 return;
         }
-        if (request_body(x, &b, &ask) < 0)
+        if (request_key(x, &key) < 0 || request_body(x, &b, &ask) < 0)
                 return;
+        q.arguments = ask.arguments;
+        if (key) {
+                q.request_key = own_key = request_own_key(x, key);
+                q.request_hash = hash_call(a->name, tool, b.root, hash);
+        }
         j = mem_alloc(sizeof(*j));
         api_job_begin(j, x);
-        tool_call(api_of(x)->env.adapters, a->name, http_param(x, "tool"), ask.arguments, on_result,
-                  j);
+        tool_call(api_of(x)->env.adapters, a->name, tool, &q, on_result, j);
+        free(own_key);
         body_release(&b);
 }
 
@@ -318,7 +342,9 @@ const struct route instances_routes[] = {
           " of tools: {\"name\", \"description\", \"parameters\"}; a single page." },
         { "POST", "/api/v2/instances/:adapter/tools/:tool", SCOPE_WRITE, call_tool, REACH_PATH,
           .summary = "Call a tool of the adapter. A message it sends is a delivery in the outbox; "
-                     "what it reads is in the answer.",
+                     "what it reads is in the answer. The header Idempotency-Key makes repeating "
+                     "it harmless: the same call is answered with the same delivery, another one "
+                     "with 409.",
           .body = tool_fields, .status = 200, .answer = "{\"data\": the result of the tool}",
           .example = ROUTE_JSON(
                   { "arguments" : { "channel_id" : "81384788765712384", "limit" : 20 } }) },

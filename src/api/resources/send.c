@@ -145,7 +145,7 @@ static void set_key(struct send_job *j, const struct http_exchange *x, const cha
 
         if (!key)
                 return;
-        j->key = mem_printf("key-%lld:%s", (long long)caller_of(x)->id, key);
+        j->key = request_own_key(x, key);
         text = json_dumps(j->body.root, JSON_SORT_KEYS | JSON_COMPACT);
         whole = mem_printf("%s %s", delivery_kind_name(j->kind), text ? text : "");
         crypto_sha256_hex(whole, strlen(whole), j->hash);

@@ -85,8 +85,8 @@ static void on_submitted(void *arg, const struct outbox_receipt *r)
         }
         snprintf(id, sizeof(id), "dlv-%" PRId64, r->delivery);
         finish(t,
-               json_pack("{s:s, s:s, s:i}", "deliveryId", id, "status", "queued", "messages",
-                         (int)r->count),
+               json_pack("{s:s, s:s, s:i}", "deliveryId", id, "status",
+                         r->duplicate ? "duplicate" : "queued", "messages", (int)r->count),
                NULL);
 }
 
@@ -94,9 +94,14 @@ static void on_submitted(void *arg, const struct outbox_receipt *r)
 enum { PERSON = 1, MESSAGE_ID = 2, TEXT_ARG = 4, EMOJI = 8, NAME = 16 }; /* PERSON: instead */
 
 static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,
-                   const json_t *arguments, platform_tool_fn *done, void *arg)
+                   const struct tool_request *q, platform_tool_fn *done, void *arg)
 {
-        struct outgoing out = { .adapter = a->name, .kind = kind, .class = PACE_FINAL };
+        struct outgoing out = { .adapter = a->name,
+                                .kind = kind,
+                                .class = PACE_FINAL,
+                                .request_key = q->request_key,
+                                .request_hash = q->request_hash };
+        const json_t *arguments = q->arguments;
         char target[DC_ID_SIZE], parent[DC_ID_SIZE], message[DC_ID_SIZE], reply_to[DC_ID_SIZE],
                 text[DC_ID_SIZE], person[40];
         const struct discord *dc = a->self;
@@ -130,37 +135,40 @@ static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,
                 outbox_submit(a->road, &out, on_submitted, call_new(a, done, arg));
 }
 
-static void tool_send(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_send(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
+                      void *arg)
 {
-        submit(a, DELIVER_SEND, TEXT_ARG, arguments, done, arg);
+        submit(a, DELIVER_SEND, TEXT_ARG, q, done, arg);
 }
 
-static void tool_dm(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_dm(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
+                    void *arg)
 {
-        submit(a, DELIVER_SEND, PERSON | TEXT_ARG, arguments, done, arg);
+        submit(a, DELIVER_SEND, PERSON | TEXT_ARG, q, done, arg);
 }
 
-static void tool_react(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+static void tool_react(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                        void *arg)
 {
-        submit(a, DELIVER_REACT, MESSAGE_ID | EMOJI, arguments, done, arg);
+        submit(a, DELIVER_REACT, MESSAGE_ID | EMOJI, q, done, arg);
 }
 
-static void tool_edit(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_edit(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
+                      void *arg)
 {
-        submit(a, DELIVER_EDIT, MESSAGE_ID | TEXT_ARG, arguments, done, arg);
+        submit(a, DELIVER_EDIT, MESSAGE_ID | TEXT_ARG, q, done, arg);
 }
 
-static void tool_delete(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+static void tool_delete(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                         void *arg)
 {
-        submit(a, DELIVER_DELETE, MESSAGE_ID, arguments, done, arg);
+        submit(a, DELIVER_DELETE, MESSAGE_ID, q, done, arg);
 }
 
-static void tool_thread(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+static void tool_thread(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                         void *arg)
 {
-        submit(a, DELIVER_THREAD, MESSAGE_ID | NAME, arguments, done, arg);
+        submit(a, DELIVER_THREAD, MESSAGE_ID | NAME, q, done, arg);
 }
 
 static json_t *message_json(const json_t *m)
@@ -202,13 +210,14 @@ static void on_read(void *arg, const struct dc_answer *a)
         finish(t, json_pack("{s:o}", "messages", list), NULL);
 }
 
-static void tool_read(struct adapter *a, const json_t *arguments, platform_tool_fn *done, void *arg)
+static void tool_read(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
+                      void *arg)
 {
         struct error err = { 0 };
         char channel_space[DC_ID_SIZE], before_space[DC_ID_SIZE], query[60];
-        const char *channel = id_of(arguments, "channel_id", true, channel_space, &err);
-        const char *before = id_of(arguments, "before", false, before_space, &err);
-        int64_t limit = json_int(arguments, "limit", READ_LIMIT);
+        const char *channel = id_of(q->arguments, "channel_id", true, channel_space, &err);
+        const char *before = id_of(q->arguments, "before", false, before_space, &err);
+        int64_t limit = json_int(q->arguments, "limit", READ_LIMIT);
 
         if (err.kind != ERR_NONE) {
                 tool_refuse(a, done, arg, &err);
@@ -242,10 +251,10 @@ static void on_self(void *arg, const struct dc_answer *a)
                NULL);
 }
 
-static void tool_whoami(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+static void tool_whoami(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                         void *arg)
 {
-        (void)arguments;
+        (void)q;
         ask(call_new(a, done, arg), "/users/@me", NULL, NULL, on_self);
 }
 
@@ -268,12 +277,12 @@ static void on_guilds(void *arg, const struct dc_answer *a)
         finish(t, json_pack("{s:o}", "guilds", list), NULL);
 }
 
-static void tool_guilds(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+static void tool_guilds(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                         void *arg)
 {
         struct error err = { 0 };
         char space[DC_ID_SIZE], query[60];
-        const char *after = id_of(arguments, "after", false, space, &err);
+        const char *after = id_of(q->arguments, "after", false, space, &err);
 
         if (err.kind != ERR_NONE) {
                 tool_refuse(a, done, arg, &err);
@@ -363,12 +372,12 @@ static void on_choice(void *arg, const struct dc_answer *a)
         finish(t, NULL, &err);
 }
 
-static void tool_channels(struct adapter *a, const json_t *arguments, platform_tool_fn *done,
+static void tool_channels(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                           void *arg)
 {
         struct error err = { 0 };
         char space[DC_ID_SIZE];
-        const char *guild = id_of(arguments, "guild_id", false, space, &err);
+        const char *guild = id_of(q->arguments, "guild_id", false, space, &err);
         struct tool_call *t;
 
         if (err.kind != ERR_NONE) {
