@@ -226,8 +226,18 @@ int client_result(const struct client *c, const struct http_result *r, json_t **
         json_t *json;
 
         *out = NULL;
-        if (r->kind != ERR_NONE && r->reach == HTTP_NOT_SENT && r->kind == ERR_NET)
-                return no_daemon(c, err);
+        if (r->kind == ERR_REFUSED)
+                return error_set(err, ERR_REFUSED,
+                                 "what answers at %s is not the daemon on %s: its TLS key is not "
+                                 "the one in '%s/state/http.pin'; another program may have the "
+                                 "port, or restart the daemon",
+                                 client_base(c), c->dir, c->dir);
+        if (r->kind == ERR_NET && r->reach == HTTP_NOT_SENT) {
+                if (local_store_has_daemon(c->dir) != 1)
+                        return no_daemon(c, err);
+                return error_set(err, ERR_NET, "the daemon on %s runs but cannot be reached: %s",
+                                 c->dir, r->why ? r->why : "?");
+        }
         if (r->kind != ERR_NONE)
                 return error_set(err, r->kind, "the daemon on %s did not answer: %s", c->dir,
                                  r->why ? r->why : "?");

@@ -236,8 +236,7 @@ static void check_daemon(struct doctor *d)
                 check_adapters(d, c);
                 check_agents(d, c);
         } else if (err.kind == ERR_NET) {
-                report(d, WARN, "start it with: dragoman run", "no daemon runs on %s",
-                       d->args->dir);
+                report(d, WARN, "start it with: dragoman run", "%s", err.text);
         } else {
                 report(d, FAIL, "another daemon may use the same port; see DIR/state/http.addr",
                        "daemon: %s", err.text);

@@ -73,6 +73,8 @@ static enum error_kind kind_of(CURLcode code)
         case CURLE_WEIRD_SERVER_REPLY:
         case CURLE_BAD_CONTENT_ENCODING:
                 return ERR_PROTOCOL;
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+                return ERR_REFUSED; /* by us: it is not the peer we know */
         case CURLE_READ_ERROR:
         case CURLE_SSL_CACERT_BADFILE:
                 return ERR_IO;

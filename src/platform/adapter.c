@@ -169,6 +169,17 @@ int64_t adapter_retry(struct adapter *a, const char *why, int64_t retry_after_ms
         return wait_ms;
 }
 
+int64_t adapter_retry_first(struct adapter *a, const char *why, const char *base,
+                            int64_t retry_after_ms)
+{
+        char text[sizeof(a->why)];
+
+        /* without a query, which may hold a token */
+        snprintf(text, sizeof(text), "%.100s (apiBase is %.*s)", why, (int)strcspn(base, "?#"),
+                 base);
+        return adapter_retry(a, text, retry_after_ms);
+}
+
 void adapter_degraded(struct adapter *a, const char *why)
 {
         const char *text = why ? why : "";

@@ -33,5 +33,6 @@ await curl -skf "https://$addr/"
 echo "$addr" >"$dir/state/http.addr"
 rc=0
 # hold the lock of the daemon, so that only the certificate differs
-flock "$dir/state/lock" "$DRAGOMAN" status "$dir" >/dev/null 2>&1 || rc=$?
+flock "$dir/state/lock" "$DRAGOMAN" status "$dir" >"$dir/out" 2>&1 || rc=$?
 [ $rc -ne 0 ] || fail "the command accepted another certificate"
+contains "$(cat "$dir/out")" "its TLS key is not the one in"

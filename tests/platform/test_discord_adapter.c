@@ -127,7 +127,8 @@ static void an_unreachable_discord_is_retried(void **state)
         says(g, 200, APPLICATION);
         rig_open(g, ",\"slashCommands\":false");
         rig_until_state(g, ADAPTER_LOST);
-        assert_string_equal(rig_adapter(g)->why, "Discord answered 502");
+        assert_non_null(
+                strstr(rig_adapter(g)->why, "Discord answered 502 (apiBase is http://127.0.0.1:"));
         rig_until_state(g, ADAPTER_UP);
 }
 

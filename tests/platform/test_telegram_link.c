@@ -16,7 +16,8 @@ static void a_foreign_answer_is_reported(void **state)
         says(g, 200, "<html>Log in to the hotel</html>");
         rig_open(g, "");
         rig_until_state(g, ADAPTER_LOST);
-        assert_string_equal(rig_adapter(g)->why, "this is not an answer of Telegram");
+        assert_non_null(strstr(rig_adapter(g)->why,
+                               "this is not an answer of Telegram (apiBase is http://127.0.0.1:"));
 }
 
 static void empty_answers_do_not_cause_a_busy_loop(void **state)
@@ -108,7 +109,8 @@ static void a_404_of_a_proxy_is_not_a_bad_token(void **state)
         says(g, 404, "<html>not found</html>");
         rig_open(g, "");
         rig_until_state(g, ADAPTER_LOST);
-        assert_string_equal(rig_adapter(g)->why, "Telegram answered 404");
+        assert_non_null(
+                strstr(rig_adapter(g)->why, "Telegram answered 404 (apiBase is http://127.0.0.1:"));
 }
 
 #define CONFLICT                                                                               \

@@ -249,7 +249,8 @@ static void greeting_failed(struct discord *dc, const struct dc_answer *a)
         if (dc->state == DISCORD_STOPPED || a->status == 401)
                 return; /* on_unauthorized follows */
         enter(dc, DISCORD_WAITING);
-        timer_start(dc->timer, adapter_retry(dc->adapter, a->why, a->retry_after_ms));
+        timer_start(dc->timer, adapter_retry_first(dc->adapter, a->why, dc->conf->api_base,
+                                                   a->retry_after_ms));
 }
 
 /* Other refusals are fine: READY names the application, too. */

@@ -85,7 +85,11 @@ static void on_failure(struct telegram *tg, const struct tg_answer *answer)
                 return;
         }
         enter(tg, TG_WAITING);
-        timer_start(tg->timer, adapter_retry(tg->adapter, answer->why, answer->retry_after_ms));
+        timer_start(tg->timer,
+                    tg->self.id == 0
+                            ? adapter_retry_first(tg->adapter, answer->why, tg->conf->api_base,
+                                                  answer->retry_after_ms)
+                            : adapter_retry(tg->adapter, answer->why, answer->retry_after_ms));
 }
 
 /* ---- greeting ---- */
