@@ -38,7 +38,7 @@ def each(jobs, fn, workers=WORKERS):
 
 # ---- bytes ----
 
-def ambiguous(rng, host):
+def ambiguous(rng, host, key):
     """A head that two programs may read in two ways, whatever follows."""
     name = rng.choice(("Content-Length", "content-length", "CONTENT-LENGTH"))
     coding = rng.choice(("Transfer-Encoding", "transfer-encoding", "TRANSFER-ENCODING"))
@@ -72,6 +72,8 @@ def ambiguous(rng, host):
         [f"{rng.choice(('X Y', 'X(Y', 'X@', 'Xü'))}: a", f"{name}: {n}"],
     )
     lines = [f"Host: {host}", *rng.choice(kinds)]
+    if rng.random() < 0.5:
+        lines.insert(1, f"x-api-key: {key}")  # so that the body would be read
     for _ in range(rng.randrange(3)):
         lines.insert(rng.randrange(1, len(lines) + 1), f"X-{rng.randrange(999)}: {rng.randrange(10 ** 9)}")
     line = f"{rng.choice(('POST', 'PUT', 'GET', 'DELETE'))} {rng.choice(('/healthz', '/api/v2/messages/inbound', '/x'))} HTTP/1.1"
@@ -84,7 +86,7 @@ def smuggling(target, rng, size):
     for i in range(size):
         inner = f"GET /healthz HTTP/1.1\r\nHost: {target.host}\r\nx-request-id: smuggled-{i}\r\n\r\n".encode()
         cover = rng.choice((b"", b"0\r\n\r\n", b"1\r\nx\r\n0\r\n\r\n", b"x" * rng.randrange(50)))
-        jobs.append((i, ambiguous(rng, target.host) + cover + inner))
+        jobs.append((i, ambiguous(rng, target.host, target.key) + cover + inner))
 
     def attack(job):
         number, data = job
