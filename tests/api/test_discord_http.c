@@ -232,12 +232,14 @@ static void a_tool_that_sends_leaves_a_delivery(void **state)
 
 static struct api_answer send_with_key(struct api_rig *r, const char *once, const char *text)
 {
-        char *headers = mem_printf("x-api-key: %s\r\nIdempotency-Key: %s\r\n", r->key, once);
+        char *header = mem_printf("Idempotency-Key: %s\r\n", once);
         char *body = mem_printf("{\"arguments\":{\"channel_id\":\"7\",\"content\":\"%s\"}}", text);
-        struct api_answer a =
-                api_rig_ask_as(r, "POST", "/api/v2/instances/dc/tools/discord_send", headers, body);
+        struct api_answer a;
+        struct http_raw c;
 
-        free(headers);
+        api_rig_send(r, &c, "POST", "/api/v2/instances/dc/tools/discord_send", header, body);
+        a = api_rig_receive(&c);
+        free(header);
         free(body);
         return a;
 }
