@@ -387,6 +387,15 @@ void adapters_reconcile(struct adapters *as, const struct delivery *d)
         refuse(as, d, SEND_UNSURE, ERR_NET, why);
 }
 
+void adapters_read_from(struct adapters *as, const struct delivery *d, char *out, size_t size)
+{
+        struct adapter *a = adapters_find(as, d->adapter);
+
+        out[0] = '\0';
+        if (a && a->state == ADAPTER_UP && a->ops->read_from)
+                a->ops->read_from(a, d, out, size);
+}
+
 /* ---- lookups ---- */
 
 struct failed_history {

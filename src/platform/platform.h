@@ -115,6 +115,8 @@ struct platform_ops {
         void (*send)(struct adapter *a, const struct delivery *d);
         /* With ADAPTER_READBACK: finds out whether a delivery arrived; delivery_result follows. */
         void (*reconcile)(struct adapter *a, const struct delivery *d);
+        /* With ADAPTER_READBACK: where that begins, stored before the send; "": nowhere. */
+        void (*read_from)(struct adapter *a, const struct delivery *d, char *out, size_t size);
         /* NULL: `can`. */
         unsigned (*abilities)(const struct adapter *a);
         /* Is the channel a group, which has a pace of its own? NULL: never. */
@@ -262,6 +264,7 @@ int adapters_render(struct adapters *as, const char *adapter, const char *text, 
                     struct rendered *out, struct error *err);
 void adapters_send(struct adapters *as, const struct delivery *d);
 void adapters_reconcile(struct adapters *as, const struct delivery *d);
+void adapters_read_from(struct adapters *as, const struct delivery *d, char *out, size_t size);
 void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,
                               const char *thread, unsigned limit, channel_history_fn *done,
                               void *arg);

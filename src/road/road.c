@@ -30,8 +30,8 @@ const struct setting road_settings[] = {
                   "starts there." },
         { "unconfirmedSends", SETTING_INT, "32", 1, 100000, .at = AT(unconfirmed_sends),
           .was = "sendsInDoubt",
-          .help = "Sends of one adapter that may be under way if its platform cannot report "
-                  "later whether they arrived; a crash leaves at most this many unknown." },
+          .help = "Sends of one adapter that may be under way if repeating them is not safe; a "
+                  "crash leaves at most this many to be looked for, or unknown." },
         { "deliveryAttempts", SETTING_INT, "8", 1, 1000, .at = AT(delivery_attempts),
           .help = "Attempts before a delivery becomes a dead letter; rate limits do not count." },
         { "deliverySeconds", SETTING_INT, "60", 1, 3600, .at = AT(delivery_seconds),
@@ -39,6 +39,9 @@ const struct setting road_settings[] = {
         { "deliveryExpirySeconds", SETTING_INT, "86400", 0, 31536000,
           .at = AT(delivery_expiry_seconds),
           .help = "An answer that could not be sent for this long expires; 0: never." },
+        { "reconcileSeconds", SETTING_INT, "600", 1, 86400, .at = AT(reconcile_seconds),
+          .help = "How long to find out whether a send without an answer arrived, where the "
+                  "platform can be asked; its chat waits meanwhile." },
         { "retryBaseMs", SETTING_INT, "500", 1, 60000, .at = AT(retry_base_ms),
           .help = "The first pause before a delivery is retried; it doubles with every attempt, "
                   "with jitter." },

@@ -43,7 +43,7 @@ struct road_limits {
         int64_t mailbox;
         int64_t turn_seconds, turn_attempts;
         int64_t open_deliveries, unconfirmed_sends; /* of one adapter */
-        int64_t delivery_attempts, delivery_seconds, delivery_expiry_seconds;
+        int64_t delivery_attempts, delivery_seconds, delivery_expiry_seconds, reconcile_seconds;
         int64_t retry_base_ms, retry_cap_ms;
         int64_t history_messages;
         int64_t text_bytes;
@@ -72,6 +72,8 @@ struct road_stats {
         uint64_t received, duplicates, refused;
         uint64_t turns_done, turns_failed, turns_cancelled;
         uint64_t sent, failed, unknown, retried;
+        /* sends that may have arrived: looked for how often, found, certainly not there */
+        uint64_t probes, found, not_arrived;
         size_t events_waiting, turns_queued, turns_running, lanes, deliveries_open;
 };
 void road_stats(const struct road *r, struct road_stats *out);

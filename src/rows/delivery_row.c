@@ -68,9 +68,10 @@ int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, str
                         "INSERT INTO deliveries("
                         " id, turn, adapter, channel, thread, kind, class, payload, state,"
                         " attempt, fence, owner, lease_ms, due_ms, expires_ms, created_ms,"
-                        " ended_ms, platform_id, trace, request_key, request_hash, edits)"
+                        " ended_ms, platform_id, trace, request_key, request_hash, edits,"
+                        " read_from)"
                         " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
-                        " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+                        " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
                         SQL_INT(row->id), SQL_REF(row->turn), SQL_TEXT(row->adapter),
                         SQL_TEXT(row->channel), SQL_TEXT(row->thread),
                         SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->class),
@@ -80,7 +81,7 @@ int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, str
                         SQL_INT(row->created_ms), SQL_REF(row->ended_ms),
                         SQL_TEXT(row->platform_id), SQL_TEXT(row->trace),
                         SQL_TEXT(row->request_key), SQL_TEXT(row->request_hash),
-                        SQL_INT(row->edits));
+                        SQL_INT(row->edits), SQL_TEXT(row->read_from));
 }
 
 int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
@@ -88,13 +89,14 @@ int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int6
 {
         return (int)sql_update(tx, err,
                                "UPDATE deliveries SET state = 'sending', attempt = ?2,"
-                               " fence = ?3, owner = ?4, lease_ms = ?5, kind = ?6, edits = ?7"
+                               " fence = ?3, owner = ?4, lease_ms = ?5, kind = ?6, edits = ?7,"
+                               " read_from = ?9"
                                " WHERE id = ?1 AND fence = ?8"
                                " AND state IN ('queued', 'sending')",
                                SQL_INT(row->id), SQL_INT(row->attempt), SQL_INT(row->fence),
                                SQL_TEXT(row->owner), SQL_INT(row->lease_ms),
                                SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->edits),
-                               SQL_INT(old_fence));
+                               SQL_INT(old_fence), SQL_TEXT(row->read_from));
 }
 
 int delivery_row_settle(struct store_tx *tx, const struct delivery_row *row, struct error *err)
@@ -167,7 +169,7 @@ int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, str
 #define COLUMNS                                                                                \
         "id, turn, adapter, channel, thread, kind, class, payload, state, attempt, fence,"     \
         " owner, lease_ms, due_ms, expires_ms, created_ms, ended_ms, platform_id, error_kind," \
-        " error, trace, request_key, request_hash, edits, reply_of,"                           \
+        " error, trace, request_key, request_hash, edits, reply_of, read_from,"                \
         " (SELECT conversation FROM turns WHERE turns.id = deliveries.turn)"
 
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err)
@@ -186,7 +188,7 @@ int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct err
                  OUT_INT(&row->created_ms), OUT_INT(&row->ended_ms), OUT_TEXT(&row->platform_id),
                  OUT_TEXT(&row->error_kind), OUT_TEXT(&row->error), OUT_TEXT(&row->trace),
                  OUT_TEXT(&row->request_key), OUT_TEXT(&row->request_hash), OUT_INT(&row->edits),
-                 OUT_INT(&row->reply_of), OUT_INT(&row->conversation));
+                 OUT_INT(&row->reply_of), OUT_TEXT(&row->read_from), OUT_INT(&row->conversation));
         if (delivery_kind_parse(kind, &row->kind) && delivery_state_parse(state, &row->state))
                 return 1;
         error_set(err, ERR_CORRUPT, "delivery 'dlv-%lld' has kind '%.40s' and state '%.40s'",
@@ -267,6 +269,7 @@ static int get(struct store_stmt *s, struct delivery_row **out, struct error *er
                 offsetof(struct delivery_row, trace),
                 offsetof(struct delivery_row, request_key),
                 offsetof(struct delivery_row, request_hash),
+                offsetof(struct delivery_row, read_from),
         };
         struct delivery_row row;
         int rc = delivery_row_next(s, &row, err);
@@ -394,6 +397,33 @@ int delivery_row_find_message(struct store_tx *tx, const struct delivery_message
                         ids[count++] = id;
         }
         return rc < 0 ? -1 : count;
+}
+
+struct store_stmt *delivery_row_list_sent(struct store_tx *tx, const char *adapter, int64_t newest)
+{
+        return sql_query(tx,
+                         "SELECT id, channel, thread, platform_id, state,"
+                         " CASE WHEN payload LIKE '%\"buttons\"%' THEN 1 ELSE 0 END"
+                         " FROM (SELECT id, adapter, channel, thread, platform_id, state, kind,"
+                         " payload FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
+                         " WHERE adapter = ?1 AND kind IN ('send', 'upload') ORDER BY id DESC",
+                         SQL_TEXT(adapter), SQL_INT(newest));
+}
+
+int delivery_row_next_sent(struct store_stmt *s, struct sent_row *row, struct error *err)
+{
+        const char *state;
+        int64_t buttons;
+        int rc = sql_next(s, err);
+
+        if (rc != 1)
+                return rc;
+        sql_read(s, OUT_INT(&row->id), OUT_TEXT(&row->channel), OUT_TEXT(&row->thread),
+                 OUT_TEXT(&row->platform_id), OUT_TEXT(&state), OUT_INT(&buttons));
+        row->buttons = buttons != 0;
+        if (!delivery_state_parse(state, &row->state))
+                row->state = DELIVERY_UNKNOWN;
+        return 1;
 }
 
 /* ---- attempts ---- */

@@ -55,10 +55,11 @@ struct delivery_row {
         const char *request_hash; /* distinguishes requests with the same key */
         int64_t edits;            /* the delivery whose message it edits; 0: none */
         int64_t reply_of;         /* the turn it answers from outside; 0: none; not inserted */
+        const char *read_from;    /* where reading back begins; NULL: nowhere */
 };
 
 int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, struct error *err);
-/* Writes attempt, fence, owner, lease_ms, kind and edits. 1; 0: stale fence; -1. */
+/* Writes attempt, fence, owner, lease_ms, kind, edits and read_from. 1; 0: stale fence; -1. */
 int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
                        struct error *err);
 /* Writes state, attempt, times, platform_id, error, kind, edits. 1; 0: stale fence; -1. */
@@ -127,10 +128,21 @@ struct delivery_filter {
 struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_filter *f);
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err);
 
+/* Whether and as what a message was sent. */
+struct sent_row {
+        int64_t id;
+        const char *channel, *thread, *platform_id;
+        enum delivery_state state;
+        bool buttons;
+};
+/* Messages and files of the adapter among the newest deliveries, newest first. */
+struct store_stmt *delivery_row_list_sent(struct store_tx *tx, const char *adapter, int64_t newest);
+int delivery_row_next_sent(struct store_stmt *s, struct sent_row *row, struct error *err);
+
 struct attempt_row {
         int64_t delivery, attempt;
         int64_t time_ms;
-        const char *outcome; /* "retry", "limited", or the delivery state it led to */
+        const char *outcome; /* "retry", "limited", "found", or the delivery state it led to */
         const char *detail;
 };
 int delivery_row_put_attempt(struct store_tx *tx, const struct attempt_row *row, struct error *err);

@@ -187,6 +187,9 @@ const struct store_migration schema_steps[] = {
         { 21, "rules tried",
           /* a JSON list, see road/inbox/decision.h */
           "ALTER TABLE trigger_log ADD COLUMN rules TEXT;" },
+        { 22, "reading back",
+          /* what the adapter knew of the chat before the send */
+          "ALTER TABLE deliveries ADD COLUMN read_from TEXT;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -17,7 +17,8 @@ class Telegram:
     @staticmethod
     def adapter(sim_url):
         return {"type": "telegram", "botToken": Telegram.token, "apiBase": sim_url, "dm": "everyone", "channels": ["*"],
-                "rateLimit": {"turns": 0}, "pace": {"perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0}}
+                "rateLimit": {"turns": 0}, "pace": {"perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0},
+                "pollSeconds": 1, "reconcileAfterMs": 100}
 
     @staticmethod
     def made(answer):

@@ -128,6 +128,12 @@ class People:
         self.count += len(batch)
         return batch
 
+    async def write_one(self):
+        chat = self.rng.randrange(self.size.chats)
+        self.written[chat] += 1
+        self.count += 1
+        await self.sim.post("/sim/send", [{"from": FIRST_USER + chat, "text": f"c{chat}-{self.written[chat]}"}])
+
     async def write(self, seconds, answers):
         """For `seconds`: faster when behind the plan, slower when answers are missing."""
         ends = time.monotonic() + seconds
@@ -250,6 +256,21 @@ async def dead_letters(daemon):
         if not page["meta"]["hasMore"]:
             return letters
         cursor = f"&cursor={page['meta']['cursor']}"
+
+
+def looked_for(daemon):
+    """From the log: how sends without an answer were decided, why not, and the questions that took."""
+    counts, reasons, probes = {}, {}, 0
+    with open(daemon.log_path, encoding="utf-8", errors="replace") as f:
+        for line in f:
+            found = re.search(r'looked for a message .* probes=(\d+) result="it ([a-z]+ [a-z]+)', line)
+            if found:
+                probes += int(found.group(1))
+                counts[found.group(2)] = counts.get(found.group(2), 0) + 1
+                if found.group(2) == "may have":
+                    why = re.sub(r"\d+", "N", line.split("may have arrived: ")[-1].strip().strip('"'))
+                    reasons[why] = reasons.get(why, 0) + 1
+    return counts, reasons, probes
 
 
 def failed_in(daemon):
@@ -408,8 +429,11 @@ class Campaign:
         while self.people.count < self.size.messages:
             await self.people.write(1, self.answers)
         self.answers.changed = time.monotonic()
-        known = {}
+        known, next_one = {}, time.monotonic() + 2
         while self._open(known) and time.monotonic() - self.answers.changed < QUIET_SECONDS:
+            if time.monotonic() > next_one:  # life goes on: somebody writes now and then
+                await self.people.write_one()
+                next_one = time.monotonic() + 2
             check(not collector.done(), "the collector of answers ended")
             before = len(known)
             known = self._marks(await dead_letters(self.daemon))
@@ -467,7 +491,11 @@ class Campaign:
                "problems": tally.problems}
         faults = [f"{what}: {len(items)}: {'; '.join(items[:5])}" for what, items in bad.items() if items]
         check(not faults, "\n".join(faults))
+        looked, reasons, probes = looked_for(self.daemon)
         return (f"{self.random_kills} random kills, {self.point_kills} at fault points; "
                 + ", ".join(f"{what} {n}" for what, n in sorted(self.weather.fired.items()) if n)
-                + f", clock jumps {self.weather.jumps}\n      unknown by cause: "
+                + f", clock jumps {self.weather.jumps}\n      "
+                + (f"sends without an answer: {looked.get('had arrived', 0)} had arrived, "
+                   f"{looked.get('certainly did', 0)} certainly not (sent again), {looked.get('may have', 0)} not "
+                   f"decided {sorted(reasons.items()) if reasons else ''}; questions {probes}\n      " if looked else "") + "unknown by cause: "
                 + ("; ".join(f"{cause} {n} (in {runs} runs)" for cause, (n, runs) in tally.causes.items()) or "none"))

@@ -165,7 +165,8 @@ static void open_road(struct api_rig *r)
                                .channel_is_group = adapters_channel_is_group,
                                .render = adapters_render,
                                .send = adapters_send,
-                               .reconcile = adapters_reconcile },
+                               .reconcile = adapters_reconcile,
+                               .read_from = adapters_read_from },
         };
         struct road_limits limits = { 0 };
         struct error err;

@@ -237,6 +237,7 @@ static void record_send(struct rig *g, const struct delivery *d, bool reconcile)
         json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
 
         *s = (struct rig_sent){ .delivery = d->id, .fence = d->fence, .reconcile = reconcile };
+        snprintf(s->read_from, sizeof(s->read_from), "%s", d->read_from ? d->read_from : "");
         snprintf(s->adapter, sizeof(s->adapter), "%s", d->adapter);
         snprintf(s->channel, sizeof(s->channel), "%s", d->channel);
         snprintf(s->kind, sizeof(s->kind), "%s", delivery_kind_name(d->kind));
@@ -265,6 +266,13 @@ static void send_hook(struct adapters *ctx, const struct delivery *d)
 static void reconcile_hook(struct adapters *ctx, const struct delivery *d)
 {
         record_send((struct rig *)ctx, d, true);
+}
+
+/* What is known before a send: how many there were. */
+static void read_from_hook(struct adapters *ctx, const struct delivery *d, char *out, size_t size)
+{
+        (void)d;
+        snprintf(out, size, "after %u", ((struct rig *)ctx)->sent_count);
 }
 
 void rig_send_history(struct rig *g)
@@ -346,6 +354,7 @@ static void open_all(struct rig *g)
                                .render = render,
                                .send = send_hook,
                                .reconcile = reconcile_hook,
+                               .read_from = read_from_hook,
                                .channel_history = fetch_history,
                                .thread_at = thread_at },
         };

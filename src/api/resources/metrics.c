@@ -81,6 +81,14 @@ static void write_road(struct buf *b, const struct road *r)
                  (unsigned long long)s.unknown);
         single(b, "delivery_retries_total", "counter", "Sends that were retried.",
                (double)s.retried);
+        single(b, "delivery_probes_total", "counter",
+               "Questions to platforms whether a send arrived.", (double)s.probes);
+        family(b, "deliveries_reconciled_total", "counter",
+               "Sends without an answer whose outcome was found out.");
+        buf_addf(b,
+                 "dragoman_deliveries_reconciled_total{outcome=\"found\"} %llu\n"
+                 "dragoman_deliveries_reconciled_total{outcome=\"not_arrived\"} %llu\n",
+                 (unsigned long long)s.found, (unsigned long long)s.not_arrived);
         single(b, "events_waiting", "gauge", "Stored events that are not decided yet.",
                (double)s.events_waiting);
         single(b, "turns_queued", "gauge", "Queued turns.", (double)s.turns_queued);

@@ -33,6 +33,9 @@ static const struct setting telegram_settings[] = {
         { "mediaMaxBytes", SETTING_INT, "20971520", 0, 209715200, .at = AT(media_max_bytes),
           .help = "Larger attachments are not downloaded; 0: none are. Telegram's own server "
                   "serves 20 MB at most." },
+        { "reconcileAfterMs", SETTING_INT, "3000", 0, 600000, .at = AT(reconcile_after_ms),
+          .help = "How long Telegram may still be working on a send whose answer was lost; then "
+                  "it is looked for." },
         { "streaming", SETTING_BOOL, "true", .at = AT(streaming),
           .help = "A long answer appears while it is being written, by editing one message." },
         { "commands", SETTING_STRINGS, "[]", .at = AT(commands),
@@ -103,6 +106,8 @@ static int telegram_open(struct adapter *a, struct error *err)
         LIST_INIT(&tg->calls);
         LIST_INIT(&tg->lookups);
         TAILQ_INIT(&tg->sends);
+        TAILQ_INIT(&tg->doubts);
+        map_init(&tg->spaces);
         tg_intake_open(tg);
         a->self = tg;
         tg_link_open(tg);
@@ -115,10 +120,13 @@ static void telegram_close(struct adapter *a)
 
         tg_intake_close(tg);
         tg_sends_close(tg);
+        tg_reconcile_close(tg);
         tg_chat_close(tg);
         tg_link_close(tg);
         tg_calls_abort(tg);
         adapter_file_unlock(tg->lock);
+        tg_ids_release(tg);
+        map_release(&tg->spaces);
         json_decref(tg->saved);
         free(tg->username);
         free(tg->name);
@@ -145,7 +153,7 @@ const struct platform_ops telegram_platform = {
         .help = "A Telegram bot, by long polling or webhook.",
         .token_hint = "the one @BotFather shows",
         .can = ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS |
-               ADAPTER_REACTIONS | ADAPTER_FILES,
+               ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_READBACK,
         .text = { .dialect = MARKDOWN_TELEGRAM_HTML,
                   .unit = UTF8_UTF16,
                   .max = 4096,
@@ -160,6 +168,8 @@ const struct platform_ops telegram_platform = {
         .open = telegram_open,
         .close = telegram_close,
         .send = tg_send,
+        .reconcile = tg_reconcile,
+        .read_from = tg_reconcile_from,
         .webhook = tg_intake_post,
         .webhook_admits = tg_intake_admits_post,
         .abilities = telegram_abilities,

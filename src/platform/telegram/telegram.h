@@ -7,6 +7,7 @@
  *     tg_intake.c   updates from arrival (polled or posted) to acknowledgement
  *     tg_update.c   reads an update: tg_text.c its text, tg_describe.c other content
  *     tg_send.c     deliveries become calls; tg_reaction.c knows the permitted emoji
+ *     tg_reconcile.c  whether a send without an answer arrived; tg_ids.c knows message ids
  *     tg_chat.c     chats that changed their id; lookups of chats and users
  *     tg_commands.c the bot's command menu
  *
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "base/map.h"
 #include "platform/intake.h"
 #include "platform/telegram/tg_call.h"
 #include "platform/telegram/tg_update.h"
@@ -25,10 +27,10 @@
 struct telegram_conf {
         struct secret *token;
         char *api_base;
-        char *mode;
+        char *mode, *when_unsure;
         struct secret *webhook_secret;
         int64_t poll_seconds;
-        int64_t media_max_bytes;
+        int64_t media_max_bytes, reconcile_after_ms;
         bool streaming;
         struct setting_list commands;
 };
@@ -43,7 +45,10 @@ enum tg_state {
 
 struct tg_lookup;
 struct tg_send;
+struct tg_doubt;
+struct records_wait;
 TAILQ_HEAD(tg_sends, tg_send);
+TAILQ_HEAD(tg_doubts, tg_doubt);
 LIST_HEAD(tg_calls, tg_call);
 LIST_HEAD(tg_lookups, tg_lookup);
 
@@ -85,6 +90,10 @@ struct telegram {
         struct tg_albums albums;
         struct tg_calls calls; /* all of them */
         struct tg_sends sends;
+        struct tg_doubts doubts;      /* sends that may have arrived */
+        struct map spaces;            /* message ids, by chat or for the account */
+        struct records_wait *loading; /* stored ids are being read; NULL: not now */
+        bool loaded;
         struct tg_lookups lookups;
         unsigned limited; /* answers 429 to sends in a row */
 };
@@ -98,6 +107,11 @@ void tg_link_bad_token(struct telegram *tg);
 bool tg_link_polls(const struct telegram *tg);
 /* intake_handlers.advanced: polls when nothing is pending, or when there is room for more. */
 void tg_link_poll(struct intake *in);
+
+/* Configured, and stored message ids are known: the adapter is ready. */
+void tg_link_listen(struct telegram *tg);
+/* A send without an answer waits for news: asks sooner whether updates are waiting. */
+void tg_link_hurry(struct telegram *tg);
 
 /* ---- tg_intake.c ---- */
 
@@ -122,6 +136,42 @@ void tg_sends_close(struct telegram *tg);
 /* Maps Telegram's answer to the outcome of a delivery; `text` receives the reason. */
 void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *answer,
                      struct send_result *out, char *text, size_t size);
+
+/* The keyboard of a delivery, yours; NULL: none, or not valid. */
+json_t *tg_send_markup(const struct delivery *d);
+
+/* ---- tg_ids.c ---- */
+
+#define TG_IDS_MAX 4096 /* ids of the account that are remembered */
+
+bool tg_ids_parse(const char *text, int64_t *out);
+/* A supergroup or channel counts by itself. */
+bool tg_ids_own_space(const char *chat);
+bool tg_ids_same_space(const char *chat, const char *other);
+/* A message of this id exists. date: Telegram's, 0: not known. */
+void tg_ids_note(struct telegram *tg, const char *chat, int64_t id, int64_t date);
+bool tg_ids_known(const struct telegram *tg, const char *chat, int64_t id);
+/* In the chat's id space; 0: none is known. */
+int64_t tg_ids_highest(const struct telegram *tg, const char *chat);
+/* False: ids were seen that contradict their dates. */
+bool tg_ids_in_order(const struct telegram *tg, const char *chat);
+void tg_ids_release(struct telegram *tg);
+
+/* ---- tg_reconcile.c ---- */
+
+/* Reads the ids of stored messages, then calls tg_link_listen. */
+void tg_reconcile_open(struct telegram *tg);
+/* platform_ops.reconcile and .read_from. */
+void tg_reconcile(struct adapter *a, const struct delivery *d);
+void tg_reconcile_from(struct adapter *a, const struct delivery *d, char *out, size_t size);
+/* A message was sent with this id, by a call that began then. After tg_ids_note. */
+void tg_reconcile_sent(struct telegram *tg, const char *chat, int64_t id, int64_t started_ms);
+/* A message of somebody else arrived. After tg_ids_note. */
+void tg_reconcile_received(struct telegram *tg, const char *chat, int64_t id);
+/* Telegram had no updates for us when it was asked then. */
+void tg_reconcile_quiet(struct telegram *tg, int64_t asked_ms);
+void tg_reconcile_progress(struct telegram *tg);
+void tg_reconcile_close(struct telegram *tg);
 
 /* tg_reaction.c: the nearest emoji a bot may react with, or NULL. */
 const char *tg_reaction(const char *emoji);

@@ -17,6 +17,7 @@
  *     repeated    after a crash the parts may be grouped differently: when the inbox knows some of
  *                 them, each is handed over by itself
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,21 @@ static struct tg_update *find(const struct telegram *tg, int64_t id)
         return NULL;
 }
 
+/* New messages of others. What else names an id may name one of ours. */
+static void note_id(struct telegram *tg, const json_t *update)
+{
+        const json_t *message = json_object_get(update, "message");
+        int64_t id = json_int(message, "message_id", 0);
+        char chat[24];
+
+        if (id <= 0 || json_int(json_object_get(message, "from"), "id", 0) == tg->self.id)
+                return;
+        snprintf(chat, sizeof(chat), "%" PRId64,
+                 json_int(json_object_get(message, "chat"), "id", 0));
+        tg_ids_note(tg, chat, id, json_int(message, "date", 0));
+        tg_reconcile_received(tg, chat, id);
+}
+
 void tg_intake_add(struct telegram *tg, json_t *json, struct http_exchange *x)
 {
         struct tg_update *u = find(tg, json_int(json, "update_id", 0));
@@ -244,6 +260,7 @@ void tg_intake_add(struct telegram *tg, json_t *json, struct http_exchange *x)
                             "too many updates wait to be stored; send it again");
                 return;
         }
+        note_id(tg, json);
         u = mem_zalloc(sizeof(*u));
         u->exchange = x;
         u->base.sender_retries = x != NULL;

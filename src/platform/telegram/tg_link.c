@@ -28,7 +28,8 @@
 #define CONFLICT_MAX_MS    30000
 #define CONFLICT_WINDOW_MS 300000 /* in which conflicts add up */
 #define WATCH_MS           120000
-#define BATCH_MAX          100 /* Telegram's limit */
+#define WATCH_DOUBTS_MS    10000 /* while a send without an answer waits for news */
+#define BATCH_MAX          100   /* Telegram's limit */
 #define SECRET_SIZE        48
 
 static void greet(struct telegram *tg);
@@ -146,6 +147,15 @@ static void on_configured(void *arg, const struct tg_answer *answer)
                 return;
         }
         tg->configured = true;
+        if (tg->loaded)
+                tg_link_listen(tg);
+        else
+                tg_reconcile_open(tg); /* tg_link_listen follows */
+}
+
+void tg_link_listen(struct telegram *tg)
+{
+        tg->loaded = true;
         enter(tg, TG_LISTENING);
         adapter_ready(tg->adapter);
         if (tg_link_polls(tg))
@@ -201,9 +211,11 @@ static void on_watched(void *arg, const struct tg_answer *answer)
                 tg_link_bad_token(tg);
                 return;
         }
-        timer_start(tg->watch, WATCH_MS);
+        timer_start(tg->watch, TAILQ_EMPTY(&tg->doubts) ? WATCH_MS : WATCH_DOUBTS_MS);
         if (!answer->ok || !url)
                 return;
+        if (json_int(answer->result, "pending_update_count", -1) == 0)
+                tg_reconcile_quiet(tg, tg->polled_ms);
         if (url[0] == '\0') {
                 configure(tg);
                 return;
@@ -225,8 +237,15 @@ static void on_watch(void *arg)
 {
         struct telegram *tg = arg;
 
+        tg->polled_ms = loop_now_ms(tg->adapter->loop);
         if (tg->state == TG_LISTENING) /* else on_configured starts the watch again */
                 ask(tg, "getWebhookInfo", NULL, CALL_MS, on_watched);
+}
+
+void tg_link_hurry(struct telegram *tg)
+{
+        if (!tg_link_polls(tg) && tg->state == TG_LISTENING)
+                timer_start(tg->watch, tg->conf->reconcile_after_ms + 1);
 }
 
 /* ---- polling ---- */
@@ -312,6 +331,8 @@ static void on_updates(void *arg, const struct tg_answer *answer)
         adapter_ready(tg->adapter);
         if (readable)
                 tg->batch = tg->batch * 2 < BATCH_MAX ? tg->batch * 2 : BATCH_MAX;
+        if (readable && json_array_size(answer->result) == 0)
+                tg_reconcile_quiet(tg, tg->polled_ms);
         for (size_t i = 0; i < json_array_size(answer->result); i++) {
                 json_t *update = json_array_get(answer->result, i);
                 int64_t id = json_int(update, "update_id", -1);
@@ -355,7 +376,8 @@ void tg_link_poll(struct intake *in)
                 return;
         if (in->count == 0) {
                 timer_stop(tg->timer);
-                poll(tg, tg->conf->poll_seconds);
+                /* a send without an answer waits for news */
+                poll(tg, TAILQ_EMPTY(&tg->doubts) ? tg->conf->poll_seconds : 1);
         } else if (tg_intake_has_room(tg) && !timer_active(tg->timer)) {
                 timer_start(tg->timer, POLL_PAUSE_MS);
         }

@@ -2,7 +2,7 @@
  * Deliveries become calls of the Bot API.
  *
  * Telegram has no idempotency key: a message that may have arrived is reported as unsure and never
- * repeated here. Edits, deletes, reactions and typing are repeatable.
+ * repeated here; tg_reconcile.c looks for it. Edits, deletes, reactions and typing are repeatable.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ struct tg_send {
         struct tg_request request;
         struct tg_upload upload; /* its strings are ours, except the field */
         struct tg_call *call;
-        bool plain, moved, as_file; /* fallbacks that were tried */
+        int64_t started_ms;  /* of the last call */
+        bool plain, as_file; /* fallbacks that were tried */
         TAILQ_ENTRY(tg_send) next;
 };
 
@@ -56,6 +57,9 @@ static void add_reply(struct tg_send *s, const struct delivery *d, const json_t 
         const char *to = json_str(payload, "replyTo", NULL);
         json_t *reply;
 
+        /* the messages of a group are not in the supergroup it became */
+        if (strcmp(tg_chat_id(s->adapter->self, d->channel), d->channel) != 0)
+                return;
         if (!is_number(to) || (d->turn > 0 && d->channel[0] != '-'))
                 return;
         reply = json_object();
@@ -106,16 +110,10 @@ static json_t *make_button(const json_t *wanted, struct error *err)
 }
 
 /* "buttons": [[{"text", "data" or "url"}, ...], ...]: rows of buttons below the message. */
-static int add_buttons(struct tg_send *s, const json_t *payload, struct error *err)
+static json_t *make_keyboard(const json_t *rows, struct error *err)
 {
-        const json_t *rows = json_object_get(payload, "buttons");
-        json_t *keyboard;
+        json_t *keyboard = json_array();
 
-        if (!rows)
-                return 0;
-        keyboard = json_array();
-        json_object_set_new(s->request.params, "reply_markup",
-                            json_pack("{s:o}", "inline_keyboard", keyboard));
         for (size_t i = 0; i < json_array_size(rows); i++) {
                 const json_t *wanted = json_array_get(rows, i);
                 json_t *row = json_array();
@@ -124,12 +122,35 @@ static int add_buttons(struct tg_send *s, const json_t *payload, struct error *e
                 for (size_t j = 0; j < json_array_size(wanted); j++) {
                         json_t *b = make_button(json_array_get(wanted, j), err);
 
-                        if (!b)
-                                return -1;
+                        if (!b) {
+                                json_decref(keyboard);
+                                return NULL;
+                        }
                         json_array_append_new(row, b);
                 }
         }
-        return 0;
+        return json_pack("{s:o}", "inline_keyboard", keyboard);
+}
+
+static int add_buttons(struct tg_send *s, const json_t *payload, struct error *err)
+{
+        const json_t *rows = json_object_get(payload, "buttons");
+        json_t *markup = rows ? make_keyboard(rows, err) : NULL;
+
+        if (markup)
+                json_object_set_new(s->request.params, "reply_markup", markup);
+        return rows && !markup ? -1 : 0;
+}
+
+json_t *tg_send_markup(const struct delivery *d)
+{
+        json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
+        const json_t *rows = d->kind == DELIVER_SEND ? json_object_get(payload, "buttons") : NULL;
+        struct error err;
+        json_t *markup = rows ? make_keyboard(rows, &err) : NULL;
+
+        json_decref(payload);
+        return markup;
 }
 
 /* ---- the kinds ---- */
@@ -308,6 +329,8 @@ void tg_send_outcome(enum delivery_kind kind, const struct tg_answer *a, struct 
 
 /* ---- the call ---- */
 
+static void on_sent(void *arg, const struct tg_answer *a);
+
 static void send_free(struct tg_send *s)
 {
         json_decref(s->request.params);
@@ -347,14 +370,42 @@ static bool change_call(struct tg_send *s, const struct tg_answer *a)
                 s->upload.field = "document";
                 return s->as_file = true;
         }
-        if (!s->moved && a->migrated) {
-                tg_chat_moved(s->adapter->self, s->channel, a->migrated);
-                tg_call_set_id(s->request.params, "chat_id", a->migrated);
-                /* the messages of the old chat are not in the new one */
-                json_object_del(s->request.params, "reply_parameters");
-                return s->moved = true;
-        }
         return false;
+}
+
+static void start(struct tg_send *s)
+{
+        s->started_ms = loop_now_ms(s->adapter->loop);
+        s->call = tg_call_start(s->adapter->self, &s->request, on_sent, s);
+}
+
+/* What the answer says about message ids. */
+static void note_id(const struct tg_send *s, const struct tg_answer *a)
+{
+        struct telegram *tg = s->adapter->self;
+        int64_t id = json_int(a->result, "message_id", 0);
+        char chat[24];
+
+        if (!a->ok || id <= 0 || kinds[s->kind].repeatable)
+                return;
+        snprintf(chat, sizeof(chat), "%" PRId64,
+                 json_int(json_object_get(a->result, "chat"), "id", 0));
+        tg_ids_note(tg, chat, id, json_int(a->result, "date", 0));
+        tg_reconcile_sent(tg, chat, id, s->started_ms);
+}
+
+/*
+ * The chat has a new id. The next attempt goes there, as a claim of its own: ids start again in a
+ * supergroup, and what was known before the send is of no use for it.
+ */
+static void follow_chat(struct tg_send *s, const struct tg_answer *a, struct send_result *out)
+{
+        if (!a->migrated || strcmp(tg_chat_id(s->adapter->self, s->channel), a->migrated) == 0)
+                return;
+        tg_chat_moved(s->adapter->self, s->channel, a->migrated);
+        out->outcome = SEND_RETRY;
+        out->kind = ERR_NET;
+        out->retry_after_ms = 0;
 }
 
 static void on_sent(void *arg, const struct tg_answer *a)
@@ -366,10 +417,11 @@ static void on_sent(void *arg, const struct tg_answer *a)
 
         s->call = NULL;
         if (change_call(s, a)) {
-                s->call = tg_call_start(tg, &s->request, on_sent, s);
+                start(s);
                 return;
         }
         tg_send_outcome(s->kind, a, &result, why, sizeof(why));
+        follow_chat(s, a, &result);
         tg->limited = a->status == 429 ? tg->limited + 1 : 0;
         result.freeze_adapter = tg->limited >= LIMITED_IN_ROW;
         result.platform_id = s->message;
@@ -383,6 +435,7 @@ static void on_sent(void *arg, const struct tg_answer *a)
                 result.why = "sent as a document: Telegram refused it as a photo";
         TAILQ_REMOVE(&tg->sends, s, next);
         delivery_result(s->adapter->road, s->delivery, s->fence, &result);
+        note_id(s, a);
         send_free(s);
         if (a->status == 401 && a->genuine)
                 tg_link_bad_token(tg);
@@ -410,7 +463,7 @@ void tg_send(struct adapter *a, const struct delivery *d)
         if (is_supported(d->kind) && kinds[d->kind].make(s, d, payload, &err) == 0) {
                 s->request.repeatable = kinds[d->kind].repeatable;
                 TAILQ_INSERT_TAIL(&tg->sends, s, next);
-                s->call = tg_call_start(tg, &s->request, on_sent, s);
+                start(s);
         } else {
                 adapter_refuse(a, d, err.kind == ERR_IO ? SEND_RETRY : SEND_REJECTED, err.kind,
                                err.text);

@@ -50,6 +50,7 @@ struct delivery_job *delivery_load(const struct delivery_row *row)
                                                           .created_ms = row->created_ms });
 
         j->edits = row->edits;
+        j->d.read_from = j->read_from = mem_strdup(row->read_from);
         delivery_expire_at(j, row->expires_ms);
         return j;
 }
@@ -62,6 +63,7 @@ void delivery_free(struct delivery_job *j)
         delivery_free(j->follower);
         free(j->payload);
         free(j->target);
+        free(j->read_from);
         free(j->request_key);
         free(j->request_hash);
         free(j);
@@ -180,6 +182,7 @@ int delivery_store(struct store_tx *tx, struct bus_batch *batch, const struct de
                 .request_key = j->request_key,
                 .request_hash = j->request_hash,
                 .edits = j->edits,
+                .read_from = j->d.read_from,
         };
         struct buf payload;
         int rc;

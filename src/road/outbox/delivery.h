@@ -42,6 +42,9 @@ struct delivery {
         const char *target;  /* edit or delete of a draft: the platform's id; else NULL */
         const char *trace;
         int64_t created_ms;
+        /* ADAPTER_READBACK: what road_platforms.read_from said before the send; NULL: nothing */
+        const char *read_from;
+        int64_t reconcile_until_ms; /* loop_now_ms at which reconcile must have ended */
 };
 
 enum send_outcome {
@@ -67,6 +70,33 @@ struct send_result {
  */
 void delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result);
+
+/* ---- for reconcile ---- */
+
+/* A stored message of an adapter. */
+struct message_record {
+        const char *channel;
+        const char *id;  /* own: the platform's id; else the dedup key */
+        bool own, plain; /* plain: own, without buttons */
+};
+
+struct message_records {
+        const struct message_record *items; /* newest deliveries first, then newest events first */
+        size_t count;
+        /* another message of the channel may be there, and nobody knows its id */
+        bool ambiguous;
+};
+/* records NULL: the store failed. */
+typedef void message_records_fn(void *arg, const struct message_records *records);
+
+/* Reads the newest messages of the delivery's adapter. Calls done once, later. */
+void message_records_read(struct road *r, const struct delivery *d, message_records_fn *done,
+                          void *arg);
+/*
+ * 0: the adapter may ask the platform about this channel now, which is counted; > 0: ms to wait.
+ * Answers to people go first.
+ */
+int64_t delivery_take_probe(struct road *r, const char *adapter, const char *channel);
 
 struct rendered_part {
         char *text;
@@ -100,8 +130,13 @@ struct road_platforms {
         int (*render)(struct adapters *as, const char *adapter, const char *text, bool caption,
                       struct rendered *out, struct error *err);
         void (*send)(struct adapters *as, const struct delivery *d); /* delivery_result follows */
-        /* ADAPTER_READBACK: did it arrive? delivery_result follows */
+        /*
+         * ADAPTER_READBACK: did it arrive? delivery_result follows: SEND_DONE, SEND_RETRY if it
+         * certainly did not, SEND_UNSURE; with ERR_CANCELLED it is asked again later.
+         */
         void (*reconcile)(struct adapters *as, const struct delivery *d);
+        /* Where reading back would begin, stored before the send; "": nowhere. May be NULL. */
+        void (*read_from)(struct adapters *as, const struct delivery *d, char *out, size_t size);
         /* Calls done once, after this has returned. May be NULL. */
         void (*channel_history)(struct adapters *as, const char *adapter, const char *channel,
                                 const char *thread, unsigned limit, channel_history_fn *done,

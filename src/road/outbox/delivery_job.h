@@ -37,12 +37,14 @@ struct delivery_job {
         enum delivery_phase phase;
         struct delivery_queue *queue; /* NULL until enqueued */
         char *payload, *target;       /* replacements that d points to */
+        char *read_from;              /* d points to it */
         char *request_key, *request_hash;
         bool journaled;    /* stored as sent */
         bool unconfirmed;  /* claimed by an earlier run: it may have arrived */
         bool rate_limited; /* in an earlier run */
         bool reconciling;
         bool counted;         /* in the adapter's count of unconfirmed sends */
+        bool exclusive;       /* in the adapter's map of channels */
         int64_t edits;        /* the delivery whose message it edits; 0: none */
         int64_t due_mono;     /* not before */
         int64_t delay_ms;     /* from creation to due */
@@ -62,7 +64,8 @@ struct delivery_queue {
         struct delivery_list jobs;
         struct delivery_job *active; /* on its way, one at a time; NULL: none */
         struct timer *timer;
-        bool blocked; /* waits for fewer unconfirmed sends */
+        /* waits for fewer unconfirmed sends, or for another thread of its channel */
+        bool blocked, waiting;
         TAILQ_ENTRY(delivery_queue) next_blocked;
 };
 TAILQ_HEAD(delivery_queue_list, delivery_queue);
@@ -75,6 +78,12 @@ struct outbox_adapter {
         struct turn_list held; /* turns waiting for fewer open deliveries */
         int64_t unconfirmed;   /* state unknown after a crash */
         struct delivery_queue_list blocked;
+        /*
+         * ADAPTER_READBACK: channel -> the one send that may be under way there, so that a message
+         * found later can only be that one. Queues of its other threads wait.
+         */
+        struct map exclusive;
+        struct delivery_queue_list waiting;
         struct adapter_stats stats;
 };
 
@@ -128,6 +137,10 @@ void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored);
 void outbox_remove(struct road *r, struct delivery_job *j);
 /* It is no longer an unconfirmed send. */
 void outbox_confirm(struct road *r, struct delivery_job *j);
+/* Lets the next send of its channel go. */
+void outbox_leave_channel(struct delivery_job *j);
+/* Asks the adapter whether it arrived. */
+void outbox_reconcile(struct road *r, struct delivery_job *j);
 /* The thread could not be created: send its turn's deliveries to the channel, as stored. */
 void outbox_leave_thread(struct road *r, struct delivery_job *thread);
 void outbox_count_journaled(struct road *r, const char *adapter, size_t count, int64_t time_ms);

@@ -116,6 +116,10 @@ static void count(struct road *r, const struct settlement *m)
 
         if (m->lost || !is_recorded(m))
                 return;
+        if (m->job->reconciling && m->state == DELIVERY_SENT)
+                r->stats.found++;
+        else if (m->job->reconciling && m->state == DELIVERY_QUEUED)
+                r->stats.not_arrived++;
         if (m->state == DELIVERY_SENT) {
                 r->stats.sent++;
                 stats->last_sent_ms = m->now_ms;
@@ -148,6 +152,7 @@ static void on_settled(void *arg)
                 delivery_enter(j, JOB_QUEUED);
                 j->unconfirmed = false;
                 outbox_confirm(r, j);
+                outbox_leave_channel(j);
                 outbox_pump(r, j->queue);
         } else {
                 if (m->leaves_thread && !m->lost)
@@ -170,7 +175,7 @@ static void settle(const struct settlement *what, const struct send_result *resu
         m->why = mem_strdup(result->why);
         m->kind = result->kind;
         m->now_ms = clock_wall_ms();
-        if (j->phase == JOB_SENDING)
+        if (j->phase == JOB_SENDING && !j->reconciling)
                 m->road->outbox.sending--;
         timer_free(j->deadline);
         j->deadline = NULL;
@@ -234,16 +239,32 @@ static void retry(struct road *r, struct delivery_job *j, const struct send_resu
                result);
 }
 
+/* The adapter is gone: the row says that it may have arrived, and is looked for when it is back. */
+static void park(struct road *r, struct delivery_job *j)
+{
+        if (!j->reconciling)
+                r->outbox.sending--;
+        timer_free(j->deadline);
+        j->deadline = NULL;
+        j->reconciling = false;
+        j->unconfirmed = true;
+        delivery_enter(j, JOB_QUEUED);
+        outbox_confirm(r, j);
+        road_check_drained(r);
+}
+
 static void resolve_unsure(struct road *r, struct delivery_job *j, const struct send_result *result)
 {
         unsigned can = r->platforms.abilities(r->platforms.adapters, j->d.adapter);
 
         if ((can & ADAPTER_IDEMPOTENT) || delivery_is_repeatable(j)) {
                 retry(r, j, result, DELIVERY_UNKNOWN);
+        } else if ((can & ADAPTER_READBACK) &&
+                   (result->kind == ERR_CANCELLED ||
+                    !r->platforms.ready(r->platforms.adapters, j->d.adapter))) {
+                park(r, j);
         } else if ((can & ADAPTER_READBACK) && !j->reconciling) {
-                j->reconciling = true;
-                timer_start(j->deadline, r->limits.delivery_seconds * 1000);
-                r->platforms.reconcile(r->platforms.adapters, &j->d);
+                outbox_reconcile(r, j);
         } else {
                 give_up(r, j, DELIVERY_UNKNOWN, result);
         }
@@ -284,7 +305,11 @@ void delivery_result(struct road *r, int64_t delivery, int64_t fence,
         fault_point("outbox.answered");
         switch (result->outcome) {
         case SEND_DONE:
-                settle(&(struct settlement){ .road = r, .job = j, .state = DELIVERY_SENT }, result);
+                settle(&(struct settlement){ .road = r,
+                                             .job = j,
+                                             .state = DELIVERY_SENT,
+                                             .outcome = j->reconciling ? "found" : NULL },
+                       result);
                 break;
         case SEND_RETRY:
                 retry(r, j, result, DELIVERY_FAILED);

@@ -19,6 +19,9 @@
 #define OVERTAKE_MAX   32 /* failing deliveries of a queue */
 #define OVERTAKE_LOOK  256
 #define EDIT_LOOK_BACK 32 /* deliveries searched from the end of a queue */
+#define READ_FROM_SIZE 100
+#define DRAFT_SECONDS  10 /* a draft is not worth a longer search: the answer follows */
+#define MARGIN_MS      5000
 
 /* ---- adapters and queues ---- */
 
@@ -44,6 +47,8 @@ struct outbox_adapter *outbox_adapter(struct road *r, const char *name)
         map_init(&a->queues);
         TAILQ_INIT(&a->held);
         TAILQ_INIT(&a->blocked);
+        map_init(&a->exclusive);
+        TAILQ_INIT(&a->waiting);
         map_put(&r->outbox.adapters, name, a);
         if (r->resumed)
                 update_limits(r, a);
@@ -124,6 +129,8 @@ static void queue_free(struct delivery_queue *q)
 {
         if (q->blocked)
                 TAILQ_REMOVE(&q->adapter->blocked, q, next_blocked);
+        if (q->waiting)
+                TAILQ_REMOVE(&q->adapter->waiting, q, next_blocked);
         timer_free(q->timer);
         free(q->key);
         free(q);
@@ -147,6 +154,7 @@ void outbox_release(struct road *r)
                         queue_free(q);
                 }
                 map_release(&a->queues);
+                map_release(&a->exclusive);
                 pace_free(a->pace);
                 free(a->name);
                 free(a);
@@ -157,27 +165,83 @@ void outbox_release(struct road *r)
 
 /* ---- unconfirmed sends ---- */
 
-/*
- * After a crash a claimed message may have arrived, and some platforms cannot be asked. So limit
- * how many are claimed at once to what keeps the connections busy; other queues wait in FIFO order.
- */
-static bool is_undecidable(const struct road *r, const struct delivery_job *j)
+/* After a crash it may have arrived. */
+static bool is_unconfirmable(const struct road *r, const struct delivery_job *j)
 {
         unsigned can = r->platforms.abilities(r->platforms.adapters, j->d.adapter);
 
-        return !delivery_is_repeatable(j) && !(can & (ADAPTER_IDEMPOTENT | ADAPTER_READBACK));
+        return !delivery_is_repeatable(j) && !(can & ADAPTER_IDEMPOTENT);
 }
 
-/* Uploads are slow by nature: they neither wait nor block others. */
+static bool is_read_back(const struct road *r, const struct delivery_job *j)
+{
+        unsigned can = r->platforms.abilities(r->platforms.adapters, j->d.adapter);
+
+        return !delivery_is_repeatable(j) && (can & ADAPTER_READBACK);
+}
+
+/* It may have arrived, and the platform cannot be asked. */
+static bool is_undecidable(const struct road *r, const struct delivery_job *j)
+{
+        return is_unconfirmable(r, j) && !is_read_back(r, j);
+}
+
+/*
+ * Limit how many are claimed at once to what keeps the connections busy: a crash leaves each of
+ * them to be looked for, or unknown. Other queues wait in FIFO order. Uploads are slow by nature:
+ * they neither wait nor block others. What an earlier run has sent is not sent now.
+ */
 static bool is_counted(const struct road *r, const struct delivery_job *j)
 {
-        return j->d.kind == DELIVER_SEND && is_undecidable(r, j);
+        return j->d.kind == DELIVER_SEND && is_unconfirmable(r, j) &&
+               !(j->unconfirmed && is_read_back(r, j));
 }
 
 static bool may_claim(const struct road *r, const struct outbox_adapter *a,
                       const struct delivery_job *j)
 {
         return !is_counted(r, j) || a->unconfirmed < r->limits.unconfirmed_sends;
+}
+
+/* Is another send of its channel under way, or not yet found or lost? */
+static bool is_excluded(const struct road *r, const struct outbox_adapter *a,
+                        const struct delivery_job *j)
+{
+        const struct delivery_job *other = map_get(&a->exclusive, j->d.channel);
+
+        return other && other != j && is_read_back(r, j);
+}
+
+static void enter_channel(struct outbox_adapter *a, struct delivery_job *j)
+{
+        if (map_get(&a->exclusive, j->d.channel))
+                return;
+        map_put(&a->exclusive, j->d.channel, j);
+        j->exclusive = true;
+}
+
+void outbox_leave_channel(struct delivery_job *j)
+{
+        struct outbox_adapter *a = j->queue->adapter;
+        struct delivery_queue_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
+        struct delivery_queue *q;
+
+        if (!j->exclusive)
+                return;
+        j->exclusive = false;
+        map_remove(&a->exclusive, j->d.channel);
+        TAILQ_CONCAT(&waiting, &a->waiting, next_blocked);
+        while ((q = TAILQ_FIRST(&waiting))) {
+                const struct delivery_job *first = TAILQ_FIRST(&q->jobs);
+
+                TAILQ_REMOVE(&waiting, q, next_blocked);
+                TAILQ_INSERT_TAIL(&a->waiting, q, next_blocked);
+                if (!first || strcmp(first->d.channel, j->d.channel) != 0)
+                        continue;
+                TAILQ_REMOVE(&a->waiting, q, next_blocked);
+                q->waiting = false;
+                timer_start(q->timer, 0); /* pumps it, after this one is gone */
+        }
 }
 
 void outbox_confirm(struct road *r, struct delivery_job *j)
@@ -205,6 +269,8 @@ static void add(struct road *r, struct delivery_job *j)
 
         j->queue = queue_get(r, a, &j->d);
         TAILQ_INSERT_TAIL(&j->queue->jobs, j, next);
+        if (j->unconfirmed && !delivery_is_repeatable(j))
+                enter_channel(a, j);
         map_put(&r->outbox.jobs, road_key("dlv", j->d.id, key), j);
         r->outbox.open++;
         a->stats.open++;
@@ -242,6 +308,7 @@ void outbox_remove(struct road *r, struct delivery_job *j)
         outbox_confirm(r, j);
         if (q->active == j)
                 q->active = NULL;
+        outbox_leave_channel(j);
         TAILQ_REMOVE(&q->jobs, j, next);
         map_remove(&r->outbox.jobs, road_key("dlv", j->d.id, key));
         r->outbox.open--;
@@ -332,7 +399,8 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
                                     .owner = c->road->owner,
                                     .lease_ms = j->lease_ms,
                                     .kind = j->d.kind,
-                                    .edits = j->edits };
+                                    .edits = j->edits,
+                                    .read_from = j->d.read_from };
         int rc;
 
         free(c->target);
@@ -374,6 +442,21 @@ static void on_deadline(void *arg)
         delivery_result(j->queue->adapter->road, j->d.id, j->d.fence, &result);
 }
 
+void outbox_reconcile(struct road *r, struct delivery_job *j)
+{
+        int64_t seconds = r->limits.reconcile_seconds;
+
+        if (j->d.class > PACE_APPROVAL && seconds > DRAFT_SECONDS)
+                seconds = DRAFT_SECONDS;
+        j->d.reconcile_until_ms = loop_now_ms(r->loop) + seconds * 1000;
+        timer_start(j->deadline, seconds * 1000 + MARGIN_MS);
+        j->reconciling = true;
+        r->outbox.sending--; /* it is not being sent: a stop need not wait for it */
+        outbox_confirm(r, j);
+        r->platforms.reconcile(r->platforms.adapters, &j->d);
+        road_check_drained(r);
+}
+
 void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
 {
         int64_t seconds = r->limits.delivery_seconds;
@@ -398,13 +481,10 @@ void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
                 seconds = TYPING_SECONDS;
         j->deadline = timer_new(r->loop, on_deadline, j);
         timer_start(j->deadline, seconds * 1000);
-        if (j->unconfirmed && !delivery_is_repeatable(j) &&
-            (r->platforms.abilities(r->platforms.adapters, j->d.adapter) & ADAPTER_READBACK)) {
-                j->reconciling = true;
-                r->platforms.reconcile(r->platforms.adapters, &j->d);
-        } else {
+        if (j->unconfirmed && is_read_back(r, j))
+                outbox_reconcile(r, j);
+        else
                 r->platforms.send(r->platforms.adapters, &j->d);
-        }
 }
 
 static void on_claimed(void *arg)
@@ -426,10 +506,28 @@ static void on_claimed(void *arg)
         outbox_on_stored(r, j, stored);
 }
 
+/* What the adapter knows before the send. A send that may have arrived keeps what was known. */
+static void note_read_from(struct road *r, struct delivery_job *j)
+{
+        char text[READ_FROM_SIZE] = "";
+
+        if (r->platforms.read_from)
+                r->platforms.read_from(r->platforms.adapters, &j->d, text, sizeof(text));
+        free(j->read_from);
+        j->d.read_from = j->read_from = text[0] ? mem_strdup(text) : NULL;
+}
+
 static void begin_claim(struct road *r, struct delivery_job *j)
 {
+        bool read_back = is_read_back(r, j);
+
         j->d.fence++;
-        j->d.attempt++;
+        j->d.attempt += !(read_back && j->unconfirmed); /* asking is no attempt */
+        if (read_back) {
+                enter_channel(j->queue->adapter, j);
+                if (!j->unconfirmed)
+                        note_read_from(r, j);
+        }
         j->lease_ms = clock_wall_ms() + r->limits.delivery_seconds * 1000;
         delivery_enter(j, JOB_CLAIMING);
         j->counted = is_counted(r, j);
@@ -503,6 +601,28 @@ static struct delivery_job *choose(const struct delivery_queue *q, int64_t now, 
         return NULL;
 }
 
+/* One of the queue that an earlier run has sent, overtaking others; else j. */
+static struct delivery_job *unconfirmed_first(const struct road *r, const struct delivery_queue *q,
+                                              struct delivery_job *j)
+{
+        struct delivery_job *sent = map_get(&q->adapter->exclusive, j->d.channel);
+
+        return sent && sent->queue == q && sent->phase == JOB_QUEUED && is_excluded(r, q->adapter, j)
+                       ? sent
+                       : j;
+}
+
+static void wait_in_list(struct delivery_queue *q, bool for_channel)
+{
+        struct outbox_adapter *a = q->adapter;
+
+        if (q->blocked || q->waiting)
+                TAILQ_REMOVE(q->blocked ? &a->blocked : &a->waiting, q, next_blocked);
+        TAILQ_INSERT_TAIL(for_channel ? &a->waiting : &a->blocked, q, next_blocked);
+        q->waiting = for_channel;
+        q->blocked = !for_channel;
+}
+
 void outbox_pump(struct road *r, struct delivery_queue *q)
 {
         int64_t wait, retry_ms;
@@ -515,6 +635,7 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
                 timer_start(q->timer, retry_ms);
         if (!j)
                 return;
+        j = unconfirmed_first(r, q, j);
         if (!j->unconfirmed && j->expires_ms > 0 && clock_boot_ms() > j->expires_boot) {
                 delivery_result_give_up(
                         r, j, DELIVERY_EXPIRED,
@@ -530,10 +651,8 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
                         "platform cannot be asked");
                 return;
         }
-        if (!may_claim(r, q->adapter, j)) {
-                if (!q->blocked)
-                        TAILQ_INSERT_TAIL(&q->adapter->blocked, q, next_blocked);
-                q->blocked = true;
+        if (is_excluded(r, q->adapter, j) || !may_claim(r, q->adapter, j)) {
+                wait_in_list(q, is_excluded(r, q->adapter, j));
                 return;
         }
         wait = take_budget(r, q->adapter, j);
@@ -550,8 +669,8 @@ bool outbox_claim_new(struct road *r, struct delivery_job *j)
         struct outbox_adapter *a = outbox_adapter(r, j->d.adapter);
 
         if (j->journaled || !r->resumed || r->draining || j->edits > 0 || queue_find(a, &j->d) ||
-            !r->platforms.ready(r->platforms.adapters, a->name) || !may_claim(r, a, j) ||
-            take_budget(r, a, j) > 0)
+            !r->platforms.ready(r->platforms.adapters, a->name) || is_excluded(r, a, j) ||
+            !may_claim(r, a, j) || take_budget(r, a, j) > 0)
                 return false;
         add(r, j);
         begin_claim(r, j);

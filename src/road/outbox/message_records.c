@@ -1,0 +1,141 @@
+/*
+ * message_records: which messages of an adapter are stored, for a platform that looks for one that
+ * may have arrived.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "road/outbox/delivery_job.h"
+#include "road/road_state.h"
+#include "rows/journal_row.h"
+
+#define DELIVERIES_READ 1000
+#define EVENTS_READ     4000
+
+struct records_read {
+        struct road *road;
+        int64_t delivery;
+        char *adapter, *channel;
+        struct arena arena;
+        struct message_record *items;
+        struct message_records found;
+        message_records_fn *done;
+        void *arg;
+};
+
+static void add(struct records_read *v, const char *channel, const char *id, bool own, bool plain)
+{
+        v->items[v->found.count++] =
+                (struct message_record){ .channel = arena_strdup(&v->arena, channel),
+                                         .id = arena_strdup(&v->arena, id),
+                                         .own = own,
+                                         .plain = plain };
+}
+
+/*
+ * A message whose id nobody knows lies before the next one of its thread whose id is known.
+ * covered: the threads of which such a one was seen; rows come newest first.
+ */
+static void judge(struct records_read *v, const struct sent_row *row, struct map *covered)
+{
+        const char *thread = row->thread ? row->thread : "";
+
+        if (row->id == v->delivery || strcmp(row->channel, v->channel) != 0)
+                return;
+        if (row->state == DELIVERY_SENT && row->platform_id)
+                map_put(covered, thread, v);
+        else if ((row->state == DELIVERY_SENT || row->state == DELIVERY_UNKNOWN ||
+                  row->state == DELIVERY_SENDING) &&
+                 !map_get(covered, thread))
+                v->found.ambiguous = true;
+}
+
+static int read_sent(struct store_tx *tx, struct records_read *v, struct error *err)
+{
+        struct store_stmt *s = delivery_row_list_sent(tx, v->adapter, DELIVERIES_READ);
+        struct sent_row row;
+        struct map covered;
+        int rc;
+
+        map_init(&covered);
+        while ((rc = delivery_row_next_sent(s, &row, err)) == 1) {
+                judge(v, &row, &covered);
+                if (row.platform_id)
+                        add(v, row.channel, row.platform_id, true, !row.buttons);
+        }
+        map_release(&covered);
+        return rc;
+}
+
+static int read_received(struct store_tx *tx, struct records_read *v, struct error *err)
+{
+        struct journal_range range = { .before = INT64_MAX };
+        struct store_stmt *s = journal_row_scan(tx, &range);
+        struct journal_row row;
+        int rc, n = 0;
+
+        while ((rc = journal_row_next(s, &row, err)) == 1) {
+                if (row.key && row.channel && row.adapter && strcmp(row.adapter, v->adapter) == 0)
+                        add(v, row.channel, row.key, false, false);
+                if (++n == EVENTS_READ) {
+                        rows_end(s);
+                        return 0;
+                }
+        }
+        return rc;
+}
+
+static int read_records(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct records_read *v = arg;
+
+        arena_release(&v->arena);
+        arena_init(&v->arena);
+        v->items = arena_alloc(&v->arena, (DELIVERIES_READ + EVENTS_READ) * sizeof(*v->items));
+        v->found = (struct message_records){ .items = v->items };
+        if (read_sent(tx, v, err) < 0)
+                return -1;
+        return read_received(tx, v, err);
+}
+
+static void on_read(void *arg, const struct error *err)
+{
+        struct records_read *v = arg;
+
+        v->road->writes--;
+        v->done(v->arg, err ? NULL : &v->found);
+        arena_release(&v->arena);
+        free(v->adapter);
+        free(v->channel);
+        free(v);
+}
+
+void message_records_read(struct road *r, const struct delivery *d, message_records_fn *done,
+                          void *arg)
+{
+        struct records_read *v = mem_zalloc(sizeof(*v));
+
+        v->road = r;
+        v->delivery = d->id;
+        v->adapter = mem_strdup(d->adapter);
+        v->channel = mem_strdup(d->channel);
+        v->done = done;
+        v->arg = arg;
+        arena_init(&v->arena);
+        r->writes++;
+        store_read(r->store, read_records, on_read, v);
+}
+
+int64_t delivery_take_probe(struct road *r, const char *adapter, const char *channel)
+{
+        bool group = r->platforms.channel_is_group(r->platforms.adapters, adapter, channel);
+        int64_t wait = pace_take(outbox_adapter(r, adapter)->pace, channel, group, PACE_TYPING,
+                                 loop_now_ms(r->loop));
+
+        r->stats.probes += wait <= 0;
+        return wait;
+}

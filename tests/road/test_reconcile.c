@@ -1,0 +1,276 @@
+/*
+ * Sends that may have arrived, on platforms that can be asked.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../lib/road_rig.h"
+#include "../lib/rows.h"
+#include "road/outbox/outbox.h"
+
+static unsigned receipts;
+
+static void on_put(void *arg, const struct outbox_receipt *receipt)
+{
+        (void)arg;
+        assert_int_equal(receipt->error.kind, ERR_NONE);
+        receipts++;
+}
+
+static void put(struct rig *g, const char *channel, const char *thread, const char *text)
+{
+        unsigned before = receipts;
+        struct outgoing out = {
+                .adapter = "look", .channel = channel, .thread = thread, .text = text
+        };
+
+        outbox_submit(g->road, &out, on_put, NULL);
+        rig_until(g, &receipts, before + 1);
+}
+
+static void what_was_known_before_a_send_survives_a_kill(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].read_from, "after 0");
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2);
+        assert_true(g->sent[1].reconcile);
+        assert_string_equal(g->sent[1].read_from, "after 0");
+        rig_restart(g); /* asking does not replace it either */
+        rig_until(g, &g->sent_count, 3);
+        assert_string_equal(g->sent[2].read_from, "after 0");
+        rig_result(g, 2, SEND_RETRY, ERR_NET, 0);
+        rig_until(g, &g->sent_count, 4);
+        assert_false(g->sent[3].reconcile);
+        assert_string_equal(g->sent[3].read_from, "after 3"); /* a new send has its own */
+        rig_free(g);
+}
+
+static void asking_is_no_attempt(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.delivery_attempts = 2;
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        for (unsigned i = 0; i < 5; i++) {
+                rig_restart(g);
+                rig_until(g, &g->sent_count, 2 + i);
+                assert_true(g->sent[1 + i].reconcile);
+        }
+        rig_result(g, 5, SEND_RETRY, ERR_NET, 0);
+        rig_until(g, &g->sent_count, 7);
+        assert_false(g->sent[6].reconcile);
+        rig_free(g);
+}
+
+static void one_send_of_a_channel_is_under_way_across_its_threads(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", "t1", "one");
+        put(g, "c", "t2", "two");
+        put(g, "d", NULL, "other");
+        rig_until(g, &g->sent_count, 2);
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 2);
+        assert_string_equal(g->sent[1].text, "other");
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 3);
+        assert_true(g->sent[2].reconcile);
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 3); /* two could be mistaken for one */
+        rig_result(g, 2, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 4);
+        assert_string_equal(g->sent[3].text, "two");
+        rig_free(g);
+}
+
+static void threads_wait_for_a_send_of_an_earlier_run(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", "t1", "one");
+        rig_until(g, &g->sent_count, 1);
+        put(g, "c", "t2", "two");
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2);
+        assert_true(g->sent[1].reconcile);
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 2);
+        rig_result(g, 1, SEND_RETRY, ERR_NET, 0);
+        rig_until(g, &g->sent_count, 3);
+        rig_result(g, 2, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 4);
+        rig_free(g);
+}
+
+static void an_adapter_that_stops_is_asked_again_when_it_is_back(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", NULL, "one|two");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        g->adapters_down = true;
+        rig_result(g, 1, SEND_UNSURE, ERR_CANCELLED, -1);
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 2);
+        assert_string_equal(rig_text(g, "state FROM deliveries WHERE id = 1"), "sending");
+        g->adapters_down = false;
+        outbox_wake(g->road, "look");
+        rig_until(g, &g->sent_count, 3);
+        assert_true(g->sent[2].reconcile);
+        rig_result(g, 2, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 4);
+        assert_string_equal(g->sent[3].text, "two");
+        rig_free(g);
+}
+
+static void what_is_found_is_recorded_and_counted(void **state)
+{
+        struct rig *g = rig_new();
+        struct road_stats s;
+
+        (void)state;
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
+        rig_settle(g);
+        assert_string_equal(rig_text(g, "outcome FROM attempts WHERE delivery = 1"), "found");
+        road_stats(g->road, &s);
+        assert_int_equal(s.found, 1);
+        assert_int_equal(s.unknown, 0);
+        rig_free(g);
+}
+
+static void count_up(void *arg)
+{
+        ++*(unsigned *)arg;
+}
+
+static void a_stop_does_not_wait_until_a_send_is_found(void **state)
+{
+        struct rig *g = rig_new();
+        unsigned drained = 0;
+
+        (void)state;
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        road_drain(g->road, INT32_MAX, count_up, &drained);
+        rig_until(g, &drained, 1);
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 3);
+        assert_true(g->sent[2].reconcile);
+        rig_free(g);
+}
+
+static void sends_that_are_looked_for_leave_room_for_others(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.unconfirmed_sends = 1;
+        road_set_limits(g->road, &g->limits);
+        put(g, "c", NULL, "one");
+        put(g, "d", NULL, "two");
+        rig_until(g, &g->sent_count, 1);
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 3);
+        rig_free(g);
+}
+
+/* ---- what is stored ---- */
+
+static struct {
+        unsigned calls, own, received;
+        bool ambiguous;
+} seen;
+
+static void on_records(void *arg, const struct message_records *records)
+{
+        (void)arg;
+        assert_non_null(records);
+        seen.calls++;
+        seen.ambiguous = records->ambiguous;
+        seen.own = seen.received = 0;
+        for (size_t i = 0; i < records->count; i++) {
+                if (records->items[i].own)
+                        seen.own++;
+                else
+                        seen.received++;
+        }
+}
+
+static void read_records(struct rig *g)
+{
+        unsigned before = seen.calls;
+
+        message_records_read(g->road,
+                             &(struct delivery){ .id = 99, .adapter = "look", .channel = "c" },
+                             on_records, NULL);
+        rig_until(g, &seen.calls, before + 1);
+}
+
+static void a_message_whose_id_nobody_knows_makes_others_ambiguous(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", NULL, "one|two|three");
+        put(g, "d", NULL, "elsewhere");
+        rig_until(g, &g->sent_count, 2);
+        rig_result(g, 1, SEND_DONE, ERR_NONE, -1);
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 3);
+        read_records(g);
+        assert_true(seen.ambiguous); /* two is under way */
+        rig_result(g, 2, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 4);
+        rig_result(g, 3, SEND_UNSURE, ERR_NET, -1); /* two is unknown */
+        rig_until(g, &g->sent_count, 5);
+        rig_result(g, 4, SEND_DONE, ERR_NONE, -1);
+        rig_settle(g);
+        read_records(g);
+        assert_false(seen.ambiguous); /* it lies before three */
+        assert_int_equal(seen.own, 3);
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_was_known_before_a_send_survives_a_kill),
+                cmocka_unit_test(asking_is_no_attempt),
+                cmocka_unit_test(one_send_of_a_channel_is_under_way_across_its_threads),
+                cmocka_unit_test(threads_wait_for_a_send_of_an_earlier_run),
+                cmocka_unit_test(an_adapter_that_stops_is_asked_again_when_it_is_back),
+                cmocka_unit_test(what_is_found_is_recorded_and_counted),
+                cmocka_unit_test(a_stop_does_not_wait_until_a_send_is_found),
+                cmocka_unit_test(sends_that_are_looked_for_leave_room_for_others),
+                cmocka_unit_test(a_message_whose_id_nobody_knows_makes_others_ambiguous),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
