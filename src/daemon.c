@@ -437,6 +437,7 @@ static int open_road(struct daemon *d, struct error *err)
                                .render = adapters_render,
                                .send = adapters_send,
                                .reconcile = adapters_reconcile,
+                               .when_unsure = adapters_when_unsure,
                                .read_from = adapters_read_from,
                                .channel_history = adapters_channel_history,
                                .thread_at = adapters_thread_at },

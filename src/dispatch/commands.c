@@ -19,6 +19,7 @@ static const struct chat_command commands[] = {
         { "why", "explain why the last message was or was not answered", COMMAND_WHY, false },
         { "pause", "pause the agent here; `/pause 30` for thirty minutes", COMMAND_HANDLED, true },
         { "resume", "let the agent answer again", COMMAND_HANDLED, true },
+        { "resend", "send `dlv-12` again, or with `no` leave it", COMMAND_RESEND, true },
         { "help", "show this list", COMMAND_HANDLED, false },
 };
 
@@ -78,7 +79,10 @@ const struct chat_command *command_parse(const char *text, const char **args)
         *args = read_word(text, word);
         c = *args ? find(word) : NULL;
         /* "/new ideas for the party" goes to the agent */
-        return c && (**args == '\0' || strcmp(c->name, "pause") == 0) ? c : NULL;
+        return c && (**args == '\0' || strcmp(c->name, "pause") == 0 ||
+                     (c->does == COMMAND_RESEND && strncmp(*args, "dlv-", 4) == 0))
+                       ? c
+                       : NULL;
 }
 
 const struct chat_command *command_suggest(const char *text)

@@ -387,6 +387,15 @@ void adapters_reconcile(struct adapters *as, const struct delivery *d)
         refuse(as, d, SEND_UNSURE, ERR_NET, why);
 }
 
+enum unsure_policy adapters_when_unsure(struct adapters *as, const char *adapter,
+                                        const struct setting_list **admins)
+{
+        struct adapter *a = adapters_find(as, adapter);
+
+        *admins = a ? &a->common->admins : NULL;
+        return a && a->ops->when_unsure ? a->ops->when_unsure(a) : UNSURE_REPORT;
+}
+
 void adapters_read_from(struct adapters *as, const struct delivery *d, char *out, size_t size)
 {
         struct adapter *a = adapters_find(as, d->adapter);

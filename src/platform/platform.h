@@ -115,6 +115,8 @@ struct platform_ops {
         void (*send)(struct adapter *a, const struct delivery *d);
         /* With ADAPTER_READBACK: finds out whether a delivery arrived; delivery_result follows. */
         void (*reconcile)(struct adapter *a, const struct delivery *d);
+        /* What becomes of a message that may have arrived. NULL: UNSURE_REPORT. */
+        enum unsure_policy (*when_unsure)(const struct adapter *a);
         /* With ADAPTER_READBACK: where that begins, stored before the send; "": nowhere. */
         void (*read_from)(struct adapter *a, const struct delivery *d, char *out, size_t size);
         /* NULL: `can`. */
@@ -264,6 +266,8 @@ int adapters_render(struct adapters *as, const char *adapter, const char *text, 
                     struct rendered *out, struct error *err);
 void adapters_send(struct adapters *as, const struct delivery *d);
 void adapters_reconcile(struct adapters *as, const struct delivery *d);
+enum unsure_policy adapters_when_unsure(struct adapters *as, const char *adapter,
+                                        const struct setting_list **admins);
 void adapters_read_from(struct adapters *as, const struct delivery *d, char *out, size_t size);
 void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,
                               const char *thread, unsigned limit, channel_history_fn *done,

@@ -307,6 +307,14 @@ int delivery_row_revive(struct store_tx *tx, int64_t id, bool force, int64_t now
                    out, err);
 }
 
+int delivery_row_leave(struct store_tx *tx, int64_t id, const char *why, struct error *err)
+{
+        return (int)sql_update(tx, err,
+                               "UPDATE deliveries SET state = 'failed', error = ?2"
+                               " WHERE id = ?1 AND state = 'unknown'",
+                               SQL_INT(id), SQL_TEXT(why));
+}
+
 int delivery_row_platform_id(struct store_tx *tx, int64_t id, char **out, struct error *err)
 {
         int rc;

@@ -86,6 +86,8 @@ int delivery_row_count_replies(struct store_tx *tx, int64_t turn, int64_t *late,
 int delivery_row_revive(struct store_tx *tx, int64_t id, bool force, int64_t now_ms,
                         struct delivery_row **out, struct error *err);
 
+/* Ends the doubt about an unknown one: it is failed, with this reason. 1; 0: other states; -1. */
+int delivery_row_leave(struct store_tx *tx, int64_t id, const char *why, struct error *err);
 int delivery_row_get(struct store_tx *tx, int64_t id, struct delivery_row **out, struct error *err);
 int delivery_row_get_request(struct store_tx *tx, const char *request_key,
                              struct delivery_row **out, struct error *err);

@@ -166,6 +166,7 @@ static void open_road(struct api_rig *r)
                                .render = adapters_render,
                                .send = adapters_send,
                                .reconcile = adapters_reconcile,
+                               .when_unsure = adapters_when_unsure,
                                .read_from = adapters_read_from },
         };
         struct road_limits limits = { 0 };

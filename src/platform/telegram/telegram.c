@@ -13,6 +13,7 @@
 #define WORD      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 static const char *const modes[] = { "polling", "webhook", NULL };
+static const char *const unsure[] = { "report", "repeat", "ask", NULL };
 
 /* clang-format off */
 static const struct setting telegram_settings[] = {
@@ -36,6 +37,10 @@ static const struct setting telegram_settings[] = {
         { "reconcileAfterMs", SETTING_INT, "3000", 0, 600000, .at = AT(reconcile_after_ms),
           .help = "How long Telegram may still be working on a send whose answer was lost; then "
                   "it is looked for." },
+        { "whenUnsure", SETTING_CHOICE, "\"report\"", .choices = unsure, .at = AT(when_unsure),
+          .help = "A message of which nobody can tell whether it arrived: `report` makes it a "
+                  "dead letter, `repeat` sends it again once, marked with \xf0\x9f\x94\x81, `ask` "
+                  "lets an admin decide." },
         { "streaming", SETTING_BOOL, "true", .at = AT(streaming),
           .help = "A long answer appears while it is being written, by editing one message." },
         { "commands", SETTING_STRINGS, "[]", .at = AT(commands),
@@ -140,6 +145,15 @@ static unsigned telegram_abilities(const struct adapter *a)
         return a->ops->can & ~(conf->streaming ? 0u : (unsigned)ADAPTER_STREAMS);
 }
 
+static enum unsure_policy telegram_when_unsure(const struct adapter *a)
+{
+        const struct telegram_conf *conf = a->conf;
+
+        return strcmp(conf->when_unsure, "repeat") == 0 ? UNSURE_REPEAT
+               : strcmp(conf->when_unsure, "ask") == 0  ? UNSURE_ASK
+                                                        : UNSURE_REPORT;
+}
+
 /* Groups, supergroups and channels have negative ids; a public one may be named. */
 static bool telegram_is_group(const struct adapter *a, const char *channel)
 {
@@ -170,6 +184,7 @@ const struct platform_ops telegram_platform = {
         .send = tg_send,
         .reconcile = tg_reconcile,
         .read_from = tg_reconcile_from,
+        .when_unsure = telegram_when_unsure,
         .webhook = tg_intake_post,
         .webhook_admits = tg_intake_admits_post,
         .abilities = telegram_abilities,

@@ -16,10 +16,11 @@
 #include "platform/telegram/telegram.h"
 
 #define SEND_MS        30000
-#define UPLOAD_MS      55000 /* within limits.deliverySeconds */
-#define CAPTION_MAX    1024  /* UTF-16 units, without markup */
-#define CALLBACK_MAX   64    /* bytes */
-#define LIMITED_IN_ROW 3     /* then the whole bot is too fast, not one chat */
+#define UPLOAD_MS      55000              /* within limits.deliverySeconds */
+#define CAPTION_MAX    1024               /* UTF-16 units, without markup */
+#define CALLBACK_MAX   64                 /* bytes */
+#define REPEATED       "\xf0\x9f\x94\x81" /* a message that may be there already */
+#define LIMITED_IN_ROW 3                  /* then the whole bot is too fast, not one chat */
 
 struct tg_send {
         struct adapter *adapter;
@@ -85,10 +86,12 @@ static int add_message_id(struct tg_send *s, const struct delivery *d, const jso
 static int add_text(struct tg_send *s, const json_t *payload, const char *field, struct error *err)
 {
         const char *text = json_str(payload, "text", "");
+        bool repeated = json_flag(payload, "repeated", false);
 
-        if (text[0] == '\0')
+        if (text[0] == '\0' && !repeated)
                 return error_set(err, ERR_INVALID, "there is no text to send");
-        json_object_set_new(s->request.params, field, json_string(text));
+        json_object_set_new(s->request.params, field,
+                            repeated ? json_sprintf("%s %s", REPEATED, text) : json_string(text));
         json_object_set_new(s->request.params, "parse_mode", json_string("HTML"));
         return 0;
 }
@@ -263,7 +266,9 @@ static int make_upload(struct tg_send *s, const struct delivery *d, const json_t
                 return error_set(err, ERR_INVALID,
                                  "a caption has at most 1024 characters; send the text as a "
                                  "message of its own");
-        return text[0] ? add_text(s, payload, "caption", err) : 0;
+        return text[0] || json_flag(payload, "repeated", false)
+                       ? add_text(s, payload, "caption", err)
+                       : 0;
 }
 
 /* A row for each kind of delivery; make returns -1 with an error when it cannot be sent. */

@@ -1,10 +1,11 @@
 /*
- * command: chat commands (/new, /stop, /status, /why).
+ * command: chat commands (/new, /stop, /status, /why, /resend).
  *
  * A command is no turn and never waits for one; the decision's transaction carries it out. Turns to
  * stop are marked there, so a stop survives a crash.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -25,6 +26,10 @@ struct command {
         unsigned turn_count;
         unsigned running;         /* of the turns */
         int64_t dropped_messages; /* in queued turns */
+        /* COMMAND_RESEND */
+        int64_t delivery;
+        bool leave;                   /* it is not sent again */
+        struct delivery_row *revived; /* result */
 };
 
 const char *command_name(enum road_command what)
@@ -32,9 +37,29 @@ const char *command_name(enum road_command what)
         static const char *const names[] = { [COMMAND_NEW] = "new",
                                              [COMMAND_STOP] = "stop",
                                              [COMMAND_STATUS] = "status",
-                                             [COMMAND_WHY] = "why" };
+                                             [COMMAND_WHY] = "why",
+                                             [COMMAND_RESEND] = "resend" };
 
         return names[what];
+}
+
+/* Only while it is unknown: what was decided stays so. */
+static int decide_delivery(struct store_tx *tx, struct command *c, struct error *err)
+{
+        struct delivery_row *row = NULL;
+        int rc = delivery_row_get(tx, c->delivery, &row, err);
+        bool undecided = rc == 1 && row->state == DELIVERY_UNKNOWN &&
+                         strcmp(row->adapter, c->name.adapter) == 0;
+
+        free(row);
+        free(c->revived);
+        c->revived = NULL;
+        if (!undecided)
+                return rc < 0 ? -1 : 0;
+        rc = c->leave ? delivery_row_leave(tx, c->delivery, c->why, err)
+                      : delivery_row_revive(tx, c->delivery, true, clock_wall_ms(), &c->revived,
+                                            err);
+        return rc < 0 ? -1 : 0;
 }
 
 static int write_command(struct store_tx *tx, struct effect *e, struct error *err)
@@ -50,6 +75,8 @@ static int write_command(struct store_tx *tx, struct effect *e, struct error *er
                     reset_row_put(tx, &scope, c->reset_turn, err) < 0)
                         return -1;
         }
+        if (c->what == COMMAND_RESEND && c->delivery > 0 && decide_delivery(tx, c, err) < 0)
+                return -1;
         for (unsigned i = 0; i < c->turn_count; i++) {
                 if (turn_row_cancel(tx, c->turns[i], c->why, err) < 0)
                         return -1;
@@ -61,6 +88,8 @@ static void on_committed(struct effect *e)
 {
         struct command *c = (struct command *)e;
 
+        if (c->revived)
+                outbox_enqueue(c->road, delivery_load(c->revived));
         for (unsigned i = 0; i < c->turn_count; i++)
                 turn_cancel(c->road, c->turns[i], c->why, NULL, NULL);
 }
@@ -71,6 +100,7 @@ static void command_free(struct effect *e)
 
         free(c->why);
         free(c->turns);
+        free(c->revived);
         free(c);
 }
 
@@ -180,6 +210,30 @@ static void visit_lanes(struct command *c, const struct lane_name *n, struct buf
         }
 }
 
+/* ---- /resend ---- */
+
+/* "/resend dlv-12" or "/resend dlv-12 no" */
+static void read_decision(struct command *c, const struct incoming *in, struct buf *answer)
+{
+        const char *at = in->text ? strstr(in->text, "dlv-") : NULL;
+        char *rest = NULL;
+
+        if (at)
+                c->delivery = strtoll(at + strlen("dlv-"), &rest, 10);
+        if (c->delivery <= 0) {
+                buf_addstr(answer,
+                           "Say which delivery: `/resend dlv-12`, or `/resend dlv-12 no` to "
+                           "leave it.");
+                return;
+        }
+        c->leave = strstr(rest, "no") != NULL;
+        c->why = mem_printf("%s decided to leave it", incoming_sender(in));
+        buf_addf(answer,
+                 c->leave ? "`dlv-%lld` is not sent again, unless that was decided before."
+                          : "`dlv-%lld` is sent again, unless it was decided before.",
+                 (long long)c->delivery);
+}
+
 struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
                            const struct incoming *in, struct buf *answer)
 {
@@ -203,6 +257,8 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
                 c->why = mem_printf("stopped by %s", incoming_sender(in));
                 describe_stop(c, answer);
         }
+        if (what == COMMAND_RESEND)
+                read_decision(c, in, answer);
         if (what == COMMAND_STATUS && answer->len == 0)
                 buf_addstr(answer, "Nothing is going on in this conversation.");
         return &c->effect;

@@ -22,6 +22,7 @@ enum road_command {
         COMMAND_STOP,    /* cancel the sender's turns and those of the shared conversation */
         COMMAND_STATUS,  /* describe what is running and queued */
         COMMAND_WHY,     /* report on the sender's last message */
+        COMMAND_RESEND,  /* decide about a delivery that may have arrived */
         COMMAND_HANDLED, /* done by dispatch: reason and notice are the result */
 };
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "net/pace.h"
 #include "road/incoming.h"
 #include "rows/delivery_row.h"
@@ -70,6 +71,13 @@ struct send_result {
  */
 void delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result);
+
+/* What becomes of a message that may have arrived and cannot be found. */
+enum unsure_policy {
+        UNSURE_REPORT, /* a dead letter */
+        UNSURE_REPEAT, /* sent again once, with a mark: "repeated" in its payload */
+        UNSURE_ASK,    /* a dead letter, and admins are asked whether to send it again */
+};
 
 /* ---- for reconcile ---- */
 
@@ -135,6 +143,9 @@ struct road_platforms {
          * certainly did not, SEND_UNSURE; with ERR_CANCELLED it is asked again later.
          */
         void (*reconcile)(struct adapters *as, const struct delivery *d);
+        /* *admins: whom to ask, ids of direct chats, borrowed. May be NULL: UNSURE_REPORT. */
+        enum unsure_policy (*when_unsure)(struct adapters *as, const char *adapter,
+                                          const struct setting_list **admins);
         /* Where reading back would begin, stored before the send; "": nowhere. May be NULL. */
         void (*read_from)(struct adapters *as, const struct delivery *d, char *out, size_t size);
         /* Calls done once, after this has returned. May be NULL. */

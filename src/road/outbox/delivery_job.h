@@ -172,6 +172,14 @@ void delivery_result_give_up(struct road *r, struct delivery_job *j, enum delive
 /* Requeues it as if never claimed. */
 void delivery_result_unclaim(struct road *r, struct delivery_job *j);
 
+/* ---- unsure.c: messages that may have arrived ---- */
+
+/* The payload with which it is sent again, yours; NULL: it is not. */
+char *unsure_repeats(const struct road *r, const struct delivery_job *j);
+bool unsure_asks(const struct road *r, const struct delivery_job *j);
+/* Asks the admins whether to send it again. */
+void unsure_ask(struct road *r, const struct delivery_job *j, const char *why);
+
 /* ---- deferred_reply.c ---- */
 
 /* Is there a placeholder to remove? */

@@ -26,6 +26,8 @@ struct settlement {
         bool uncounted;      /* no attempt: a rate limit, or undone */
         bool becomes_send;   /* the message to edit is gone: send a new one */
         bool leaves_thread;  /* the thread could not be created: use the channel */
+        bool asks;           /* admins are asked whether to send it again */
+        char *payload;       /* of the next attempt; NULL: as before */
         char *platform_id, *why;
         enum error_kind kind;
         int64_t now_ms;
@@ -103,6 +105,8 @@ static int write_settlement(struct store_tx *tx, void *arg, struct error *err)
         m->lost = rc == 0;
         if (rc != 1)
                 return rc;
+        if (m->payload && delivery_row_set_payload(tx, j->d.id, m->payload, err) < 0)
+                return -1;
         if (m->outcome && delivery_row_put_attempt(tx, &attempt, err) < 0)
                 return -1;
         if (m->leaves_thread && delivery_row_leave_thread(tx, j->d.turn, j->d.thread, err) < 0)
@@ -118,7 +122,7 @@ static void count(struct road *r, const struct settlement *m)
                 return;
         if (m->job->reconciling && m->state == DELIVERY_SENT)
                 r->stats.found++;
-        else if (m->job->reconciling && m->state == DELIVERY_QUEUED)
+        else if (m->job->reconciling && m->state == DELIVERY_QUEUED && !m->payload)
                 r->stats.not_arrived++;
         if (m->state == DELIVERY_SENT) {
                 r->stats.sent++;
@@ -146,6 +150,10 @@ static void on_settled(void *arg)
         bus_publish(r->bus, &m->batch);
         j->d.attempt -= m->uncounted;
         j->reconciling = false;
+        if (m->payload && !m->lost)
+                delivery_set_payload(j, m->payload);
+        if (m->asks && !m->lost)
+                unsure_ask(r, j, m->why);
         if (m->state == DELIVERY_QUEUED && !m->lost) {
                 if (m->becomes_send)
                         delivery_become_send(j);
@@ -161,6 +169,7 @@ static void on_settled(void *arg)
         }
         road_check_drained(r);
         free(m->platform_id);
+        free(m->payload);
         free(m->why);
         bus_batch_release(&m->batch);
         free(m);
@@ -204,6 +213,7 @@ static void give_up(struct road *r, struct delivery_job *j, enum delivery_state 
                                      .job = j,
                                      .state = state,
                                      .outcome = delivery_state_name(state),
+                                     .asks = state == DELIVERY_UNKNOWN && unsure_asks(r, j),
                                      .leaves_thread = leaves_thread },
                result);
 }
@@ -253,6 +263,26 @@ static void park(struct road *r, struct delivery_job *j)
         road_check_drained(r);
 }
 
+/* Nobody can tell whether it arrived. */
+static void end_unsure(struct road *r, struct delivery_job *j, const struct send_result *result)
+{
+        char *marked = unsure_repeats(r, j);
+
+        if (!marked) {
+                give_up(r, j, DELIVERY_UNKNOWN, result);
+                return;
+        }
+        log_warn("delivery may have arrived; sending it again with a mark (whenUnsure)",
+                 LOG_I("delivery", j->d.id), LOG_S("adapter", j->d.adapter),
+                 LOG_S("why", result->why));
+        settle(&(struct settlement){ .road = r,
+                                     .job = j,
+                                     .state = DELIVERY_QUEUED,
+                                     .outcome = "repeated",
+                                     .payload = marked },
+               result);
+}
+
 static void resolve_unsure(struct road *r, struct delivery_job *j, const struct send_result *result)
 {
         unsigned can = r->platforms.abilities(r->platforms.adapters, j->d.adapter);
@@ -266,7 +296,7 @@ static void resolve_unsure(struct road *r, struct delivery_job *j, const struct 
         } else if ((can & ADAPTER_READBACK) && !j->reconciling) {
                 outbox_reconcile(r, j);
         } else {
-                give_up(r, j, DELIVERY_UNKNOWN, result);
+                end_unsure(r, j, result);
         }
 }
 

@@ -607,7 +607,8 @@ static struct delivery_job *unconfirmed_first(const struct road *r, const struct
 {
         struct delivery_job *sent = map_get(&q->adapter->exclusive, j->d.channel);
 
-        return sent && sent->queue == q && sent->phase == JOB_QUEUED && is_excluded(r, q->adapter, j)
+        return sent && sent->queue == q && sent->phase == JOB_QUEUED &&
+                               is_excluded(r, q->adapter, j)
                        ? sent
                        : j;
 }

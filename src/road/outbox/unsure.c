@@ -1,0 +1,122 @@
+/*
+ * unsure: what becomes of a message of which nobody can tell whether it arrived, as the adapter's
+ * setting wants it (whenUnsure).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonw.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "road/outbox/delivery_job.h"
+#include "road/outbox/outbox.h"
+#include "road/road_state.h"
+
+#define QUOTE_BYTES 200
+#define ADMINS_MAX  5 /* who are asked */
+
+/* Drafts and questions to admins are not worth it. */
+static bool is_answer(const struct delivery_job *j)
+{
+        return (j->d.kind == DELIVER_SEND || j->d.kind == DELIVER_UPLOAD) &&
+               j->d.class == PACE_FINAL;
+}
+
+static enum unsure_policy policy_of(const struct road *r, const struct delivery_job *j,
+                                    const struct setting_list **admins)
+{
+        *admins = NULL;
+        if (!r->platforms.when_unsure || !is_answer(j))
+                return UNSURE_REPORT;
+        return r->platforms.when_unsure(r->platforms.adapters, j->d.adapter, admins);
+}
+
+char *unsure_repeats(const struct road *r, const struct delivery_job *j)
+{
+        const struct setting_list *admins;
+        json_t *payload;
+        char *marked = NULL;
+
+        if (policy_of(r, j, &admins) != UNSURE_REPEAT)
+                return NULL;
+        payload = json_read(j->d.payload, strlen(j->d.payload), NULL);
+        if (payload && !json_flag(payload, "repeated", false)) {
+                json_object_set_new(payload, "repeated", json_true());
+                marked = json_text(payload);
+        }
+        json_decref(payload);
+        return marked;
+}
+
+bool unsure_asks(const struct road *r, const struct delivery_job *j)
+{
+        const struct setting_list *admins;
+
+        return policy_of(r, j, &admins) == UNSURE_ASK && admins && admins->count > 0;
+}
+
+static void on_asked(void *arg, const struct outbox_receipt *receipt)
+{
+        (void)arg;
+        if (receipt->error.kind != ERR_NONE)
+                log_warn("cannot ask an admin about a delivery", LOG_S("why", receipt->error.text));
+}
+
+/* The beginning of its text, without markup. */
+static void add_quote(struct buf *b, const char *payload_text)
+{
+        json_t *payload = json_read(payload_text, strlen(payload_text), NULL);
+        const char *text = json_str(payload, "text", json_str(payload, "name", ""));
+        size_t n = 0;
+        bool tag = false;
+
+        buf_addstr(b, "> ");
+        for (const char *p = text; *p && n < QUOTE_BYTES; p++) {
+                tag = tag || *p == '<';
+                if (!tag) {
+                        buf_addch(b, *p == '\n' || *p == '`' ? ' ' : *p);
+                        n++;
+                }
+                tag = tag && *p != '>';
+        }
+        json_decref(payload);
+}
+
+void unsure_ask(struct road *r, const struct delivery_job *j, const char *why)
+{
+        const struct setting_list *admins;
+        char key[ROAD_KEY_SIZE], request[160], buttons[200];
+        struct buf text;
+
+        if (policy_of(r, j, &admins) != UNSURE_ASK || !admins)
+                return;
+        road_key("dlv", j->d.id, key);
+        buf_init(&text, 0);
+        add_quote(&text, j->d.payload);
+        buf_addf(&text,
+                 "\n\nI do not know whether this arrived in chat `%s` (%s). Shall I send it again? "
+                 "`/resend %s` does, `/resend %s no` leaves it.",
+                 j->d.channel, why ? why : "no reason given", key, key);
+        snprintf(buttons, sizeof(buttons),
+                 "[[{\"text\":\"Send again\",\"data\":\"say:/resend %s\"},"
+                 "{\"text\":\"Leave it\",\"data\":\"say:/resend %s no\"}]]",
+                 key, key);
+        for (size_t i = 0; i < admins->count && i < ADMINS_MAX; i++) {
+                snprintf(request, sizeof(request), "ask:%s:%lld:%.100s", key, (long long)j->d.fence,
+                         admins->items[i]);
+                outbox_submit(r,
+                              &(struct outgoing){ .adapter = j->d.adapter,
+                                                  .channel = admins->items[i],
+                                                  .kind = DELIVER_SEND,
+                                                  .text = text.data,
+                                                  .buttons = buttons,
+                                                  .trace = j->d.trace,
+                                                  .request_key = request,
+                                                  .class = PACE_APPROVAL },
+                              on_asked, NULL);
+        }
+        buf_release(&text);
+}
