@@ -440,6 +440,7 @@ static int open_road(struct daemon *d, struct error *err)
                                .when_unsure = adapters_when_unsure,
                                .read_from = adapters_read_from,
                                .channel_history = adapters_channel_history,
+                               .message = adapters_message,
                                .thread_at = adapters_thread_at },
         };
 

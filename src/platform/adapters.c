@@ -421,26 +421,42 @@ static void on_failed_history(void *arg)
         free(f);
 }
 
-void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,
-                              const char *thread, unsigned limit, channel_history_fn *done,
-                              void *arg)
+static void fail_history(struct adapters *as, const char *adapter, bool can,
+                         channel_history_fn *done, void *arg)
 {
-        struct adapter *a = adapters_find(as, adapter);
-        struct failed_history *f;
+        struct failed_history *f = mem_zalloc(sizeof(*f));
 
-        if (a && a->state == ADAPTER_UP && a->ops->channel_history) {
-                a->ops->channel_history(a, channel, thread, limit, done, arg);
-                return;
-        }
-        f = mem_zalloc(sizeof(*f));
         f->done = done;
         f->arg = arg;
-        if (a && a->ops->channel_history)
+        if (can)
                 error_set(&f->err, ERR_NET, "adapter '%s' is not connected", adapter);
         else
                 error_set(&f->err, ERR_INVALID, "adapter '%s' cannot read a channel's history",
                           adapter);
         loop_defer(as->loop, on_failed_history, f);
+}
+
+void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,
+                              const char *thread, unsigned limit, channel_history_fn *done,
+                              void *arg)
+{
+        struct adapter *a = adapters_find(as, adapter);
+
+        if (a && a->state == ADAPTER_UP && a->ops->channel_history)
+                a->ops->channel_history(a, channel, thread, limit, done, arg);
+        else
+                fail_history(as, adapter, a && a->ops->channel_history, done, arg);
+}
+
+void adapters_message(struct adapters *as, const char *adapter, const char *channel,
+                      const char *thread, const char *id, channel_history_fn *done, void *arg)
+{
+        struct adapter *a = adapters_find(as, adapter);
+
+        if (a && a->state == ADAPTER_UP && a->ops->message)
+                a->ops->message(a, channel, thread, id, done, arg);
+        else
+                fail_history(as, adapter, a && a->ops->message, done, arg);
 }
 
 static int fail_lookup(const struct adapter *a, const char *name, bool can, const char *what,

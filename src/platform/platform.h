@@ -142,6 +142,9 @@ struct platform_ops {
         /* The latest messages of a channel; calls done once, later. NULL: it cannot. */
         void (*channel_history)(struct adapter *a, const char *channel, const char *thread,
                                 unsigned limit, channel_history_fn *done, void *arg);
+        /* The same for one message. NULL: it cannot. */
+        void (*message)(struct adapter *a, const char *channel, const char *thread, const char *id,
+                        channel_history_fn *done, void *arg);
         /* 0: done is called once, later, also when the adapter closes. -1: a malformed id. */
         int (*channel_info)(struct adapter *a, const char *channel, channel_info_fn *done,
                             void *arg, struct error *err);
@@ -272,6 +275,8 @@ void adapters_read_from(struct adapters *as, const struct delivery *d, char *out
 void adapters_channel_history(struct adapters *as, const char *adapter, const char *channel,
                               const char *thread, unsigned limit, channel_history_fn *done,
                               void *arg);
+void adapters_message(struct adapters *as, const char *adapter, const char *channel,
+                      const char *thread, const char *id, channel_history_fn *done, void *arg);
 const char *adapters_thread_at(struct adapters *as, const struct incoming *in);
 
 /* As in platform_ops. -1 also: no such adapter, not connected, or it cannot. */

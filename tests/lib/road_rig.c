@@ -320,6 +320,41 @@ static void fetch_history(struct adapters *ctx, const char *adapter, const char 
                 loop_defer(g->loop, on_history_due, g);
 }
 
+static void on_message_due(void *arg)
+{
+        struct rig *g = arg;
+        const struct channel_message m = { .sender_name = "Eve", .text = g->message_text };
+        channel_history_fn *done = g->message_done;
+        struct error err = { 0 };
+
+        g->message_done = NULL;
+        if (!g->message_text)
+                error_set(&err, ERR_NET, "no answer");
+        if (done)
+                done(g->message_arg, &m, g->message_text ? 1 : 0, g->message_text ? NULL : &err);
+}
+
+static void fetch_message(struct adapters *ctx, const char *adapter, const char *channel,
+                          const char *thread, const char *id, channel_history_fn *done, void *arg)
+{
+        struct rig *g = (struct rig *)ctx;
+
+        (void)adapter;
+        (void)channel;
+        (void)thread;
+        (void)id;
+        g->message_fetches++;
+        g->message_done = done;
+        g->message_arg = arg;
+        if (!g->message_hangs)
+                loop_defer(g->loop, on_message_due, g);
+}
+
+void rig_send_message(struct rig *g)
+{
+        on_message_due(g);
+}
+
 static const char *thread_at(struct adapters *ctx, const struct incoming *in)
 {
         static char id[64];
@@ -356,6 +391,7 @@ static void open_all(struct rig *g)
                                .reconcile = reconcile_hook,
                                .read_from = read_from_hook,
                                .channel_history = fetch_history,
+                               .message = fetch_message,
                                .thread_at = thread_at },
         };
         struct error err = { 0 };

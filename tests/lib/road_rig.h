@@ -87,6 +87,12 @@ struct rig {
         bool no_thread;             /* else a message can start the thread "t-" plus its id */
         struct rig_line history[8]; /* channel history, oldest first */
         unsigned history_count;
+        /* what the platform says about one message; NULL: it cannot be fetched */
+        const char *message_text;
+        bool message_hangs;
+        unsigned message_fetches;
+        channel_history_fn *message_done;
+        void *message_arg;
         unsigned history_fetches; /* how often it was fetched */
         bool history_hangs;       /* only rig_send_history answers */
         bool history_fails;
@@ -112,6 +118,8 @@ void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum er
                 int64_t retry_after_ms);
 /* Answers a pending fetch of channel history. */
 void rig_send_history(struct rig *g);
+/* The platform answers late about one message. */
+void rig_send_message(struct rig *g);
 
 /* Each runs the loop; those that wait fail the test after PATIENCE_MS. */
 void rig_until(struct rig *g, const unsigned *counter, unsigned n);

@@ -373,6 +373,28 @@ static void channel_history_comes_oldest_first(void **state)
         assert_string_equal(h.text, "Bob:forwarded testbot*+:hello ");
 }
 
+static void one_message_is_fetched_from_its_channel(void **state)
+{
+        struct rig *g = *state;
+        struct fetched h = { 0 };
+
+        says(g, 200,
+             "{\"id\":\"3\",\"content\":\"hello\",\"author\":{\"id\":\"8\",\"username\":\"bob\"}}");
+        says(g, 404, "{\"code\":10008,\"message\":\"Unknown Message\"}");
+        rig_connect(g, "");
+        adapters_message(g->adapters, "dc", "7", "70", "3", on_recalled, &h);
+        for (int i = 0; i < 100000 && h.calls == 0; i++)
+                loop_step(g->loop, true);
+        assert_string_equal(rig_line(g, 0), "GET /channels/70/messages/3");
+        assert_string_equal(h.text, "bob:hello ");
+        adapters_message(g->adapters, "dc", "7", "3", "3", on_recalled, &h);
+        for (int i = 0; i < 100000 && h.calls == 1; i++)
+                loop_step(g->loop, true);
+        assert_string_equal(rig_line(g, 1), "GET /channels/7/messages/3"); /* it began the thread */
+        assert_int_equal(h.count, 0);
+        assert_non_null(strstr(h.text, "Unknown Message"));
+}
+
 static void there_is_no_channel_history_without_a_connection(void **state)
 {
         static const struct {
@@ -621,6 +643,7 @@ int main(void)
                 TEST(unwanted_commands_are_removed),
                 TEST(channel_history_comes_oldest_first),
                 TEST(a_refused_channel_history_says_why),
+                TEST(one_message_is_fetched_from_its_channel),
                 TEST(there_is_no_channel_history_without_a_connection),
                 TEST(channels_are_looked_up),
                 TEST(users_are_looked_up),

@@ -447,6 +447,7 @@ const struct platform_tool dc_tools[] = {
 struct query_job {
         struct discord *dc;
         void *arg;
+        const char *message; /* for the call alone */
         union {
                 channel_history_fn *history;
                 channel_info_fn *channel;
@@ -460,7 +461,8 @@ static void start_query(struct discord *dc, const struct query_job *query, const
         struct query_job *job = mem_dup(query, sizeof(*query));
 
         job->dc = dc;
-        dc_rest_get(dc->rest, &(struct dc_get){ route, { id }, parameters }, done, job);
+        dc_rest_get(dc->rest, &(struct dc_get){ route, { id, query->message }, parameters }, done,
+                    job);
 }
 
 static struct channel_message read_line(const struct discord *dc, const json_t *m)
@@ -511,6 +513,29 @@ void dc_tools_history(struct adapter *a, const char *channel, const char *thread
         start_query(dc, &(struct query_job){ .arg = arg, .done.history = done },
                     "/channels/{channel_id}/messages", dc_destination_channel(dc, channel, thread),
                     parameters, on_messages);
+}
+
+static void on_message(void *arg, const struct dc_answer *a)
+{
+        struct query_job *job = arg;
+        struct channel_message line = read_line(job->dc, a->result);
+        struct error err = { 0 };
+
+        if (!a->ok)
+                dc_outcome_error(a, &err);
+        if (job->dc->adapter->road) /* else the road has closed */
+                job->done.history(job->arg, &line, a->ok ? 1 : 0, a->ok ? NULL : &err);
+        free(job);
+}
+
+void dc_tools_message(struct adapter *a, const char *channel, const char *thread, const char *id,
+                      channel_history_fn *done, void *arg)
+{
+        struct discord *dc = a->self;
+
+        start_query(dc, &(struct query_job){ .arg = arg, .message = id, .done.history = done },
+                    "/channels/{channel_id}/messages/{message_id}",
+                    dc_destination_of_message(dc, channel, thread, id), NULL, on_message);
 }
 
 static void on_channel_info(void *arg, const struct dc_answer *a)

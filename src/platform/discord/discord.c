@@ -469,6 +469,7 @@ const struct platform_ops discord_platform = {
         .webhook = dc_webhook_handle,
         .webhook_admits = dc_webhook_admits,
         .channel_history = dc_tools_history,
+        .message = dc_tools_message,
         .channel_info = dc_tools_channel,
         .user_info = dc_tools_user,
         .thread_at = thread_at,

@@ -191,8 +191,10 @@ void dc_commands_publish(void *discord);
 
 /* ---- dc_tools.c ---- */
 
-/* platform_ops.channel_history, .channel_info and .user_info. */
+/* platform_ops.channel_history, .message, .channel_info and .user_info. */
 void dc_tools_history(struct adapter *a, const char *channel, const char *thread, unsigned limit,
+                      channel_history_fn *done, void *arg);
+void dc_tools_message(struct adapter *a, const char *channel, const char *thread, const char *id,
                       channel_history_fn *done, void *arg);
 int dc_tools_channel(struct adapter *a, const char *channel, channel_info_fn *done, void *arg,
                      struct error *err);

@@ -152,6 +152,9 @@ struct road_platforms {
         void (*channel_history)(struct adapters *as, const char *adapter, const char *channel,
                                 const char *thread, unsigned limit, channel_history_fn *done,
                                 void *arg);
+        /* The same for one message: one, or none with an error. May be NULL. */
+        void (*message)(struct adapters *as, const char *adapter, const char *channel,
+                        const char *thread, const char *id, channel_history_fn *done, void *arg);
         /* Id of a thread started at this message, borrowed; NULL: impossible. May be NULL. */
         const char *(*thread_at)(struct adapters *as, const struct incoming *in);
 };

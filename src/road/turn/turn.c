@@ -58,6 +58,7 @@ void turn_free(struct turn *t)
         timer_free(t->timer);
         timer_free(t->display.slow);
         channel_history_forget(t);
+        reaction_context_forget(t);
         turn_commit_discard(t);
         draft_end(t);
         buf_release(&t->display.held);

@@ -53,10 +53,11 @@ struct turn {
         } queue;
 
         struct {
-                struct history_fetch *fetch; /* fetch of the channel history; may be NULL */
-                struct session_lock *lock;   /* may be NULL */
-                unsigned deleted;            /* inputs deleted while running */
-                struct turn_end *end;        /* waiting to be stored */
+                struct history_fetch *fetch;  /* fetch of the channel history; may be NULL */
+                struct context_read *reacted; /* being fetched; may be NULL */
+                struct session_lock *lock;    /* may be NULL */
+                unsigned deleted;             /* inputs deleted while running */
+                struct turn_end *end;         /* waiting to be stored */
         } progress;
 
         struct {
@@ -197,6 +198,7 @@ void reaction_context_begin(struct turn *t); /* turn_prepare_history follows */
 void history_begin(struct turn *t);          /* turn_hand_over follows */
 void channel_history_begin(struct turn *t);  /* turn_hand_over or turn_finish follows */
 void channel_history_forget(struct turn *t);
+void reaction_context_forget(struct turn *t);
 
 /* ---- turn_commit.c ---- */
 
