@@ -73,6 +73,35 @@ char *id_trace(char out[ID_TRACE_SIZE])
         return crypto_hex(bytes, sizeof(bytes), out);
 }
 
+#define HEX "0123456789abcdef"
+
+/* n lower-case hex digits, not all zero. */
+static bool is_hex(const char *text, size_t n)
+{
+        return strspn(text, HEX) >= n && strspn(text, "0") < n;
+}
+
+bool id_is_trace(const char *trace)
+{
+        return trace && strlen(trace) == ID_TRACE_SIZE - 1 && is_hex(trace, ID_TRACE_SIZE - 1);
+}
+
+/* Of later versions the beginning is read, as the standard asks. */
+bool id_trace_of_parent(const char *traceparent, char out[ID_TRACE_SIZE])
+{
+        const char *p = traceparent;
+        size_t n = p ? strlen(p) : 0;
+
+        if (n < 55 || strspn(p, HEX) != 2 || strncmp(p, "ff", 2) == 0 || p[2] != '-' ||
+            strspn(p + 3, HEX) != 32 || !is_hex(p + 3, 32) || p[35] != '-' ||
+            strspn(p + 36, HEX) != 16 || !is_hex(p + 36, 16) || p[52] != '-' ||
+            strspn(p + 53, HEX) != 2 || (n > 55 && (strncmp(p, "00", 2) == 0 || p[55] != '-')))
+                return false;
+        memcpy(out, p + 3, ID_TRACE_SIZE - 1);
+        out[ID_TRACE_SIZE - 1] = '\0';
+        return true;
+}
+
 char *id_span(char out[ID_SPAN_SIZE])
 {
         unsigned char bytes[8];

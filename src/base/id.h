@@ -4,6 +4,7 @@
 #ifndef BASE_ID_H
 #define BASE_ID_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,10 @@
 /* Begins with the time, so that an index over trace ids grows at its end. */
 char *id_trace(char out[ID_TRACE_SIZE]);
 char *id_span(char out[ID_SPAN_SIZE]);
+/* Neither of the wrong length or alphabet, nor zero, which the standard forbids. */
+bool id_is_trace(const char *trace);
+/* The trace id of a W3C traceparent ("00-TRACE-SPAN-01"). false: malformed, to be ignored. */
+bool id_trace_of_parent(const char *traceparent, char out[ID_TRACE_SIZE]);
 /* Uniform in [0, below); below must not be 0. */
 uint64_t id_random_below(uint64_t below);
 /* Ends the program if the system has none. */

@@ -222,7 +222,10 @@ void why_print(const json_t *report)
                 print_items(candidates);
                 return;
         }
-        printf("  trace %s\n", json_str(report, "traceId", "?"));
+        printf("  trace %s", json_str(report, "traceId", "?"));
+        print_field(stdout, ", continued from ",
+                    json_str(json_object_get(report, "event"), "traceparent", NULL), 100);
+        putchar('\n');
         print_event(&t, json_object_get(report, "event"));
         print_decision(&t, decision);
         json_array_foreach(json_object_get(report, "rules"), i, each)

@@ -88,6 +88,7 @@ void incoming_payload(const struct incoming *in, struct buf *out)
                 write_attachments(in, out);
         jsonw_opt(out, "agent", in->agent);
         jsonw_opt(out, "caller", in->caller);
+        jsonw_opt(out, "traceparent", in->traceparent);
         if (in->metadata)
                 jsonw_raw(out, "metadata", in->metadata);
         jsonw_close(out, '}');
@@ -188,6 +189,7 @@ struct incoming *incoming_parse(const struct bus_event *e, struct error *err)
         in->more_follows = json_flag(p, "moreFollows", false);
         in->agent = keep(b, p, "agent");
         in->caller = keep(b, p, "caller");
+        in->traceparent = keep(b, p, "traceparent");
         parse_attachments(b, json_object_get(p, "attachments"));
         metadata =
                 json_object_get(p, "metadata") ? json_text(json_object_get(p, "metadata")) : NULL;
@@ -258,6 +260,7 @@ struct incoming *incoming_dup(const struct incoming *from)
         in->metadata = copy(b, from->metadata);
         in->agent = copy(b, from->agent);
         in->caller = copy(b, from->caller);
+        in->traceparent = copy(b, from->traceparent);
         in->parts = parts;
         for (size_t i = 0; i < from->part_count; i++) {
                 parts[i].key = copy(b, from->parts[i].key);

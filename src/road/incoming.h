@@ -70,12 +70,13 @@ struct incoming {
         const char *emoji;    /* of a reaction */
         const char *emoji_name;
         bool emoji_custom;
-        int64_t time_ms;   /* the platform's; 0: now */
-        const char *trace; /* continue this trace; NULL: a new one */
-        int hops;          /* bots it has passed through */
-        bool is_command;   /* complete in itself: no debounce */
-        bool is_awaited;   /* the platform shows a placeholder until answered or cancelled */
-        bool more_follows; /* further parts follow as separate events for the same turn */
+        int64_t time_ms;         /* the platform's; 0: now */
+        const char *trace;       /* continue this trace; NULL: that of traceparent, or a new one */
+        const char *traceparent; /* W3C, as received; ignored if malformed */
+        int hops;                /* bots it has passed through */
+        bool is_command;         /* complete in itself: no debounce */
+        bool is_awaited;         /* the platform shows a placeholder until answered or cancelled */
+        bool more_follows;       /* further parts follow as separate events for the same turn */
         const struct attachment *attachments;
         size_t attachment_count;
         /*

@@ -541,6 +541,37 @@ static void an_agent_can_be_tested_with_a_question(void **state)
         api_answer_release(&a);
 }
 
+/* Requests of one trace run at the same time: each gets its own pieces. */
+static void streams_of_one_trace_are_kept_apart(void **state)
+{
+        static const char headers[] =
+                "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n";
+        static const char body[] =
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                "\"content\":\"hang\"}]}";
+        static const char *const expected[] = { "zz\n\nre: hang", "re: hang" };
+        struct api_rig *r = *state;
+        struct http_raw c[2];
+
+        for (unsigned i = 0; i < 2; i++) {
+                api_rig_send(r, &c[i], "POST", COMPLETIONS, headers, body);
+                assert_true(http_raw_wait_for(&c[i], "\"role\":\"assistant\""));
+                api_rig_until(r, &r->hanging_count, i + 1);
+        }
+        turn_delta(r->hanging[0], "zz", 2);
+        api_rig_release(r);
+        for (unsigned i = 0; i < 2; i++) {
+                bool done, usage;
+                char *said;
+
+                assert_true(http_raw_wait_answers(&c[i], 1));
+                said = pieces(c[i].in.data, &done, &usage);
+                assert_string_equal(said, expected[i]);
+                http_raw_close(&c[i]);
+                free(said);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -553,6 +584,7 @@ int main(void)
                 API_RIG_CASE(failures_have_openais_error_shape),
                 cmocka_unit_test(every_parameter_of_the_protocol_is_known),
                 API_RIG_CASE(streamed_pieces_make_the_answer),
+                API_RIG_CASE(streams_of_one_trace_are_kept_apart),
                 API_RIG_CASE(a_disconnect_stops_nothing_and_the_client_can_return),
                 API_RIG_CASE(an_idempotency_key_of_another_request_is_a_conflict),
                 API_RIG_CASE(two_requests_with_one_key_get_one_answer),

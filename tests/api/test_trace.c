@@ -112,6 +112,65 @@ static void one_trace_id_is_everywhere(void **state)
         stage_free(&s);
 }
 
+static struct api_answer ask_with(struct api_rig *r, const char *path, const char *header,
+                                  const char *body)
+{
+        struct http_raw c;
+
+        api_rig_send(r, &c, "POST", path, header, body);
+        return api_rig_receive(&c);
+}
+
+#define PARENT "traceparent: 00-" TRACE "-b7ad6b7169203331-00\r\n"
+
+/* From the request over the agent to the report; not sampled stays not sampled. */
+static void a_trace_from_outside_is_continued(void **state)
+{
+        static const struct fake_answer script[] = { { ANSWER } };
+        struct stage s = stage_new(script, 1);
+        struct api_answer a = ask_with(s.rig, "/api/v2/messages/inbound?wait=15000", PARENT,
+                                       "{\"instanceId\":\"terminal\",\"text\":\"hi\"}");
+        const char *request, *sent;
+
+        (void)state;
+        if (a.status != 202 || !strstr(a.text, "\"traceId\":\"" TRACE "\""))
+                fail_msg("%s", a.text);
+        api_answer_release(&a);
+        request = fake_server_request(s.server, 0);
+        sent = strstr(request, "\r\ntraceparent: 00-" TRACE "-");
+        assert_non_null(sent);
+        assert_memory_equal(strchr(sent + 2, '\r') - 3, "-00", 3);
+        assert_null(strstr(request, "b7ad6b7169203331")); /* a span of our own */
+        api_rig_expect(s.rig, "GET", "/api/v2/why/" TRACE, NULL, 200,
+                       "\"traceparent\":\"00-" TRACE "-b7ad6b7169203331-00\"");
+        stage_free(&s);
+}
+
+static void sends_and_completions_continue_a_trace_too(void **state)
+{
+        static const char *const rows[][2] = {
+                { "/api/v2/messages/send",
+                  "{\"instanceId\":\"terminal\",\"to\":\"c\",\"text\":\"x\"}" },
+                { "/v1/chat/completions",
+                  "{\"model\":\"dragoman\",\"messages\":[{\"role\":\"user\","
+                  "\"content\":\"hi\"}]}" },
+        };
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct api_answer a = ask_with(r, rows[i][0], PARENT, rows[i][1]);
+
+                if (!strstr(a.text, TRACE))
+                        fail_msg("%s: %s", rows[i][0], a.text);
+                api_answer_release(&a);
+                a = ask_with(r, rows[i][0], "traceparent: 00-" TRACE "-0000000000000000-01\r\n",
+                             rows[i][1]);
+                if (a.status >= 300 || strstr(a.text, TRACE))
+                        fail_msg("%s: %s", rows[i][0], a.text);
+                api_answer_release(&a);
+        }
+}
+
 /* Agents of the registry: "first", whose service is down, fails over to "second". */
 static struct api_rig *failover_rig(void)
 {
@@ -247,6 +306,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(one_trace_id_is_everywhere),
                 cmocka_unit_test(records_name_the_agent_that_answered),
+                cmocka_unit_test(a_trace_from_outside_is_continued),
+                API_RIG_CASE(sends_and_completions_continue_a_trace_too),
                 API_RIG_CASE(reports_are_found_by_chat_and_id_and_listed),
                 API_RIG_CASE(a_report_lists_the_rules_tried),
                 cmocka_unit_test(no_answer_contains_a_secret),

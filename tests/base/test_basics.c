@@ -110,6 +110,48 @@ static void spans_are_read(void **state)
                 assert_int_equal(clock_parse_span(malformed[i], &ms), -1);
 }
 
+static void a_traceparent_is_taken_over_only_if_it_is_valid(void **state)
+{
+#define TRACE "0af7651916cd43dd8448eb211c80319c"
+#define SPAN  "b7ad6b7169203331"
+        static const char *const good[] = {
+                "00-" TRACE "-" SPAN "-01",
+                "00-" TRACE "-" SPAN "-00",
+                "cc-" TRACE "-" SPAN "-01",
+                "cc-" TRACE "-" SPAN "-01-what-comes-later",
+        };
+        static const char *const bad[] = {
+                "",
+                TRACE,
+                "00-" TRACE "-" SPAN,
+                "00-" TRACE "-" SPAN "-0",
+                "00-" TRACE "-" SPAN "-012",
+                "00-" TRACE "-" SPAN "-01-more",
+                "ff-" TRACE "-" SPAN "-01",
+                "0-" TRACE "-" SPAN "-001",
+                "00-0AF7651916CD43DD8448EB211C80319C-" SPAN "-01",
+                "00-00000000000000000000000000000000-" SPAN "-01",
+                "00-" TRACE "-0000000000000000-01",
+                "00_" TRACE "-" SPAN "-01",
+                "cc-" TRACE "-" SPAN "-01x",
+        };
+        char trace[ID_TRACE_SIZE];
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(good); i++) {
+                assert_true(id_trace_of_parent(good[i], trace));
+                assert_string_equal(trace, TRACE);
+        }
+        for (size_t i = 0; i < COUNT(bad); i++) {
+                if (id_trace_of_parent(bad[i], trace))
+                        fail_msg("accepted '%s'", bad[i]);
+        }
+        assert_false(id_trace_of_parent(NULL, trace));
+        assert_true(id_is_trace(TRACE));
+        assert_false(id_is_trace("00000000000000000000000000000000"));
+        assert_false(id_is_trace(SPAN));
+}
+
 static void the_monotonic_clock_never_goes_back(void **state)
 {
         uint64_t before = clock_mono_ns();
@@ -227,6 +269,7 @@ int main(void)
                 cmocka_unit_test(known_times_are_written_and_read),
                 cmocka_unit_test(malformed_times_are_rejected),
                 cmocka_unit_test(spans_are_read),
+                cmocka_unit_test(a_traceparent_is_taken_over_only_if_it_is_valid),
                 cmocka_unit_test(the_monotonic_clock_never_goes_back),
                 cmocka_unit_test(trace_ids_are_unique_hex_in_time_order),
                 cmocka_unit_test(random_numbers_stay_below_their_limit),

@@ -149,6 +149,7 @@ static void submit(struct http_exchange *x, struct adapter *adapter, struct body
                                        .sender = sender_of(b, ask, caller_of(x)->name),
                                        .caller = caller_of(x)->id,
                                        .external_id = key,
+                                       .traceparent = http_header(x, "traceparent"),
                                        .lines = lines,
                                        .line_count = ask->messages.count };
 

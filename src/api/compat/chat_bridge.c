@@ -307,6 +307,7 @@ void chat_bridge_submit(struct api *api, struct adapter *a, const struct chat_br
                 .sender_id = ask->sender,
                 .agent = ask->agent,
                 .caller = caller,
+                .traceparent = ask->traceparent,
                 .attachments = ask->attachments,
                 .attachment_count = ask->attachment_count,
         };

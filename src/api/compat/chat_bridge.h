@@ -33,6 +33,7 @@ struct chat_bridge_ask {
         const char *sender;
         int64_t caller;          /* id of the API key: idempotency keys are per caller */
         const char *external_id; /* the client's idempotency key; NULL: none */
+        const char *traceparent; /* of the request; may be NULL */
         const struct chat_bridge_line *lines;
         size_t line_count;
         const struct attachment *attachments;

@@ -5,7 +5,7 @@
  * continues, and a request with the same Idempotency-Key gets its answer. To stop it, use POST
  * /api/v2/turns/:id/cancel.
  *
- * Streamed pieces are matched by the trace of the message that began the turn. They are transient:
+ * Streamed pieces are matched by the message that began the turn. They are transient:
  * pieces missing at the turn's end (it began before we listened, or with another message) are sent
  * from the stored answer.
  */
@@ -35,6 +35,7 @@ struct completion {
         LIST_ENTRY(completion) next;
         char *model;
         char trace[ID_TRACE_SIZE];
+        char event[BUS_ID_SIZE]; /* of its message */
         int64_t created;
         bool stream, usage;       /* as requested */
         bool waiting, streaming;  /* waiting for the reply; the stream is open */
@@ -49,7 +50,7 @@ struct completions {
         struct api *api;
         struct timer *ping;
         LIST_HEAD(, completion) list;
-        struct map streaming; /* trace → struct completion */
+        struct map streaming; /* "evt-12" → struct completion */
         struct bus_listener *listener;
 };
 
@@ -57,7 +58,7 @@ struct completions {
 
 static void write_head(struct buf *b, const struct completion *c, const char *object)
 {
-        char *id = mem_printf("chatcmpl-%s", c->trace);
+        char *id = mem_printf("chatcmpl-%s-%s", c->trace, c->event);
 
         jsonw_open(b, '{');
         jsonw_str(b, "id", id);
@@ -153,8 +154,8 @@ static void leave(struct completion *c)
         struct completions *all = c->all;
 
         LIST_REMOVE(c, next);
-        if (map_get(&all->streaming, c->trace) == c)
-                map_remove(&all->streaming, c->trace);
+        if (map_get(&all->streaming, c->event) == c)
+                map_remove(&all->streaming, c->event);
         if (LIST_EMPTY(&all->list))
                 timer_stop(all->ping);
         c->all = NULL;
@@ -287,7 +288,7 @@ static void begin_stream(struct completion *c, bool live)
 
         c->streaming = true;
         if (live)
-                map_put(&c->all->streaming, c->trace, c);
+                map_put(&c->all->streaming, c->event, c);
         http_add_header(x, "X-Accel-Buffering", "no");
         http_answer_stream(x, "text/event-stream", &stream_ops, c, &c->http);
         if (!c->streaming)
@@ -304,12 +305,12 @@ static void on_live_event(void *arg, const struct bus_event *e)
 
         if (all->streaming.count == 0 || strcmp(e->type, "turn.delta") != 0)
                 return;
-        c = e->trace ? map_get(&all->streaming, e->trace) : NULL;
-        if (!c || c->ended)
-                return;
         delta = json_loads(e->payload, 0, NULL);
         text = json_str(delta, "text", "");
-        send_text(c, text, strlen(text));
+        /* not by the trace, which other requests may share */
+        c = map_get(&all->streaming, json_str(delta, "eventId", ""));
+        if (c && !c->ended)
+                send_text(c, text, strlen(text));
         json_decref(delta);
 }
 
@@ -366,6 +367,7 @@ static void on_receipt(void *arg, const struct inbox_receipt *r)
                 return;
         }
         snprintf(c->trace, sizeof(c->trace), "%s", r->trace);
+        bus_event_id(r->event, c->event);
         c->waiting = true;
         if (c->stream)
                 begin_stream(c, r->outcome == INBOX_STORED);
@@ -388,6 +390,7 @@ static void submit(struct http_exchange *x, struct adapter *adapter,
                                        .sender = ask->user ? ask->user : caller_of(x)->name,
                                        .caller = caller_of(x)->id,
                                        .external_id = key,
+                                       .traceparent = http_header(x, "traceparent"),
                                        .lines = lines->lines,
                                        .line_count = ask->messages.count,
                                        .attachments = lines->images,
@@ -468,7 +471,7 @@ const struct route completions_routes[] = {
                   "messages" : [ { "role" : "user", "content" : "What is the time?" } ]
           }),
           .example_answer = ROUTE_JSON({
-                  "id" : "chatcmpl-0198c0ffee00aabbccddeeff00112233",
+                  "id" : "chatcmpl-0198c0ffee00aabbccddeeff00112233-evt-42",
                   "object" : "chat.completion",
                   "created" : 1763200000,
                   "model" : "echo",

@@ -212,6 +212,7 @@ static void submit_test(struct http_exchange *x, struct adapter *adapter, const 
                                        .agent = agent,
                                        .sender = caller_of(x)->name,
                                        .caller = caller_of(x)->id,
+                                       .traceparent = http_header(x, "traceparent"),
                                        .lines = &line,
                                        .line_count = 1 };
         struct agent_test_job *j = mem_zalloc(sizeof(*j));

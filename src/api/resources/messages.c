@@ -93,7 +93,8 @@ static const struct field inbound_fields[] = {
         { "timestamp", FIELD_TIME, FIELD_AT(inbound_ask, time_ms),
           .help = "When it was written. Absent: now." },
         { "traceId", FIELD_STRING, .min = 32, .max = 32, FIELD_AT(inbound_ask, trace),
-          .help = "Continues a W3C trace: 32 lower-case hex digits." },
+          .help = "Continues a W3C trace: 32 lower-case hex digits. Absent: that of the header "
+                  "traceparent, or a new one." },
         { "metadata", FIELD_OBJECT, FIELD_AT(inbound_ask, metadata),
           .help = "Anything to keep with the event; at most 65536 bytes." },
         { "attachments", FIELD_LIST, .group = file_fields, .item_size = sizeof(struct inbound_file),
@@ -207,8 +208,8 @@ static int check(struct body *b, const struct inbound_ask *ask)
 {
         if (!ask->text && ask->files.count == 0)
                 return body_mistake(b, "text", "is required");
-        if (ask->trace && strspn(ask->trace, "0123456789abcdef") != ID_TRACE_SIZE - 1)
-                return body_mistake(b, "traceId", "must be 32 lower-case hex digits");
+        if (ask->trace && !id_is_trace(ask->trace))
+                return body_mistake(b, "traceId", "must be 32 lower-case hex digits, not all 0");
         if (ask->external_id && chat_bridge_is_key(ask->external_id))
                 return body_mistake(b, "externalId",
                                     "must not begin with 'openai:' or 'agent-chat:'");
@@ -237,6 +238,7 @@ static void submit(struct http_exchange *x, struct adapter *adapter, struct body
                 .reply_to = ask->reply_to,
                 .time_ms = ask->time_ms,
                 .trace = ask->trace,
+                .traceparent = http_header(x, "traceparent"),
                 .metadata = metadata,
                 .attachments = files,
                 .attachment_count = ask->files.count,

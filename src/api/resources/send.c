@@ -9,6 +9,7 @@
 
 #include "api/core/request.h"
 #include "base/crypto.h"
+#include "base/id.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
@@ -122,8 +123,9 @@ struct send_job {
         char *key;                  /* namespaced by caller; NULL: none given */
         char hash[SHA256_HEX_SIZE]; /* of the request; "" without key */
         int64_t person;
-        char *channel; /* result: direct chat with the person; NULL: none */
-        bool known;    /* result: the person exists */
+        char trace[ID_TRACE_SIZE]; /* of the request; "": a new one */
+        char *channel;             /* result: direct chat with the person; NULL: none */
+        bool known;                /* result: the person exists */
 };
 
 static void send_job_free(struct send_job *j)
@@ -136,13 +138,15 @@ static void send_job_free(struct send_job *j)
 
 /*
  * Idempotency keys are per caller, the operator (key 0) included, so that none sees or blocks
- * another's sends. Copy the header at once: it is gone with the client, and a send without its key
- * would be repeated.
+ * another's sends. Copy the headers at once: they are gone with the client, and a send without its
+ * key would be repeated.
  */
 static void set_key(struct send_job *j, const struct http_exchange *x, const char *key)
 {
         char *text, *whole;
 
+        if (!id_trace_of_parent(http_header(x, "traceparent"), j->trace))
+                j->trace[0] = '\0';
         if (!key)
                 return;
         j->key = request_own_key(x, key);
@@ -219,6 +223,7 @@ static void put(struct http_exchange *x, const struct send_job *s)
                                 .buttons = buttons,
                                 .file = { ask->path, ask->name, ask->mime, ask->as },
                                 .author = s->kind == DELIVER_SEND ? ask->author : NULL,
+                                .trace = s->trace,
                                 .request_key = s->key,
                                 .request_hash = s->hash,
                                 .class = PACE_FINAL };

@@ -234,10 +234,13 @@ void inbox_receive(struct road *r, const struct incoming *in, inbox_ack_fn *ack,
                 return;
         }
         a->now_ms = clock_wall_ms();
-        if (in->trace && strlen(in->trace) == ID_TRACE_SIZE - 1)
+        if (id_is_trace(in->trace)) {
                 memcpy(a->trace, in->trace, ID_TRACE_SIZE);
-        else
+                filled.traceparent = NULL;
+        } else if (!id_trace_of_parent(in->traceparent, a->trace)) {
                 id_trace(a->trace);
+                filled.traceparent = NULL;
+        }
         filled.trace = a->trace;
         if (filled.time_ms == 0)
                 filled.time_ms = a->now_ms;

@@ -229,7 +229,7 @@ void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ac
         s->reply_of = out->reply_of;
         s->author = out->text ? mem_strdup(out->author) : NULL;
         s->text = s->author ? mem_strdup(out->text) : NULL;
-        if (out->trace && strlen(out->trace) == ID_TRACE_SIZE - 1)
+        if (id_is_trace(out->trace))
                 memcpy(s->receipt.trace, out->trace, ID_TRACE_SIZE);
         else
                 id_trace(s->receipt.trace);

@@ -256,6 +256,7 @@ static int add_event(struct trace_report *r)
         jsonw_raw(r->json, "sender", raw ? raw : "null");
         free(raw);
         add_text(r->json, json_str(r->payload, "text", NULL), TEXT_BYTES);
+        jsonw_str(r->json, "traceparent", json_str(r->payload, "traceparent", NULL));
         jsonw_close(r->json, '}');
         return 0;
 }

@@ -244,11 +244,14 @@ static void publish_live(struct turn *t, const char *type, const char *key, cons
                                .adapter = t->run.adapter,
                                .channel = t->run.channel,
                                .trace = t->trace };
+        char event[BUS_ID_SIZE];
         struct buf json;
 
         buf_init(&json, 0);
         jsonw_open(&json, '{');
         jsonw_str(&json, "turnId", t->key);
+        if (t->run.input_count > 0)
+                jsonw_str(&json, "eventId", bus_event_id(t->inputs[0]->event, event));
         jsonw_str(&json, "traceId", t->trace);
         jsonw_str(&json, "channel", t->run.channel);
         jsonw_strn(&json, key, text, n);
