@@ -15,8 +15,8 @@ static void check(const struct http_agent_reply *a)
         size_t n = strlen(a->text);
 
         if (n > HTTP_AGENT_TEXT_MAX || !utf8_valid(a->text, n) ||
-            a->part_count > HTTP_AGENT_PARTS_MAX || a->tokens_in < 0 || a->tokens_out < 0 ||
-            a->cost_microusd < 0)
+            a->part_count > HTTP_AGENT_PARTS_MAX || usage_tokens_in(&a->usage) < 0 ||
+            a->usage.out < 0 || a->usage.cost_microusd < 0)
                 abort();
         for (unsigned i = 0; i < a->part_count; i++) {
                 if (!*a->parts[i] || !utf8_valid(a->parts[i], strlen(a->parts[i])))

@@ -213,6 +213,7 @@ static bool fail_over(struct agents *as, struct agent_run *r, const char *from, 
                                                           .to = s->agent.name,
                                                           .why = why,
                                                           .tokens_in = spent->tokens_in,
+                                                          .tokens_cached = spent->tokens_cached,
                                                           .tokens_out = spent->tokens_out,
                                                           .cost_microusd = spent->cost_microusd });
         /* from the timer: this may be a callback of the failed agent */

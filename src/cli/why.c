@@ -100,6 +100,19 @@ static void print_decision(struct timeline *t, const json_t *d)
         putchar('\n');
 }
 
+static void print_tokens(const json_t *turn)
+{
+        long long cached = json_int(turn, "tokensCached", 0);
+
+        printf(" (%lld tokens in", (long long)json_int(turn, "tokensIn", 0));
+        if (cached > 0)
+                printf(", %lld of them cached", cached);
+        printf(", %lld out", (long long)json_int(turn, "tokensOut", 0));
+        if (json_int(turn, "costMicroUsd", 0) > 0)
+                printf(", %.4f USD", (double)json_int(turn, "costMicroUsd", 0) / 1e6);
+        putchar(')');
+}
+
 static void print_rule(const json_t *rule)
 {
         const char *name = json_str(rule, "name", NULL);
@@ -145,8 +158,7 @@ static void print_turn(struct timeline *t, const json_t *turn, const char *reaso
         printf("%s %s", id, json_str(turn, "state", "?"));
         print_quoted(stdout, " by agent ", ended ? json_str(turn, "agent", NULL) : NULL);
         if (json_int(turn, "tokensIn", 0) > 0 || json_int(turn, "tokensOut", 0) > 0)
-                printf(" (%lld tokens in, %lld out)", (long long)json_int(turn, "tokensIn", 0),
-                       (long long)json_int(turn, "tokensOut", 0));
+                print_tokens(turn);
         if (ended && json_is_integer(json_object_get(turn, "durationMs")))
                 printf(" in %.3f s", (double)json_int(turn, "durationMs", 0) / 1000.0);
         print_field(stdout, ": ",

@@ -190,6 +190,9 @@ const struct store_migration schema_steps[] = {
         { 22, "reading back",
           /* what the adapter knew of the chat before the send */
           "ALTER TABLE deliveries ADD COLUMN read_from TEXT;" },
+        { 23, "cached tokens",
+          "ALTER TABLE turns ADD COLUMN tokens_cached BIGINT NOT NULL DEFAULT 0;"
+          "ALTER TABLE trigger_log ADD COLUMN tokens_cached BIGINT;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -53,12 +53,12 @@ int trigger_log_row_finish(struct store_tx *tx, const struct trigger_log_row *ro
         return sql_exec(tx, err,
                         "UPDATE trigger_log SET status = ?2, duration_ms = ?3, tokens_in = ?4,"
                         " tokens_out = ?5, cost_microusd = ?6, error = ?7,"
-                        " reason = coalesce(?8, reason)"
+                        " reason = coalesce(?8, reason), tokens_cached = ?9"
                         " WHERE event = ?1",
                         SQL_INT(row->event), SQL_TEXT(trigger_status_name(row->status)),
                         SQL_INT(row->duration_ms), SQL_INT(row->tokens_in),
                         SQL_INT(row->tokens_out), SQL_INT(row->cost_microusd), SQL_TEXT(row->error),
-                        SQL_TEXT(row->reason));
+                        SQL_TEXT(row->reason), SQL_INT(row->tokens_cached));
 }
 
 int trigger_log_row_cancel(struct store_tx *tx, int64_t event, const char *error, struct error *err)
@@ -89,6 +89,7 @@ int trigger_log_row_edited_by(struct store_tx *tx, int64_t event, int64_t *edit,
         " l.sender_name, coalesce(t.answered_by, l.agent), l.rule, l.turn, l.trace,"           \
         " l.status, l.reason,"                                                                 \
         " coalesce(l.duration_ms, -1), coalesce(l.tokens_in, -1), coalesce(l.tokens_out, -1)," \
+        " coalesce(l.tokens_cached, -1),"                                                      \
         " coalesce(l.cost_microusd, -1), l.error, l.edited_by, coalesce(t.attempt, -1),"       \
         " t.session, t.started_ms, t.ended_ms, l.agent"                                        \
         " FROM trigger_log l LEFT JOIN turns t ON t.id = l.turn"
@@ -106,10 +107,10 @@ int trigger_log_row_next(struct store_stmt *s, struct trigger_log_row *row, stru
                  OUT_TEXT(&row->sender), OUT_TEXT(&row->sender_name), OUT_TEXT(&row->agent),
                  OUT_TEXT(&row->rule), OUT_INT(&row->turn), OUT_TEXT(&row->trace),
                  OUT_TEXT(&status), OUT_TEXT(&row->reason), OUT_INT(&row->duration_ms),
-                 OUT_INT(&row->tokens_in), OUT_INT(&row->tokens_out), OUT_INT(&row->cost_microusd),
-                 OUT_TEXT(&row->error), OUT_INT(&row->edited_by), OUT_INT(&row->attempt),
-                 OUT_TEXT(&row->session), OUT_INT(&row->started_ms), OUT_INT(&row->ended_ms),
-                 OUT_TEXT(&row->chosen_agent));
+                 OUT_INT(&row->tokens_in), OUT_INT(&row->tokens_out), OUT_INT(&row->tokens_cached),
+                 OUT_INT(&row->cost_microusd), OUT_TEXT(&row->error), OUT_INT(&row->edited_by),
+                 OUT_INT(&row->attempt), OUT_TEXT(&row->session), OUT_INT(&row->started_ms),
+                 OUT_INT(&row->ended_ms), OUT_TEXT(&row->chosen_agent));
         if (trigger_status_parse(status, &row->status))
                 return 1;
         error_set(err, ERR_CORRUPT, "the decision about 'evt-%lld' has the unknown status '%.40s'",

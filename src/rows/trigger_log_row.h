@@ -30,7 +30,7 @@ struct trigger_log_row {
         enum trigger_status status;
         const char *reason;
         /* -1: unknown */
-        int64_t duration_ms, tokens_in, tokens_out, cost_microusd;
+        int64_t duration_ms, tokens_in, tokens_cached, tokens_out, cost_microusd;
         const char *error;
         int64_t edited_by; /* the edit that replaced this text; 0: none */
         /* of its turn; without one -1, NULL and 0 */

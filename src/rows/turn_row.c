@@ -121,14 +121,14 @@ int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct erro
                 " error = ?6, tokens_in = ?7, tokens_out = ?8,"
                 " cost_microusd = ?9, answered_by = ?10, failed_agents = ?11,"
                 " reply_policy = CASE WHEN CAST(?3 AS TEXT) = 'failed' OR CAST(?12 AS BIGINT) = 1"
-                " THEN reply_policy END"
+                " THEN reply_policy END, tokens_cached = ?13"
                 " WHERE id = ?1 AND fence = ?2"
                 " AND state IN ('queued', 'running')",
                 SQL_INT(row->id), SQL_INT(row->fence), SQL_TEXT(turn_state_name(row->state)),
                 SQL_INT(row->ended_ms), SQL_TEXT(row->error_kind), SQL_TEXT(row->error),
                 SQL_INT(row->tokens_in), SQL_INT(row->tokens_out), SQL_INT(row->cost_microusd),
                 SQL_TEXT(row->answered_by), SQL_TEXT(row->failed_agents),
-                SQL_INT(row->keeps_policy));
+                SQL_INT(row->keeps_policy), SQL_INT(row->tokens_cached));
 }
 
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)
@@ -153,13 +153,13 @@ int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct erro
 
 /* ---- reading ---- */
 
-#define SELECT_TURNS                                                                \
-        "SELECT t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace," \
-        " t.attempt, t.fence, t.owner, t.due_ms, t.created_ms, t.started_ms,"       \
-        " t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_out,"            \
-        " t.cost_microusd, t.session, t.cancel_reason, t.reply_policy, t.draft,"    \
-        " t.progress_reaction, t.answered_by, t.failed_agents,"                     \
-        " c.adapter, c.channel, c.thread, c.person, c.history_turn"                 \
+#define SELECT_TURNS                                                                      \
+        "SELECT t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace,"       \
+        " t.attempt, t.fence, t.owner, t.due_ms, t.created_ms, t.started_ms,"             \
+        " t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_cached, t.tokens_out," \
+        " t.cost_microusd, t.session, t.cancel_reason, t.reply_policy, t.draft,"          \
+        " t.progress_reaction, t.answered_by, t.failed_agents,"                           \
+        " c.adapter, c.channel, c.thread, c.person, c.history_turn"                       \
         " FROM turns t LEFT JOIN conversations c ON c.id = t.conversation"
 
 int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
@@ -175,8 +175,8 @@ int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
                  OUT_TEXT(&row->trace), OUT_INT(&row->attempt), OUT_INT(&row->fence),
                  OUT_TEXT(&row->owner), OUT_INT(&row->due_ms), OUT_INT(&row->created_ms),
                  OUT_INT(&row->started_ms), OUT_INT(&row->ended_ms), OUT_TEXT(&row->error_kind),
-                 OUT_TEXT(&row->error), OUT_INT(&row->tokens_in), OUT_INT(&row->tokens_out),
-                 OUT_INT(&row->cost_microusd), OUT_TEXT(&row->session),
+                 OUT_TEXT(&row->error), OUT_INT(&row->tokens_in), OUT_INT(&row->tokens_cached),
+                 OUT_INT(&row->tokens_out), OUT_INT(&row->cost_microusd), OUT_TEXT(&row->session),
                  OUT_TEXT(&row->cancel_reason), OUT_TEXT(&row->reply_policy), OUT_INT(&row->draft),
                  OUT_INT(&row->progress_reaction), OUT_TEXT(&row->answered_by),
                  OUT_TEXT(&row->failed_agents), OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel),

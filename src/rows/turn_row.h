@@ -28,7 +28,7 @@ struct turn_row {
         const char *owner;                                /* the process that runs it */
         int64_t due_ms, created_ms, started_ms, ended_ms; /* 0: not yet */
         const char *error_kind, *error;
-        int64_t tokens_in, tokens_out, cost_microusd;
+        int64_t tokens_in, tokens_cached, tokens_out, cost_microusd; /* cached: part of in */
         const char *session, *cancel_reason;
         const char *reply_policy;         /* JSON; kept while it may run again */
         const char *answered_by;          /* another agent than `agent`, by failover; NULL: none */

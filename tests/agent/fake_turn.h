@@ -123,6 +123,7 @@ void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
         assert_true(t->open);
         buf_addf(&t->failovers, "%s>%s: %s\n", f->from, f->to, f->why);
         t->spent.tokens_in += f->tokens_in;
+        t->spent.tokens_cached += f->tokens_cached;
         t->spent.tokens_out += f->tokens_out;
         t->spent.cost_microusd += f->cost_microusd;
 }
@@ -135,6 +136,7 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
         t->open = false;
         t->reply = *reply;
         t->reply.tokens_in += t->spent.tokens_in;
+        t->reply.tokens_cached += t->spent.tokens_cached;
         t->reply.tokens_out += t->spent.tokens_out;
         t->reply.cost_microusd += t->spent.cost_microusd;
         t->text = mem_strdup(reply->text ? reply->text : "");

@@ -88,6 +88,51 @@ static void a_streamed_answer_arrives_in_pieces_with_its_cost(void **state)
         fake_turn_release(&t);
 }
 
+#define SAID(usage) \
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" usage
+
+static void cached_tokens_have_their_own_price(void **state)
+{
+        /* 90 000 read, 2 000 written, 500 new, 800 out */
+        static const char anthropic[] =
+                SAID("{\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}],\"stop_reason\":"
+                     "\"end_turn\",\"usage\":{\"input_tokens\":500,"
+                     "\"cache_read_input_tokens\":90000,\"cache_creation_input_tokens\":2000,"
+                     "\"output_tokens\":800}}");
+        static const char openai[] =
+                SAID("{\"choices\":[{\"message\":{\"content\":\"Hi\"},\"finish_reason\":"
+                     "\"stop\"}],\"usage\":{\"prompt_tokens\":92500,\"completion_tokens\":800,"
+                     "\"prompt_tokens_details\":{\"cached_tokens\":90000}}}");
+        static const char prices[] =
+                ", \"stream\": false, \"pricePerMTokIn\": 3, \"pricePerMTokOut\": 15";
+        static const char own_price[] = ", \"stream\": false, \"pricePerMTokIn\": 3, "
+                                        "\"pricePerMTokOut\": 15, \"pricePerMTokCached\": 0.3";
+        static const struct {
+                const char *type, *answer, *settings;
+                int64_t microusd;
+        } rows[] = {
+                { "anthropic", anthropic, prices, 48000 },
+                { "openai", openai, prices, 135000 + 7500 + 12000 }, /* half price by default */
+                { "openai", openai, own_price, 27000 + 7500 + 12000 },
+        };
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const struct fake_answer script[] = { { rows[i].answer, .end = FAKE_CLOSE } };
+                struct fake_turn t;
+
+                if (i > 0) {
+                        teardown(state);
+                        setup(state);
+                }
+                talk(*state, &t, rows[i].type, rows[i].settings, script, 1);
+                assert_string_equal(t.text, "Hi");
+                assert_int_equal(t.reply.tokens_in, 92500);
+                assert_int_equal(t.reply.tokens_cached, 90000);
+                assert_int_equal(t.reply.cost_microusd, rows[i].microusd);
+                fake_turn_release(&t);
+        }
+}
+
 static void the_request_carries_key_trace_and_idempotency_key(void **state)
 {
         static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE } };
@@ -588,6 +633,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 T(a_token_in_the_url_is_not_recorded),
                 T(a_streamed_answer_arrives_in_pieces_with_its_cost),
+                T(cached_tokens_have_their_own_price),
                 T(the_request_carries_key_trace_and_idempotency_key),
                 T(a_whole_answer_to_a_streaming_request_is_read),
                 T(without_streaming_there_are_no_deltas),

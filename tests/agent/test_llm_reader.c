@@ -88,8 +88,8 @@ static void assert_whole(struct llm_reader *r, struct buf *streamed)
         assert_int_equal(r->stop, LLM_STOPPED);
         assert_string_equal(r->text.data, "Gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80");
         assert_string_equal(streamed->data, r->text.data);
-        assert_int_equal(r->tokens_in, 9);
-        assert_int_equal(r->tokens_out, 4);
+        assert_int_equal(usage_tokens_in(&r->usage), 9);
+        assert_int_equal(r->usage.out, 4);
 }
 
 static void a_stream_reads_the_same_however_it_is_split(void **state)
@@ -163,8 +163,8 @@ static void whole_answers_are_read(void **state)
                 assert_int_equal(llm_reader_body_end(&r), 0);
                 assert_string_equal(r.text.data, rows[i].text);
                 assert_int_equal(r.stop, rows[i].stop);
-                assert_int_equal(r.tokens_in, 3);
-                assert_int_equal(r.tokens_out, 1);
+                assert_int_equal(usage_tokens_in(&r.usage), 3);
+                assert_int_equal(r.usage.out, 1);
                 llm_reader_release(&r);
         }
 }

@@ -393,13 +393,15 @@ static void tokens_and_cost_of_the_metadata_are_recorded(void **state)
 {
         static const struct fake_answer script[] = {
                 { JSON("{\"reply\":\"ok\",\"metadata\":{\"runId\":\"r\","
-                       "\"cost\":{\"inputTokens\":120,\"outputTokens\":30},\"costUsd\":0.0125}}"),
+                       "\"cost\":{\"inputTokens\":120,\"outputTokens\":30,\"cachedTokens\":100},"
+                       "\"costUsd\":0.0125}}"),
                   .end = FAKE_CLOSE }
         };
         struct fake_turn t;
 
         talk(*state, &t, "", script, 1);
         assert_int_equal(t.reply.tokens_in, 120);
+        assert_int_equal(t.reply.tokens_cached, 100);
         assert_int_equal(t.reply.tokens_out, 30);
         assert_int_equal(t.reply.cost_microusd, 12500);
         fake_turn_release(&t);
@@ -425,8 +427,8 @@ static void absurd_metadata_is_not_counted(void **state)
                 assert_int_equal(http_agent_reply_read(&r, http_agent_reply_members, NULL, body,
                                                        strlen(body), &err),
                                  0);
-                assert_int_equal(r.tokens_in, rows[i].tokens_in);
-                assert_int_equal(r.cost_microusd, rows[i].cost_microusd);
+                assert_int_equal(r.usage.in, rows[i].tokens_in);
+                assert_int_equal(r.usage.cost_microusd, rows[i].cost_microusd);
                 http_agent_reply_release(&r);
                 free(body);
         }

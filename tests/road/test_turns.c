@@ -162,9 +162,13 @@ static void the_cost_of_a_turn_counts_once(void **state)
         rig_until(g, &g->run_count, 2);
         run = g->runs[1].run;
         assert_int_equal(run->input_count, 2);
-        turn_finish(run, &(struct turn_reply){ .text = "2", .tokens_in = 7, .cost_microusd = 50 });
+        turn_finish(run,
+                    &(struct turn_reply){
+                            .text = "2", .tokens_in = 7, .tokens_cached = 6, .cost_microusd = 50 });
         rig_until_idle(g);
         assert_int_equal(rig_number(g, "sum(tokens_in) FROM trigger_log"), 7);
+        assert_int_equal(rig_number(g, "sum(tokens_cached) FROM trigger_log"), 6);
+        assert_int_equal(rig_number(g, "sum(tokens_cached) FROM turns"), 6);
         assert_int_equal(rig_number(g, "sum(cost_microusd) FROM trigger_log"), 50);
         rig_free(g);
 }

@@ -134,13 +134,7 @@ static void complete(struct llm_reader *r, const json_t *object)
 
 static void read_metrics(struct llm_reader *r, const json_t *object)
 {
-        const json_t *metrics = json_object_get(object, "metrics"),
-                     *cost = json_object_get(metrics, "cost");
-
-        r->tokens_in = llm_reader_count(metrics, "input_tokens", r->tokens_in);
-        r->tokens_out = llm_reader_count(metrics, "output_tokens", r->tokens_out);
-        if (json_is_number(cost) && json_number_value(cost) > 0 && json_number_value(cost) < 1e6)
-                r->cost_microusd = (int64_t)(json_number_value(cost) * 1e6 + 0.5);
+        usage_read(&r->usage, json_object_get(object, "metrics"));
 }
 
 static void fail_with(struct llm_reader *r, const json_t *object, const char *otherwise)

@@ -8,6 +8,7 @@
 #define AGENT_HTTP_HTTP_AGENT_H
 
 #include "agent/agent.h"
+#include "agent/usage.h"
 #include "base/buf.h"
 #include "base/secret.h"
 #include "net/json_offload.h"
@@ -42,7 +43,7 @@ struct http_agent_reply {
         unsigned part_count;
         /* false: only an acknowledgement */
         bool given;
-        int64_t tokens_in, tokens_out, cost_microusd;
+        struct usage usage;
 };
 
 typedef int http_agent_members_fn(struct http_agent_reply *r, const json_t *object,

@@ -13,9 +13,7 @@
 #include "base/utf8.h"
 #include "road/turn/no_reply.h"
 
-#define TOKENS_MAX   1000000000
-#define COST_MAX_USD 1000000.0
-#define QUOTE_MAX    200 /* of an unreadable body, for the record */
+#define QUOTE_MAX 200 /* of an unreadable body, for the record */
 
 void http_agent_reply_release(struct http_agent_reply *r)
 {
@@ -32,9 +30,10 @@ struct turn_reply http_agent_reply_for_turn(const struct http_agent_reply *r)
                 .text = r->text,
                 .parts = (const char *const *)r->parts,
                 .part_count = r->part_count,
-                .tokens_in = r->tokens_in,
-                .tokens_out = r->tokens_out,
-                .cost_microusd = r->cost_microusd,
+                .tokens_in = usage_tokens_in(&r->usage),
+                .tokens_cached = r->usage.cached,
+                .tokens_out = r->usage.out,
+                .cost_microusd = r->usage.cost_microusd,
         };
 }
 
@@ -112,31 +111,15 @@ static int read_parts(struct http_agent_reply *r, const json_t *parts, struct er
 
 /* ---- members ---- */
 
-static int64_t read_count(const json_t *object, const char *camel, const char *snake,
-                          int64_t fallback)
+/* In the reply's "usage", in its metadata, or in the "cost" (Omni's) or "usage" of that. */
+static void read_usage(struct http_agent_reply *r, const json_t *object)
 {
-        int64_t n = json_int(object, camel, json_int(object, snake, fallback));
+        const json_t *metadata = json_object_get(object, "metadata");
 
-        return n < 0 ? 0 : n > TOKENS_MAX ? TOKENS_MAX : n;
-}
-
-/* In metadata itself, in its "cost" (Omni's) or "usage". */
-static void read_metadata(struct http_agent_reply *r, const json_t *metadata)
-{
-        static const char *const places[] = { NULL, "cost", "usage" };
-        const json_t *usd = json_object_get(metadata, "costUsd");
-
-        for (size_t i = 0; i < COUNT(places); i++) {
-                const json_t *at = places[i] ? json_object_get(metadata, places[i]) : metadata;
-
-                r->tokens_in = read_count(at, "inputTokens", "input_tokens", r->tokens_in);
-                r->tokens_out = read_count(at, "outputTokens", "output_tokens", r->tokens_out);
-                if (!usd)
-                        usd = json_object_get(at, "usd");
-        }
-        if (json_is_number(usd) && json_number_value(usd) > 0 &&
-            json_number_value(usd) < COST_MAX_USD)
-                r->cost_microusd = (int64_t)(json_number_value(usd) * 1e6 + 0.5);
+        usage_read(&r->usage, json_object_get(object, "usage"));
+        usage_read(&r->usage, metadata);
+        usage_read(&r->usage, json_object_get(metadata, "cost"));
+        usage_read(&r->usage, json_object_get(metadata, "usage"));
 }
 
 int http_agent_reply_members(struct http_agent_reply *r, const json_t *object, struct error *err)
@@ -144,7 +127,7 @@ int http_agent_reply_members(struct http_agent_reply *r, const json_t *object, s
         static const char *const keys[] = { "reply", "text" };
         const json_t *parts = json_object_get(object, "parts");
 
-        read_metadata(r, json_object_get(object, "metadata"));
+        read_usage(r, object);
         if (parts && !json_is_null(parts)) {
                 if (!json_is_array(parts))
                         return error_set(err, ERR_PROTOCOL, "'parts' of the answer is not a list");

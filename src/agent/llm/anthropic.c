@@ -50,15 +50,6 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         free(session);
 }
 
-static void read_usage(struct llm_reader *r, const json_t *usage)
-{
-        if (json_object_get(usage, "input_tokens"))
-                r->tokens_in = llm_reader_count(usage, "input_tokens", 0) +
-                               llm_reader_count(usage, "cache_creation_input_tokens", 0) +
-                               llm_reader_count(usage, "cache_read_input_tokens", 0);
-        r->tokens_out = llm_reader_count(usage, "output_tokens", r->tokens_out);
-}
-
 static void read_reason(struct llm_reader *r, const json_t *object)
 {
         const char *reason = json_str(object, "stop_reason", NULL);
@@ -96,9 +87,9 @@ static void on_event(struct llm_reader *r, const char *event, const char *data, 
                 if (strcmp(json_str(delta, "type", ""), "text_delta") == 0)
                         llm_reader_text(r, json_str(delta, "text", NULL));
         } else if (strcmp(type, "message_start") == 0) {
-                read_usage(r, json_object_get(json_object_get(object, "message"), "usage"));
+                usage_read(&r->usage, json_object_get(json_object_get(object, "message"), "usage"));
         } else if (strcmp(type, "message_delta") == 0) {
-                read_usage(r, json_object_get(object, "usage"));
+                usage_read(&r->usage, json_object_get(object, "usage"));
                 read_reason(r, delta);
         } else if (strcmp(type, "message_stop") == 0) {
                 r->ended = true;
@@ -126,7 +117,7 @@ static void on_answer(struct llm_reader *r, const json_t *answer)
                 if (strcmp(json_str(block, "type", ""), "text") == 0)
                         llm_reader_text(r, json_str(block, "text", NULL));
         }
-        read_usage(r, json_object_get(answer, "usage"));
+        usage_read(&r->usage, json_object_get(answer, "usage"));
         r->stop = LLM_STOPPED;
         read_reason(r, answer);
         r->ended = true;
@@ -142,6 +133,7 @@ const struct llm_wire anthropic_wire = {
         .body = write_body,
         .event = on_event,
         .answer = on_answer,
+        .cache_shares = { 0.1, 1.25, 2 },
 };
 
 static int anthropic_open(struct agent *a, struct error *err)

@@ -51,10 +51,19 @@ const struct setting llm_settings[] = {
           .help = "The longest pause within a streamed answer." },
         { "retries", SETTING_INT, "2", 0, 5, .at = AT(retries),
           .help = "How often a request is retried that the service certainly did not work on." },
-        { "pricePerMTokIn", SETTING_NUMBER, "0", 0, 100000, .at = AT(price_in),
+        { "pricePerMTokIn", SETTING_NUMBER, "0", 0, 100000, .at = AT(prices.in),
           .help = "US dollars per million input tokens; 0: not counted." },
-        { "pricePerMTokOut", SETTING_NUMBER, "0", 0, 100000, .at = AT(price_out),
+        { "pricePerMTokOut", SETTING_NUMBER, "0", 0, 100000, .at = AT(prices.out),
           .help = "US dollars per million output tokens; 0: not counted." },
+        { "pricePerMTokCached", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.cached),
+          .help = "US dollars per million input tokens read from the service's cache; -1: a tenth "
+                  "of `pricePerMTokIn` at Anthropic, half of it elsewhere." },
+        { "pricePerMTokCacheWrite", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.written),
+          .help = "US dollars per million input tokens written to the service's cache; -1: "
+                  "`pricePerMTokIn`, at Anthropic 1.25 times as much." },
+        { "pricePerMTokCacheWrite1h", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.written_1h),
+          .help = "The same for what the cache keeps for an hour; -1: `pricePerMTokIn`, at "
+                  "Anthropic twice as much." },
         SETTING_END
 };
 
@@ -202,6 +211,19 @@ static enum error_kind write_answer(const struct llm_call *c, const struct llm_f
         return r->stop == LLM_FILTERED ? ERR_INVALID : ERR_PROTOCOL;
 }
 
+static struct usage_prices prices_of(const struct llm *m)
+{
+        struct usage_prices p = m->conf->prices;
+
+        if (p.cached < 0)
+                p.cached = p.in * m->wire->cache_shares.cached;
+        if (p.written < 0)
+                p.written = p.in * m->wire->cache_shares.written;
+        if (p.written_1h < 0)
+                p.written_1h = p.in * m->wire->cache_shares.written_1h;
+        return p;
+}
+
 /* f: why the call failed; NULL: the response came to its end. */
 static void finish(struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms)
 {
@@ -209,12 +231,13 @@ static void finish(struct llm_call *c, const struct llm_failure *f, int64_t retr
                 .kind = ERR_NET, .text = "the stream ended before the answer did"
         };
         const struct llm_reader *r = &c->reader;
-        const struct llm_conf *conf = c->llm->conf;
+        const struct usage_prices prices = prices_of(c->llm);
         /* until the model has answered, asking another one only costs money */
         bool effect = r->text.len || (c->llm->wire->acts && c->taken);
-        struct turn_reply reply = { .tokens_in = r->tokens_in,
-                                    .tokens_out = r->tokens_out,
-                                    .cost_microusd = r->cost_microusd };
+        struct turn_reply reply = { .tokens_in = usage_tokens_in(&r->usage),
+                                    .tokens_cached = r->usage.cached,
+                                    .tokens_out = r->usage.out,
+                                    .cost_microusd = usage_cost(&r->usage, &prices) };
         struct buf text, record;
 
         if (!f && r->failure.kind != ERR_NONE)
@@ -226,9 +249,6 @@ static void finish(struct llm_call *c, const struct llm_failure *f, int64_t retr
         reply.kind = write_answer(c, f, retry_after_ms, &text, &record);
         reply.text = text.data;
         reply.error = reply.kind != ERR_NONE ? record.data : NULL;
-        if (!reply.cost_microusd) /* dollars per million tokens = microdollars per token */
-                reply.cost_microusd = (int64_t)((double)r->tokens_in * conf->price_in +
-                                                (double)r->tokens_out * conf->price_out + 0.5);
         http_call_abort(c->http);
         c->http = NULL;
         agent_finish(c->llm->agent, c->run, &reply, effect ? EFFECT_POSSIBLE : EFFECT_NONE);

@@ -9,6 +9,7 @@
 #define AGENT_LLM_LLM_H
 
 #include "agent/agent.h"
+#include "agent/usage.h"
 #include "base/buf.h"
 #include "base/secret.h"
 #include "net/sse_reader.h"
@@ -28,7 +29,7 @@ struct llm_conf {
         double temperature; /* below 0: not sent */
         int64_t timeout_ms, first_byte_ms, silence_ms;
         int64_t retries;
-        double price_in, price_out; /* US dollars per million tokens */
+        struct usage_prices prices; /* of the cache: below 0: the wire's share of prices.in */
 };
 extern const struct setting llm_settings[];
 
@@ -67,9 +68,8 @@ struct llm_reader {
         enum llm_stop stop;
         bool ended; /* nothing follows */
         bool too_large;
-        int64_t tokens_in, tokens_out;
-        int64_t cost_microusd; /* 0: not reported */
-        char run_id[100];      /* at the service, for cancelling */
+        struct usage usage;
+        char run_id[100]; /* at the service, for cancelling */
         struct llm_failure failure;
 };
 
@@ -87,8 +87,6 @@ int llm_reader_body_end(struct llm_reader *r);
 void llm_reader_text(struct llm_reader *r, const char *text); /* NULL is fine */
 /* Keeps the first failure; clips its text and removes secrets. */
 void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
-/* Clamped to a sane range. */
-int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback);
 /* Fails the reader if it is not a JSON object. Yours to decref. */
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
 /* {"error": {"type", "code", "message"}} or plain text. */
@@ -108,6 +106,10 @@ struct llm_wire {
         const char *header;       /* extra line; NULL: none */
         const char *content_type; /* of the request; NULL: application/json */
         const char *events;       /* Agno: prefix of run events */
+        /* default prices of the cache, as shares of the input's */
+        struct {
+                double cached, written, written_1h;
+        } cache_shares;
         void (*body)(const struct llm *m, const struct turn_run *run, struct buf *out);
         void (*event)(struct llm_reader *r, const char *event, const char *data, size_t n);
         void (*answer)(struct llm_reader *r, const json_t *answer);

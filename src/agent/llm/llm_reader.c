@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define TOKENS_MAX 1000000000 /* keeps sums and prices far from overflow */
-
 static void on_event(void *arg, const char *event, const char *id, const char *data, size_t n)
 {
         struct llm_reader *r = arg;
@@ -118,15 +116,6 @@ json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n)
         json_decref(value);
         llm_reader_fail(r, ERR_PROTOCOL, err.text);
         return NULL;
-}
-
-int64_t llm_reader_count(const json_t *usage, const char *key, int64_t fallback)
-{
-        int64_t n = json_int(usage, key, fallback);
-
-        if (n < 0)
-                return 0;
-        return n < TOKENS_MAX ? n : TOKENS_MAX;
 }
 
 static bool says(const json_t *error, const char *word)

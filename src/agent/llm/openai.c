@@ -52,12 +52,13 @@ static void write_body(const struct llm *m, const struct turn_run *run, struct b
         free(session);
 }
 
+/* Moonshot's streams have it in the choice. */
 static void read_usage(struct llm_reader *r, const json_t *answer)
 {
-        const json_t *usage = json_object_get(answer, "usage");
+        const json_t *choice = json_array_get(json_object_get(answer, "choices"), 0);
 
-        r->tokens_in = llm_reader_count(usage, "prompt_tokens", r->tokens_in);
-        r->tokens_out = llm_reader_count(usage, "completion_tokens", r->tokens_out);
+        usage_read(&r->usage, json_object_get(choice, "usage"));
+        usage_read(&r->usage, json_object_get(answer, "usage"));
 }
 
 static void read_reason(struct llm_reader *r, const json_t *choice)
@@ -140,6 +141,7 @@ const struct llm_wire openai_wire = {
         .body = write_body,
         .event = on_event,
         .answer = on_answer,
+        .cache_shares = { 0.5, 1, 1 },
 };
 
 static int openai_open(struct agent *a, struct error *err)

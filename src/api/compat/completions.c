@@ -74,6 +74,11 @@ static void write_usage(struct buf *b, const struct awaited_reply *r)
         jsonw_int(b, "prompt_tokens", r->tokens_in);
         jsonw_int(b, "completion_tokens", r->tokens_out);
         jsonw_int(b, "total_tokens", r->tokens_in + r->tokens_out);
+        if (r->tokens_cached > 0) {
+                jsonw_open_member(b, "prompt_tokens_details", '{');
+                jsonw_int(b, "cached_tokens", r->tokens_cached);
+                jsonw_close(b, '}');
+        }
         jsonw_close(b, '}');
 }
 

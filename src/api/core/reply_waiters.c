@@ -171,6 +171,7 @@ static int on_reader(struct store_tx *tx, void *arg, struct error *err)
                 .reason = u->reason,
                 .turn = row->turn,
                 .tokens_in = row->tokens_in > 0 ? row->tokens_in : 0,
+                .tokens_cached = row->tokens_cached > 0 ? row->tokens_cached : 0,
                 .tokens_out = row->tokens_out > 0 ? row->tokens_out : 0,
         };
         u->ended = true;

@@ -24,7 +24,7 @@ struct awaited_reply {
         const char *text;   /* the answer or notice; NULL: none */
         const char *reason; /* of a skip or a failure; may be NULL */
         int64_t turn;       /* 0: none */
-        int64_t tokens_in, tokens_out;
+        int64_t tokens_in, tokens_cached, tokens_out;
 };
 /* Called once. reply NULL: timeout, or the API closes. */
 typedef void reply_waiter_fn(void *arg, const struct awaited_reply *reply);

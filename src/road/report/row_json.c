@@ -91,6 +91,7 @@ void row_json_turn(struct buf *b, const char *key, const struct turn_row *row)
         optional_wait(b, row->created_ms, row->started_ms);
         error_member(b, row->error_kind, row->error);
         jsonw_int(b, "tokensIn", row->tokens_in);
+        jsonw_int(b, "tokensCached", row->tokens_cached);
         jsonw_int(b, "tokensOut", row->tokens_out);
         jsonw_int(b, "costMicroUsd", row->cost_microusd);
         jsonw_close(b, '}');
@@ -168,6 +169,7 @@ void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_l
         optional_int(b, "durationMs", row->duration_ms);
         optional_wait(b, row->time_ms, row->started_ms);
         optional_int(b, "tokensIn", row->tokens_in);
+        optional_int(b, "tokensCached", row->tokens_cached);
         optional_int(b, "tokensOut", row->tokens_out);
         optional_int(b, "costMicroUsd", row->cost_microusd);
         jsonw_str(b, "error", row->error);

@@ -305,11 +305,13 @@ void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
         jsonw_str(failed, "error", f->why);
         jsonw_str(failed, "failedAt", clock_iso(clock_wall_ms(), iso));
         jsonw_int(failed, "tokensIn", f->tokens_in);
+        jsonw_int(failed, "tokensCached", f->tokens_cached);
         jsonw_int(failed, "tokensOut", f->tokens_out);
         jsonw_int(failed, "costMicroUsd", f->cost_microusd);
         jsonw_close(failed, '}');
         t->failover.agent = arena_strdup(&t->arena, f->to);
         t->failover.tokens_in += f->tokens_in;
+        t->failover.tokens_cached += f->tokens_cached;
         t->failover.tokens_out += f->tokens_out;
         t->failover.cost_microusd += f->cost_microusd;
 }

@@ -70,7 +70,7 @@ struct turn {
         struct {
                 const char *agent; /* that took over; NULL: none */
                 struct buf failed; /* those before it, a JSON list without its end */
-                int64_t tokens_in, tokens_out, cost_microusd; /* theirs */
+                int64_t tokens_in, tokens_cached, tokens_out, cost_microusd; /* theirs */
         } failover;
 
         struct {

@@ -106,6 +106,7 @@ static int write_trigger_log(struct store_tx *tx, const struct turn_end *e, stru
                         .reason = e->answer.silent_reason,
                         .duration_ms = duration_ms(e),
                         .tokens_in = last ? e->reply.tokens_in : 0,
+                        .tokens_cached = last ? e->reply.tokens_cached : 0,
                         .tokens_out = last ? e->reply.tokens_out : 0,
                         .cost_microusd = last ? e->reply.cost_microusd : 0,
                         .error = e->reply.error,
@@ -164,6 +165,7 @@ static int write_end(struct store_tx *tx, void *arg, struct error *err)
                 .error_kind = e->reply.kind ? error_kind_name(e->reply.kind) : NULL,
                 .error = e->reply.error,
                 .tokens_in = e->reply.tokens_in,
+                .tokens_cached = e->reply.tokens_cached,
                 .tokens_out = e->reply.tokens_out,
                 .cost_microusd = e->reply.cost_microusd,
                 .answered_by = e->turn->failover.agent,
@@ -281,6 +283,7 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
                 jsonw_close(&t->failover.failed, ']');
         e->reply = *reply;
         e->reply.tokens_in += t->failover.tokens_in;
+        e->reply.tokens_cached += t->failover.tokens_cached;
         e->reply.tokens_out += t->failover.tokens_out;
         e->reply.cost_microusd += t->failover.cost_microusd;
         e->reply.text = mem_strdup(reply->text);

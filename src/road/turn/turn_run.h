@@ -58,6 +58,7 @@ struct turn_reply {
         const char *text;     /* answer or short notice to post; NULL or "": nothing */
         const char *error;    /* for the operator */
         int64_t tokens_in, tokens_out, cost_microusd;
+        int64_t tokens_cached;    /* of tokens_in, those from the service's cache */
         const char *const *parts; /* the text as several messages; NULL: one */
         unsigned part_count;
         const char *request_key; /* of the first message; may be NULL */
@@ -75,7 +76,7 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply); /* once;
  */
 struct turn_failover {
         const char *from, *to, *why;
-        int64_t tokens_in, tokens_out, cost_microusd; /* of `from` */
+        int64_t tokens_in, tokens_cached, tokens_out, cost_microusd; /* of `from` */
 };
 void turn_failed_over(struct turn_run *run, const struct turn_failover *f);
 
