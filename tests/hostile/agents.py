@@ -224,7 +224,7 @@ def reply_urls(target, rng, size):
                     trial.got(f"its own reply URL: {e.code}")
         _, _, events = victim.ask("GET", "/api/v2/events?limit=200", key=victim.key)
         trial.expect(b"forged-" not in events, "a forged reply was delivered")
-        victim.stop(trial, 200)
+        victim.stop(trial, 150)
         victim.remove()
     finally:
         victim.kill()
@@ -246,7 +246,7 @@ def run(lab):
         whole.count()
         target.answers(whole)
         Agent.stopped.set()
-        target.stop(whole, 500)
+        target.stop(whole, 300)
         lab.add(whole)
         if not whole.through:
             target.remove()

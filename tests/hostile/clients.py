@@ -489,7 +489,7 @@ def slow(binary, rng, size):
             time.sleep(0.2)
         trial.expect(not crowd, f"{len(crowd)} slow clients are still connected after 30 s")
         target.answers(trial)
-        target.stop(trial, 200)
+        target.stop(trial, 150)
         target.remove()
     finally:
         target.kill()
@@ -506,7 +506,7 @@ def run(lab):
         lab.add(crowds(target, lab.rng("crowds"), 200 if lab.factor == 1 else 500))
         whole.count()
         target.answers(whole)
-        target.stop(whole, 400)
+        target.stop(whole, 200)
         lab.add(whole)
         if not whole.through:
             target.remove()

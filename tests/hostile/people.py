@@ -87,7 +87,7 @@ def chat(lab, platform, token, base, send, stranger, friend):
             for name in files + folders:
                 trial.expect("\\" not in name and not any(ord(c) < 32 for c in name) and len(name.encode()) < 256, f"'{name}' in {root}")
         trial.expect(target.key.encode() in open(os.path.join(target.dir, "state/operator.key"), "rb").read(), "the operator key was replaced")
-        target.stop(trial, 400)
+        target.stop(trial, 200)
         if not trial.through:
             target.remove()
     finally:

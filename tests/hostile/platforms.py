@@ -313,7 +313,7 @@ def run(lab):
                 for name in files:
                     whole.expect(".." not in name and "\\" not in name, f"a file '{name}' in {root}")
         stopped.set()
-        target.stop(whole, 600)
+        target.stop(whole, 300)
         for trial in (telegram, discord, whole):
             lab.add(trial)
         if not whole.through:

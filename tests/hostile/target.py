@@ -10,7 +10,7 @@ import threading
 import time
 
 PATIENCE = 60  # seconds for what must happen; a slow machine is no failure
-HANG_SECONDS = 15  # longer than any answer takes, shorter than the daemon's own deadlines
+HANG_SECONDS = 30  # longer than a refusal takes, shorter than the daemon's own deadline for a request
 # asan keeps freed memory for a while, so that it can recognise its use
 ASAN = "handle_abort=1:detect_leaks=1:exitcode=99:quarantine_size_mb=16:malloc_context_size=8:allocator_release_to_os_interval_ms=500"
 
@@ -127,6 +127,7 @@ class Target:
             code = f"{self.process.wait()}, hanging at its end"
         log = self.log_text()
         trial.expect(code == 0, f"the daemon ended with {code}: {self.log_tail()}")
+        trial.note(f"MB at first {self.calm}, at most {self.peak}; ended with {code}")
         trial.expect(self.peak - self.calm < limit_mb, f"memory grew from {self.calm} to {self.peak} MB")
         for word in (b"AddressSanitizer", b"LeakSanitizer", b"runtime error"):
             trial.expect(word not in log, f"the log has '{word.decode()}': {self.log_tail()}")
@@ -155,10 +156,11 @@ class Target:
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return s
 
-    def raw(self, data):
+    def raw(self, data, seconds=HANG_SECONDS):
         """Everything that comes back until the daemon closes; None: it neither answers nor closes."""
         got = b""
         with self.connect() as s:
+            s.settimeout(seconds)
             try:
                 s.sendall(data)
                 while True:
@@ -185,7 +187,7 @@ class Target:
         head = [("Host", self.host), ("Connection", "close"), ("Content-Length", len(data)), *headers]
         if key:
             head.append(("x-api-key", key))
-        got = self.raw(self.head(method, path, head) + data)
+        got = self.raw(self.head(method, path, head) + data, PATIENCE)
         if got is None:
             raise Closed(f"{method} {path} hangs")
         answer = self.parse(got, f"{method} {path}")
