@@ -590,7 +590,8 @@ static void failed_catch_up_is_repeated_later(void **state)
 static void first_dms_of_named_people_are_read_back(void **state)
 {
         struct rig *g = *state;
-        char *admins[] = { "7" }, *dm[] = { "user:8", "role:9", "none", "7" };
+        char seven[] = "7", user[] = "user:8", role[] = "role:9", none[] = "none";
+        char *admins[] = { seven }, *dm[] = { user, role, none, seven };
         const struct adapter_common common = { .admins = { admins, 1, true },
                                                .dm = { dm, 4, true } };
         char *body =
