@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/spawn_thread.h"
 
 /* enough for a certificate chain */
 #define SECRET_MAX_BYTES ((size_t)64 * 1024)
@@ -205,6 +207,8 @@ struct secret_child {
         const char *dir;
         int out;    /* its standard output */
         int failed; /* receives errno when exec fails */
+        pid_t pid;  /* as seen by the parent; -1: fork failed */
+        int why;    /* its errno */
 };
 
 static void run_child(const struct secret_child *c)
@@ -218,6 +222,8 @@ static void run_child(const struct secret_child *c)
                 sigaction(sig, &normal, NULL);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
+        /* another thread may have made a descriptor since spawn_thread_run marked them */
+        close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
         null = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (null >= 0 && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0 &&
             dup2(c->out, STDOUT_FILENO) >= 0 && (!c->dir || chdir(c->dir) == 0))
@@ -226,6 +232,18 @@ static void run_child(const struct secret_child *c)
         if (write(c->failed, &e, sizeof(e)) < 0)
                 _exit(126);
         _exit(127);
+}
+
+static void fork_child(void *arg)
+{
+        struct secret_child *c = arg;
+
+        c->pid = fork();
+        c->why = errno;
+        if (c->pid == 0)
+                run_child(c);
+        if (c->pid > 0) /* in both processes: the group must exist before it is killed */
+                setpgid(c->pid, c->pid);
 }
 
 static int collect(int fd, int64_t deadline, struct buf *out, struct error *err)
@@ -304,8 +322,7 @@ static char *inherited(const char *name, const char *fallback)
 static int run_words(char **words, const char *dir, struct buf *out, struct error *err)
 {
         int output[2] = { -1, -1 }, failure[2] = { -1, -1 };
-        struct secret_child c = { .words = words, .dir = dir };
-        pid_t pid = -1;
+        struct secret_child c = { .words = words, .dir = dir, .pid = -1 };
         int rc = -1;
 
         c.environment[0] = inherited("PATH", "/usr/local/bin:/usr/bin:/bin");
@@ -313,19 +330,17 @@ static int run_words(char **words, const char *dir, struct buf *out, struct erro
         if (pipe2(output, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0) {
                 c.out = output[1];
                 c.failed = failure[1];
-                pid = fork();
-                if (pid == 0)
-                        run_child(&c);
-                if (pid > 0) /* in both processes: the group must exist before it is killed */
-                        setpgid(pid, pid);
+                spawn_thread_run(fork_child, &c);
+        } else {
+                c.why = errno;
         }
-        if (pid < 0) {
-                error_set(err, ERR_IO, "%s", strerror(errno));
+        if (c.pid < 0) {
+                error_set(err, ERR_IO, "%s", strerror(c.why));
         } else {
                 close(output[1]);
                 close(failure[1]);
                 output[1] = failure[1] = -1;
-                rc = finish(pid, output[0], failure[0], out, err);
+                rc = finish(c.pid, output[0], failure[0], out, err);
         }
         for (int i = 0; i < 2; i++) {
                 if (output[i] >= 0)

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/spawn_thread.h"
 
 /*
  * The child leads a process group of its own, so that one kill reaches everything it started. When
@@ -225,6 +226,20 @@ static uv_stdio_container_t pipe_for(struct process *p, int fd)
                                        .data.stream = (uv_stream_t *)&p->pipes[fd] };
 }
 
+struct spawn_job {
+        struct process *process;
+        const uv_process_options_t *options;
+        int rc;
+};
+
+/* The loop waits, so its data may be used on this thread. */
+static void run_spawn(void *arg)
+{
+        struct spawn_job *j = arg;
+
+        j->rc = uv_spawn(loop_uv(j->process->loop), &j->process->child, j->options);
+}
+
 static int spawn(struct process *p, const struct process_options *o)
 {
         uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE } };
@@ -240,7 +255,7 @@ static int spawn(struct process *p, const struct process_options *o)
                 .stdio_count = 3,
                 .stdio = stdio,
         };
-        int rc;
+        struct spawn_job job = { p, &options, 0 };
 
         if (o->keep_stdin)
                 stdio[0] = pipe_for(p, 0);
@@ -253,11 +268,11 @@ static int spawn(struct process *p, const struct process_options *o)
         minimal_environment(inherited);
         p->child.data = p;
         p->open++;
-        rc = uv_spawn(loop_uv(p->loop), &p->child, &options);
+        spawn_thread_run(run_spawn, &job);
         for (char **e = inherited; *e; e++)
                 free(*e);
         free(file);
-        return rc;
+        return job.rc;
 }
 
 struct process *process_start(struct loop *l, const struct process_options *options,

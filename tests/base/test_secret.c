@@ -218,6 +218,18 @@ static void commands_leave_no_descriptors_open(void **state)
         assert_int_equal(open_files(), before);
 }
 
+static void a_command_gets_no_descriptor_of_ours(void **state)
+{
+        int fd = open("/dev/null", O_RDONLY); /* as libcurl makes its sockets */
+
+        (void)state;
+        assert_int_equal(dup2(fd, 200), 200);
+        assert_resolves("cmd:sh -c '[ -e /proc/self/fd/200 ] && echo open || echo closed'",
+                        "closed");
+        close(200);
+        close(fd);
+}
+
 static void a_command_that_closes_its_output_is_waited_for(void **state)
 {
         (void)state;
@@ -247,6 +259,7 @@ int main(void)
                 cmocka_unit_test(a_file_gives_a_secret_without_its_last_newline),
                 cmocka_unit_test(a_command_gives_its_first_line),
                 cmocka_unit_test(a_command_gets_its_directory_and_little_else),
+                cmocka_unit_test(a_command_gets_no_descriptor_of_ours),
                 cmocka_unit_test(commands_leave_no_descriptors_open),
                 cmocka_unit_test(a_command_that_closes_its_output_is_waited_for),
                 cmocka_unit_test(text_without_a_handle_is_the_secret_itself),

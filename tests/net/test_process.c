@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -139,6 +140,22 @@ static void a_child_gets_exactly_the_environment_it_is_given(void **state)
         run(&s, (struct process_options){ .argv = argv, .env = env }, NULL);
         assert_string_equal(s.out.data, "A=1\n");
         end(&s);
+}
+
+static void a_child_gets_no_descriptor_of_ours(void **state)
+{
+        int fd = open("/dev/null", O_RDONLY); /* as libcurl makes its sockets */
+        struct seen s;
+
+        (void)state;
+        assert_int_equal(dup2(fd, 200), 200);
+        begin(&s, (struct process_options){ 0 },
+              "[ -e /proc/self/fd/200 ] && echo open || echo closed");
+        await_exit(&s);
+        assert_string_equal(s.out.data, "closed\n");
+        end(&s);
+        close(200);
+        close(fd);
 }
 
 static void without_an_environment_no_secret_is_inherited(void **state)
@@ -387,6 +404,7 @@ int main(void)
                 cmocka_unit_test(output_and_exit_code_arrive),
                 cmocka_unit_test(all_output_arrives_before_the_exit),
                 cmocka_unit_test(a_child_gets_exactly_the_environment_it_is_given),
+                cmocka_unit_test(a_child_gets_no_descriptor_of_ours),
                 cmocka_unit_test(without_an_environment_no_secret_is_inherited),
                 cmocka_unit_test(the_program_is_found_in_our_path),
                 cmocka_unit_test(the_working_directory_is_set),
