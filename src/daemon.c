@@ -14,8 +14,10 @@
 
 #include "api/api.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/heap_trim.h"
 #include "base/mem.h"
+#include "base/spawn_thread.h"
 #include "base/trust.h"
 #include "config/config.h"
 #include "dispatch/people/persons.h"
@@ -49,6 +51,7 @@ struct daemon {
         struct dispatch *dispatch;
         struct road *road;
         struct api *api;
+        struct confine_report confinement;
         struct file_mark tls_cert, tls_key; /* as read by the server */
         uv_signal_t term, interrupt, hangup;
         bool stopping;
@@ -176,8 +179,11 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
 
         if ((!d->options->listen && !same(old->http.listen, new->http.listen)) ||
             !same_http(&old->http, &new->http) || !same(old->store_url, new->store_url) ||
-            !same(old->bus_url, new->bus_url))
-                log_warn("changes to http, store and bus take effect after a restart");
+            !same(old->bus_url, new->bus_url) ||
+            old->confinement.enabled != new->confinement.enabled ||
+            old->confinement.core_dumps != new->confinement.core_dumps ||
+            old->confinement.writable.count != new->confinement.writable.count)
+                log_warn("changes to http, store, bus and confinement take effect after a restart");
         else if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
                 /* the server reads the file only at start */
                 log_warn("TLS certificate or key changed; takes effect after a restart",
@@ -470,6 +476,7 @@ static int connect_parties(struct daemon *d, struct error *err)
 static int open_api(struct daemon *d, struct error *err)
 {
         struct api_env env = {
+                .confinement = &d->confinement,
                 .loop = d->loop,
                 .store = d->store,
                 .bus = d->bus,
@@ -494,9 +501,43 @@ static int open_api(struct daemon *d, struct error *err)
         return 0;
 }
 
+/* Before there are other threads, which would be exempt. */
+static int confine(struct daemon *d, struct error *err)
+{
+        const struct confinement_conf *conf = &d->config->confinement;
+        struct confine_report *r = &d->confinement;
+        const char **paths;
+        size_t n = 0;
+        int rc;
+
+        confine_memory(conf->core_dumps, true, r);
+        if (!conf->enabled) {
+                snprintf(r->writes_why, sizeof(r->writes_why), "confinement.enabled is false");
+                snprintf(r->calls_why, sizeof(r->calls_why), "confinement.enabled is false");
+                log_warn("not confined", LOG_S("why", r->calls_why));
+                return 0;
+        }
+        if (spawn_thread_start(err) < 0)
+                return -1;
+        paths = mem_array(conf->writable.count + 3, sizeof(*paths));
+        paths[n++] = d->options->dir;
+        paths[n++] = "/dev/null";
+        for (size_t i = 0; i < conf->writable.count; i++)
+                paths[n++] = conf->writable.items[i];
+        paths[n] = NULL;
+        rc = confine_self(paths, r, err);
+        free(paths);
+        if (rc < 0)
+                error_prefix(err, "confinement");
+        else if (!r->writes || !r->calls)
+                log_warn("not fully confined", LOG_S("writes", r->writes ? "on" : r->writes_why),
+                         LOG_S("calls", r->calls ? "on" : r->calls_why));
+        return rc;
+}
+
 static int start(struct daemon *d, struct error *err)
 {
-        if (make_dirs(d->options->dir, err) < 0)
+        if (make_dirs(d->options->dir, err) < 0 || confine(d, err) < 0)
                 return -1;
         d->loop = loop_new();
         if (open_store(d, err) < 0 || open_parties(d, err) < 0 || open_road(d, err) < 0 ||
@@ -531,6 +572,7 @@ static void finish(struct daemon *d)
                 uv_close((uv_handle_t *)&d->hangup, NULL);
         }
         loop_free(d->loop);
+        spawn_thread_stop();
         config_free(d->config);
 }
 
@@ -542,6 +584,7 @@ int daemon_run(const struct daemon_options *options)
         int rc;
 
         log_setup(options->log_format, options->log_level);
+        confine_memory(false, false, &d.confinement); /* before there are secrets */
         if (config_load(options->dir, &d.config, &err) < 0) {
                 fprintf(stderr, "dragoman: %s\n", err.text);
                 return CLI_CONFIG;

@@ -23,7 +23,8 @@ struct api_env {
         struct adapters *adapters;
         struct dispatch *dispatch;
         const char *dir;
-        int64_t started_ms; /* wall clock */
+        int64_t started_ms;                       /* wall clock */
+        const struct confine_report *confinement; /* NULL: not known */
 };
 
 /*

@@ -224,6 +224,34 @@ static void check_agents(struct doctor *d, struct client *c)
         json_decref(page);
 }
 
+static void check_confinement(struct doctor *d, const json_t *c)
+{
+        static const struct {
+                const char *key, *why, *what, *advice;
+        } rows[] = {
+                { "writes", "writesWhy", "where the daemon writes is not limited (Landlock)",
+                  "needs Linux 5.19 with Landlock, and confinement.enabled" },
+                { "calls", "callsWhy",
+                  "which system calls the daemon makes is not limited "
+                  "(seccomp)",
+                  "needs seccomp filters, and confinement.enabled" },
+        };
+        bool all = json_is_object(c);
+
+        for (size_t i = 0; i < COUNT(rows) && json_is_object(c); i++) {
+                if (strcmp(json_str(c, rows[i].key, ""), "on") == 0)
+                        continue;
+                all = false;
+                report(d, WARN, rows[i].advice, "%s: %s", rows[i].what,
+                       json_str(c, rows[i].why, "no reason given"));
+        }
+        if (strcmp(json_str(c, "coreDumps", "off"), "off") != 0)
+                report(d, WARN, "set confinement.coreDumps to false",
+                       "core dumps and debuggers can read the daemon's secrets");
+        if (all)
+                report(d, FINE, NULL, "the daemon is confined (Landlock, seccomp)");
+}
+
 static void check_daemon(struct doctor *d)
 {
         struct loop *l = loop_new();
@@ -235,6 +263,7 @@ static void check_daemon(struct doctor *d)
                 report(d, FINE, NULL, "a daemon runs at %s", client_base(c));
                 check_adapters(d, c);
                 check_agents(d, c);
+                check_confinement(d, json_object_get(json_object_get(json, "data"), "confinement"));
         } else if (err.kind == ERR_NET) {
                 report(d, WARN, "start it with: dragoman run", "%s", err.text);
         } else {

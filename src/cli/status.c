@@ -40,7 +40,7 @@ int status_fetch(struct client *c, json_t **out, struct error *err)
 static enum style style_of(const char *state)
 {
         if (strcmp(state, "connected") == 0 || strcmp(state, "healthy") == 0 ||
-            strcmp(state, "ok") == 0)
+            strcmp(state, "on") == 0 || strcmp(state, "ok") == 0)
                 return STYLE_GOOD;
         if (strcmp(state, "error") == 0 || strcmp(state, "unhealthy") == 0)
                 return STYLE_BAD;
@@ -111,6 +111,20 @@ static void print_agent(const json_t *agent)
                        print_plural(waiting, "turn", "turns"));
 }
 
+static void print_confinement(const json_t *c)
+{
+        if (!json_is_object(c))
+                return;
+        print_heading("confinement");
+        print_row("writes", "landlock", json_str(c, "writes", "?"), json_str(c, "writesWhy", NULL));
+        print_row("calls", "seccomp", json_str(c, "calls", "?"), json_str(c, "callsWhy", NULL));
+        print_row("memory", "dumps",
+                  strcmp(json_str(c, "coreDumps", ""), "off") == 0 ? "on" : "off",
+                  strcmp(json_str(c, "coreDumps", ""), "off") == 0
+                          ? NULL
+                          : "core dumps and debuggers are possible");
+}
+
 void status_print(const json_t *all, const struct client *c)
 {
         const json_t *s = json_object_get(all, "status"), *store = json_object_get(s, "store"),
@@ -133,6 +147,7 @@ void status_print(const json_t *all, const struct client *c)
         print_heading("store");
         print_row("database", json_str(store, "driver", "?"), json_str(store, "state", "?"),
                   json_str(store, "why", NULL));
+        print_confinement(json_object_get(s, "confinement"));
 }
 
 static int show_status(struct args *a, struct client *c, struct error *err)

@@ -54,6 +54,20 @@ const struct setting http_settings[] = {
         SETTING_END,
 };
 
+#define CONFINEMENT(field) offsetof(struct confinement_conf, field)
+
+static const struct setting confinement_settings[] = {
+        { "enabled", SETTING_BOOL, "true", .at = CONFINEMENT(enabled),
+          .help = "Limit where the daemon writes (Landlock) and which system calls it makes "
+                  "(seccomp), where the kernel can. Programs that it starts are exempt." },
+        { "writable", SETTING_STRINGS, "[]", .at = CONFINEMENT(writable),
+          .help = "Files and directories it may write besides the data directory, such as a place "
+                  "for backups; absolute paths of what exists." },
+        { "coreDumps", SETTING_BOOL, "false", .at = CONFINEMENT(core_dumps),
+          .help = "Permit core dumps and debuggers, which show every secret." },
+        SETTING_END,
+};
+
 /* clang-format off */
 #define DAYS(key, stream, text) \
         { key, SETTING_NUMBER, "7", -1, 36500, .at = (stream) * sizeof(double), .help = (text) }
@@ -75,6 +89,9 @@ static const struct setting retention_settings[] = {
 const struct setting config_root_settings[] = {
         { "http", SETTING_GROUP, "{}", .group = http_settings, .at = ROOT(http),
           .help = "The HTTP API." },
+        { "confinement", SETTING_GROUP, "{}", .group = confinement_settings,
+          .at = ROOT(confinement),
+          .help = "What the daemon gives up after its start; see SECURITY.md." },
         { "store", SETTING_STRING, "\"" DEFAULT_STORE "\"", 1, 2000, .at = ROOT(store),
           .help = "The database: `sqlite` is a file in the data directory." },
         { "bus", SETTING_STRING, "\"local\"", 1, 2000, .at = ROOT(bus),
@@ -128,6 +145,7 @@ static void read_root(struct config *c, struct settings_source *src)
                           NULL) < 0)
                 return;
         c->http = root.http;
+        c->confinement = root.confinement;
         c->store_url = root.store;
         c->bus_url = root.bus;
         c->default_agent = root.default_agent;
@@ -335,6 +353,7 @@ void config_free(struct config *c)
         if (!c)
                 return;
         root = (struct config_root){ .http = c->http,
+                                     .confinement = c->confinement,
                                      .store = c->store_url,
                                      .bus = c->bus_url,
                                      .default_agent = c->default_agent };

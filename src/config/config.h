@@ -27,11 +27,19 @@ struct http_conf {
 };
 extern const struct setting http_settings[];
 
+/* What the daemon can no longer do after its start; see base/confine.h. */
+struct confinement_conf {
+        bool enabled;
+        struct setting_list writable; /* besides the data directory */
+        bool core_dumps;
+};
+
 struct config {
         struct settings_source *source;
         bool has_file;
         char *dir; /* the data directory */
         struct http_conf http;
+        struct confinement_conf confinement;
         char *store_url, *bus_url;
         int64_t retention_ms[STREAM_COUNT];
         struct road_limits limits;

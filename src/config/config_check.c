@@ -80,6 +80,11 @@ static void check_driver(const struct settings_source *src, const char *key, con
 void config_check_root(const struct settings_source *src, const struct config_root *root)
 {
         check_http(src, &root->http);
+        for (size_t i = 0; i < root->confinement.writable.count; i++)
+                if (root->confinement.writable.items[i][0] != '/')
+                        settings_error(src, "confinement.writable", NULL,
+                                       "'%.200s' is not an absolute path",
+                                       root->confinement.writable.items[i]);
         check_driver(src, "store", root->store, "sqlite", "postgres", "PostgreSQL");
         check_driver(src, "bus", root->bus, "local", "nats", "NATS");
 }

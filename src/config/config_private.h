@@ -12,6 +12,7 @@
 /* The members of the file except adapters, agents and rules. */
 struct config_root {
         struct http_conf http;
+        struct confinement_conf confinement;
         char *store, *bus, *default_agent;
         double retention_days[STREAM_COUNT];
         struct road_limits limits;

@@ -20,7 +20,8 @@ struct backup_ask {
 static const struct field backup_fields[] = {
         { "path", FIELD_STRING, .min = 1, .max = 1024, FIELD_AT(backup_ask, path),
           .help = "A new file. Of a key: beneath state/backups. Of the operator: relative to the "
-                  "data directory, or absolute. Absent: a dated file in state/backups." },
+                  "data directory, or absolute where `confinement.writable` permits. Absent: a "
+                  "dated file in state/backups." },
         FIELD_END,
 };
 

@@ -7,6 +7,7 @@
 #include "api/core/request.h"
 #include "api/resources/instances.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/jsonw.h"
 #include "bus/bus.h"
 #include "platform/platform.h"
@@ -66,6 +67,20 @@ static void write_road(struct buf *b, const struct road_stats *s)
         jsonw_close(b, '}');
 }
 
+/* "on", or why it is not. */
+static void write_confinement(struct buf *b, const struct confine_report *r)
+{
+        if (!r)
+                return;
+        jsonw_open_member(b, "confinement", '{');
+        jsonw_str(b, "writes", r->writes ? "on" : "off");
+        jsonw_opt(b, "writesWhy", r->writes ? NULL : r->writes_why);
+        jsonw_str(b, "calls", r->calls ? "on" : "off");
+        jsonw_opt(b, "callsWhy", r->calls ? NULL : r->calls_why);
+        jsonw_str(b, "coreDumps", r->dumps ? "on" : "off");
+        jsonw_close(b, '}');
+}
+
 static void show(struct http_exchange *x)
 {
         struct api *a = api_of(x);
@@ -108,6 +123,7 @@ static void show(struct http_exchange *x)
         row_json_id(&b, "tail", "evt-", bus_tail(a->env.bus));
         jsonw_close(&b, '}');
         write_road(&b, &road);
+        write_confinement(&b, a->env.confinement);
         jsonw_int(&b, "streamClients", event_stream_clients(a->stream));
         jsonw_close(&b, '}');
         reply_data(x, 200, &b);

@@ -1,0 +1,332 @@
+#include "base/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+/* ---- memory ---- */
+
+void confine_memory(bool allow, bool final, struct confine_report *report)
+{
+        struct rlimit cores;
+
+        allow = allow || SANITIZED;
+        report->dumps = allow;
+        prctl(PR_SET_DUMPABLE, allow ? 1 : 0);
+        if (getrlimit(RLIMIT_CORE, &cores) < 0)
+                return;
+        if (allow)
+                cores.rlim_cur = cores.rlim_max;
+        else
+                cores.rlim_cur = 0;
+        if (!allow && final)
+                cores.rlim_max = 0;
+        setrlimit(RLIMIT_CORE, &cores);
+}
+
+/* ---- Landlock: where it writes ---- */
+
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+#define LANDLOCK_OLDEST 2 /* before, files cannot be moved between folders; Linux 5.19 */
+
+/* In a writable directory. Not links, devices, sockets or FIFOs: the daemon makes none. */
+#define IN_FOLDER                                                        \
+        (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | \
+         LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |  \
+         LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE)
+#define IN_FILE (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE)
+/* What is refused elsewhere. Reading is not: secrets and certificates may be anywhere. */
+#define CONTROLLED                                                               \
+        (IN_FOLDER | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_CHAR | \
+         LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |           \
+         LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM)
+
+static int allow_writing(int rules, const char *path, uint64_t controlled, struct error *err)
+{
+        struct landlock_path_beneath_attr beneath = { .parent_fd = open(path, O_PATH | O_CLOEXEC) };
+        struct stat st;
+        int rc = -1;
+
+        if (beneath.parent_fd >= 0 && fstat(beneath.parent_fd, &st) == 0) {
+                beneath.allowed_access = (S_ISDIR(st.st_mode) ? IN_FOLDER : IN_FILE) & controlled;
+                rc = (int)syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH,
+                                  &beneath, 0);
+        }
+        if (rc < 0)
+                error_set(err, ERR_INVALID, "cannot keep '%s' writable: %s", path, strerror(errno));
+        if (beneath.parent_fd >= 0)
+                close(beneath.parent_fd);
+        return rc;
+}
+
+static int confine_writes(const char *const *writable, struct confine_report *report,
+                          struct error *err)
+{
+        long version =
+                syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+        struct landlock_ruleset_attr attr = { .handled_access_fs = CONTROLLED };
+        int rules, rc = 0;
+
+        if (version < LANDLOCK_OLDEST) {
+                snprintf(report->writes_why, sizeof(report->writes_why), "%s",
+                         version > 0           ? "Landlock of this kernel is too old"
+                         : errno == EOPNOTSUPP ? "Landlock is disabled in this kernel"
+                                               : "this kernel has no Landlock, or it is filtered");
+                return 0;
+        }
+        if (version < 3)
+                attr.handled_access_fs &= ~(uint64_t)LANDLOCK_ACCESS_FS_TRUNCATE;
+        rules = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr.handled_access_fs), 0);
+        if (rules < 0) {
+                snprintf(report->writes_why, sizeof(report->writes_why), "%s", strerror(errno));
+                return 0;
+        }
+        for (const char *const *path = writable; *path && rc == 0; path++)
+                rc = allow_writing(rules, *path, attr.handled_access_fs, err);
+        if (rc == 0 && syscall(SYS_landlock_restrict_self, rules, 0) < 0)
+                snprintf(report->writes_why, sizeof(report->writes_why), "%s", strerror(errno));
+        else
+                report->writes = rc == 0;
+        close(rules);
+        return rc;
+}
+
+/* ---- seccomp: which system calls it makes ---- */
+
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#endif
+
+#ifdef ARCHITECTURE
+
+/*
+ * A list of what is refused, not of what is allowed: the libraries below us change the calls they
+ * make with every version. The unit's SystemCallFilter is the list of what is allowed.
+ */
+static const int refused[] = {
+#if !SANITIZED /* it reads its own memory by ptrace, and starts a program that knows symbols */
+        SYS_execve,
+        SYS_execveat,
+        SYS_ptrace,
+        SYS_personality,
+#endif
+        /* memory and files of other processes */
+        SYS_process_vm_readv,
+        SYS_process_vm_writev,
+        SYS_kcmp,
+        SYS_pidfd_getfd,
+        /* namespaces and mounts */
+        SYS_unshare,
+        SYS_setns,
+        SYS_mount,
+        SYS_umount2,
+        SYS_pivot_root,
+        SYS_chroot,
+        SYS_move_mount,
+        SYS_open_tree,
+        SYS_fsopen,
+        SYS_fsconfig,
+        SYS_fsmount,
+        SYS_fspick,
+        SYS_mount_setattr,
+        SYS_name_to_handle_at,
+        SYS_open_by_handle_at,
+        /* much of the kernel, rarely used: where its faults are found */
+        SYS_bpf,
+        SYS_perf_event_open,
+        SYS_userfaultfd,
+        SYS_io_uring_setup,
+        SYS_io_uring_enter,
+        SYS_io_uring_register,
+        SYS_keyctl,
+        SYS_add_key,
+        SYS_request_key,
+        SYS_fanotify_init,
+        SYS_mbind,
+        SYS_migrate_pages,
+        SYS_move_pages,
+        SYS_vmsplice,
+        /* the machine */
+        SYS_kexec_load,
+        SYS_kexec_file_load,
+        SYS_init_module,
+        SYS_finit_module,
+        SYS_delete_module,
+        SYS_reboot,
+        SYS_swapon,
+        SYS_swapoff,
+        SYS_sethostname,
+        SYS_setdomainname,
+        SYS_settimeofday,
+        SYS_clock_settime,
+        SYS_clock_adjtime,
+        SYS_adjtimex,
+        SYS_acct,
+        SYS_quotactl,
+        SYS_syslog,
+        SYS_vhangup,
+        /* other users and their rights */
+        SYS_setuid,
+        SYS_setgid,
+        SYS_setreuid,
+        SYS_setregid,
+        SYS_setresuid,
+        SYS_setresgid,
+        SYS_setfsuid,
+        SYS_setfsgid,
+        SYS_setgroups,
+        SYS_capset,
+        SYS_mknodat,
+#ifdef __x86_64__
+        SYS_mknod,
+        SYS_iopl,
+        SYS_ioperm,
+        SYS_modify_ldt,
+        SYS_uselib,
+#endif
+};
+
+#define NAMESPACES                                                                     \
+        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+         CLONE_NEWPID | CLONE_NEWNET)
+
+static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK /* of getaddrinfo */ };
+
+#define FILTER_MAX (2 * COUNT(refused) + 2 * COUNT(families) + 40)
+
+struct filter {
+        struct sock_filter code[FILTER_MAX];
+        unsigned short n;
+};
+
+static void add(struct filter *f, unsigned short code, unsigned char yes, unsigned char no,
+                uint32_t k)
+{
+        f->code[f->n++] = (struct sock_filter){ code, yes, no, k };
+}
+
+static void load(struct filter *f, size_t at)
+{
+        add(f, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)at);
+}
+
+static void answer(struct filter *f, int error)
+{
+        add(f, BPF_RET | BPF_K, 0, 0,
+            error ? SECCOMP_RET_ERRNO | (uint32_t)error : SECCOMP_RET_ALLOW);
+}
+
+#define LOW(argument) (offsetof(struct seccomp_data, args[argument])) /* both are little-endian */
+
+/* What depends on an argument. Each ends the program for its call. */
+static void add_arguments(struct filter *f)
+{
+        /* clone3 has its flags in memory, where a filter cannot see; libc then uses clone */
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_clone3);
+        answer(f, ENOSYS);
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, SYS_clone);
+        load(f, LOW(0));
+        add(f, BPF_JMP | BPF_JSET | BPF_K, 0, 1, NAMESPACES);
+        answer(f, EPERM);
+        answer(f, 0);
+        /* a terminal takes these for typed words */
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 5, SYS_ioctl);
+        load(f, LOW(1));
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, TIOCSTI);
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, TIOCLINUX);
+        answer(f, EPERM);
+        answer(f, 0);
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, (unsigned char)(2 * COUNT(families) + 2), SYS_socket);
+        load(f, LOW(0));
+        for (size_t i = 0; i < COUNT(families); i++) {
+                add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)families[i]);
+                answer(f, 0);
+        }
+        answer(f, EAFNOSUPPORT);
+}
+
+static void make_filter(struct filter *f)
+{
+        load(f, offsetof(struct seccomp_data, arch));
+        add(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE);
+        answer(f, EPERM); /* calls of another architecture have other numbers */
+        load(f, offsetof(struct seccomp_data, nr));
+#ifdef __x86_64__
+        add(f, BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000); /* x32 */
+        answer(f, EPERM);
+#endif
+        for (size_t i = 0; i < COUNT(refused); i++) {
+                add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)refused[i]);
+                answer(f, EPERM);
+        }
+        add_arguments(f);
+        answer(f, 0);
+}
+
+static void confine_calls(struct confine_report *report)
+{
+        struct filter f = { .n = 0 };
+        struct sock_fprog program;
+
+        make_filter(&f);
+        program = (struct sock_fprog){ .len = f.n, .filter = f.code };
+        report->calls = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+        if (!report->calls)
+                snprintf(report->calls_why, sizeof(report->calls_why), "%s",
+                         errno == EINVAL ? "this kernel has no seccomp filters" : strerror(errno));
+}
+
+#else
+
+static void confine_calls(struct confine_report *report)
+{
+        snprintf(report->calls_why, sizeof(report->calls_why), "unknown architecture");
+}
+
+#endif
+
+int confine_self(const char *const *writable, struct confine_report *report, struct error *err)
+{
+        /* both demand it: a program that is started later gains no rights */
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) {
+                snprintf(report->writes_why, sizeof(report->writes_why), "%s", strerror(errno));
+                snprintf(report->calls_why, sizeof(report->calls_why), "%s", strerror(errno));
+                return 0;
+        }
+        if (confine_writes(writable, report, err) < 0)
+                return -1;
+        confine_calls(report);
+        return 0;
+}
