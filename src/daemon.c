@@ -98,6 +98,7 @@ static int apply_config(struct daemon *d, struct config *c, struct error *err)
         }
         buf_release(&access);
         adapters_set_public_url(d->adapters, c->http.public_url);
+        adapters_set_attachment_limits(d->adapters, &c->attachments);
         if (d->api)
                 set_reply_base(d, &c->http);
         if (adapters_apply(d->adapters, c->adapters, c->adapter_count, err) < 0)
@@ -447,6 +448,9 @@ static int open_road(struct daemon *d, struct error *err)
                                .read_from = adapters_read_from,
                                .channel_history = adapters_channel_history,
                                .message = adapters_message,
+                               .hold_files = adapters_hold_files,
+                               .stop_files = adapters_stop_files,
+                               .release_files = adapters_release_files,
                                .thread_at = adapters_thread_at },
         };
 

@@ -19,8 +19,9 @@ void message_text_add(struct buf *out, const struct incoming *in)
         for (size_t i = 0; i < in->attachment_count; i++) {
                 const struct attachment *a = &in->attachments[i];
 
-                buf_addf(out, "%s[attached: %s%s%s]", out->len > before ? "\n" : "",
-                         a->kind ? a->kind : "file", a->name ? " " : "", a->name ? a->name : "");
+                buf_addf(out, "%s[attached: %s%s%s%s%s]", out->len > before ? "\n" : "",
+                         a->kind ? a->kind : "file", a->name ? " " : "", a->name ? a->name : "",
+                         a->error ? "; not available: " : "", a->error ? a->error : "");
         }
         if (out->len == before)
                 buf_addstr(out, "[empty message]");

@@ -105,6 +105,9 @@ const struct setting config_root_settings[] = {
                   "longer than this; see `dragoman events consumers`." },
         { "limits", SETTING_GROUP, "{}", .group = road_settings, .at = ROOT(limits),
           .help = "Limits of queues, times and attempts." },
+        { "attachments", SETTING_GROUP, "{}", .group = attachment_settings, .at = ROOT(attachments),
+          .help = "Files that people send, which are downloaded into the workspace for the turn "
+                  "that answers them." },
         SETTING_END,
 };
 
@@ -150,6 +153,7 @@ static void read_root(struct config *c, struct settings_source *src)
         c->bus_url = root.bus;
         c->default_agent = root.default_agent;
         c->limits = root.limits;
+        c->attachments = root.attachments;
         for (size_t i = 0; i < STREAM_COUNT; i++) {
                 double ms = root.retention_days[i] * DAY_MS;
 

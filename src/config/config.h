@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "bus/bus.h"
 #include "dispatch/dispatch.h"
+#include "platform/attachment_files.h"
 #include "platform/platform.h"
 #include "road/road.h"
 
@@ -43,6 +44,7 @@ struct config {
         char *store_url, *bus_url;
         int64_t retention_ms[STREAM_COUNT];
         struct road_limits limits;
+        struct attachment_limits attachments;
         struct adapter_conf **adapters;
         size_t adapter_count;
         struct agent_conf **agents;

@@ -16,6 +16,7 @@ struct config_root {
         char *store, *bus, *default_agent;
         double retention_days[STREAM_COUNT];
         struct road_limits limits;
+        struct attachment_limits attachments;
 };
 extern const struct setting config_root_settings[];
 

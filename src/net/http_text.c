@@ -121,6 +121,55 @@ char *http_text_escape(const char *text)
         return buf_take(&b);
 }
 
+/* Scheme, host and port as "https://host:443"; false: not such a URL. */
+static bool origin_of(const char *text, struct buf *out, bool *has_user)
+{
+        CURLU *url = curl_url();
+        char *scheme = NULL, *host = NULL, *port = NULL, *user = NULL;
+        bool ok = curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
+                  curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+                  curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+                  curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK;
+
+        *has_user = curl_url_get(url, CURLUPART_USER, &user, 0) == CURLUE_OK;
+        if (ok)
+                buf_addf(out, "%s://%s:%s", scheme, host, port);
+        curl_free(scheme);
+        curl_free(host);
+        curl_free(port);
+        curl_free(user);
+        curl_url_cleanup(url);
+        return ok;
+}
+
+bool http_text_same_origin(const char *url, const char *other)
+{
+        struct buf a, b;
+        bool user, ignored, same;
+
+        buf_init(&a, 0);
+        buf_init(&b, 0);
+        same = origin_of(url, &a, &user) && origin_of(other, &b, &ignored) && !user &&
+               strcasecmp(a.data, b.data) == 0;
+        buf_release(&a);
+        buf_release(&b);
+        return same;
+}
+
+bool http_text_is_https_of(const char *url, const char *host)
+{
+        struct buf origin, wanted;
+        bool user, is;
+
+        buf_init(&origin, 0);
+        buf_init(&wanted, 0);
+        buf_addf(&wanted, "https://%s:443", host);
+        is = origin_of(url, &origin, &user) && !user && strcasecmp(origin.data, wanted.data) == 0;
+        buf_release(&origin);
+        buf_release(&wanted);
+        return is;
+}
+
 enum error_kind http_text_status_kind(int status)
 {
         switch (status) {

@@ -22,6 +22,10 @@ bool http_text_is_method(const char *method);
 bool http_text_is_header(const char *header);
 /* Percent-encoded copy of a path or query part, yours to free. */
 char *http_text_escape(const char *text);
+/* Have two URLs the same scheme, host and port? */
+bool http_text_same_origin(const char *url, const char *other);
+/* Is this https to the host, at the usual port, without user info? */
+bool http_text_is_https_of(const char *url, const char *host);
 /* Is `header` ("Name: value") the one called `name`? */
 bool http_text_header_is(const char *header, const char *name);
 /* The kind of failure that a status of 300 or above means. */

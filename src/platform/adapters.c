@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "platform/attachment_fetch.h"
 
 struct adapter_entry {
         struct adapter adapter; /* first: platforms know only this part */
@@ -70,6 +71,7 @@ struct adapters *adapters_new(struct loop *l, struct http_client *http, const ch
         LIST_INIT(&as->events);
         STAILQ_INIT(&as->refused);
         as->refuse = timer_new(l, on_refuse, as);
+        as->attachments = attachment_files_new(l, dir);
         return as;
 }
 
@@ -99,8 +101,15 @@ void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b)
                 as->entries[i]->adapter.store = s;
 }
 
+void adapters_set_attachment_limits(struct adapters *as, const struct attachment_limits *limits)
+{
+        attachment_files_set_limits(as->attachments, limits);
+}
+
 static void entry_close(struct adapter_entry *e)
 {
+        attachment_queue_free(e->adapter.files);
+        e->adapter.files = NULL;
         if (e->open && e->adapter.ops->close)
                 e->adapter.ops->close(&e->adapter);
         e->open = false;
@@ -127,6 +136,7 @@ void adapters_free(struct adapters *as)
                 free(f);
         }
         timer_free(as->refuse);
+        attachment_files_free(as->attachments);
         map_release(&as->by_name);
         free(as->entries);
         free(as->dir);
@@ -167,6 +177,8 @@ static void entry_open(struct adapter_entry *e, struct adapters *as, struct adap
         e->open = (e->http || !options.ca_file) && a->ops->open(a, &err) == 0;
         if (!e->open)
                 adapter_stopped(a, err.text);
+        else if (a->ops->files)
+                a->files = attachment_queue_new(a, as->attachments);
 }
 
 /* ---- a new configuration ---- */

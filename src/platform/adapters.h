@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 
 #include "base/map.h"
+#include "platform/attachment_files.h"
 #include "platform/platform.h"
 
 struct adapters {
@@ -21,6 +22,7 @@ struct adapters {
         struct map by_name; /* → struct adapter_entry */
         STAILQ_HEAD(, refused_delivery) refused;
         struct timer *refuse;
+        struct attachment_files *attachments;
 };
 
 /* Events still being written are not published: the bus may go. */

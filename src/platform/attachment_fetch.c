@@ -1,71 +1,149 @@
 #include "platform/attachment_fetch.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/queue.h>
 
-#include "base/beneath.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "net/backoff.h"
 
-#define RUNNING_MAX  4
-#define DOWNLOAD_MS  30000
-#define WAIT_MS      45000 /* in the queue */
-#define NAME_LONGEST 100
-#define ATTEMPTS     3
-#define RETRY_MS     500
-#define PATIENCE_MS  10000 /* no retry after this: a person waits for an answer */
+#define RUNNING_MAX    4
+#define SENDER_RUNNING 2 /* of these: others find a place whatever one person sends */
+#define DOWNLOAD_MS    30000
+#define ATTEMPTS       3
+#define RETRY_MS       500
+#define PATIENCE_MS    10000 /* no retry after this: a person waits for an answer */
+#define HOUR_MS        3600000
+#define LEAST_CHARGE   65536 /* of a small file, so that budgets also limit the number */
+
+/* Everybody whose files were fetched within the hour. */
+struct fetch_sender {
+        char *id;
+        unsigned open, running; /* fetches */
+        int64_t bytes;          /* within the hour */
+};
+
+enum fetch_state { FETCH_LOOKING, FETCH_WAITING, FETCH_RUNNING, FETCH_SAVING };
 
 struct attachment_fetch {
-        struct attachment_queue *queue; /* NULL: dropped while a worker thread has it */
+        struct attachment_queue *queue;
+        struct fetch_sender *sender;
+        enum fetch_state state;
+        bool has_place; /* counted in the queue */
         attachment_fetched_fn *done;
         void *arg;
         void *lookup; /* by source.locate; NULL: none, or answered */
         struct http_call *download;
-        char *key, *dir, *path; /* path is relative to the workspace of the data directory `dir` */
-        char *bytes;
-        size_t n;
-        int64_t queued_ms, started_ms;
+        struct attachment_job *job;
+        char *source, *path;
+        int64_t size, charge, started_ms;
         unsigned attempts;
         struct timer *retry;
-        bool running, saving;
-        char why[200];
         TAILQ_ENTRY(attachment_fetch) next;
+};
+
+struct attachment_queue {
+        struct adapter *adapter;
+        struct attachment_files *files;
+        TAILQ_HEAD(, attachment_fetch) list;
+        struct map senders;
+        int64_t hour_ms; /* beginning of the hour that is counted */
+        int64_t bytes;
+        unsigned open, running;
+        bool closing;
 };
 
 static void pump(struct attachment_queue *q);
 
-void attachment_fetch_init(struct attachment_queue *q, struct adapter *a,
-                           const struct attachment_source *source)
+/* ---- budgets ---- */
+
+static struct fetch_sender *sender_get(struct attachment_queue *q, const char *id)
 {
-        *q = (struct attachment_queue){ .adapter = a, .source = *source };
-        TAILQ_INIT(&q->list);
+        struct fetch_sender *s = map_get(&q->senders, id);
+
+        if (!s) {
+                s = mem_zalloc(sizeof(*s));
+                s->id = mem_strdup(id);
+                map_put(&q->senders, id, s);
+        }
+        return s;
+}
+
+static void sender_free_if_idle(struct attachment_queue *q, struct fetch_sender *s)
+{
+        struct attachment_fetch *f;
+
+        if (s->open > 0 || s->bytes > 0)
+                return;
+        TAILQ_FOREACH(f, &q->list, next) /* those that only look */
+                if (f->sender == s)
+                        return;
+        map_remove(&q->senders, s->id);
+        free(s->id);
+        free(s);
+}
+
+static void begin_hour(struct attachment_queue *q)
+{
+        int64_t now_ms = loop_now_ms(q->adapter->loop);
+        void *s;
+
+        if (q->hour_ms > 0 && now_ms - q->hour_ms < HOUR_MS)
+                return;
+        q->hour_ms = now_ms;
+        q->bytes = 0;
+        for (size_t i = 0; map_each(&q->senders, &i, NULL, &s);) {
+                ((struct fetch_sender *)s)->bytes = 0;
+                sender_free_if_idle(q, s);
+        }
+}
+
+static void charge(struct attachment_fetch *f, int64_t bytes)
+{
+        int64_t more = (bytes < LEAST_CHARGE ? LEAST_CHARGE : bytes) - f->charge;
+
+        if (more <= 0)
+                return;
+        f->charge += more;
+        f->sender->bytes += more;
+        f->queue->bytes += more;
+}
+
+/* ---- the end of a fetch ---- */
+
+static void leave_queue(struct attachment_fetch *f)
+{
+        struct attachment_queue *q = f->queue;
+
+        TAILQ_REMOVE(&q->list, f, next);
+        if (f->has_place) {
+                q->open--;
+                f->sender->open--;
+        }
+        if (f->state == FETCH_RUNNING) {
+                q->running--;
+                f->sender->running--;
+        }
+        sender_free_if_idle(q, f->sender);
 }
 
 static void fetch_free(struct attachment_fetch *f)
 {
+        if (f->lookup && f->queue->adapter->ops->files->cancel)
+                f->queue->adapter->ops->files->cancel(f->lookup);
+        http_call_abort(f->download);
+        attachment_files_drop(f->job);
         timer_free(f->retry);
-        free(f->key);
+        free(f->source);
         free(f->path);
-        free(f->dir);
-        free(f->bytes);
         free(f);
 }
 
-static void leave_queue(struct attachment_fetch *f)
-{
-        TAILQ_REMOVE(&f->queue->list, f, next);
-        if (f->running)
-                f->queue->running--;
-}
-
-/* why NULL: the file is saved. */
-static void finish(struct attachment_fetch *f, const char *why)
+/* why NULL: the file is there. */
+static void finish(struct attachment_fetch *f, int64_t size, const char *why)
 {
         struct attachment_queue *q = f->queue;
 
@@ -73,91 +151,41 @@ static void finish(struct attachment_fetch *f, const char *why)
         if (why)
                 log_info("attachment not downloaded", LOG_S("adapter", q->adapter->name),
                          LOG_S("path", f->path), LOG_S("why", why));
-        f->done(f->arg, why ? NULL : f->path, (int64_t)f->n, why);
+        f->done(f->arg, why ? -1 : size, why);
         fetch_free(f);
         pump(q);
 }
 
-/* ---- saving, on a worker thread ---- */
-
-/* The operator may have made the workspace itself a link; below it agents can write. */
-static int open_folder(const char *dir, const char *path, const char **name)
+void attachment_fetch_drop(struct attachment_fetch *f)
 {
-        char *workspace = mem_printf("%s/workspace", dir);
-        int root = -1, fd = -1;
+        struct attachment_queue *q;
 
-        if (mkdir(workspace, 0755) == 0 || errno == EEXIST)
-                root = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        free(workspace);
-        if (root >= 0) {
-                fd = beneath_make_folder(root, path, name);
-                close(root);
-        }
-        return fd;
-}
-
-static int write_file(int folder, const char *name, const char *bytes, size_t n)
-{
-        int fd;
-
-        unlinkat(folder, name, 0); /* of an attempt that was interrupted */
-        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0)
-                return -1;
-        while (n > 0) {
-                ssize_t done = write(fd, bytes, n);
-
-                if (done < 0 && errno == EINTR)
-                        continue;
-                if (done < 0) {
-                        close(fd);
-                        return -1;
-                }
-                bytes += done;
-                n -= (size_t)done;
-        }
-        return close(fd);
-}
-
-/* Writes under another name first: only whole files appear under their own. */
-static void save(void *arg)
-{
-        struct attachment_fetch *f = arg;
-        const char *name = "";
-        int folder = open_folder(f->dir, f->path, &name);
-        char *part = mem_printf("%s.part", name);
-
-        if (folder < 0 || write_file(folder, part, f->bytes, f->n) < 0 ||
-            renameat(folder, part, folder, name) < 0) {
-                snprintf(f->why, sizeof(f->why), "it could not be saved: %s", strerror(errno));
-                if (folder >= 0)
-                        unlinkat(folder, part, 0);
-        }
-        if (folder >= 0)
-                close(folder);
-        free(part);
-}
-
-static void on_saved(void *arg)
-{
-        struct attachment_fetch *f = arg;
-
-        if (f->queue)
-                finish(f, f->why[0] ? f->why : NULL);
-        else
-                fetch_free(f);
+        if (!f)
+                return;
+        q = f->queue;
+        leave_queue(f);
+        fetch_free(f);
+        pump(q);
 }
 
 /* ---- downloading ---- */
 
-static void locate(void *arg)
+static void on_saved(void *arg, int64_t size, const char *why)
 {
         struct attachment_fetch *f = arg;
 
-        if (f->queue->source.locate)
-                f->lookup = f->queue->source.locate(f->queue->adapter, f, f->key);
-        else
-                attachment_fetch_from(f, f->key);
+        f->job = NULL;
+        finish(f, size, why);
+}
+
+static void locate(void *arg)
+{
+        struct attachment_fetch *f = arg;
+        struct adapter *a = f->queue->adapter;
+        void *lookup = a->ops->files->locate(a, f, f->source);
+
+        if (lookup) /* else it has answered, and f may be gone */
+                f->lookup = lookup;
 }
 
 void attachment_fetch_retry(struct attachment_fetch *f, const char *why)
@@ -166,7 +194,7 @@ void attachment_fetch_retry(struct attachment_fetch *f, const char *why)
 
         f->lookup = NULL;
         if (++f->attempts == ATTEMPTS || loop_now_ms(l) - f->started_ms > PATIENCE_MS) {
-                finish(f, why);
+                finish(f, -1, why);
                 return;
         }
         if (!f->retry)
@@ -174,23 +202,33 @@ void attachment_fetch_retry(struct attachment_fetch *f, const char *why)
         timer_start(f->retry, backoff_ms(f->attempts - 1, RETRY_MS, PATIENCE_MS));
 }
 
+static void save(struct attachment_fetch *f, const struct http_result *r)
+{
+        struct attachment_queue *q = f->queue;
+
+        charge(f, (int64_t)r->body_n);
+        q->running--;
+        f->sender->running--;
+        f->state = FETCH_SAVING;
+        f->job = attachment_files_save(q->files, f->path, mem_dup(r->body, r->body_n), r->body_n,
+                                       on_saved, f);
+        pump(q);
+}
+
 static void on_download(void *arg, const struct http_result *r)
 {
         struct attachment_fetch *f = arg;
-        bool whole = r->status == 200 && r->kind == ERR_NONE;
         bool transient = r->status == 0 || r->status == 200 || r->status == 429 || r->status >= 500;
         char why[200];
 
         f->download = NULL;
-        if (whole) {
-                f->bytes = mem_dup(r->body, r->body_n);
-                f->n = r->body_n;
-                f->saving = true;
-                loop_work(f->queue->adapter->loop, save, on_saved, f);
+        if (r->status == 200 && r->kind == ERR_NONE) {
+                save(f, r);
                 return;
         }
         if (r->kind == ERR_LIMIT) {
-                finish(f, "it is larger than mediaMaxBytes");
+                charge(f, f->queue->adapter->ops->files->max_bytes(f->queue->adapter));
+                finish(f, -1, "it is larger than mediaMaxBytes");
                 return;
         }
         if (r->status != 0 && r->status != 200)
@@ -202,84 +240,125 @@ static void on_download(void *arg, const struct http_result *r)
         if (transient)
                 attachment_fetch_retry(f, why);
         else
-                finish(f, why);
+                finish(f, -1, why);
 }
 
 void attachment_fetch_from(struct attachment_fetch *f, const char *url)
 {
         static const struct http_handlers handlers = { .on_done = on_download };
+        struct adapter *a = f->queue->adapter;
+        /* redirects are not followed: they could lead to any host */
         const struct http_request request = { .url = url,
                                               .total_ms = DOWNLOAD_MS,
-                                              .max_body = (size_t)f->queue->source.max_bytes,
+                                              .max_body = (size_t)a->ops->files->max_bytes(a),
                                               .repeatable = true };
 
         f->lookup = NULL;
-        f->download = http_call_start(f->queue->adapter->http, &request, &handlers, f);
+        f->download = http_call_start(a->http, &request, &handlers, f);
 }
 
 void attachment_fetch_fail(struct attachment_fetch *f, const char *why)
 {
         f->lookup = NULL;
-        finish(f, why);
+        finish(f, -1, why);
 }
 
 /* ---- the queue ---- */
 
-/*
- * Starts waiting fetches. One that ends at once pumps again, so each round restarts at the front.
- */
+/* The waiting fetch whose sender has the fewest running; of these the first. NULL: none may run. */
+static struct attachment_fetch *next_fetch(const struct attachment_queue *q)
+{
+        struct attachment_fetch *f, *best = NULL;
+
+        TAILQ_FOREACH(f, &q->list, next)
+                if (f->state == FETCH_WAITING && f->sender->running < SENDER_RUNNING &&
+                    (!best || f->sender->running < best->sender->running))
+                        best = f;
+        return best;
+}
+
+/* One that ends at once pumps again, so each round looks again. */
 static void pump(struct attachment_queue *q)
 {
         struct attachment_fetch *f;
 
-        while (q->running < RUNNING_MAX) {
-                /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed ones have left the list */
-                for (f = TAILQ_FIRST(&q->list); f && f->running; f = TAILQ_NEXT(f, next))
-                        ;
-                if (!f)
-                        return;
-                f->running = true;
+        while (!q->closing && q->running < RUNNING_MAX && (f = next_fetch(q))) {
+                f->state = FETCH_RUNNING;
                 q->running++;
+                f->sender->running++;
                 f->started_ms = loop_now_ms(q->adapter->loop);
-                if (f->started_ms - f->queued_ms > WAIT_MS)
-                        finish(f, "too many downloads were waiting");
-                else
-                        locate(f);
+                locate(f);
         }
 }
 
-char *attachment_fetch_safe_name(const char *name)
+/* Takes a place from the sender who has the most, if that is somebody else. */
+static bool make_place(struct attachment_queue *q, const struct fetch_sender *s)
 {
-        char *safe = utf8_clean(name, utf8_prefix(name, strlen(name), UTF8_BYTES, NAME_LONGEST));
+        struct attachment_fetch *f, *newest = NULL;
 
-        for (char *p = safe; *p; p++)
-                if ((unsigned char)*p < ' ' || strchr("/\\:*?\"<>|\x7f", *p) ||
-                    (*p == '.' && p == safe))
-                        *p = '_';
-        return safe;
+        TAILQ_FOREACH(f, &q->list, next)
+                if (f->state == FETCH_WAITING &&
+                    (!newest || f->sender->open >= newest->sender->open))
+                        newest = f;
+        if (!newest || newest->sender->open <= s->open + 1)
+                return false;
+        finish(newest, -1, "too many files wait to be downloaded (attachments.adapterQueue)");
+        return true;
 }
 
-/* A safe name that keeps its extension when it is cut. */
-static char *short_name(const char *name)
+/* Why the sender's budgets do not permit a file of this size; NULL: they do. */
+static const char *budget_refusal(struct attachment_queue *q, const struct fetch_sender *s,
+                                  int64_t size)
 {
-        const char *dot = strrchr(name, '.');
-        char *safe, *whole;
-        size_t n;
+        const struct attachment_limits *l = attachment_files_limits(q->files);
 
-        if (strlen(name) <= NAME_LONGEST || !dot || strlen(dot) > 12)
-                return attachment_fetch_safe_name(name);
-        n = utf8_prefix(name, (size_t)(dot - name), UTF8_BYTES, NAME_LONGEST - strlen(dot));
-        whole = mem_printf("%.*s%s", (int)n, name, dot);
-        safe = attachment_fetch_safe_name(whole);
-        free(whole);
-        return safe;
+        begin_hour(q);
+        if (s->open >= l->sender_queue)
+                return "too many files of this sender wait to be downloaded "
+                       "(attachments.senderQueue)";
+        if (s->bytes + size > l->sender_hour_bytes)
+                return "this sender's files have used up the budget for this hour "
+                       "(attachments.senderBytesPerHour)";
+        if (q->bytes + size > l->adapter_hour_bytes)
+                return "the budget for this hour is used up (attachments.adapterBytesPerHour)";
+        if (q->open >= l->adapter_queue && !make_place(q, s))
+                return "too many files wait to be downloaded (attachments.adapterQueue)";
+        return NULL;
+}
+
+static void on_looked(void *arg, int64_t size, const char *why)
+{
+        struct attachment_fetch *f = arg;
+        struct attachment_queue *q = f->queue;
+        const char *refusal;
+
+        (void)why;
+        f->job = NULL;
+        if (size >= 0) {
+                finish(f, size, NULL);
+                return;
+        }
+        f->size = f->size < LEAST_CHARGE ? LEAST_CHARGE : f->size;
+        refusal = budget_refusal(q, f->sender, f->size);
+        if (refusal) {
+                finish(f, -1, refusal);
+                return;
+        }
+        charge(f, f->size);
+        f->has_place = true;
+        q->open++;
+        f->sender->open++;
+        f->state = FETCH_WAITING;
+        pump(q);
 }
 
 const char *attachment_fetch_refusal(const struct attachment_queue *q, int64_t size)
 {
-        if (q->source.max_bytes == 0)
+        int64_t max = q->adapter->ops->files->max_bytes(q->adapter);
+
+        if (max == 0)
                 return "downloads are switched off (mediaMaxBytes)";
-        return size > q->source.max_bytes ? "it is larger than mediaMaxBytes" : NULL;
+        return size > max ? "it is larger than mediaMaxBytes" : NULL;
 }
 
 struct attachment_fetch *attachment_fetch_start(struct attachment_queue *q,
@@ -287,36 +366,49 @@ struct attachment_fetch *attachment_fetch_start(struct attachment_queue *q,
                                                 attachment_fetched_fn *done, void *arg)
 {
         struct attachment_fetch *f = mem_zalloc(sizeof(*f));
-        char *name = short_name(o->name ? o->name : "file");
 
         f->queue = q;
+        f->sender = sender_get(q, o->sender);
         f->done = done;
         f->arg = arg;
-        f->key = mem_strdup(o->key);
-        f->path = mem_printf("channels/%s/%s/attachments/%s-%s", q->adapter->name, o->channel,
-                             o->message, name);
-        f->dir = mem_strdup(q->adapter->dir); /* the worker thread may outlive the adapter */
-        f->queued_ms = loop_now_ms(q->adapter->loop);
-        free(name);
+        f->source = mem_strdup(o->source);
+        f->path = mem_strdup(o->path);
+        f->size = o->size;
         TAILQ_INSERT_TAIL(&q->list, f, next);
-        pump(q);
+        f->job = attachment_files_find(q->files, f->path, o->size, on_looked, f);
         return f;
-}
-
-void attachment_fetch_drop(struct attachment_fetch *f)
-{
-        if (!f)
-                return;
-        leave_queue(f);
-        if (f->lookup)
-                f->queue->source.cancel(f->lookup);
-        http_call_abort(f->download);
-        f->queue = NULL;
-        if (!f->saving)
-                fetch_free(f);
 }
 
 struct adapter *attachment_fetch_adapter(const struct attachment_fetch *f)
 {
         return f->queue->adapter;
+}
+
+struct attachment_queue *attachment_queue_new(struct adapter *a, struct attachment_files *files)
+{
+        struct attachment_queue *q = mem_zalloc(sizeof(*q));
+
+        q->adapter = a;
+        q->files = files;
+        TAILQ_INIT(&q->list);
+        map_init(&q->senders);
+        return q;
+}
+
+void attachment_queue_free(struct attachment_queue *q)
+{
+        struct attachment_fetch *f;
+        void *s;
+
+        if (!q)
+                return;
+        q->closing = true;
+        while ((f = TAILQ_FIRST(&q->list)))
+                finish(f, -1, "its adapter was stopped");
+        for (size_t i = 0; map_each(&q->senders, &i, NULL, &s);) {
+                free(((struct fetch_sender *)s)->id);
+                free(s);
+        }
+        map_release(&q->senders);
+        free(q);
 }

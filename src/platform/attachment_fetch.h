@@ -1,47 +1,51 @@
 /*
- * attachment_fetch: downloads attachments into the workspace.
+ * attachment_fetch: downloads attachments for turns.
  *
- *     waiting ──► locating (where is it?) ──► downloading ──► saved on a worker thread ──► done
+ *     looking (is it there?) ──► waiting ──► locating (where is it?) ──► downloading ──► saving
  *
- * Each adapter has one queue, bounded in number, size and time.
+ * Each adapter has one queue, bounded in number, size, time and bytes an hour, for all and for each
+ * sender. Places go to the sender who has the fewest running, so nobody's files wait behind those
+ * of one other person.
  */
 #ifndef PLATFORM_ATTACHMENT_FETCH_H
 #define PLATFORM_ATTACHMENT_FETCH_H
 
 #include <stdint.h>
-#include <sys/queue.h>
 
+#include "platform/attachment_files.h"
 #include "platform/platform.h"
 
 struct attachment_fetch;
+struct attachment_queue;
 
+/* A platform's part. */
 struct attachment_source {
-        int64_t max_bytes; /* of one file; 0: nothing is downloaded */
-        /* Looks up where `key` is; answers with _from, _fail or _retry. NULL: keys are URLs. */
-        void *(*locate)(struct adapter *a, struct attachment_fetch *f, const char *key);
-        void (*cancel)(void *lookup); /* ends what locate returned, without an answer */
+        int64_t (*max_bytes)(const struct adapter *a); /* of one file; 0: nothing is downloaded */
+        /*
+         * Finds out where `source` of an attachment is; answers with _from, _fail or _retry, now or
+         * later. Returns what `cancel` ends; NULL: answered already.
+         */
+        void *(*locate)(struct adapter *a, struct attachment_fetch *f, const char *source);
+        void (*cancel)(void *lookup); /* without an answer; may be NULL */
 };
 
-struct attachment_queue {
-        struct adapter *adapter;
-        struct attachment_source source;
-        TAILQ_HEAD(, attachment_fetch) list;
-        unsigned running;
-};
-/* Drop all fetches before the queue goes. */
-void attachment_fetch_init(struct attachment_queue *q, struct adapter *a,
-                           const struct attachment_source *source);
+/* The adapter's platform has `files`. */
+struct attachment_queue *attachment_queue_new(struct adapter *a, struct attachment_files *files);
+/* Ends all fetches with a reason. NULL is fine. */
+void attachment_queue_free(struct attachment_queue *q);
 
 struct attachment_order {
-        const char *key;                      /* what to download */
-        const char *channel, *message, *name; /* for the path; name NULL: "file" */
+        const char *source; /* of the attachment */
+        const char *path;   /* where it is saved in the workspace, pinned by the caller */
+        const char *sender; /* whose budget it uses */
+        int64_t size;       /* 0: not known */
 };
-/* path is relative to the workspace, borrowed; NULL: no file, see `why`. */
-typedef void attachment_fetched_fn(void *arg, const char *path, int64_t size, const char *why);
+/* size -1: no file, see `why`. */
+typedef void attachment_fetched_fn(void *arg, int64_t size, const char *why);
 
 /* Why a file of this size (0: not known) is not downloaded; NULL: it may be. */
 const char *attachment_fetch_refusal(const struct attachment_queue *q, int64_t size);
-/* Calls done once, later, unless dropped. */
+/* Copies the order. Calls done once, later, unless dropped. */
 struct attachment_fetch *attachment_fetch_start(struct attachment_queue *q,
                                                 const struct attachment_order *order,
                                                 attachment_fetched_fn *done, void *arg);
@@ -53,8 +57,5 @@ void attachment_fetch_from(struct attachment_fetch *f, const char *url);
 void attachment_fetch_fail(struct attachment_fetch *f, const char *why);
 void attachment_fetch_retry(struct attachment_fetch *f, const char *why);
 struct adapter *attachment_fetch_adapter(const struct attachment_fetch *f);
-
-/* A name that is safe in any folder; yours to free. */
-char *attachment_fetch_safe_name(const char *name);
 
 #endif

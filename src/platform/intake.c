@@ -13,11 +13,6 @@
 #define RETRY_MS     500
 #define RETRY_MAX_MS 10000
 
-struct intake_file {
-        struct intake_update *update;
-        struct attachment_fetch *fetch;
-};
-
 /* Collects the inbox's answers. Outlives its update if the intake closes first. */
 struct intake_receipt {
         struct intake_update *update; /* NULL: closed */
@@ -48,9 +43,6 @@ static void update_free(struct intake_update *u)
         TAILQ_REMOVE(&in->window, u, next);
         in->count--;
         timer_free(u->wait);
-        for (size_t i = 0; u->files && i < u->content.attachment_count; i++)
-                attachment_fetch_drop(u->files[i].fetch);
-        free(u->files);
         if (u->receipt)
                 u->receipt->update = NULL;
         intake_content_release(&u->content);
@@ -230,74 +222,17 @@ static void check_ready(struct intake_update *any)
         const struct map *held = &u->intake->held;
         const struct intake_update *part;
 
-        if (u->state != INTAKE_PREPARING || !u->prepared || u->fetching > 0 ||
-            (u->wait && timer_active(u->wait)))
+        if (u->state != INTAKE_PREPARING || !u->prepared || (u->wait && timer_active(u->wait)))
                 return;
         if (u->order == INTAKE_IN_ORDER &&
             ((u->chat && map_get(held, u->chat)) || map_get(held, INTAKE_EVERYWHERE)))
                 return;
         TAILQ_FOREACH(part, &u->parts, next_part)
-                if (!part->prepared || part->fetching > 0)
+                if (!part->prepared)
                         return;
         u->state = INTAKE_READY;
         u->intake->preparing--;
         u->intake->ready++;
-}
-
-static void set_file_error(struct intake_content *c, size_t i, const char *why)
-{
-        json_t *files = json_object_get(c->metadata, "files");
-
-        json_object_set_new(json_array_get(files, i), "error", json_string(why));
-}
-
-static void on_fetched(void *arg, const char *path, int64_t size, const char *why)
-{
-        struct intake_file *file = arg;
-        struct intake_update *u = file->update;
-        struct intake_content *c = &u->content;
-        size_t i = (size_t)(file - u->files);
-
-        file->fetch = NULL;
-        if (path) {
-                c->attachments[i].path = arena_strdup(&c->arena, path);
-                c->attachments[i].size = size;
-        } else {
-                set_file_error(c, i, why);
-        }
-        u->fetching--;
-        check_ready(u);
-        flush(u->intake);
-}
-
-/* Files of one message may share a name, so all but the first get a number. */
-static void fetch_files(struct intake_update *u)
-{
-        struct intake_content *c = &u->content;
-        struct attachment_queue *queue = &u->intake->files;
-
-        u->files = mem_array(c->attachment_count, sizeof(*u->files));
-        for (size_t i = 0; i < c->attachment_count; i++) {
-                const struct attachment *a = &c->attachments[i];
-                const char *refusal, *name = a->name ? a->name : "file";
-                const struct attachment_order order = {
-                        .key = c->sources[i],
-                        .channel = c->events[0].channel,
-                        .message = c->events[0].id,
-                        .name = i == 0 ? name : arena_printf(&c->arena, "%zu-%s", i + 1, name)
-                };
-
-                if (!c->sources[i])
-                        continue;
-                refusal = attachment_fetch_refusal(queue, a->size);
-                if (refusal) {
-                        set_file_error(c, i, refusal);
-                        continue;
-                }
-                u->fetching++;
-                u->files[i].update = u;
-                u->files[i].fetch = attachment_fetch_start(queue, &order, on_fetched, &u->files[i]);
-        }
 }
 
 static void on_wait_over(void *arg)
@@ -327,7 +262,6 @@ void intake_prepared(struct intake_update *u)
         struct intake *in = u->intake;
 
         u->prepared = true;
-        fetch_files(u);
         check_ready(u);
         /* common case: nothing else waits, so the window need not be searched */
         if (u->state == INTAKE_READY && in->ready == 1 && in->preparing == 0 &&
@@ -394,13 +328,11 @@ void intake_release(struct intake *in, const char *chat)
 
 /* ---- opening and closing ---- */
 
-void intake_open(struct intake *in, struct adapter *a, const struct intake_handlers *handlers,
-                 const struct attachment_source *files)
+void intake_open(struct intake *in, struct adapter *a, const struct intake_handlers *handlers)
 {
         *in = (struct intake){ .adapter = a, .handlers = handlers };
         TAILQ_INIT(&in->window);
         map_init(&in->held);
-        attachment_fetch_init(&in->files, a, files);
 }
 
 void intake_close(struct intake *in)

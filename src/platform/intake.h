@@ -3,13 +3,13 @@
  *
  *     preparing ─────────► ready ─────────► storing ─────────► done
  *     read by the          waits for its    its events are     acknowledged to
- *     platform, files      turn             with the inbox     the platform
- *     are downloaded
+ *     platform             turn             with the inbox     the platform
  *
  * An update is acknowledged only after its events are committed. Events of one chat reach the inbox
  * in the order of the window; chats do not wait for one another. An update that the inbox refuses
  * is offered again with backoff. Nothing here survives a crash: the platform repeats what was not
- * acknowledged, and the inbox recognises it by its dedup key.
+ * acknowledged, and the inbox recognises it by its dedup key. Files are not fetched here: the
+ * sender is not judged yet (attachment_hold.c).
  */
 #ifndef PLATFORM_INTAKE_H
 #define PLATFORM_INTAKE_H
@@ -21,7 +21,6 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "platform/attachment_fetch.h"
 #include "platform/platform.h"
 
 struct intake;
@@ -34,7 +33,6 @@ struct intake_content {
         size_t event_count;
         const char *ignored;            /* why there is no event */
         struct attachment *attachments; /* of events[0] */
-        const char **sources;           /* the URL or key of each; NULL: nothing to fetch */
         size_t attachment_count;
         /* of every event; with attachments, its array "files" has an object for each of them */
         json_t *metadata;
@@ -71,8 +69,6 @@ struct intake_update {
         TAILQ_HEAD(, intake_update) parts;
         bool prepared;
         struct timer *wait; /* for further parts */
-        struct intake_file *files;
-        unsigned fetching;
         struct intake_receipt *receipt;
         TAILQ_ENTRY(intake_update) next, next_part;
 };
@@ -99,7 +95,6 @@ struct intake {
          * everything from the first unacknowledged update on.
          */
         bool leaves_in_order;
-        struct attachment_queue files;
         /* ---- read by the platform ---- */
         TAILQ_HEAD(intake_window, intake_update) window;
         size_t count;       /* in the window */
@@ -113,14 +108,13 @@ struct intake {
 };
 
 /* Opens an empty window; set leaves_in_order afterwards. */
-void intake_open(struct intake *in, struct adapter *a, const struct intake_handlers *handlers,
-                 const struct attachment_source *files);
+void intake_open(struct intake *in, struct adapter *a, const struct intake_handlers *handlers);
 /* Gives back every unfinished update. Receipts that arrive later are ignored. */
 void intake_close(struct intake *in);
 
 /* Puts an update into the window, which owns it from now on. */
 void intake_add(struct intake *in, struct intake_update *u);
-/* The content has its events: downloads its files, then stores it when its turn comes. */
+/* The content has its events: stores it when its turn comes. */
 void intake_prepared(struct intake_update *u);
 /* Finishes an update without events; may free it. */
 void intake_skip(struct intake_update *u);

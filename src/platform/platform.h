@@ -21,6 +21,9 @@
 #include "road/road.h"
 
 struct adapter;
+struct attachment_limits;
+struct attachment_queue;
+struct attachment_source;
 
 struct adapter_rate {
         int64_t turns, seconds; /* turns -1: a default, or no limit on a trusted platform */
@@ -152,6 +155,8 @@ struct platform_ops {
                          struct error *err);
         /* For agents and the API; ends with a NULL name. NULL: none. */
         const struct platform_tool *tools;
+        /* How files that people send are fetched, see attachment_fetch.h. NULL: they are not. */
+        const struct attachment_source *files;
 };
 
 extern const struct platform_ops api_platform, cli_platform, discord_platform, telegram_platform;
@@ -177,13 +182,14 @@ struct adapter {
         const char *dir;
         const char *public_url; /* the API's address from outside; NULL: none */
         enum adapter_state state;
-        char why[200];                 /* of LOST and STOPPED */
-        int64_t since_ms;              /* wall clock of the last state change */
-        int64_t down_ms;               /* wall clock: not UP since then; 0: it is, or is OFF */
-        char trouble[200];             /* it is UP but does not work as it should; "": it does */
-        unsigned failures;             /* to connect, in a row */
-        char bot_name[64], bot_id[64]; /* "": not known yet */
-        void *self;                    /* the platform's own */
+        char why[200];                  /* of LOST and STOPPED */
+        int64_t since_ms;               /* wall clock of the last state change */
+        int64_t down_ms;                /* wall clock: not UP since then; 0: it is, or is OFF */
+        char trouble[200];              /* it is UP but does not work as it should; "": it does */
+        unsigned failures;              /* to connect, in a row */
+        char bot_name[64], bot_id[64];  /* "": not known yet */
+        struct attachment_queue *files; /* NULL: closed, or the platform fetches none */
+        void *self;                     /* the platform's own */
 };
 
 /* ---- reports of a platform ---- */
@@ -246,6 +252,8 @@ struct adapters *adapters_new(struct loop *l, struct http_client *http, const ch
 void adapters_set_road(struct adapters *as, struct road *r);
 /* http.publicUrl, copied; NULL: none. */
 void adapters_set_public_url(struct adapters *as, const char *url);
+/* The section "attachments". */
+void adapters_set_attachment_limits(struct adapters *as, const struct attachment_limits *limits);
 /* Where state changes are journaled; NULL: only logged. */
 void adapters_set_journal(struct adapters *as, struct store *s, struct bus *b);
 /* Closes the connections. Sends in flight are not reported: the next road_open resumes them. */
@@ -278,6 +286,10 @@ void adapters_channel_history(struct adapters *as, const char *adapter, const ch
 void adapters_message(struct adapters *as, const char *adapter, const char *channel,
                       const char *thread, const char *id, channel_history_fn *done, void *arg);
 const char *adapters_thread_at(struct adapters *as, const struct incoming *in);
+struct held_files *adapters_hold_files(struct adapters *as, const struct incoming *in,
+                                       files_ready_fn *done, void *arg);
+void adapters_stop_files(struct held_files *held, const char *why);
+void adapters_release_files(struct held_files *held);
 
 /* As in platform_ops. -1 also: no such adapter, not connected, or it cannot. */
 int adapters_channel_info(struct adapters *as, const char *adapter, const char *channel,

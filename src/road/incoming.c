@@ -32,6 +32,7 @@ static void write_attachments(const struct incoming *in, struct buf *out)
                 jsonw_opt(out, "name", a->name);
                 jsonw_opt(out, "mimeType", a->mime);
                 jsonw_opt(out, "url", a->url);
+                jsonw_opt(out, "source", a->source);
                 jsonw_opt(out, "path", a->path);
                 if (a->size > 0)
                         jsonw_int(out, "size", a->size);
@@ -126,6 +127,7 @@ static void parse_attachments(struct box *b, const json_t *list)
                 items[i].name = arena_strdup(&b->arena, json_str(a, "name", NULL));
                 items[i].mime = arena_strdup(&b->arena, json_str(a, "mimeType", NULL));
                 items[i].url = arena_strdup(&b->arena, json_str(a, "url", NULL));
+                items[i].source = arena_strdup(&b->arena, json_str(a, "source", NULL));
                 items[i].path = arena_strdup(&b->arena, json_str(a, "path", NULL));
                 items[i].size = json_int(a, "size", 0);
         }
@@ -272,7 +274,9 @@ struct incoming *incoming_dup(const struct incoming *from)
                 items[i].name = copy(b, from->attachments[i].name);
                 items[i].mime = copy(b, from->attachments[i].mime);
                 items[i].url = copy(b, from->attachments[i].url);
+                items[i].source = copy(b, from->attachments[i].source);
                 items[i].path = copy(b, from->attachments[i].path);
+                items[i].error = copy(b, from->attachments[i].error);
                 items[i].size = from->attachments[i].size;
         }
         return in;

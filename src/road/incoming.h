@@ -34,9 +34,11 @@ struct attachment {
         const char *kind;
         const char *name;
         const char *mime;
-        const char *url;  /* the platform's; may need credentials */
-        const char *path; /* in the workspace; NULL until downloaded */
-        int64_t size;     /* 0: unknown */
+        const char *url;    /* the platform's; may need credentials */
+        const char *source; /* what its adapter fetches it by; NULL: there is nothing to fetch */
+        const char *path;   /* in the workspace; set for the turn that answers the message */
+        const char *error;  /* why there is no path; set like it */
+        int64_t size;       /* 0: unknown */
 };
 
 /* A message reported in another one's event, as in an album. */

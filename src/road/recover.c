@@ -249,6 +249,14 @@ static int write_lost(struct store_tx *tx, void *id, struct error *err)
         return turn_row_lose(tx, *(int64_t *)id, clock_wall_ms(), err);
 }
 
+/* Files that the last run did not get, or has, are found or fetched again. */
+static void start_recovered(struct road *r, struct turn *t)
+{
+        for (unsigned i = 0; i < t->run.input_count; i++)
+                turn_files_want(t, t->inputs[i]);
+        lane_pump(r, t->lane);
+}
+
 static void resume(struct road *r, struct recovered_turn *v)
 {
         const struct turn_row *row = v->row;
@@ -273,7 +281,7 @@ static void resume(struct road *r, struct recovered_turn *v)
                 turn_give_up(t,
                              "the process ended during this turn too often (limits.turnAttempts)");
         else
-                lane_pump(r, t->lane);
+                start_recovered(r, t);
 }
 
 struct resumption {
@@ -365,7 +373,7 @@ static void on_retried(void *arg, const struct error *err)
 
         r->writes--;
         if (!err)
-                lane_pump(r, queue_recovered(r, v->turn)->lane);
+                start_recovered(r, queue_recovered(r, v->turn));
         recovered_free(v->turn);
         v->done(v->arg, err);
         free(v);

@@ -25,6 +25,9 @@ const struct setting road_settings[] = {
           .help = "The longest a turn may run; then it is stopped with a notice." },
         { "turnAttempts", SETTING_INT, "3", 1, 100, .at = AT(turn_attempts),
           .help = "How often a turn is started if the process ends while it runs." },
+        { "fileSeconds", SETTING_INT, "60", 0, 3600, .at = AT(file_seconds),
+          .help = "The longest a turn waits for the files of its messages; then the agent is asked "
+                  "without those that are missing, and told so." },
         { "openDeliveries", SETTING_INT, "50000", 1, 10000000, .at = AT(open_deliveries),
           .help = "Deliveries of one adapter that may be open; at the limit no further turn "
                   "starts there." },

@@ -41,7 +41,7 @@ struct road_limits {
         int64_t queued_events;
         int64_t open_turns, running_turns;
         int64_t mailbox;
-        int64_t turn_seconds, turn_attempts;
+        int64_t turn_seconds, turn_attempts, file_seconds;
         int64_t open_deliveries, unconfirmed_sends; /* of one adapter */
         int64_t delivery_attempts, delivery_seconds, delivery_expiry_seconds, reconcile_seconds;
         int64_t retry_base_ms, retry_cap_ms;

@@ -355,6 +355,48 @@ void rig_send_message(struct rig *g)
         on_message_due(g);
 }
 
+static struct held_files *hold_files(struct adapters *ctx, const struct incoming *in,
+                                     files_ready_fn *done, void *arg)
+{
+        struct rig *g = (struct rig *)ctx;
+        struct rig_held *h = &g->held[g->held_count++ % COUNT(g->held)];
+
+        *h = (struct rig_held){ .done = done, .arg = arg };
+        snprintf(h->source, sizeof(h->source), "%s", in->attachments[0].source);
+        h->item = (struct attachment){ .kind = "document", .source = h->source };
+        h->base.items = &h->item;
+        h->base.count = 1;
+        return &h->base;
+}
+
+void rig_file(struct rig *g, unsigned i, const char *path, const char *why)
+{
+        struct rig_held *h = &g->held[i];
+
+        assert_false(h->released || h->base.ready);
+        h->item.path = path;
+        h->item.error = why;
+        h->base.ready = true;
+        h->done(h->arg);
+}
+
+static void stop_files(struct held_files *held, const char *why)
+{
+        struct rig_held *h = (struct rig_held *)held;
+
+        snprintf(h->why, sizeof(h->why), "%s", why);
+        h->item.error = h->why;
+        held->ready = true;
+}
+
+static void release_files(struct held_files *held)
+{
+        struct rig_held *h = (struct rig_held *)held;
+
+        assert_false(h->released);
+        h->released = true;
+}
+
 static const char *thread_at(struct adapters *ctx, const struct incoming *in)
 {
         static char id[64];
@@ -392,6 +434,9 @@ static void open_all(struct rig *g)
                                .read_from = read_from_hook,
                                .channel_history = fetch_history,
                                .message = fetch_message,
+                               .hold_files = hold_files,
+                               .stop_files = stop_files,
+                               .release_files = release_files,
                                .thread_at = thread_at },
         };
         struct error err = { 0 };

@@ -44,6 +44,16 @@ struct rig_line {
         bool own;
 };
 
+/* The files of a message with a `source`, while a turn holds them. */
+struct rig_held {
+        struct held_files base; /* first */
+        struct attachment item;
+        char source[32], why[120];
+        files_ready_fn *done;
+        void *arg;
+        bool released;
+};
+
 struct rig {
         char *dir;
         struct loop *loop;
@@ -98,6 +108,8 @@ struct rig {
         bool history_fails;
         channel_history_fn *history_done;
         void *history_arg;
+        struct rig_held held[512];
+        unsigned held_count;
 };
 
 struct rig *rig_new(void);
@@ -116,6 +128,8 @@ void rig_answer(struct rig *g, unsigned run, const char *text);
 void rig_fail(struct rig *g, unsigned run, enum error_kind kind, const char *notice);
 void rig_result(struct rig *g, unsigned sent, enum send_outcome outcome, enum error_kind kind,
                 int64_t retry_after_ms);
+/* The file is there, or why says why not. */
+void rig_file(struct rig *g, unsigned held, const char *path, const char *why);
 /* Answers a pending fetch of channel history. */
 void rig_send_history(struct rig *g);
 /* The platform answers late about one message. */

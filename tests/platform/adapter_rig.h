@@ -189,6 +189,31 @@ static inline void rig_swap_for_link(struct rig *g, const char *name)
         free(key);
 }
 
+static inline void rig_on_held(void *arg)
+{
+        *(bool *)arg = true;
+}
+
+/* Holds the only file of message 1 in chat 7 as a turn does, and awaits it. Release it. */
+static inline struct held_files *rig_hold(struct rig *g, const char *source, const char *name)
+{
+        const struct attachment file = { .kind = "image", .name = name, .source = source };
+        const struct incoming in = { .adapter = g->name,
+                                     .channel = "7",
+                                     .id = "1",
+                                     .sender_id = "5",
+                                     .attachments = &file,
+                                     .attachment_count = 1 };
+        bool done = false;
+        struct held_files *held = adapters_hold_files(g->adapters, &in, rig_on_held, &done);
+
+        assert_non_null(held);
+        for (int i = 0; i < 100000 && !held->ready; i++)
+                loop_step(g->loop, true);
+        assert_true(held->ready);
+        return held;
+}
+
 /* Sends a delivery; rig_sent awaits its outcome. */
 static inline void rig_send(struct rig *g, struct delivery d)
 {

@@ -186,7 +186,6 @@ static inline int set_up(void **state)
                                                                    .identify_ms = 1,
                                                                    .invalid_ms = 5,
                                                                    .save_ms = 1 } },
-                                           .media_max_bytes = 1000,
                                            .catchup_seconds = 3600,
                                            .catchup_messages = 120 };
         *state = g;

@@ -620,11 +620,77 @@ static void a_stopped_gateway_gets_no_late_answers(void **state)
         assert_int_equal(status, 0);
 }
 
+/* ---- files that people send ---- */
+
+static void files_are_fetched_from_discord_alone(void **state)
+{
+        static const char *const foreign[] = {
+                "http://127.0.0.1:1/a.txt",
+                "https://127.0.0.1/a.txt",
+                "http://cdn.discordapp.com/a.txt",
+                "https://cdn.discordapp.com:8443/a.txt",
+                "https://cdn.discordapp.com.example.org/a.txt",
+                "https://someone@cdn.discordapp.com/a.txt",
+                "https://cdn.discordapp.com@127.0.0.1/a.txt",
+                "file:///etc/passwd",
+                "nonsense",
+        };
+        struct rig *g = *state;
+        struct held_files *held;
+        char *url;
+
+        says(g, 200, "the bytes");
+        rig_connect(g, "");
+        for (size_t i = 0; i < COUNT(foreign); i++) {
+                held = rig_hold(g, foreign[i], "a.txt");
+                assert_string_equal(held->items[0].error,
+                                    "its address is neither Discord's nor that of apiBase");
+                adapters_release_files(held);
+        }
+        url = fake_server_url(g->server, "/attachments/a.txt");
+        held = rig_hold(g, url, "a.txt");
+        assert_null(held->items[0].error);
+        assert_string_equal(held->items[0].path, "channels/dc/7/attachments/1-a.txt");
+        assert_int_equal(held->items[0].size, 9);
+        adapters_release_files(held);
+        free(url);
+}
+
+/* Every pasted picture is called image.png. */
+static void files_with_one_name_do_not_collide(void **state)
+{
+        struct rig *g = *state;
+        struct attachment files[2] = { { .name = "image.png", .size = 3 },
+                                       { .name = "image.png", .size = 3 } };
+        const struct incoming in = { .adapter = "dc",
+                                     .channel = "10",
+                                     .id = "100",
+                                     .sender_id = "5",
+                                     .attachments = files,
+                                     .attachment_count = 2 };
+        struct held_files *held;
+        bool done = false;
+
+        says(g, 200, "one");
+        says(g, 200, "two");
+        rig_connect(g, "");
+        files[0].source = files[1].source = fake_server_url(g->server, "/image.png");
+        held = adapters_hold_files(g->adapters, &in, rig_on_held, &done);
+        while (!done)
+                loop_step(g->loop, true);
+        assert_string_equal(held->items[0].path, "channels/dc/10/attachments/100-image.png");
+        assert_string_equal(held->items[1].path, "channels/dc/10/attachments/100-2-image.png");
+        adapters_release_files(held);
+        free((char *)(uintptr_t)files[0].source);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(a_good_token_shows_the_bot),
+                TEST(files_are_fetched_from_discord_alone),
+                TEST(files_with_one_name_do_not_collide),
                 TEST(a_wrong_token_stops_with_advice),
                 TEST(a_token_the_gateway_refuses_stops_too),
                 TEST(a_stopped_adapter_stays_stopped),

@@ -371,7 +371,7 @@ static void attachments_are_listed(void **state)
         assert_string_equal(in->attachments[0].name, "a.png");
         assert_int_equal(in->attachments[0].size, 12);
         assert_string_equal(in->attachments[1].kind, "document");
-        assert_string_equal(g->item.sources[1], "https://cdn/b");
+        assert_string_equal(in->attachments[1].source, "https://cdn/b");
         in = message(g, ",\"content\":\"\",\"flags\":8192,\"attachments\":[{\"id\":\"70\","
                         "\"filename\":\"v.ogg\",\"content_type\":\"audio/ogg\","
                         "\"url\":\"https://cdn/v\"}]");

@@ -22,7 +22,6 @@ struct rig {
         struct loop *loop;
         struct adapter adapter;
         struct intake intake;
-        struct attachment_fetch *fetch; /* the download that was asked for last */
         struct update *freed[8];
         unsigned freed_count, advanced;
 };
@@ -53,20 +52,6 @@ static void on_advanced(struct intake *in)
         ((struct rig *)in->adapter->self)->advanced++;
 }
 
-static void *locate(struct adapter *a, struct attachment_fetch *f, const char *key)
-{
-        struct rig *g = a->self;
-
-        assert_string_equal(key, "source");
-        g->fetch = f;
-        return g;
-}
-
-static void cancel(void *lookup)
-{
-        ((struct rig *)lookup)->fetch = NULL;
-}
-
 static struct intake_handlers handlers;
 
 static int begin(void **state)
@@ -84,9 +69,7 @@ static int begin(void **state)
                                        .road = FAKE_ROAD,
                                        .dir = "/nowhere",
                                        .self = g };
-        intake_open(&g->intake, &g->adapter, &handlers,
-                    &(struct attachment_source){
-                            .max_bytes = 1000, .locate = locate, .cancel = cancel });
+        intake_open(&g->intake, &g->adapter, &handlers);
         *state = g;
         return 0;
 }
@@ -136,11 +119,9 @@ static void add_file(struct update *u, int64_t size)
         struct intake_content *c = &u->base.content;
 
         c->attachments = arena_alloc(&c->arena, sizeof(*c->attachments));
-        c->sources = arena_alloc(&c->arena, sizeof(*c->sources));
         c->attachments[0].size = size;
-        c->sources[0] = "source";
+        c->attachments[0].source = "source";
         c->attachment_count = 1;
-        json_object_set_new(c->metadata, "files", json_pack("[{s:s}]", "id", "source"));
 }
 
 /* The keys the inbox has got so far, in order. */
@@ -347,37 +328,23 @@ static void closing_gives_back_what_is_not_committed(void **state)
         assert_true(storing->was_given_back);
         assert_true(refused->was_given_back);
         assert_true(preparing->was_given_back);
-        intake_open(&g->intake, &g->adapter, &handlers, &(struct attachment_source){ 0 });
+        intake_open(&g->intake, &g->adapter, &handlers);
 }
 
 /* ---- files and parts ---- */
 
-static void an_update_waits_for_its_file_and_reports_a_missing_one(void **state)
+/* Its sender has not been judged yet. */
+static void an_update_does_not_wait_for_its_files(void **state)
 {
         struct rig *g = *state;
         struct update *u = add(g, "a", "1");
 
         add_file(u, 10);
         intake_prepared(&u->base);
-        intake_prepared(&add(g, "a", "2")->base);
-        expect_arrivals("");
-        assert_int_equal(g->intake.preparing, 1);
-        attachment_fetch_fail(g->fetch, "it is gone");
-        expect_arrivals("1 2");
+        expect_arrivals("1");
         assert_int_equal(fake_road.arrivals[0].attachments, 1);
-        assert_string_equal(fake_road.arrivals[0].metadata,
-                            "{\"files\":[{\"id\":\"source\",\"error\":\"it is gone\"}]}");
-}
-
-static void a_file_that_is_too_large_is_not_fetched(void **state)
-{
-        struct rig *g = *state;
-        struct update *u = add(g, "a", "1");
-
-        add_file(u, 1001);
-        intake_prepared(&u->base);
-        assert_null(g->fetch);
-        assert_non_null(strstr(fake_road.arrivals[0].metadata, "larger than mediaMaxBytes"));
+        assert_string_equal(fake_road.received.attachments[0].source, "source");
+        assert_null(fake_road.received.attachments[0].path);
 }
 
 static void parts_are_stored_with_their_lead(void **state)
@@ -388,10 +355,8 @@ static void parts_are_stored_with_their_lead(void **state)
         intake_wait(&lead->base, 20);
         intake_prepared(&lead->base);
         intake_join(&lead->base, &part->base);
-        add_file(part, 10);
         intake_prepared(&part->base);
         intake_prepared(&add(g, "a", "3")->base);
-        attachment_fetch_fail(g->fetch, "it is gone");
         expect_arrivals(""); /* another part may come */
         wait_for_arrivals(g, 2);
         expect_arrivals("1 3");
@@ -442,8 +407,7 @@ int main(void)
                 TEST(an_event_that_is_never_accepted_is_dropped),
                 TEST(other_events_may_take_the_place_of_a_duplicate),
                 TEST(closing_gives_back_what_is_not_committed),
-                TEST(an_update_waits_for_its_file_and_reports_a_missing_one),
-                TEST(a_file_that_is_too_large_is_not_fetched),
+                TEST(an_update_does_not_wait_for_its_files),
                 TEST(parts_are_stored_with_their_lead),
                 TEST(a_part_may_stay_longer_than_its_lead),
         };

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "platform/attachment_files.h"
 #include "platform/telegram/telegram.h"
 
 #define ANN                                                                                 \
@@ -73,7 +74,7 @@ static void show_update(struct buf *b, const struct tg_update *u)
                 buf_addf(b, " [%s", c->attachments[i].kind);
                 show_text(b, "name", c->attachments[i].name);
                 show_text(b, "mime", c->attachments[i].mime);
-                show_text(b, "file", c->sources[i]);
+                show_text(b, "file", c->attachments[i].source);
                 buf_addstr(b, "]");
         }
         show_text(b, "album", u->album);
@@ -509,7 +510,7 @@ static void file_names_cannot_leave_their_folder(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                char *safe = attachment_fetch_safe_name(rows[i].name);
+                char *safe = attachment_files_safe_name(rows[i].name);
 
                 assert_null(strchr(safe, '/'));
                 assert_int_not_equal(safe[0], '.');

@@ -48,6 +48,7 @@ static void write_attachments(struct buf *b, const struct incoming *in)
                 jsonw_opt(b, "mimeType", a->mime);
                 jsonw_opt(b, "url", a->url);
                 jsonw_opt(b, "path", a->path);
+                jsonw_opt(b, "error", a->error);
                 if (a->size > 0)
                         jsonw_int(b, "size", a->size);
                 jsonw_close(b, '}');

@@ -126,12 +126,12 @@ static void add_files(struct dc_event_reader *r, const json_t *message, json_t *
                 if (content->attachment_count == FILES_MAX || !url)
                         continue;
                 json_array_append_new(files, id ? json_pack("{s:s}", "id", id) : json_object());
-                content->sources[content->attachment_count] = url;
                 content->attachments[content->attachment_count++] =
                         (struct attachment){ .kind = attachment_kind(message, mime),
                                              .name = json_str(file, "filename", NULL),
                                              .mime = mime,
                                              .url = url,
+                                             .source = url,
                                              .size = json_int(file, "size", 0) };
         }
 }
@@ -147,7 +147,6 @@ static void read_files(struct dc_event_reader *r, const json_t *message)
         files = json_array();
         content->attachments =
                 arena_alloc(&content->arena, FILES_MAX * sizeof(*content->attachments));
-        content->sources = arena_alloc(&content->arena, FILES_MAX * sizeof(*content->sources));
         add_files(r, message, files);
         add_files(r, json_object_get(forwarded, "message"), files);
         content->events->attachments = content->attachments;
@@ -295,8 +294,6 @@ static void read_edit(struct dc_event_reader *r, json_t *d)
         in->key = arena_printf(&r->content->arena, "%s:edit:%s", in->id,
                                json_str(d, "edited_timestamp", ""));
         in->time_ms = ms;
-        for (size_t i = 0; i < r->content->attachment_count; i++)
-                r->content->sources[i] = NULL; /* fetched with the message */
 }
 
 static void read_deletion(struct dc_event_reader *r, json_t *d)

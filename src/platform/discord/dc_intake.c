@@ -303,8 +303,7 @@ struct dc_intake *dc_intake_new(const struct dc_intake_options *o,
         in->o = *o;
         in->hooks = *hooks;
         in->cache = dc_cache_new();
-        intake_open(&in->window, o->adapter, &handlers,
-                    &(struct attachment_source){ .max_bytes = o->media_max_bytes });
+        intake_open(&in->window, o->adapter, &handlers);
         in->lookup = dc_lookup_new(in);
         in->catchup = dc_catchup_new(in);
         gateway.loop = o->adapter->loop;

@@ -35,7 +35,6 @@ struct dc_intake_options {
         struct adapter *adapter;
         struct dc_gateway_options gateway; /* without loop, http, name and dir */
         bool role_mentions;                /* mentions of the bot's roles count */
-        int64_t media_max_bytes;           /* 0: nothing is downloaded */
         int64_t catchup_seconds;           /* 0: no catch-up */
         int64_t catchup_messages;          /* of each channel */
         struct dc_catchup_times catchup_times;

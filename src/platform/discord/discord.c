@@ -18,7 +18,9 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/http_text.h"
 #include "platform/adapter_file.h"
+#include "platform/attachment_fetch.h"
 #include "platform/discord/dc_gateway.h"
 #include "platform/platform.h"
 
@@ -208,7 +210,6 @@ static void link_up(struct discord *dc)
                              .shards = conf->shards,
                              .compress = conf->compress },
                 .role_mentions = conf->role_mentions,
-                .media_max_bytes = conf->media_max_bytes,
                 .catchup_seconds = conf->catch_up_seconds,
                 .catchup_messages = conf->catch_up_messages,
         };
@@ -440,6 +441,30 @@ static const char *thread_at(const struct adapter *a, const struct incoming *in)
                                                                                         : NULL;
 }
 
+/* ---- files that people send ---- */
+
+static int64_t media_max_bytes(const struct adapter *a)
+{
+        return ((const struct discord_conf *)a->conf)->media_max_bytes;
+}
+
+/* Only from Discord: the URL of an attachment must not lead into our own network. */
+static void *locate_file(struct adapter *a, struct attachment_fetch *f, const char *url)
+{
+        const struct discord_conf *conf = a->conf;
+
+        if (http_text_is_https_of(url, "cdn.discordapp.com") ||
+            http_text_is_https_of(url, "media.discordapp.net") ||
+            http_text_same_origin(url, conf->api_base))
+                attachment_fetch_from(f, url);
+        else
+                attachment_fetch_fail(f, "its address is neither Discord's nor that of apiBase");
+        return NULL;
+}
+
+static const struct attachment_source files = { .max_bytes = media_max_bytes,
+                                                .locate = locate_file };
+
 const struct platform_ops discord_platform = {
         .name = "discord",
         .title = "Discord",
@@ -474,4 +499,5 @@ const struct platform_ops discord_platform = {
         .user_info = dc_tools_user,
         .thread_at = thread_at,
         .tools = dc_tools,
+        .files = &files,
 };

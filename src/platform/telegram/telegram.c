@@ -191,4 +191,5 @@ const struct platform_ops telegram_platform = {
         .is_group = telegram_is_group,
         .channel_info = tg_chat_channel_info,
         .user_info = tg_chat_user_info,
+        .files = &tg_intake_files,
 };

@@ -122,9 +122,10 @@ void tg_intake_close(struct telegram *tg);
 void tg_intake_add(struct telegram *tg, json_t *update, struct http_exchange *x);
 /* The first update that is not committed; `otherwise` when there is none. */
 int64_t tg_intake_offset(const struct telegram *tg, int64_t otherwise);
-/* Updates wait for files or an album's rest, and there is room to poll for more. */
+/* Updates wait for an album's rest, and there is room to poll for more. */
 bool tg_intake_has_room(const struct telegram *tg);
 /* platform_ops.webhook_admits and .webhook. */
+extern const struct attachment_source tg_intake_files;
 bool tg_intake_admits_post(struct adapter *a, struct http_exchange *x);
 void tg_intake_post(struct adapter *a, struct http_exchange *x);
 

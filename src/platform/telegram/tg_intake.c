@@ -27,6 +27,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/http_text.h"
+#include "platform/attachment_fetch.h"
 #include "platform/telegram/telegram.h"
 
 #define SECRET_HEADER "X-Telegram-Bot-Api-Secret-Token"
@@ -384,7 +385,7 @@ static void on_file(void *arg, const struct tg_answer *answer)
                         attachment_fetch_fail(f, answer->why);
                 return;
         }
-        refusal = attachment_fetch_refusal(&tg->intake.files,
+        refusal = attachment_fetch_refusal(tg->adapter->files,
                                            json_int(answer->result, "file_size", 0));
         encoded = encode_path(path);
         if (refusal) {
@@ -421,6 +422,15 @@ static void cancel_locate(void *call)
         tg_call_abort(call);
 }
 
+static int64_t max_bytes(const struct adapter *a)
+{
+        return ((const struct telegram_conf *)a->conf)->media_max_bytes;
+}
+
+const struct attachment_source tg_intake_files = { .max_bytes = max_bytes,
+                                                   .locate = locate_file,
+                                                   .cancel = cancel_locate };
+
 /* ---- opening and closing ---- */
 
 void tg_intake_open(struct telegram *tg)
@@ -430,10 +440,7 @@ void tg_intake_open(struct telegram *tg)
                                                          .duplicate = on_duplicate,
                                                          .advanced = tg_link_poll };
 
-        intake_open(&tg->intake, tg->adapter, &handlers,
-                    &(struct attachment_source){ .max_bytes = tg->conf->media_max_bytes,
-                                                 .locate = locate_file,
-                                                 .cancel = cancel_locate });
+        intake_open(&tg->intake, tg->adapter, &handlers);
         tg->intake.leaves_in_order = tg_link_polls(tg);
 }
 

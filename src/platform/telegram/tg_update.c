@@ -114,9 +114,8 @@ static struct attachment *new_attachment(struct tg_update *u, const char *kind, 
         struct intake_content *c = &u->base.content;
 
         c->attachments = arena_alloc(&c->arena, sizeof(*c->attachments));
-        c->sources = arena_alloc(&c->arena, sizeof(*c->sources));
         c->attachment_count = 1;
-        c->sources[0] = json_str(file, "file_id", NULL);
+        c->attachments->source = json_str(file, "file_id", NULL);
         c->attachments->kind = kind;
         return c->attachments;
 }

@@ -94,6 +94,17 @@ static bool is_same_sender(const struct turn *t, const struct incoming *in)
         return last && in->sender_id ? strcmp(last, in->sender_id) == 0 : !last && !in->sender_id;
 }
 
+/* Does it wait for files, or will it as soon as its messages are stored? */
+static bool waits_for_files(const struct road *r, const struct turn *t)
+{
+        bool storing = t->phase == PHASE_STORING || t->queue.changes > 0;
+
+        for (unsigned i = 0; storing && i < t->run.input_count; i++)
+                if (turn_files_needed(r, t->inputs[i]))
+                        return true;
+        return t->files.pending > 0;
+}
+
 /*
  * A queued turn takes further messages of its sender until its debounce ends. An agent with
  * AGENT_BATCHES gets everything that arrived while the lane was busy, but two people who write at
@@ -113,6 +124,8 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in,
         if (mode != d->policy.mode &&
             !(reply_mode_answers(mode) && reply_mode_answers(d->policy.mode)))
                 return false;
+        if (!same_sender && waits_for_files(r, t))
+                return false; /* nobody waits for the files of others */
         if (mode == MODE_AMBIENT || (same_sender && t->queue.due_mono > loop_now_ms(r->loop)))
                 return true;
         return (same_sender || t->lane->running) &&
@@ -208,7 +221,7 @@ static void place(struct decided *p, const struct place_query *q, const struct d
                         t->queue.due_limit += d->debounce_max_ms - debounce_ms;
                 t->queue.due_ms = clock_wall_ms() + debounce_ms;
                 p->starts = debounce_ms == 0 && !lane->running && TAILQ_EMPTY(&lane->waiting) &&
-                            turn_may_start(r, p->in->adapter) &&
+                            turn_may_start(r, p->in->adapter) && !turn_files_needed(r, p->in) &&
                             session_lock_is_free(r, d->agent, d->session);
                 if (p->starts) {
                         turn_enter(t, PHASE_STORING_RUNNING);
@@ -504,6 +517,7 @@ static void on_stored(void *arg)
                 }
                 if (p->as == JOINED) {
                         t->queue.changes--;
+                        turn_files_want(t, p->in);
                         turn_check_cancel(t);
                         continue;
                 }
@@ -518,6 +532,7 @@ static void on_stored(void *arg)
                         turn_prepare(t);
                 } else {
                         turn_enter(t, PHASE_QUEUED);
+                        turn_files_want(t, p->in);
                         turn_check_cancel(t);
                 }
         }

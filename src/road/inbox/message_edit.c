@@ -104,6 +104,10 @@ static void on_committed(struct effect *e)
         if (!t || !m->blocks_start)
                 return;
         t->queue.changes--;
+        turn_files_forget(t, m->event);
+        for (unsigned i = 0; i < t->run.input_count; i++)
+                if (t->inputs[i]->event == m->event)
+                        turn_files_want(t, t->inputs[i]);
         turn_check_cancel(t);
         lane_pump(m->road, t->lane);
 }

@@ -128,6 +128,14 @@ struct channel_message {
 typedef void channel_history_fn(void *arg, const struct channel_message *messages, size_t count,
                                 const struct error *err);
 
+/* The files of a message, which stay in the workspace while they are held. */
+struct held_files {
+        struct attachment *items; /* of the message, in order; path or error are set once ready */
+        size_t count;
+        bool ready;
+};
+typedef void files_ready_fn(void *arg);
+
 struct road_platforms {
         struct adapters *adapters;
         unsigned (*abilities)(struct adapters *as, const char *adapter);
@@ -155,6 +163,15 @@ struct road_platforms {
         /* The same for one message: one, or none with an error. May be NULL. */
         void (*message)(struct adapters *as, const char *adapter, const char *channel,
                         const char *thread, const char *id, channel_history_fn *done, void *arg);
+        /*
+         * Fetches what is not there yet; `done` follows, unless it is ready already. NULL: the
+         * message has no files to fetch. Release it. May be NULL.
+         */
+        struct held_files *(*hold_files)(struct adapters *as, const struct incoming *in,
+                                         files_ready_fn *done, void *arg);
+        /* Ends the fetches under way with this error: it is ready, and no call follows. */
+        void (*stop_files)(struct held_files *held, const char *why);
+        void (*release_files)(struct held_files *held);
         /* Id of a thread started at this message, borrowed; NULL: impossible. May be NULL. */
         const char *(*thread_at)(struct adapters *as, const struct incoming *in);
 };

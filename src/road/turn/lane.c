@@ -2,6 +2,7 @@
  * lane: conversations with open turns, and when the next turn may start.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "road/road_state.h"
@@ -154,14 +155,45 @@ static void on_due(void *arg)
         lane_pump(t->road, t->lane);
 }
 
-/* Starts t, the first queued turn of its lane, as soon as it may. */
-static void pump_first(struct road *r, struct turn *t)
+static bool is_of_sender(const struct turn *t, const char *sender)
+{
+        for (unsigned i = 0; i < t->run.input_count; i++) {
+                const char *other = t->inputs[i]->sender_id;
+
+                if (sender && other ? strcmp(sender, other) == 0 : sender == other)
+                        return true;
+        }
+        return false;
+}
+
+/*
+ * The first queued turn that does not wait for files: nobody waits behind the files of others, but
+ * a person's own messages keep their order. NULL: none.
+ */
+static struct turn *next_turn(const struct lane *lane)
+{
+        struct turn *t, *earlier;
+
+        TAILQ_FOREACH(t, &lane->waiting, in_lane) {
+                if (t->files.pending > 0)
+                        continue;
+                TAILQ_FOREACH(earlier, &lane->waiting, in_lane)
+                        if (earlier == t || is_of_sender(earlier, turn_last_input(t)->sender_id))
+                                break;
+                if (earlier == t)
+                        return t;
+        }
+        return NULL;
+}
+
+/* Starts t, the next turn of its lane, as soon as it may. */
+static void start_next(struct road *r, struct turn *t)
 {
         const char *adapter = t->run.adapter;
         int64_t wait;
 
         if (t->lane->running || t->phase != PHASE_QUEUED || t->queue.held_in ||
-            t->queue.changes > 0)
+            t->queue.changes > 0 || t->files.pending > 0)
                 return;
         wait = t->queue.due_mono - loop_now_ms(r->loop);
         if (wait > 0) {
@@ -182,10 +214,10 @@ static void pump_first(struct road *r, struct turn *t)
 
 void lane_pump(struct road *r, struct lane *lane)
 {
-        struct turn *t = TAILQ_FIRST(&lane->waiting);
+        struct turn *t = next_turn(lane);
 
         if (t)
-                pump_first(r, t);
+                start_next(r, t);
         else
                 lane_free_if_idle(r, lane);
 }
@@ -197,7 +229,7 @@ void lane_pump_ready(struct road *r)
         while (!r->draining && (int64_t)r->turns.running < r->limits.running_turns &&
                (t = TAILQ_FIRST(&r->turns.ready))) {
                 lane_unhold(t);
-                pump_first(r, t);
+                start_next(r, t);
         }
 }
 
@@ -207,6 +239,6 @@ void lane_release_held(struct road *r, struct outbox_adapter *a)
 
         while (!r->draining && (t = TAILQ_FIRST(&a->held)) && outbox_has_room(r, a->name)) {
                 lane_unhold(t);
-                pump_first(r, t); /* if all places are taken, it waits in turns.ready */
+                start_next(r, t); /* if all places are taken, it waits in turns.ready */
         }
 }

@@ -33,6 +33,7 @@ struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *
         t->run.trace = t->trace;
         t->run.key = road_key("trn", t->run.id, t->key);
         t->created_ms = clock_wall_ms();
+        TAILQ_INIT(&t->files.list);
         arena_init(&t->arena);
         buf_init(&t->failover.failed, 0);
         buf_init(&t->display.held, 0);
@@ -57,6 +58,7 @@ void turn_free(struct turn *t)
         free(t->inputs);
         timer_free(t->timer);
         timer_free(t->display.slow);
+        turn_files_release(t);
         channel_history_forget(t);
         reaction_context_forget(t);
         turn_commit_discard(t);
@@ -176,6 +178,7 @@ int turn_append_started(struct store_tx *tx, struct bus_batch *batch, const stru
         jsonw_str(&payload, "turnId", t->key);
         jsonw_str(&payload, "agent", t->run.agent);
         jsonw_int(&payload, "attempt", t->run.attempt);
+        turn_files_write(t, &payload);
         jsonw_close(&payload, '}');
         e.payload = payload.data;
         rc = bus_append(tx, batch, &e, NULL, err);
@@ -342,6 +345,7 @@ void turn_check_cancel(struct turn *t)
         if (!t->cancel.why || t->queue.changes > 0)
                 return;
         if (t->phase == PHASE_QUEUED) {
+                turn_files_release(t);
                 lane_unhold(t);
                 lane_take(t);
                 turn_finish(&t->run, &reply);

@@ -53,6 +53,11 @@ struct turn {
         } queue;
 
         struct {
+                TAILQ_HEAD(, turn_file) list; /* one for each input with files */
+                unsigned pending;             /* still being fetched: it does not start yet */
+        } files;
+
+        struct {
                 struct history_fetch *fetch;  /* fetch of the channel history; may be NULL */
                 struct context_read *reacted; /* being fetched; may be NULL */
                 struct session_lock *lock;    /* may be NULL */
@@ -188,6 +193,17 @@ void turn_give_up(struct turn *t, const char *why);
 void turn_check_cancel(struct turn *t);
 bool turn_is_withdrawn(const struct turn *t); /* have all its messages been deleted? */
 void turn_leave(struct turn *t);              /* frees it and pumps its lane */
+
+/* ---- turn_files.c ---- */
+
+/* Has the message files that must be fetched before an agent sees it? */
+bool turn_files_needed(const struct road *r, const struct incoming *in);
+/* Fetches the files of an input; the turn does not start before they are there or given up. */
+void turn_files_want(struct turn *t, const struct incoming *in);
+void turn_files_forget(struct turn *t, int64_t event); /* its input has changed or gone */
+void turn_files_apply(struct turn *t); /* tells the inputs where their files are, or why not */
+void turn_files_write(const struct turn *t, struct buf *json); /* as a member, if there are any */
+void turn_files_release(struct turn *t);
 
 /* ---- turn_prepare.c ---- */
 

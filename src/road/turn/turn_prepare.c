@@ -68,9 +68,11 @@ void turn_prepare_history(struct turn *t)
 
 void turn_prepare(struct turn *t)
 {
-        const struct incoming *last = turn_last_input(t);
+        const struct incoming *last;
 
         turn_enter(t, PHASE_STARTING);
+        turn_files_apply(t);
+        last = turn_last_input(t);
         t->started_ms = clock_wall_ms();
         if (last->emoji && last->id && !last->text && strncmp(last->type, "reaction.", 9) == 0)
                 reaction_context_begin(t);

@@ -1,0 +1,233 @@
+/* Files are fetched for a turn, after the decision; nobody waits for the files of others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../lib/road_rig.h"
+
+#define PATH "channels/j/c/attachments/1-a.txt"
+
+/* sender NULL: Ann; source NULL: no file. */
+static void say(struct rig *g, const char *sender, const char *agent, const char *text,
+                const char *source)
+{
+        const struct attachment file = { .kind = "document", .name = "a.txt", .source = source };
+
+        rig_receive(g, &(struct incoming){ .sender_id = sender,
+                                           .guild = agent,
+                                           .text = text,
+                                           .attachments = &file,
+                                           .attachment_count = source ? 1 : 0 });
+}
+
+static const struct attachment *file_of(const struct rig *g, unsigned run)
+{
+        return &g->runs[run].run->inputs[0]->attachments[0];
+}
+
+static void files_of_a_skipped_message_are_not_fetched(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        say(g, "stranger", "echo", "skip this", "F1");
+        say(g, NULL, "echo", "hi", NULL);
+        rig_until(g, &g->run_count, 1);
+        assert_int_equal(g->acks, 2);
+        assert_int_equal(g->held_count, 0);
+        rig_answer(g, 0, "hello");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+static void an_agent_is_asked_when_its_files_are_there(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        say(g, NULL, "echo", "read this", "F1");
+        rig_until(g, &g->held_count, 1);
+        assert_int_equal(g->acks, 1);
+        assert_string_equal(g->held[0].source, "F1");
+        rig_settle(g);
+        assert_int_equal(g->run_count, 0);
+        assert_string_equal(rig_text(g, "state FROM turns"), "queued");
+        rig_file(g, 0, PATH, NULL);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(file_of(g, 0)->path, PATH);
+        assert_int_equal(
+                rig_count(g, "journal WHERE type = 'turn.started' AND payload LIKE '%" PATH "%'"),
+                1);
+        assert_false(g->held[0].released);
+        rig_answer(g, 0, "read");
+        rig_until_idle(g);
+        assert_true(g->held[0].released);
+        rig_free(g);
+}
+
+static void a_file_that_cannot_be_had_is_explained(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        say(g, NULL, "echo", "read this", "F1");
+        rig_until(g, &g->held_count, 1);
+        rig_file(g, 0, NULL, "it is gone");
+        rig_until(g, &g->run_count, 1);
+        assert_null(file_of(g, 0)->path);
+        assert_string_equal(file_of(g, 0)->error, "it is gone");
+        rig_answer(g, 0, "sorry");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+static void a_turn_waits_for_its_files_until_a_deadline(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.file_seconds = 0;
+        road_set_limits(g->road, &g->limits);
+        say(g, NULL, "echo", "read this", "F1");
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(file_of(g, 0)->error,
+                            "it did not arrive within 0 s (limits.fileSeconds)");
+        rig_answer(g, 0, "sorry");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+/* 150 files of one person, none of which arrives, and an admin's text in the same chat. */
+static void text_does_not_wait_behind_files_of_others(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        for (int i = 0; i < 150; i++)
+                say(g, "flooder", "batch", "look", "F");
+        rig_until(g, &g->held_count, 150);
+        say(g, "admin", "batch", "hi", NULL);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(g->runs[0].text, "hi");
+        /* while it runs, another text does not join the files either */
+        say(g, "admin", "batch", "again", NULL);
+        rig_until_count(g, "trigger_log", 152);
+        rig_answer(g, 0, "hello");
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "again");
+        rig_answer(g, 1, "yes?");
+        for (unsigned i = 0; i < 150; i++)
+                rig_file(g, i, PATH, NULL);
+        rig_until(g, &g->run_count, 3);
+        assert_int_equal(g->runs[2].run->input_count, 150);
+        rig_answer(g, 2, "I have looked");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+static void a_persons_own_messages_keep_their_order(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->auto_answer = true;
+        say(g, "ann", "echo", "first", "F1");
+        say(g, "ann", "echo", "second", NULL);
+        say(g, "bob", "echo", "other", NULL);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(g->runs[0].text, "other");
+        rig_settle(g);
+        assert_int_equal(g->run_count, 1);
+        rig_file(g, 0, PATH, NULL);
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[1].text, "first");
+        assert_string_equal(g->runs[2].text, "second");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+/* An agent that must not be asked twice has not been asked yet. */
+static void files_are_fetched_again_after_a_restart(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        say(g, NULL, "once", "read this", "F1");
+        rig_until(g, &g->held_count, 1);
+        rig_restart(g);
+        rig_until(g, &g->held_count, 2);
+        assert_string_equal(g->held[1].source, "F1");
+        rig_file(g, 1, PATH, NULL);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(file_of(g, 0)->path, PATH);
+        rig_answer(g, 0, "read");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "turns WHERE state = 'done'"), 1);
+        rig_free(g);
+}
+
+static void an_edit_fetches_the_files_of_the_new_message(void **state)
+{
+        const struct attachment other = { .kind = "document", .source = "F2" };
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_receive(g, &(struct incoming){ .key = "1",
+                                           .text = "read this",
+                                           .attachments = &(struct attachment){ .source = "F1" },
+                                           .attachment_count = 1 });
+        rig_until(g, &g->held_count, 1);
+        rig_receive(g, &(struct incoming){ .type = EVENT_MESSAGE_EDITED,
+                                           .key = "1e",
+                                           .id = "1",
+                                           .sender_id = "7",
+                                           .text = "read that",
+                                           .attachments = &other,
+                                           .attachment_count = 1 });
+        rig_until(g, &g->held_count, 2);
+        assert_true(g->held[0].released);
+        assert_string_equal(g->held[1].source, "F2");
+        rig_file(g, 1, PATH, NULL);
+        rig_until(g, &g->run_count, 1);
+        assert_string_equal(g->runs[0].text, "read that");
+        assert_string_equal(file_of(g, 0)->path, PATH);
+        rig_answer(g, 0, "done");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+static void a_cancelled_turn_lets_its_files_go(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        say(g, NULL, "echo", "read this", "F1");
+        rig_until(g, &g->held_count, 1);
+        turn_cancel(g->road, rig_number(g, "id FROM turns"), "enough", NULL, NULL);
+        assert_true(g->held[0].released);
+        rig_until_idle(g);
+        assert_int_equal(g->run_count, 0);
+        rig_free(g);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(files_of_a_skipped_message_are_not_fetched),
+                cmocka_unit_test(an_agent_is_asked_when_its_files_are_there),
+                cmocka_unit_test(a_file_that_cannot_be_had_is_explained),
+                cmocka_unit_test(a_turn_waits_for_its_files_until_a_deadline),
+                cmocka_unit_test(text_does_not_wait_behind_files_of_others),
+                cmocka_unit_test(a_persons_own_messages_keep_their_order),
+                cmocka_unit_test(files_are_fetched_again_after_a_restart),
+                cmocka_unit_test(an_edit_fetches_the_files_of_the_new_message),
+                cmocka_unit_test(a_cancelled_turn_lets_its_files_go),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
