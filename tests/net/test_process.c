@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/spawn_thread.h"
 #include "net/process.h"
 
 struct seen {
@@ -156,6 +157,21 @@ static void a_child_gets_no_descriptor_of_ours(void **state)
         end(&s);
         close(200);
         close(fd);
+}
+
+/* The spawner blocks every signal; its children must not. */
+static void a_child_of_the_spawner_takes_signals(void **state)
+{
+        struct seen s;
+
+        (void)state;
+        assert_int_equal(spawn_thread_start(NULL), 0);
+        begin(&s, (struct process_options){ 0 }, "grep SigBlk /proc/self/status; kill $$");
+        await_exit(&s);
+        assert_string_equal(s.out.data, "SigBlk:\t0000000000000000\n");
+        assert_int_equal(s.result.signal, SIGTERM);
+        end(&s);
+        spawn_thread_stop();
 }
 
 static void without_an_environment_no_secret_is_inherited(void **state)
@@ -405,6 +421,7 @@ int main(void)
                 cmocka_unit_test(all_output_arrives_before_the_exit),
                 cmocka_unit_test(a_child_gets_exactly_the_environment_it_is_given),
                 cmocka_unit_test(a_child_gets_no_descriptor_of_ours),
+                cmocka_unit_test(a_child_of_the_spawner_takes_signals),
                 cmocka_unit_test(without_an_environment_no_secret_is_inherited),
                 cmocka_unit_test(the_program_is_found_in_our_path),
                 cmocka_unit_test(the_working_directory_is_set),
