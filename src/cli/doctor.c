@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/trust.h"
 #include "cli/client.h"
 #include "cli/local_store.h"
 #include "cli/print.h"
@@ -115,9 +116,12 @@ static void check_config(struct doctor *d)
 static void check_private(struct doctor *d, const char *name, const char *advice)
 {
         char *path = mem_printf("%s/%s", d->args->dir, name);
+        struct error err = { 0 };
         struct stat st;
 
-        if (stat(path, &st) == 0) {
+        if (trust_check(path, TRUST_NO_LINKS, &err) < 0) {
+                report(d, FAIL, "the daemon does not start on it", "%s", err.text);
+        } else if (stat(path, &st) == 0) {
                 if (st.st_mode & 077)
                         report(d, WARN, advice, "%s is accessible to others (mode %o)", path,
                                (unsigned)(st.st_mode & 0777));

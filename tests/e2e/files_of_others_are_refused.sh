@@ -47,6 +47,7 @@ refused "is a symbolic link" run
 rm "$data/state"
 mkdir -m 770 "$data/state"
 refused "chmod go-w '$data/state'" run
+contains "$("$DRAGOMAN" doctor --dir "$data" || true)" "chmod go-w '$data/state'"
 chmod 700 "$data/state"
 # the key: neither a link nor writable
 echo dgm_0123456789012345678901234567890123456789 >"$dir/key"
