@@ -239,7 +239,8 @@ static bool delete_found(struct attachment_job *j, int workspace, const struct f
 /* Deletes the ones unused for longest until at most `limit` bytes are left, if it can. */
 static void evict(struct attachment_job *j, struct scan *s, int workspace, int64_t limit)
 {
-        qsort(s->items, s->count, sizeof(*s->items), by_use);
+        if (s->count > 0) /* else there is no list */
+                qsort(s->items, s->count, sizeof(*s->items), by_use);
         for (size_t i = 0; i < s->count && s->bytes > limit; i++) {
                 if (!delete_found(j, workspace, &s->items[i]))
                         continue;
@@ -444,7 +445,8 @@ static void copy_pins(struct attachment_job *j)
         j->pinned = mem_array(j->files->pins.count, sizeof(char *));
         for (size_t i = 0; map_each(&j->files->pins, &i, &path, NULL);)
                 j->pinned[j->pinned_count++] = mem_strdup(path);
-        qsort(j->pinned, j->pinned_count, sizeof(char *), by_text);
+        if (j->pinned_count > 0)
+                qsort(j->pinned, j->pinned_count, sizeof(char *), by_text);
 }
 
 static void start_next(struct attachment_files *fs)
