@@ -73,7 +73,7 @@ def chat(lab, platform, token, base, send, stranger, friend):
         attack(sim, trial, rng, 150 * lab.factor, send)
         for _ in range(10):
             trial.count()
-            sim.call("/sim/send", stranger(STRANGER + " " + text_of(rng)))
+            sim.call("/sim/send", stranger(STRANGER + " " + text_of(rng), {"content": STRANGER, "file_name": rng.choice(NAMES)}))
         sim.call("/sim/send", friend("the-end"))
         seen = await_text(sim, "the-end", trial)
         for item in seen:
@@ -84,6 +84,9 @@ def chat(lab, platform, token, base, send, stranger, friend):
         invalid = sim.call("/sim/calls?valid=false")["items"]
         trial.expect(not invalid, f"{len(invalid)} invalid calls, such as {json.dumps(invalid[:1])[:600]}")
         for root, folders, files in os.walk(target.dir):
+            for name in files:
+                with open(os.path.join(root, name), "rb") as f:
+                    trial.expect(root.endswith("state") or STRANGER.encode() not in f.read(), f"a stranger's file: '{name}' in {root}")
             for name in files + folders:
                 trial.expect("\\" not in name and not any(ord(c) < 32 for c in name) and len(name.encode()) < 256, f"'{name}' in {root}")
         trial.expect(target.key.encode() in open(os.path.join(target.dir, "state/operator.key"), "rb").read(), "the operator key was replaced")
@@ -107,5 +110,5 @@ def run(lab):
             return {"from": "42", "text": text, "files": [{"content": "x" * rng.randrange(50), "file_name": rng.choice(NAMES)}]}
         return {"from": "42", "text": text or "x"}
 
-    chat(lab, "telegram", TELEGRAM, "", telegram, lambda t: {"from": 43, "text": t}, lambda t: {"from": 42, "text": t})
-    chat(lab, "discord", DISCORD, "/api/v10", discord, lambda t: {"from": "43", "text": t}, lambda t: {"from": "42", "text": t})
+    chat(lab, "telegram", TELEGRAM, "", telegram, lambda t, f: {"from": 43, "caption": t[:900], "document": f}, lambda t: {"from": 42, "text": t})
+    chat(lab, "discord", DISCORD, "/api/v10", discord, lambda t, f: {"from": "43", "text": t, "files": [f]}, lambda t: {"from": "42", "text": t})
