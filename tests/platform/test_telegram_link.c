@@ -424,7 +424,7 @@ int main(void)
 #define TEST(name)  cmocka_unit_test_setup_teardown(name, rig_begin_greeted, rig_end)
 #define EMPTY(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
-                TEST(a_foreign_answer_is_reported),
+                EMPTY(a_foreign_answer_is_reported),
                 TEST(empty_answers_do_not_cause_a_busy_loop),
                 EMPTY(a_webhook_is_removed_without_dropping_updates),
                 EMPTY(a_webhook_is_removed_at_the_second_attempt_too),
