@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -33,12 +34,34 @@ static void print_removed(const json_t *data)
         printf("%s is %s\n", json_str(data, "id", "?"), json_str(data, "status", "?"));
 }
 
+/* May everyone be allowed? 1: yes; 0: no one is asked for; -1: refused. */
+static int confirm_everyone(const struct args *a, const char *who, struct error *err)
+{
+        const char *colon = strrchr(who, ':'), *id = colon ? colon + 1 : who;
+        char answer[16] = "";
+
+        if (strcmp(a->operands[0], "allow") != 0 || strspn(id, "*") != strlen(id))
+                return 0;
+        if (args_has(a, "yes") || args_has(a, "force"))
+                return 1;
+        if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
+                fprintf(stderr, "This lets everyone talk to %s. Continue? [y/N] ",
+                        args_value(a, "adapter") ? args_value(a, "adapter") : "all adapters");
+                if (fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y'))
+                        return 1;
+        }
+        return error_set(err, ERR_REFUSED, "'%s' allows everyone; --yes confirms it", who);
+}
+
 static int add_rule(struct args *a, struct client *c, struct error *err)
 {
         const char *who = a->operands[1];
         char until[CLOCK_ISO_SIZE];
         struct buf body;
+        int everyone = confirm_everyone(a, who, err);
 
+        if (everyone < 0)
+                return -1;
         if (args_time(a, "until", ARGS_AHEAD, until) < 0)
                 return CLI_USAGE;
         buf_init(&body, 0);
@@ -50,6 +73,8 @@ static int add_rule(struct args *a, struct client *c, struct error *err)
         jsonw_opt(&body, "expiresAt", until[0] ? until : NULL);
         jsonw_opt(&body, "reason", args_value(a, "reason"));
         jsonw_opt(&body, "blockMessage", args_value(a, "message"));
+        if (everyone || args_has(a, "force"))
+                jsonw_bool(&body, "force", true);
         jsonw_close(&body, '}');
         return resource_request(a, c, "POST", ACCESS "rules", &body, print_rule, err);
 }

@@ -72,6 +72,8 @@ static const struct flag access_flags[] = {
         { "until", "TIME", "expiry: 2026-11-15T18:00:00Z, or 30m, 2h, 1d from now", 0 },
         { "reason", "TEXT", "a reason, for operators", 0 },
         { "message", "TEXT", "with deny: notice to the sender, once an hour", 0 },
+        { "force", NULL, "store it even if the person, name or platform is unknown", 0 },
+        { "yes", NULL, "do not ask before everyone is allowed", 0 },
         { 0 },
 };
 
@@ -84,6 +86,7 @@ static const struct flag pause_flags[] = {
         { "thread", "ID", "only a thread inside the channel", 0 },
         { "until", "TIME", "when the agent resumes by itself: 2h, or 2026-11-15T18:00:00Z", 0 },
         { "reason", "TEXT", "a reason, for operators", 0 },
+        { "force", NULL, "even if nothing has been said there yet", 0 },
         { 0 },
 };
 
@@ -253,8 +256,10 @@ const struct cli_command commands[] = {
         { "access", "[list | allow WHO | deny WHO | remove ID | check ADAPTER USER] [DIR]",
           "allow or deny people, at once",
           "Stored access rules complement the lists of config.json; a deny wins over everything.\n"
-          "WHO is an id, optionally with its platform (telegram:7; * matches anything), or a\n"
-          "person (per-3).\n"
+          "WHO is an id, optionally with its platform (telegram:7; * matches anything), the\n"
+          "name of someone who has written (@ada), or a person (per-3). What is unknown is\n"
+          "refused unless --force is given; a name that several people have is refused with\n"
+          "their ids. Before everyone is allowed ('*'), you are asked; --yes answers.\n"
           "\n"
           "Examples:\n"
           "  dragoman access allow telegram:12345 --adapter tg --reason 'a tester'\n"
@@ -279,7 +284,8 @@ const struct cli_command commands[] = {
           "take over a chat from its agent",
           "Stops the agent from answering there until the chat is resumed. Messages are still\n"
           "stored; you answer with `dragoman send`, and the agent sees both when it resumes. An\n"
-          "answer in progress is still finished.\n"
+          "answer in progress is still finished. A chat in which nothing has been said is\n"
+          "refused unless --force is given.\n"
           "\n"
           "Examples:\n"
           "  dragoman pause tg/12345 --until 2h --reason 'a refund'\n"

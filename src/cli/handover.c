@@ -56,6 +56,8 @@ static int change(struct args *a, struct client *c, struct error *err)
         jsonw_opt(&body, "threadId", args_value(a, "thread"));
         jsonw_opt(&body, "until", until[0] ? until : NULL);
         jsonw_opt(&body, "reason", pauses ? args_value(a, "reason") : NULL);
+        if (pauses && args_has(a, "force"))
+                jsonw_bool(&body, "force", true);
         jsonw_close(&body, '}');
         rc = resource_request(a, c, "POST", path, &body, pauses ? print_pause : print_resumed, err);
         free(name);

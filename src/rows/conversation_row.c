@@ -73,3 +73,40 @@ int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char *
                 sql_read(s, OUT_INT(id), OUT_TEXT(chat));
         return rc;
 }
+
+int conversation_row_knows(struct store_tx *tx, const char *adapter, const char *channel,
+                           struct error *err)
+{
+        int64_t one;
+        int rc = sql_first(sql_query(tx,
+                                     "SELECT 1 FROM conversations WHERE adapter = ?1 AND channel ="
+                                     " ?2 LIMIT 1",
+                                     SQL_TEXT(adapter), SQL_TEXT(channel)),
+                           err, OUT_INT(&one));
+
+        if (rc != 0)
+                return rc;
+        return sql_first(sql_query(tx,
+                                   "SELECT 1 FROM journal WHERE stream = 0 AND adapter = ?1 AND"
+                                   " channel = ?2 LIMIT 1",
+                                   SQL_TEXT(adapter), SQL_TEXT(channel)),
+                         err, OUT_INT(&one));
+}
+
+struct store_stmt *conversation_row_list_channels(struct store_tx *tx, const char *adapter,
+                                                  int64_t limit)
+{
+        return sql_query(tx,
+                         "SELECT channel FROM conversations WHERE adapter = ?1"
+                         " GROUP BY channel ORDER BY max(active_ms) DESC LIMIT ?2",
+                         SQL_TEXT(adapter), SQL_INT(limit));
+}
+
+int conversation_row_next_channel(struct store_stmt *s, const char **channel, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_TEXT(channel));
+        return rc;
+}

@@ -33,6 +33,14 @@ struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char 
 int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **chat,
                                  struct error *err);
 
+/* Has anything been said in this chat? 1; 0; -1. Messages count while the journal keeps them. */
+int conversation_row_knows(struct store_tx *tx, const char *adapter, const char *channel,
+                           struct error *err);
+/* Channels of an adapter, the most recently active first. */
+struct store_stmt *conversation_row_list_channels(struct store_tx *tx, const char *adapter,
+                                                  int64_t limit);
+int conversation_row_next_channel(struct store_stmt *s, const char **channel, struct error *err);
+
 /* --- transcript_row.c: lines said by a person or an agent --- */
 
 struct transcript_row {

@@ -272,6 +272,34 @@ struct store_stmt *person_row_list_details(struct store_tx *tx, int64_t person)
                          SQL_INT(person));
 }
 
+struct store_stmt *person_row_list_named(struct store_tx *tx, const char *name, bool similar)
+{
+        if (!similar)
+                return sql_query(tx,
+                                 "SELECT platform, user_id, username, name, person"
+                                 " FROM identities WHERE lower(username) = lower(?1)"
+                                 " OR lower(name) = lower(?1)"
+                                 " ORDER BY person DESC, last_seen_ms DESC LIMIT 20",
+                                 SQL_TEXT(name));
+        /* a '_' in the name matches more, which does no harm in a suggestion */
+        return sql_query(tx,
+                         "SELECT platform, user_id, username, name, person FROM identities"
+                         " WHERE lower(username) LIKE '%' || lower(?1) || '%'"
+                         " OR lower(name) LIKE '%' || lower(?1) || '%'"
+                         " ORDER BY person DESC, last_seen_ms DESC LIMIT 20",
+                         SQL_TEXT(name));
+}
+
+int person_row_next_named(struct store_stmt *s, struct identity_named *n, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_TEXT(&n->identity.platform), OUT_TEXT(&n->identity.user),
+                         OUT_TEXT(&n->username), OUT_TEXT(&n->name), OUT_INT(&n->person));
+        return rc;
+}
+
 int person_row_next_details(struct store_stmt *s, struct identity_details *d, struct error *err)
 {
         int rc = sql_next(s, err);

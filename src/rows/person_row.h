@@ -99,6 +99,18 @@ struct identity_details {
 struct store_stmt *person_row_list_details(struct store_tx *tx, int64_t person);
 int person_row_next_details(struct store_stmt *s, struct identity_details *out, struct error *err);
 
+/*
+ * Accounts whose name or username this is, ignoring case, latest first, at most 20. similar: whose
+ * name or username contains it. Grouped by person.
+ */
+struct identity_named {
+        struct identity identity;
+        const char *username, *name; /* may be NULL */
+        int64_t person;
+};
+struct store_stmt *person_row_list_named(struct store_tx *tx, const char *name, bool similar);
+int person_row_next_named(struct store_stmt *s, struct identity_named *out, struct error *err);
+
 /* An identity's direct chats, latest first. */
 struct store_stmt *person_row_list_chats(struct store_tx *tx, int64_t identity);
 int person_row_next_chat(struct store_stmt *s, const char **adapter, const char **channel,

@@ -33,6 +33,40 @@ static void say(struct api_rig *r, const char *sender, const char *part)
         free(body);
 }
 
+static void rules_about_what_does_not_exist_are_refused(void **state)
+{
+        static const struct {
+                const char *body, *why;
+        } rows[] = {
+                { "\"platformUserId\":\"telegarm:7\"",
+                  "there is no platform 'telegarm' (did you mean 'telegram'?)" },
+                { "\"platformUserId\":\"nonsense:7\"", "there is no platform 'nonsense'" },
+                { "\"platformUserId\":\"telegram:@ada\"", "nobody called '@ada' has written yet" },
+                { "\"platformUserId\":\"discord:general\"", "nobody called 'general'" },
+                { "\"personId\":\"per-99\"", "there is no person 'per-99'" },
+                { "\"platformUserId\":\"*\"", "'*' allows everyone" },
+                { "\"platformUserId\":\"telegram:*\"", "'telegram:*' allows everyone" },
+        };
+        struct api_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *plain = mem_printf("{\"ruleType\":\"allow\",%s}", rows[i].body);
+                char *force =
+                        mem_printf("{\"ruleType\":\"allow\",\"force\":true,%s}", rows[i].body);
+
+                api_rig_expect(r, "POST", RULES, plain, 400, rows[i].why);
+                api_rig_expect(r, "POST", RULES, force, 201, "\"ruleType\":\"allow\"");
+                free(plain);
+                free(force);
+        }
+        /* what was stored by force can be changed without it */
+        api_rig_expect(r, "PATCH", RULES "/acr-6", "{\"enabled\":false}", 200, "false");
+        api_rig_expect(r, "PATCH", RULES "/acr-1", "{\"platformUserId\":\"telegrm:8\"}", 400,
+                       "did you mean 'telegram'?");
+        api_rig_expect(r, "POST", RULES, "{\"ruleType\":\"deny\",\"platformUserId\":\"*\"}", 201,
+                       "\"deny\"");
+}
+
 static void an_access_change_takes_effect_at_once(void **state)
 {
         struct api_rig *r = *state;
@@ -141,6 +175,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(an_access_change_takes_effect_at_once, setup,
+                                                api_rig_teardown),
+                cmocka_unit_test_setup_teardown(rules_about_what_does_not_exist_are_refused, setup,
                                                 api_rig_teardown),
                 cmocka_unit_test_setup_teardown(mistakes_are_reported, setup, api_rig_teardown),
                 cmocka_unit_test_setup_teardown(a_stranger_is_admitted_by_a_code, setup,

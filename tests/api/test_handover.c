@@ -95,7 +95,9 @@ static void a_first_message_during_a_handover_is_known(void **state)
 {
         struct api_rig *r = *state;
 
-        api_rig_expect(r, "POST", CHAT "/pause", "", 200, "\"by\":\"the operator\"");
+        api_rig_expect(r, "POST", CHAT "/pause", "", 404, "nothing has been said in 'api/room 1'");
+        api_rig_expect(r, "POST", CHAT "/pause", "{\"force\":true}", 200,
+                       "\"by\":\"the operator\"");
         say(r, "hello", "the agent is paused here");
         expect_transcript(r, "user Bob: hello\n");
         api_rig_expect(r, "POST", CHAT "/resume", "", 200, NULL);

@@ -5,6 +5,7 @@
 
 #include "api/core/page.h"
 #include "api/core/write_job.h"
+#include "api/resources/access_subject.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -14,7 +15,7 @@
 struct access_ask {
         const char *type, *adapter, *user, *place, *reason, *message;
         int64_t person, expires_ms;
-        bool enabled;
+        bool enabled, force;
 };
 
 static const char *const types[] = { "allow", "deny", NULL };
@@ -26,7 +27,7 @@ static const char *const places[] = { "dm", "group", "", NULL };
           .help = "Only on this adapter; absent: on all." },                                    \
         { "platformUserId", FIELD_STRING, .max = 200, FIELD_AT(access_ask, user),               \
           .help = "The user: an id, optionally with its platform (telegram:7); * stands for "   \
-                  "anything." },                                                                \
+                  "anything. A name (@ada) is looked up among those who have written." },       \
         { "personId", FIELD_ID, .prefix = "per-", FIELD_AT(access_ask, person),                 \
           .help = "Instead of platformUserId: a person, by any of their identities." },         \
         { "place", FIELD_CHOICE, .choices = places, FIELD_AT(access_ask, place),                \
@@ -38,7 +39,10 @@ static const char *const places[] = { "dm", "group", "", NULL };
         { "expiresAt", FIELD_TIME, FIELD_AT(access_ask, expires_ms),                            \
           .help = "When it expires; absent: never." },                                             \
         { "enabled", FIELD_BOOL, FIELD_AT(access_ask, enabled),                                 \
-          .help = "A disabled rule is kept but does not count." }
+          .help = "A disabled rule is kept but does not count." },                              \
+        { "force", FIELD_BOOL, FIELD_AT(access_ask, force),                                     \
+          .help = "Store it even if it names an unknown person, name or platform, or allows "   \
+                  "everyone." }
 /* clang-format on */
 static const struct field access_fields[] = {
         { "ruleType", FIELD_CHOICE, .required = true, .choices = types, FIELD_AT(access_ask, type),
@@ -142,35 +146,148 @@ static const char *given(const char *text)
         return text && *text ? text : NULL;
 }
 
-static void put(struct http_exchange *x, struct body *b, int64_t id, const struct access_ask *ask)
+static struct access_rule rule_from(const struct http_exchange *x, int64_t id,
+                                    const struct access_ask *ask)
 {
-        struct access_rule r = { .id = id,
-                                 .deny = strcmp(ask->type, "deny") == 0,
-                                 .adapter = given(ask->adapter),
-                                 .user = given(ask->user),
-                                 .person = ask->person,
-                                 .place = given(ask->place),
-                                 .enabled = ask->enabled,
-                                 .reason = given(ask->reason),
-                                 .message = given(ask->message),
-                                 .by = caller_name(x),
-                                 .expires_ms = ask->expires_ms };
-        struct access_rule_job *p;
-        struct error err;
+        return (struct access_rule){ .id = id,
+                                     .deny = strcmp(ask->type, "deny") == 0,
+                                     .adapter = given(ask->adapter),
+                                     .user = given(ask->user),
+                                     .person = ask->person,
+                                     .place = given(ask->place),
+                                     .enabled = ask->enabled,
+                                     .reason = given(ask->reason),
+                                     .message = given(ask->message),
+                                     .by = caller_name(x),
+                                     .expires_ms = ask->expires_ms };
+}
 
-        if (access_rule_check(&r, &err) < 0) {
-                reply_field_error(x, b, &err);
-                return;
-        }
-        if (r.adapter && !adapters_find(api_of(x)->env.adapters, r.adapter)) {
-                body_mistake(b, "instanceId", "there is no adapter '%.60s'", r.adapter);
-                reply_mistakes(x, b);
-                return;
-        }
-        p = mem_zalloc(sizeof(*p));
+static void write_ask(struct http_exchange *x, int64_t id, const struct access_ask *ask)
+{
+        struct access_rule r = rule_from(x, id, ask);
+        struct access_rule_job *p = mem_zalloc(sizeof(*p));
+
         write_job_init(&p->job, x, id > 0 ? 200 : 201);
         p->rules = rules_of(x);
         access_rules_put(p->rules, &r, on_put, p);
+}
+
+/* ---- who is meant ---- */
+
+/* A rule that waits for a look into the store. */
+struct subject_job {
+        struct api_job job;
+        struct access_subject subject;
+        struct body body;
+        struct access_ask ask;
+        char *kept[5]; /* its strings */
+        int64_t id;
+};
+
+static void subject_job_free(struct subject_job *j)
+{
+        for (size_t i = 0; i < COUNT(j->kept); i++)
+                free(j->kept[i]);
+        access_subject_release(&j->subject);
+        body_release(&j->body);
+        free(j);
+}
+
+static int read_subject(struct store_tx *tx, void *arg, struct error *err)
+{
+        return access_subject_read(tx, &((struct subject_job *)arg)->subject, err);
+}
+
+static void on_subject(void *arg, const struct error *err)
+{
+        struct subject_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
+        struct error why = { 0 };
+
+        if (x && err) {
+                reply_failed(x, err);
+        } else if (x && access_subject_found(&j->subject, &why) < 0) {
+                if (why.kind == ERR_CONFLICT)
+                        reply_failed(x, &why);
+                else
+                        reply_field_error(x, &j->body, &why);
+        } else if (x) {
+                if (j->ask.user && j->subject.found) {
+                        j->ask.user = j->subject.found;
+                } else if (j->ask.user) {
+                        j->ask.user = NULL;
+                        j->ask.person = j->subject.found_person;
+                }
+                write_ask(x, j->id, &j->ask);
+        }
+        subject_job_free(j);
+}
+
+/* Owns the strings, some of which belong to a rule that may be deleted meanwhile. */
+static void keep(struct subject_job *j)
+{
+        const char **texts[] = { &j->ask.adapter, &j->ask.user, &j->ask.place, &j->ask.reason,
+                                 &j->ask.message };
+
+        for (size_t i = 0; i < COUNT(texts); i++)
+                *texts[i] = j->kept[i] = mem_strdup(*texts[i]);
+}
+
+static bool allows_everyone(const struct access_ask *ask)
+{
+        const char *colon = ask->user ? strrchr(ask->user, ':') : NULL;
+
+        return strcmp(ask->type, "allow") == 0 && ask->user &&
+               strspn(colon ? colon + 1 : ask->user, "*") == strlen(colon ? colon + 1 : ask->user);
+}
+
+/* Takes over the body. old: the rule that changes; NULL: a new one. */
+static void put(struct http_exchange *x, struct body *b, const struct access_rule *old,
+                const struct access_ask *ask)
+{
+        struct access_rule r = rule_from(x, old ? old->id : 0, ask);
+        bool same = old && r.user == old->user && r.person == old->person && r.deny == old->deny;
+        struct subject_job *j;
+        struct error err;
+        int known = 1;
+
+        if (access_rule_check(&r, &err) < 0) {
+                reply_field_error(x, b, &err);
+                body_release(b);
+                return;
+        }
+        if (r.adapter && !adapters_find(api_of(x)->env.adapters, r.adapter))
+                body_mistake(b, "instanceId", "there is no adapter '%.60s'", r.adapter);
+        else if (!same && !ask->force && allows_everyone(ask))
+                body_mistake(b, "platformUserId",
+                             "'%.60s' allows everyone; with \"force\": true (--yes) it does",
+                             ask->user);
+        if (b->mistake_count > 0) {
+                reply_mistakes(x, b);
+                body_release(b);
+                return;
+        }
+        j = mem_zalloc(sizeof(*j));
+        buf_init(&j->subject.others, 0);
+        j->ask = *ask;
+        j->id = r.id;
+        keep(j);
+        j->ask.type = r.deny ? "deny" : "allow";
+        j->subject.user = given(j->ask.user);
+        j->subject.person = r.person;
+        if (!same && !ask->force)
+                known = access_subject_check(&j->subject, api_of(x)->env.adapters, r.adapter, &err);
+        j->body = *b;
+        if (known == 0) {
+                api_job_begin(&j->job, x);
+                store_read(api_of(x)->env.store, read_subject, on_subject, j);
+                return;
+        }
+        if (known < 0)
+                reply_field_error(x, &j->body, &err);
+        else
+                write_ask(x, r.id, &j->ask);
+        subject_job_free(j);
 }
 
 static void create(struct http_exchange *x)
@@ -178,10 +295,8 @@ static void create(struct http_exchange *x)
         struct access_ask ask = { .enabled = true };
         struct body b;
 
-        if (request_body(x, &b, &ask) < 0)
-                return;
-        put(x, &b, 0, &ask);
-        body_release(&b);
+        if (request_body(x, &b, &ask) == 0)
+                put(x, &b, NULL, &ask);
 }
 
 static void change(struct http_exchange *x)
@@ -201,10 +316,8 @@ static void change(struct http_exchange *x)
                                    .person = r->person,
                                    .expires_ms = r->expires_ms,
                                    .enabled = r->enabled };
-        if (request_body(x, &b, &ask) < 0)
-                return;
-        put(x, &b, r->id, &ask);
-        body_release(&b);
+        if (request_body(x, &b, &ask) == 0)
+                put(x, &b, r, &ask);
 }
 
 static void on_deleted(void *arg, int64_t id, const struct error *err)
@@ -286,7 +399,8 @@ const struct route access_routes[] = {
           .answer = ROUTE_PAGE " of access rules." },
         { "POST", "/api/v2/access/rules", SCOPE_ADMIN, create, REACH_ALL,
           .summary = "Allow or deny someone. In force when this is answered; a deny "
-                     "wins over everything.",
+                     "wins over everything. Unknown platforms, names and persons are refused "
+                     "(400), ambiguous names with the candidates (409).",
           .body = access_fields, .status = 201, .answer = "{\"data\": access rule}",
           .example = ROUTE_JSON({
                   "ruleType" : "allow",

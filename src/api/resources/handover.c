@@ -1,17 +1,23 @@
 /* Chats that a human took over from the agent. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/core/page.h"
 #include "api/core/write_job.h"
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/mem.h"
 #include "dispatch/dispatch.h"
 #include "platform/platform.h"
 #include "road/report/row_json.h"
+#include "rows/conversation_row.h"
+
+#define KNOWN_CHATS 5 /* named in an error */
 
 struct pause_ask {
         const char *thread, *by, *reason;
         int64_t until_ms;
+        bool force;
 };
 
 static const struct field pause_fields[] = {
@@ -23,6 +29,8 @@ static const struct field pause_fields[] = {
           .help = "Why, for the record." },
         { "by", FIELD_STRING, .min = 1, .max = 100, FIELD_AT(pause_ask, by),
           .help = "Who takes over; absent: the name of the key." },
+        { "force", FIELD_BOOL, FIELD_AT(pause_ask, force),
+          .help = "Pause it even if nothing has ever been said there." },
         FIELD_END,
 };
 static const struct field resume_fields[] = {
@@ -65,32 +73,101 @@ static void list(struct http_exchange *x)
         reply_json(x, 200, &json);
 }
 
+/* A pause that waits for a look into the store. */
+struct pause_job {
+        struct api_job job;
+        struct body body;
+        struct pause_ask ask;
+        char *adapter, *channel, *by;
+        struct buf others; /* chats that are known */
+        bool known;
+};
+
+static void pause_job_free(struct pause_job *j)
+{
+        free(j->adapter);
+        free(j->channel);
+        free(j->by);
+        buf_release(&j->others);
+        body_release(&j->body);
+        free(j);
+}
+
+static void pause_now(struct http_exchange *x, const struct pause_job *j)
+{
+        struct handover h = { .chat = { j->adapter, j->channel, j->ask.thread },
+                              .by = j->ask.by,
+                              .reason = j->ask.reason,
+                              .since_ms = clock_wall_ms(),
+                              .until_ms = j->ask.until_ms };
+        struct write_job *w = write_job_new(x, 200);
+
+        write_handover(&w->data, &h);
+        handover_pause(handovers_of(x), &h, write_job_done, w);
+}
+
+static int find_chat(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct pause_job *j = arg;
+        int rc = conversation_row_knows(tx, j->adapter, j->channel, err);
+        struct store_stmt *s;
+        const char *channel;
+
+        buf_clear(&j->others);
+        j->known = rc == 1;
+        if (rc != 0)
+                return rc < 0 ? -1 : 0;
+        s = conversation_row_list_channels(tx, j->adapter, KNOWN_CHATS);
+        while ((rc = conversation_row_next_channel(s, &channel, err)) == 1)
+                buf_addf(&j->others, "%s%s/%.60s", j->others.len > 0 ? ", " : "; there is ",
+                         j->adapter, channel);
+        return rc;
+}
+
+static void on_chat(void *arg, const struct error *err)
+{
+        struct pause_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
+
+        if (x && err)
+                reply_failed(x, err);
+        else if (x && !j->known)
+                reply_error(
+                        x, 404, "NOT_FOUND", NULL,
+                        "nothing has been said in '%s/%.100s'%s; with \"force\": true (--force) "
+                        "it is paused anyway",
+                        j->adapter, j->channel, j->others.data);
+        else if (x)
+                pause_now(x, j);
+        pause_job_free(j);
+}
+
 static void pause_chat(struct http_exchange *x)
 {
-        struct pause_ask ask = { .by = caller_name(x) };
-        struct handover h;
-        struct write_job *j;
-        struct body b;
+        struct pause_job *j = mem_zalloc(sizeof(*j));
 
-        if (request_body(x, &b, &ask) < 0)
+        j->ask.by = j->by = mem_strdup(caller_name(x));
+        if (request_body(x, &j->body, &j->ask) < 0) {
+                free(j->by);
+                free(j);
                 return;
-        h = (struct handover){ .chat = { http_param(x, "adapter"), http_param(x, "channel"),
-                                         ask.thread },
-                               .by = ask.by,
-                               .reason = ask.reason,
-                               .since_ms = clock_wall_ms(),
-                               .until_ms = ask.until_ms };
-        if (!adapters_find(api_of(x)->env.adapters, h.chat.adapter)) {
-                reply_missing(x, "instance", h.chat.adapter);
-        } else if (ask.until_ms != 0 && ask.until_ms <= h.since_ms) {
-                body_mistake(&b, "until", "is not in the future");
-                reply_mistakes(x, &b);
-        } else {
-                j = write_job_new(x, 200);
-                write_handover(&j->data, &h);
-                handover_pause(handovers_of(x), &h, write_job_done, j);
         }
-        body_release(&b);
+        buf_init(&j->others, 0);
+        j->adapter = mem_strdup(http_param(x, "adapter"));
+        j->channel = mem_strdup(http_param(x, "channel"));
+        if (!adapters_find(api_of(x)->env.adapters, j->adapter)) {
+                reply_missing(x, "instance", j->adapter);
+        } else if (j->ask.until_ms != 0 && j->ask.until_ms <= clock_wall_ms()) {
+                body_mistake(&j->body, "until", "is not in the future");
+                reply_mistakes(x, &j->body);
+        } else if (j->ask.force) {
+                pause_now(x, j);
+        } else {
+                api_job_begin(&j->job, x);
+                store_read(api_of(x)->env.store, find_chat, on_chat, j);
+                return;
+        }
+        pause_job_free(j);
 }
 
 static void resume_chat(struct http_exchange *x)
@@ -122,7 +199,7 @@ const struct route handover_routes[] = {
                                "\"until\", \"by\", \"reason\"}." },
         { "POST", "/api/v2/chats/:adapter/:channel/pause", SCOPE_WRITE, pause_chat, REACH_PATH,
           .summary = "Take over a chat: messages are stored, but no agent is asked until it is "
-                     "resumed.",
+                     "resumed. 404 for a chat in which nothing has been said.",
           .body = pause_fields, .status = 200, .answer = "{\"data\": pause}",
           .example = ROUTE_JSON({ "reason" : "a refund", "by" : "Ann" }) },
         { "POST", "/api/v2/chats/:adapter/:channel/resume", SCOPE_WRITE, resume_chat, REACH_PATH,
