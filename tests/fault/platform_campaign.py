@@ -67,6 +67,25 @@ class Platform:
     async def strike(self, sim, rng):
         """A single disturbance, now and then."""
 
+    def newcomers(self, chats):
+        """Chats whose first message comes while there is no session."""
+        return set()
+
+    def lists(self, chats):
+        """Settings that name people."""
+        return {}
+
+    async def prepare(self, sim, chats):
+        """Before the first start of the daemon."""
+
+    def says(self, rng, chat, text):
+        """The messages of one person, perhaps among those of others."""
+        return [{"from": FIRST_USER + chat, "text": text}]
+
+    async def lose_session(self, sim, rng):
+        """After a kill. True: the session is lost, and people write meanwhile."""
+        return False
+
 
 class Simulator:
     """Is never killed, so its record is complete."""
@@ -83,7 +102,8 @@ class Simulator:
         self.address = line.decode().strip().removeprefix("http://")
         check(":" in self.address, f"the simulator says {line!r} instead of its address")
         self.control = self.client()
-        await self.post("/sim/settings", {"record_calls": False})
+        # platforms forget nothing, and a busy channel has many messages
+        await self.post("/sim/settings", {"record_calls": False, "keep_messages": 100_000})
 
     async def stop(self):
         if self.process and self.process.returncode is None:
@@ -114,25 +134,37 @@ class People:
     def __init__(self, sim, rng, size):
         self.sim, self.rng, self.size = sim, rng, size
         self.written = [0] * size.chats  # per chat
+        self.newcomers = sim.platform.newcomers(size.chats)  # who have not written yet
         self.count = 0
         self.allowed = 0  # messages due by now
+
+    def _say(self, chat, batch):
+        self.written[chat] += 1
+        self.count += 1
+        batch += self.sim.platform.says(self.rng, chat, f"c{chat}-{self.written[chat]}")
 
     def _batch(self, n):
         batch = []
         while n > 0:
             chat = self.rng.randrange(self.size.chats)
+            if chat in self.newcomers:
+                continue
             for _ in range(min(n, self.rng.choice((1, 1, 1, 2, 4)))):
-                self.written[chat] += 1
-                batch.append({"from": FIRST_USER + chat, "text": f"c{chat}-{self.written[chat]}"})
+                self._say(chat, batch)
                 n -= 1
-        self.count += len(batch)
         return batch
 
+    async def write_unheard(self):
+        """While there is no session: a few messages, among them first ones."""
+        batch = self._batch(self.rng.choice((1, 3, 8))) if self.allowed > self.count else []
+        for chat in sorted(self.newcomers)[:self.rng.choice((0, 1, 1, 2))]:
+            self.newcomers.remove(chat)
+            self._say(chat, batch)
+        if batch:
+            await self.sim.post("/sim/send", batch)
+
     async def write_one(self):
-        chat = self.rng.randrange(self.size.chats)
-        self.written[chat] += 1
-        self.count += 1
-        await self.sim.post("/sim/send", [{"from": FIRST_USER + chat, "text": f"c{chat}-{self.written[chat]}"}])
+        await self.sim.post("/sim/send", self._batch(1))
 
     async def write(self, seconds, answers):
         """For `seconds`: faster when behind the plan, slower when answers are missing."""
@@ -168,7 +200,7 @@ class Answers:
             number = int(mark[1])
             key = (int(mark[0]), number)
             self.seen[key] = self.seen.get(key, 0) + 1
-            if chat != FIRST_USER + key[0]:
+            if chat is not None and chat != FIRST_USER + key[0]:
                 self.problems.append(f"c{key[0]}-{number} is answered in chat {chat}")
             if self.seen[key] == 1:
                 self.count += 1
@@ -319,7 +351,7 @@ class Campaign:
     def _config(self, sim):
         adapter = {"type": self.platform.name, "dm": "everyone", "agent": "echo", "rateLimit": {"turns": 0},
                    "debounceMs": 0, "pace": {"perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0},
-                   **self.platform.adapter(sim.address)}
+                   **self.platform.adapter(sim.address), **self.platform.lists(self.size.chats)}
         return {"http": {"listen": "127.0.0.1:0"}, "agents": {"echo": {"type": "echo"}}, "limits": dict(LIMITS),
                 "adapters": {"bot": adapter}}
 
@@ -354,19 +386,22 @@ class Campaign:
     # ---- runs ----
 
     async def _first_messages(self):
-        """Everyone writes once without faults: platforms do not catch up chats they have never seen."""
+        """Everyone but newcomers writes once without faults: platforms do not catch up chats they have never seen."""
+        await self.platform.prepare(self.sim, self.size.chats)
         await self.daemon.start()
         await self._connected()
-        first = [{"from": FIRST_USER + chat, "text": f"c{chat}-1"} for chat in range(self.size.chats)]
+        known = [chat for chat in range(self.size.chats) if chat not in self.people.newcomers]
+        first = [m for chat in known for m in self.platform.says(self.rng, chat, f"c{chat}-1")]
         for i in range(0, len(first), 500):
             await self.sim.post("/sim/send", first[i:i + 500])
-        self.people.written = [1] * self.size.chats
-        self.people.count = self.people.allowed = self.size.chats
+        for chat in known:
+            self.people.written[chat] = 1
+        self.people.count = self.people.allowed = len(known)
         ends = time.monotonic() + QUIET_SECONDS
-        while self.answers.count < self.size.chats and time.monotonic() < ends:
+        while self.answers.count < len(known) and time.monotonic() < ends:
             await asyncio.sleep(0.05)
-        check(self.answers.count >= self.size.chats,
-              f"without faults only {self.answers.count} of {self.size.chats} are answered")
+        check(self.answers.count >= len(known),
+              f"without faults only {self.answers.count} of {len(known)} are answered")
         await self.daemon.kill()
 
     async def _connected(self):
@@ -411,6 +446,8 @@ class Campaign:
                 await self.weather.change()
                 next_weather = time.monotonic() + self.rng.uniform(0.5, 2.0)
             await (self._run_to_point(fault, seconds) if fault else self._run_for(seconds))
+            if await self.platform.lose_session(self.sim, self.rng):
+                await self.people.write_unheard()
             if time.monotonic() > next_report or number == len(self.plan):
                 next_report = time.monotonic() + 15
                 self.lab.say(f"      {number} of {len(self.plan)} kills, {self.people.count} messages written, "

@@ -180,9 +180,9 @@ static void complete(struct readback_job *j, bool whole)
                          LOG_S("unread", whole ? "none" : "older messages"),
                          LOG_I("catchUpMessages", o->catchup_messages));
         else if (json_array_size(j->kept) > 0)
-                log_info("missed messages read back", LOG_S("adapter", o->adapter->name),
-                         LOG_S("channel", j->channel),
-                         LOG_I("messages", (int64_t)json_array_size(j->kept)));
+                log_debug("missed messages read back", LOG_S("adapter", o->adapter->name),
+                          LOG_S("channel", j->channel),
+                          LOG_I("messages", (int64_t)json_array_size(j->kept)));
         j->complete = true;
         hand_over(j);
 }
