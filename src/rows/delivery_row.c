@@ -122,6 +122,15 @@ int delivery_row_set_payload(struct store_tx *tx, int64_t id, const char *payloa
                         SQL_TEXT(payload));
 }
 
+int delivery_row_set_read_from(struct store_tx *tx, int64_t id, int64_t fence, const char *text,
+                               struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE deliveries SET read_from = ?3"
+                        " WHERE id = ?1 AND fence = ?2 AND state = 'sending'",
+                        SQL_INT(id), SQL_INT(fence), SQL_TEXT(text));
+}
+
 int delivery_row_replace_payload(struct store_tx *tx, int64_t id, const char *payload,
                                  struct error *err)
 {
@@ -413,7 +422,8 @@ struct store_stmt *delivery_row_list_sent(struct store_tx *tx, const char *adapt
                          "SELECT id, channel, thread, platform_id, state,"
                          " CASE WHEN payload LIKE '%\"buttons\"%' THEN 1 ELSE 0 END"
                          " FROM (SELECT id, adapter, channel, thread, platform_id, state, kind,"
-                         " payload FROM deliveries ORDER BY id DESC LIMIT ?2) AS d"
+                         " payload FROM deliveries WHERE state IN ('sending', 'sent', 'unknown')"
+                         " ORDER BY id DESC LIMIT ?2) AS d"
                          " WHERE adapter = ?1 AND kind IN ('send', 'upload') ORDER BY id DESC",
                          SQL_TEXT(adapter), SQL_INT(newest));
 }

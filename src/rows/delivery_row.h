@@ -66,6 +66,9 @@ int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int6
 int delivery_row_settle(struct store_tx *tx, const struct delivery_row *row, struct error *err);
 int delivery_row_set_payload(struct store_tx *tx, int64_t id, const char *payload,
                              struct error *err);
+/* Unless it was claimed again. */
+int delivery_row_set_read_from(struct store_tx *tx, int64_t id, int64_t fence, const char *text,
+                               struct error *err);
 /* Only while queued. 1; 0: not queued; -1. */
 int delivery_row_replace_payload(struct store_tx *tx, int64_t id, const char *payload,
                                  struct error *err);
@@ -137,7 +140,7 @@ struct sent_row {
         enum delivery_state state;
         bool buttons;
 };
-/* Messages and files of the adapter among the newest deliveries, newest first. */
+/* Messages and files of the adapter among the newest that are or may be sent, newest first. */
 struct store_stmt *delivery_row_list_sent(struct store_tx *tx, const char *adapter, int64_t newest);
 int delivery_row_next_sent(struct store_stmt *s, struct sent_row *row, struct error *err);
 

@@ -1,4 +1,4 @@
-"""Telegram: sends are not idempotent, so an unconfirmed send ends as unknown."""
+"""Telegram: sends are not idempotent, so the adapter finds out whether an unconfirmed one arrived."""
 from platform_campaign import Platform, Size
 
 SEND, POLL = "sendMessage", "getUpdates"
@@ -10,6 +10,7 @@ def trouble(kind, method, probability, **more):
 
 class Telegram(Platform):
     name = "telegram"
+    rests = 0.02
     sizes = {"short": Size(8_000, 250, 64, 1, 600), "full": Size(100_000, 1000, 1000, 10, 7200)}
 
     def adapter(self, address):

@@ -56,6 +56,25 @@ static void what_was_known_before_a_send_survives_a_kill(void **state)
         rig_free(g);
 }
 
+static void what_a_search_found_out_survives_a_kill(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        delivery_set_read_from(g->road, g->sent[1].delivery, g->sent[1].fence + 1, "of another");
+        delivery_set_read_from(g->road, g->sent[1].delivery, g->sent[1].fence, "further");
+        rig_settle(g);
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 3);
+        assert_true(g->sent[2].reconcile);
+        assert_string_equal(g->sent[2].read_from, "further");
+        rig_free(g);
+}
+
 static void asking_is_no_attempt(void **state)
 {
         struct rig *g = rig_new();
@@ -262,6 +281,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_was_known_before_a_send_survives_a_kill),
+                cmocka_unit_test(what_a_search_found_out_survives_a_kill),
                 cmocka_unit_test(asking_is_no_attempt),
                 cmocka_unit_test(one_send_of_a_channel_is_under_way_across_its_threads),
                 cmocka_unit_test(threads_wait_for_a_send_of_an_earlier_run),

@@ -169,6 +169,8 @@ void tg_reconcile_from(struct adapter *a, const struct delivery *d, char *out, s
 void tg_reconcile_sent(struct telegram *tg, const char *chat, int64_t id, int64_t started_ms);
 /* A message of somebody else arrived. After tg_ids_note. */
 void tg_reconcile_received(struct telegram *tg, const char *chat, int64_t id);
+/* Some message has this id; called by tg_ids_note. */
+void tg_reconcile_known(struct telegram *tg, const char *chat, int64_t id);
 /* Telegram had no updates for us when it was asked then. */
 void tg_reconcile_quiet(struct telegram *tg, int64_t asked_ms);
 void tg_reconcile_progress(struct telegram *tg);

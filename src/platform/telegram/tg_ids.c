@@ -129,6 +129,7 @@ void tg_ids_note(struct telegram *tg, const char *chat, int64_t id, int64_t date
                          LOG_S("adapter", tg->adapter->name), LOG_S("ids", space_name(chat)));
                 adapter_file_set(tg->adapter, tg->saved, DISORDERED_FILE, space_name(chat), "yes");
         }
+        tg_reconcile_known(tg, chat, id);
         if (id > s->known[id % s->count]) /* an old one must not hide a new one */
                 s->known[id % s->count] = id;
         if (date > 0)

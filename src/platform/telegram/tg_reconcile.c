@@ -32,7 +32,7 @@
 #define RETRY_MS     500
 #define RETRY_MAX_MS 30000
 #define MISSING_MS   30000 /* for an id to be claimed, once all others are */
-#define CROWD        16    /* with more ids to ask for, wait for updates that explain them */
+#define CROWD        40    /* with more ids to ask for, wait for updates that explain them */
 #define CROWD_MS     20000
 #define LOOK_MS      200
 #define MOVED        "the group became a supergroup, where ids start again"
@@ -52,13 +52,15 @@ struct tg_doubt {
         json_t *markup;                           /* of the message; NULL: none */
         int64_t before, after;                    /* after 0: not known */
         int64_t settled_ms, until_ms, patient_ms; /* patient: to wait for updates until then */
-        bool needs_chat;           /* may be a channel, where others' posts can be edited */
-        bool ambiguous;            /* another message of ours may be there */
-        bool quiet;                /* no update was waiting, after it had settled */
-        int64_t quiet_highest;     /* the highest id known then */
-        int64_t control;           /* a known message of ours in this chat; 0: none */
-        bool controlled;           /* Telegram said that it is ours */
-        struct records_wait *wait; /* of the store; NULL: read */
+        bool needs_chat;               /* may be a channel, where others' posts can be edited */
+        bool ambiguous;                /* another message of ours may be there */
+        bool quiet;                    /* no update was waiting, after it had settled */
+        int64_t quiet_highest;         /* the highest id known then */
+        int64_t first;                 /* of `known` */
+        uint8_t known[TG_IDS_MAX / 8]; /* ids that others have */
+        int64_t control;               /* a known message of ours in this chat; 0: none */
+        bool controlled;               /* Telegram said that it is ours */
+        struct records_wait *wait;     /* of the store; NULL: read */
         struct tg_call *call;
         int64_t asked; /* the id that is asked for */
         struct {
@@ -270,6 +272,33 @@ static void ask(struct tg_doubt *b, const char *method, int64_t id, tg_answer_fn
 
 /* ---- judging ---- */
 
+static void add_known(struct tg_doubt *b, int64_t id)
+{
+        int64_t at = id - b->first;
+
+        if (at >= 0 && at < TG_IDS_MAX)
+                b->known[at / 8] |= (uint8_t)(1u << (at % 8));
+}
+
+static bool is_known(const struct tg_doubt *b, int64_t id)
+{
+        int64_t at = id - b->first;
+
+        if (at >= 0 && at < TG_IDS_MAX && (b->known[at / 8] & (1u << (at % 8))))
+                return true;
+        return tg_ids_known(b->adapter->self, b->chat, id);
+}
+
+/* It was found out once that this id was given later; a crash must not forget it. */
+static void set_after(struct tg_doubt *b, int64_t id)
+{
+        char text[80];
+
+        b->after = id;
+        snprintf(text, sizeof(text), "%.40s:%" PRId64 ":%" PRId64, b->chat, b->before, id);
+        delivery_set_read_from(b->adapter->road, b->delivery, b->fence, text);
+}
+
 /* NULL: not asked for yet, or only before it was given to a message. */
 static const enum probe *answer_to(const struct tg_doubt *b, int64_t id)
 {
@@ -283,12 +312,11 @@ static const enum probe *answer_to(const struct tg_doubt *b, int64_t id)
 /* Ids that nobody knows and that were not asked for: how many, and the first (0: none). */
 static int64_t count_unknown(const struct tg_doubt *b, int64_t *first)
 {
-        const struct telegram *tg = b->adapter->self;
         int64_t last = b->after ? b->after - 1 : b->before + LOOK_AHEAD, n = 0;
 
         *first = 0;
         for (int64_t id = b->before + 1; id <= last; id++) {
-                if (tg_ids_known(tg, b->chat, id) || answer_to(b, id))
+                if (is_known(b, id) || answer_to(b, id))
                         continue;
                 if (n++ == 0)
                         *first = id;
@@ -299,13 +327,11 @@ static int64_t count_unknown(const struct tg_doubt *b, int64_t *first)
 /* The first id between `before` and `after` that may be ours; 0: none. */
 static int64_t missing_id(const struct tg_doubt *b, bool *asked)
 {
-        const struct telegram *tg = b->adapter->self;
-
         *asked = false;
         for (int64_t id = b->before + 1; id < b->after; id++) {
                 const enum probe *answer = answer_to(b, id);
 
-                if (tg_ids_known(tg, b->chat, id))
+                if (is_known(b, id))
                         continue;
                 if (!answer || *answer != PROBE_OTHERS)
                         return id;
@@ -407,6 +433,8 @@ static void note_records(struct telegram *tg, const struct message_records *reco
                 if (!read_record(m, &id) || strcmp(tg_chat_id(tg, m->channel), m->channel) != 0)
                         continue; /* or an id of the chat before it moved */
                 tg_ids_note(tg, m->channel, id, 0);
+                if (b && tg_ids_same_space(b->chat, m->channel))
+                        add_known(b, id);
                 if (!b || !m->own || strcmp(m->channel, b->channel) != 0)
                         continue;
                 if (id > b->before)
@@ -463,16 +491,19 @@ void tg_reconcile_open(struct telegram *tg)
                          NULL);
 }
 
-/* "CHAT:ID", as tg_reconcile_from wrote it. */
+/* "CHAT:BEFORE" as tg_reconcile_from wrote it, or "CHAT:BEFORE:AFTER" as set_after did. */
 static const char *read_position(struct tg_doubt *b, const char *position)
 {
-        const char *colon = position ? strrchr(position, ':') : NULL;
+        size_t n = strlen(b->chat);
+        char *end;
 
-        if (!colon || !tg_ids_parse(colon + 1, &b->before))
+        if (!position || !strchr(position, ':'))
                 return "nothing was known of the chat before it was sent";
-        if (strlen(b->chat) != (size_t)(colon - position) ||
-            strncmp(b->chat, position, (size_t)(colon - position)) != 0)
+        if (strncmp(position, b->chat, n) != 0 || position[n] != ':')
                 return MOVED;
+        b->first = b->before = strtoll(position + n + 1, &end, 10);
+        if (*end == ':')
+                b->after = strtoll(end + 1, NULL, 10);
         return NULL;
 }
 
@@ -552,7 +583,7 @@ void tg_reconcile_sent(struct telegram *tg, const char *chat, int64_t id, int64_
                         end_unsure(b, "Telegram's message ids do not only grow");
                         following = TAILQ_FIRST(&tg->doubts);
                 } else {
-                        b->after = id;
+                        set_after(b, id);
                 }
         }
         tg_reconcile_progress(tg);
@@ -565,9 +596,19 @@ void tg_reconcile_received(struct telegram *tg, const char *chat, int64_t id)
         TAILQ_FOREACH(b, &tg->doubts, next) {
                 if (b->quiet && !b->after && id > b->quiet_highest && id > b->before &&
                     tg_ids_same_space(b->chat, chat))
-                        b->after = id;
+                        set_after(b, id);
         }
         tg_reconcile_progress(tg);
+}
+
+void tg_reconcile_known(struct telegram *tg, const char *chat, int64_t id)
+{
+        struct tg_doubt *b;
+
+        TAILQ_FOREACH(b, &tg->doubts, next) {
+                if (tg_ids_same_space(b->chat, chat))
+                        add_known(b, id);
+        }
 }
 
 void tg_reconcile_quiet(struct telegram *tg, int64_t asked_ms)

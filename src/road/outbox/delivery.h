@@ -100,6 +100,8 @@ typedef void message_records_fn(void *arg, const struct message_records *records
 /* Reads the newest messages of the delivery's adapter. Calls done once, later. */
 void message_records_read(struct road *r, const struct delivery *d, message_records_fn *done,
                           void *arg);
+/* Stores what was found out so far: read_from of the next reconcile, after a crash. */
+void delivery_set_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text);
 /*
  * 0: the adapter may ask the platform about this channel now, which is counted; > 0: ms to wait.
  * Answers to people go first.

@@ -159,8 +159,8 @@ static void on_settled(void *arg)
                         delivery_become_send(j);
                 delivery_enter(j, JOB_QUEUED);
                 j->unconfirmed = false;
-                outbox_confirm(r, j);
                 outbox_leave_channel(j);
+                outbox_confirm(r, j);
                 outbox_pump(r, j->queue);
         } else {
                 if (m->leaves_thread && !m->lost)

@@ -13,8 +13,8 @@
 #include "road/road_state.h"
 #include "rows/journal_row.h"
 
-#define DELIVERIES_READ 1000
-#define EVENTS_READ     4000
+#define DELIVERIES_READ 2000
+#define EVENTS_READ     8000
 
 struct records_read {
         struct road *road;
@@ -128,6 +128,42 @@ void message_records_read(struct road *r, const struct delivery *d, message_reco
         arena_init(&v->arena);
         r->writes++;
         store_read(r->store, read_records, on_read, v);
+}
+
+struct progress_write {
+        int64_t delivery, fence;
+        char *text;
+};
+
+static int write_progress(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct progress_write *v = arg;
+
+        return delivery_row_set_read_from(tx, v->delivery, v->fence, v->text, err);
+}
+
+static void on_progress_written(void *arg)
+{
+        struct progress_write *v = arg;
+
+        free(v->text);
+        free(v);
+}
+
+void delivery_set_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text)
+{
+        struct delivery_job *j = r ? outbox_find(r, delivery) : NULL;
+        struct progress_write *v;
+
+        if (!j || j->d.fence != fence || j->phase != JOB_SENDING)
+                return;
+        free(j->read_from);
+        j->d.read_from = j->read_from = mem_strdup(text);
+        v = mem_zalloc(sizeof(*v));
+        v->delivery = delivery;
+        v->fence = fence;
+        v->text = mem_strdup(text);
+        road_write(r, "progress of a search", write_progress, on_progress_written, v);
 }
 
 int64_t delivery_take_probe(struct road *r, const char *adapter, const char *channel)

@@ -22,6 +22,7 @@
 #define READ_FROM_SIZE 100
 #define DRAFT_SECONDS  10 /* a draft is not worth a longer search: the answer follows */
 #define MARGIN_MS      5000
+#define SENDS_LEAST    4
 
 /* ---- adapters and queues ---- */
 
@@ -197,10 +198,23 @@ static bool is_counted(const struct road *r, const struct delivery_job *j)
                !(j->unconfirmed && is_read_back(r, j));
 }
 
+/*
+ * Sends that are looked for leave fewer places, so that their number does not grow with every
+ * crash, but some: it takes a later message to find out about them.
+ */
+static int64_t send_limit(const struct outbox_adapter *a)
+{
+        int64_t limit = a->road->limits.unconfirmed_sends;
+        int64_t sought = (int64_t)a->exclusive.count - a->unconfirmed;
+        int64_t least = limit < SENDS_LEAST ? limit : SENDS_LEAST;
+
+        return limit - sought > least && sought >= 0 ? limit - sought : sought > 0 ? least : limit;
+}
+
 static bool may_claim(const struct road *r, const struct outbox_adapter *a,
                       const struct delivery_job *j)
 {
-        return !is_counted(r, j) || a->unconfirmed < r->limits.unconfirmed_sends;
+        return !is_counted(r, j) || a->unconfirmed < send_limit(a);
 }
 
 /* Is another send of its channel under way, or not yet found or lost? */
@@ -249,11 +263,9 @@ void outbox_confirm(struct road *r, struct delivery_job *j)
         struct outbox_adapter *a = j->queue->adapter;
         struct delivery_queue *q;
 
-        if (!j->counted)
-                return;
+        a->unconfirmed -= j->counted;
         j->counted = false;
-        a->unconfirmed--;
-        while (a->unconfirmed < r->limits.unconfirmed_sends && (q = TAILQ_FIRST(&a->blocked))) {
+        while (a->unconfirmed < send_limit(a) && (q = TAILQ_FIRST(&a->blocked))) {
                 TAILQ_REMOVE(&a->blocked, q, next_blocked);
                 q->blocked = false;
                 outbox_pump(r, q);
@@ -305,10 +317,10 @@ void outbox_remove(struct road *r, struct delivery_job *j)
         char key[ROAD_KEY_SIZE];
 
         j->follower = NULL;
+        outbox_leave_channel(j);
         outbox_confirm(r, j);
         if (q->active == j)
                 q->active = NULL;
-        outbox_leave_channel(j);
         TAILQ_REMOVE(&q->jobs, j, next);
         map_remove(&r->outbox.jobs, road_key("dlv", j->d.id, key));
         r->outbox.open--;
