@@ -763,10 +763,11 @@ static void the_first_session_reads_nothing_back(void **state)
 static void messages_from_before_the_first_session_are_not_read(void **state)
 {
         struct rig *g = *state;
-        char before[24], after[24], *body;
+        char before[24], first[24], after[24], *body;
 
         dc_id_at(clock_wall_ms() - 20000, before);
-        lose_session_after(g, "100");
+        dc_id_at(clock_wall_ms(), first);
+        lose_session_after(g, first);
         dc_id_at(clock_wall_ms() + 20000, after);
         body = mem_printf("[{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":\"new\",\"author\":"
                           "{\"id\":\"5\"}},{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":"
@@ -776,6 +777,34 @@ static void messages_from_before_the_first_session_are_not_read(void **state)
         free(body);
         answer_member(g, 200, g->member_is);
         assert_int_equal(g->get_count, 1);
+        assert_int_equal(fake_road.received_count, 2);
+        assert_string_equal(key(1), after);
+}
+
+static int64_t wall_ms_ahead(void)
+{
+        return clock_wall_ms() + 1800000;
+}
+
+/* A clock that is ahead would hide what is missed after the first session: a message corrects it.
+ */
+static void the_first_session_begins_by_discords_clock(void **state)
+{
+        struct rig *g = *state;
+        char before[24], first[24], after[24], *body;
+
+        g->o.gateway.wall_ms = wall_ms_ahead;
+        dc_id_at(clock_wall_ms() - 20000, before);
+        dc_id_at(clock_wall_ms(), first);
+        dc_id_at(clock_wall_ms() + 20000, after);
+        lose_session_after(g, first);
+        body = mem_printf("[{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":\"new\",\"author\":"
+                          "{\"id\":\"5\"}},{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":"
+                          "\"old\",\"author\":{\"id\":\"5\"}}]",
+                          after, before);
+        answer(g, 0, 200, body);
+        free(body);
+        answer_member(g, 200, g->member_is);
         assert_int_equal(fake_road.received_count, 2);
         assert_string_equal(key(1), after);
 }
@@ -824,6 +853,7 @@ int main(void)
                 T(few_members_are_looked_up_at_once),
                 T(the_first_session_reads_nothing_back),
                 T(messages_from_before_the_first_session_are_not_read),
+                T(the_first_session_begins_by_discords_clock),
                 T(closing_with_everything_in_flight_is_safe),
         };
 

@@ -370,8 +370,7 @@ void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t 
         }
         if (from < now - o->catchup_seconds * 1000)
                 from = now - o->catchup_seconds * 1000;
-        /* nobody was listening before; unless the clock was wrong then */
-        if (from < ready->first_ms && ready->first_ms <= now)
+        if (from < ready->first_ms) /* nobody was listening before */
                 from = ready->first_ms;
         dc_gateway_stats(c->in->gateway, &stats);
         c->shards = stats.shards;

@@ -236,6 +236,8 @@ void dc_session_committed(struct dc_session *s, uint64_t number, int64_t complet
                         r->seen_ms = e->message_ms;
                         r->seen_message = true;
                 }
+                if (e->message_ms > 0 && e->message_ms < r->first_ms)
+                        r->first_ms = e->message_ms; /* our clock was ahead of Discord's */
                 s->window.first++;
                 s->window.count--;
                 moved = true;
