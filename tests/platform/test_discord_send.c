@@ -448,6 +448,32 @@ static void an_old_send_that_arrived_is_not_repeated(void **state)
                             "GET /channels/7/messages?after=1174109820026880000&limit=100");
 }
 
+/* However much was written since, and in whatever order a page comes. */
+static void an_old_send_is_found_in_a_busy_channel(void **state)
+{
+        struct rig *g = *state;
+
+        for (unsigned page = 0; page < 7; page++) {
+                struct buf b;
+
+                buf_init(&b, 0);
+                for (unsigned i = 0; i < 100; i++)
+                        buf_addf(&b, "%s{\"id\":\"%u\",\"author\":{\"id\":\"77\"}}", i ? "," : "[",
+                                 1000 + page * 100 + i);
+                buf_addch(&b, ']');
+                says(g, 200, b.data);
+                buf_release(&b);
+        }
+        says(g, 200, "[{\"id\":\"1700\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}}]");
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"hi\"}",
+                                       .attempt = 2 });
+        assert_string_equal(rig_sent(g)->platform_id, "1700");
+        assert_string_equal(rig_line(g, 1), "GET /channels/7/messages?after=1099&limit=100");
+}
+
 static void an_old_send_that_did_not_arrive_is_repeated(void **state)
 {
         struct rig *g = *state;
@@ -683,6 +709,7 @@ int main(void)
                 TEST(each_delivery_has_one_nonce),
                 TEST(a_duplicate_bot_is_detected),
                 TEST(an_old_send_that_arrived_is_not_repeated),
+                TEST(an_old_send_is_found_in_a_busy_channel),
                 TEST(an_old_send_that_did_not_arrive_is_repeated),
                 TEST(an_old_file_is_recognised_by_its_size),
                 TEST(an_old_send_that_cannot_be_checked_is_unsure),

@@ -28,7 +28,7 @@
 #define SEND_MS         20000
 #define UPLOAD_MS       50000 /* with the wait within limits.deliverySeconds */
 #define NONCE_MS        120000
-#define LOOK_PAGES      5
+#define LOOK_PAGES      50 /* of a busy channel */
 #define LOOK_PAGE       100
 #define LOOK_MARGIN_MS  5000 /* clocks differ */
 #define NO_OPERATOR_MS  60000
@@ -217,14 +217,21 @@ static void look(struct dc_send *s, const char *after);
 static void on_looked(void *arg, const struct dc_answer *a)
 {
         struct dc_send *s = arg;
-        const char *newest = json_str(json_array_get(a->result, 0), "id", NULL);
+        const char *newest = NULL;
         size_t n = json_array_size(a->result);
         const json_t *found = NULL;
 
         s->call = NULL;
-        for (size_t i = 0; a->ok && i < n && !found; i++)
-                if (is_this(s, json_array_get(a->result, i)))
-                        found = json_array_get(a->result, i);
+        for (size_t i = 0; a->ok && i < n && !found; i++) {
+                const json_t *m = json_array_get(a->result, i);
+                const char *id = json_str(m, "id", NULL);
+
+                if (dc_id_valid(id) &&
+                    (!newest || strtoull(id, NULL, 10) > strtoull(newest, NULL, 10)))
+                        newest = id;
+                if (is_this(s, m))
+                        found = m;
+        }
         if (found) {
                 end(s, &(struct send_result){ .outcome = SEND_DONE,
                                               .platform_id = json_str(found, "id", NULL),
