@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../lib/api_rig.h"
+#include "../lib/gate.h"
 #include "../lib/scratch.h"
 #include "api/core/key.h"
 #include "base/clock.h"
@@ -130,8 +131,8 @@ static void two_requests_at_once_cannot_take_one_name(void **state)
 static void keys_and_their_last_use_survive_a_restart(void **state)
 {
         struct api_rig *r = *state;
-        char *text = make_key(
-                r, "{\"name\":\"shop\",\"scopes\":[\"events:read\"],\"adapters\":[\"api\"]}");
+        char *text = make_key(r, "{\"name\":\"shop\",\"scopes\":[\"events:read\"],"
+                                 "\"adapters\":[\"api\"],\"agents\":[\"echo\"]}");
         struct api_answer a;
         const json_t *k;
 
@@ -143,6 +144,8 @@ static void keys_and_their_last_use_survive_a_restart(void **state)
         assert_true(json_is_string(json_object_get(k, "lastUsedAt")));
         assert_string_equal(json_string_value(json_array_get(json_object_get(k, "adapters"), 0)),
                             "api");
+        assert_string_equal(json_string_value(json_array_get(json_object_get(k, "agents"), 0)),
+                            "echo");
         assert_string_equal(json_string_value(json_array_get(json_object_get(k, "scopes"), 0)),
                             "events:read");
         api_answer_release(&a);
@@ -264,6 +267,7 @@ static void revoking_a_key_revokes_those_made_with_it(void **state)
                 api_answer_release(&a);
                 free(body);
         }
+        api_rig_restart(r); /* who made which is stored */
         expect(api_rig_ask(r, "DELETE", "/api/v2/keys/key-1", NULL), 200, NULL);
         for (int restarted = 0; restarted < 2; restarted++) {
                 for (size_t i = 0; i < COUNT(family); i++)
@@ -275,6 +279,36 @@ static void revoking_a_key_revokes_those_made_with_it(void **state)
         for (size_t i = 0; i < COUNT(family); i++)
                 free(family[i]);
         free(stranger);
+}
+
+/* The store is slow: the maker is revoked before its key is stored. */
+static void a_key_that_is_being_made_goes_with_its_maker(void **state)
+{
+        static const char body[] = "{\"name\":\"made\",\"scopes\":[\"admin\"]}";
+        static struct gate gate;
+        struct api_rig *r = *state;
+        char *maker = make_key(r, "{\"name\":\"maker\",\"scopes\":[\"admin\"]}");
+        char *ask = mem_printf("POST /api/v2/keys HTTP/1.1\r\nHost: %s\r\nx-api-key: %s\r\n"
+                               "Content-Length: %zu\r\n\r\n%s",
+                               api_address(r->api), maker, strlen(body), body);
+        struct http_raw making, revoking;
+        struct api_answer a;
+
+        gate_close(&gate, r->store);
+        http_raw_open(&making, r->loop, api_address(r->api));
+        assert_true(http_raw_say(&making, ask));
+        expect(api_rig_ask(r, "GET", "/healthz", NULL), 200, NULL); /* it is under way */
+        api_rig_send(r, &revoking, "DELETE", "/api/v2/keys/key-1", "", NULL);
+        expect(api_rig_ask(r, "GET", "/healthz", NULL), 200, NULL);
+        gate_open(&gate);
+        a = api_rig_receive(&making);
+        assert_int_equal(a.status, 201);
+        expect(ask_as(r, at(&a, "data", "key"), "GET", "/api/v2/events", NULL), 401,
+               "UNAUTHORIZED");
+        api_answer_release(&a);
+        expect(api_rig_receive(&revoking), 200, NULL);
+        free(ask);
+        free(maker);
 }
 
 /* ---- agents of a key ---- */
@@ -919,6 +953,7 @@ int main(void)
                 API_RIG_CASE(a_key_cannot_exceed_its_creator),
                 API_RIG_CASE(a_key_neither_outlives_nor_outranks_its_maker),
                 API_RIG_CASE(revoking_a_key_revokes_those_made_with_it),
+                API_RIG_CASE(a_key_that_is_being_made_goes_with_its_maker),
                 API_RIG_CASE(a_key_asks_only_its_agents),
                 API_RIG_CASE(a_rate_limited_key_learns_when_to_retry),
                 cmocka_unit_test(the_rate_limit_refills_with_time),

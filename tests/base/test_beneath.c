@@ -83,6 +83,8 @@ static void only_names_beneath_are_opened(void **state)
                 { "sub/../../secret", false },
                 { "sub/../sub/file", false },
                 { "/etc/passwd", false },
+                { "/sub/file", false },
+                { "/", false },
                 { "", false },
                 { "sub/file/", false },
                 { "link", false },

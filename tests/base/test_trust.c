@@ -87,6 +87,14 @@ static void own_links_are_followed_where_they_may_be(void **state)
         assert_int_equal(trust_open(link, TRUST_OWN_LINKS, &fd, &err), -1);
         assert_non_null(strstr(err.text, "mode 666"));
         assert_int_equal(trust_check(link, TRUST_OWN_LINKS, &err), -1);
+        /* and the link itself: its owner chooses where it leads */
+        assert_int_equal(chmod(file, 0600), 0);
+        if (geteuid() == 0) { /* else nothing can be given away */
+                assert_int_equal(lchown(link, 1, 1), 0);
+                assert_int_equal(trust_open(link, TRUST_OWN_LINKS, &fd, &err), -1);
+                assert_non_null(strstr(err.text, "belongs to"));
+                assert_int_equal(trust_check(link, TRUST_OWN_LINKS, &err), -1);
+        }
         free(link);
         free(file);
         scratch_free(dir);

@@ -5,15 +5,18 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <glob.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../lib/fault_map.h"
 #include "../lib/scratch.h"
 #include "../lib/store_rig.h"
 #include "base/mem.h"
+#include "store/store_driver.h"
 
 struct copy {
         int completed;
@@ -213,12 +216,63 @@ static void a_part_file_follows_no_link(void **state)
         free(to);
 }
 
+/* The part of a copy that has begun; yours to free. */
+static char *find_part(const char *to)
+{
+        char *pattern = mem_printf("%s.part-*", to), *path;
+        glob_t found;
+
+        assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+        assert_int_equal(found.gl_pathc, 1);
+        path = mem_strdup(found.gl_pathv[0]);
+        globfree(&found);
+        free(pattern);
+        return path;
+}
+
+static void a_part_that_was_exchanged_is_given_up(void **state)
+{
+        struct store_rig *r = *state;
+        char *to = scratch_path(r->dir, "copy.db"), *victim = scratch_path(r->dir, "victim");
+        char *first, *second;
+        struct error err = { 0 };
+        struct store_conn *conn;
+        void *copy = NULL;
+        int percent, rc;
+
+        store_rig_open(r);
+        store_rig_fill(r, 0, 100);
+        conn = store_sqlite.open(&r->options, STORE_READ, &err);
+        assert_non_null(conn);
+        assert_int_equal(conn->driver->backup_step(conn, to, &copy, &percent, &err), 1);
+        first = find_part(to);
+        conn->driver->backup_abort(conn, &copy);
+        assert_int_equal(access(first, F_OK), -1);
+        /* nobody can know the name before */
+        assert_int_equal(conn->driver->backup_step(conn, to, &copy, &percent, &err), 1);
+        second = find_part(to);
+        assert_string_not_equal(first, second);
+        assert_int_equal(rename(second, victim), 0);
+        assert_int_equal(symlink(victim, second), 0);
+        while ((rc = conn->driver->backup_step(conn, to, &copy, &percent, &err)) == 1)
+                ;
+        assert_int_equal(rc, -1);
+        assert_int_equal(err.kind, ERR_REFUSED);
+        assert_int_equal(access(to, F_OK), -1);
+        conn->driver->close(conn);
+        free(second);
+        free(first);
+        free(victim);
+        free(to);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 CASE(a_backup_while_writing_is_a_consistent_copy),
                 CASE(a_backup_never_overwrites),
                 CASE(a_part_file_follows_no_link),
+                CASE(a_part_that_was_exchanged_is_given_up),
                 CASE(closing_cancels_a_running_backup_cleanly),
                 CASE(a_store_can_be_restored_from_its_backup),
 #ifdef DRAGOMAN_FAULTS
