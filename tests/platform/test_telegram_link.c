@@ -176,24 +176,59 @@ static void old_conflicts_are_forgotten(void **state)
         rig_open(g, "");
         rig_until_trouble(g);
         tg = rig_adapter(g)->self;
-        for (unsigned i = 0; i < tg->conflicts; i++)
-                tg->conflicts_ms[i] -= 3600000;
+        for (unsigned i = 0; i < tg->pollers.count; i++)
+                tg->pollers.at_ms[i] -= 3600000;
         for (int i = 0; i < 100000 && rig_adapter(g)->trouble[0]; i++)
                 loop_step(g->loop, true);
         assert_string_equal(rig_adapter(g)->trouble, "");
-        assert_int_equal(tg->conflicts, 0);
+        assert_int_equal(tg->pollers.count, 0);
 }
+
+#define WEBHOOK_SET NO("409", "Conflict: terminated by setWebhook request")
+#define WEBHOOK_ACTIVE                                                                   \
+        NO("409", "Conflict: can't use getUpdates method while webhook is active; use " \
+                  "deleteWebhook to delete the webhook first")
 
 static void a_foreign_webhook_while_polling_is_reported(void **state)
 {
         struct rig *g = *state;
 
-        says(g, 409,
-             NO("409", "Conflict: can't use getUpdates method while webhook is active; use "
-                       "deleteWebhook to delete the webhook first"));
+        says(g, 409, WEBHOOK_ACTIVE);
         rig_open(g, "");
         rig_until_state(g, ADAPTER_LOST);
         assert_non_null(strstr(rig_adapter(g)->why, "a webhook was set"));
+}
+
+/* A poll that is held ends with another text than one that begins later. */
+static void a_webhook_set_during_a_poll_is_not_another_poller(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 409, WEBHOOK_SET);
+        says(g, 409, WEBHOOK_ACTIVE);
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        assert_non_null(strstr(rig_adapter(g)->why, "a webhook was set"));
+        rig_requests(g, 4);
+        assert_string_equal(rig_adapter(g)->trouble, "");
+}
+
+static void conflicts_with_webhooks_and_pollers_are_counted_apart(void **state)
+{
+        struct rig *g = *state;
+        struct telegram *tg;
+
+        says(g, 409, WEBHOOK_ACTIVE);
+        says(g, 409, CONFLICT); /* one alone is not reported */
+        says(g, 200, NONE);
+        says(g, 200, NULL);
+        rig_open(g, "");
+        rig_until_state(g, ADAPTER_LOST);
+        rig_until_state(g, ADAPTER_UP);
+        tg = rig_adapter(g)->self;
+        assert_int_equal(tg->webhooks.count, 1);
+        assert_int_equal(tg->pollers.count, 1);
+        assert_string_equal(rig_adapter(g)->trouble, "");
 }
 
 static void it_reconnects_after_a_failure(void **state)
@@ -435,6 +470,8 @@ int main(void)
                 TEST(polls_between_conflicts_do_not_hide_a_second_poller),
                 TEST(old_conflicts_are_forgotten),
                 TEST(a_foreign_webhook_while_polling_is_reported),
+                TEST(a_webhook_set_during_a_poll_is_not_another_poller),
+                TEST(conflicts_with_webhooks_and_pollers_are_counted_apart),
                 TEST(it_reconnects_after_a_failure),
                 EMPTY(a_failed_greeting_is_repeated),
                 TEST(polling_waits_for_a_rate_limit),

@@ -65,6 +65,12 @@ struct tg_albums {
 
 #define TG_CONFLICTS 8 /* remembered */
 
+/* When polls got 409, oldest first. */
+struct tg_conflicts {
+        int64_t at_ms[TG_CONFLICTS];
+        unsigned count;
+};
+
 struct telegram {
         struct adapter *adapter;
         const struct telegram_conf *conf;
@@ -80,8 +86,8 @@ struct telegram {
         struct tg_call *call;               /* the link's one call */
         struct timer *timer;                /* the next attempt, or the next poll */
         struct timer *watch;                /* webhook mode: the next check of the webhook */
-        int64_t conflicts_ms[TG_CONFLICTS]; /* when other pollers interrupted us, oldest first */
-        unsigned conflicts;                 /* how many of them are set */
+        struct tg_conflicts pollers;        /* polls that another poller interrupted */
+        struct tg_conflicts webhooks;       /* polls that a webhook refused or interrupted */
         int64_t polled_ms, poll_seconds;    /* the last getUpdates, and how long it may be held */
         int64_t offset; /* everything below is received; 0: Telegram remembers */
         int64_t batch;  /* updates per poll: fewer after an answer that could not be read */

@@ -273,41 +273,50 @@ static bool try_fewer(struct telegram *tg, const struct tg_answer *answer)
 }
 
 /* Forgets conflicts outside the window. */
-static void age_conflicts(struct telegram *tg)
+static void age_conflicts(const struct telegram *tg, struct tg_conflicts *c)
 {
         int64_t since = loop_now_ms(tg->adapter->loop) - CONFLICT_WINDOW_MS;
         unsigned old = 0;
 
-        while (old < tg->conflicts && tg->conflicts_ms[old] < since)
+        while (old < c->count && c->at_ms[old] < since)
                 old++;
-        tg->conflicts -= old;
-        memmove(tg->conflicts_ms, tg->conflicts_ms + old,
-                tg->conflicts * sizeof(tg->conflicts_ms[0]));
+        c->count -= old;
+        memmove(c->at_ms, c->at_ms + old, c->count * sizeof(c->at_ms[0]));
+}
+
+static void add_conflict(const struct telegram *tg, struct tg_conflicts *c)
+{
+        if (c->count == TG_CONFLICTS)
+                memmove(c->at_ms, c->at_ms + 1, --c->count * sizeof(c->at_ms[0]));
+        c->at_ms[c->count++] = loop_now_ms(tg->adapter->loop);
+        age_conflicts(tg, c);
 }
 
 /*
  * Two processes that poll for one bot interrupt each other: each gets 409, then a poll that works
  * and a part of the messages, so conflicts are counted over a time, not in a row. Right after a
  * restart the other one may be our own earlier run, so a single one is not reported.
+ *
+ * A webhook gets all messages from the moment it is set: "terminated by setWebhook request", then
+ * "can't use getUpdates method while webhook is active". It is reported at once and says nothing
+ * about other pollers.
  */
 static void on_conflict(struct telegram *tg, const struct tg_answer *answer)
 {
+        bool by_webhook = strcasestr(answer->why, "webhook");
+        struct tg_conflicts *c = by_webhook ? &tg->webhooks : &tg->pollers;
+
         enter(tg, TG_WAITING);
-        if (strstr(answer->why, "webhook"))
+        add_conflict(tg, c);
+        if (by_webhook)
                 adapter_lost(tg->adapter,
                              "a webhook was set for this bot while we poll: remove it "
                              "(deleteWebhook), or use mode 'webhook', or restart to take over");
-        if (tg->conflicts == TG_CONFLICTS)
-                memmove(tg->conflicts_ms, tg->conflicts_ms + 1,
-                        --tg->conflicts * sizeof(tg->conflicts_ms[0]));
-        tg->conflicts_ms[tg->conflicts++] = loop_now_ms(tg->adapter->loop);
-        age_conflicts(tg);
-        if (tg->conflicts > 1 && !strstr(answer->why, "webhook"))
+        else if (c->count > 1)
                 adapter_degraded(tg->adapter,
                                  "another process polls with this bot token and gets a part of the "
                                  "messages: stop it, or give this adapter a bot of its own");
-        timer_start(tg->timer,
-                    backoff_half_jitter_ms(tg->conflicts - 1, CONFLICT_MS, CONFLICT_MAX_MS));
+        timer_start(tg->timer, backoff_half_jitter_ms(c->count - 1, CONFLICT_MS, CONFLICT_MAX_MS));
 }
 
 static void on_updates(void *arg, const struct tg_answer *answer)
@@ -324,8 +333,8 @@ static void on_updates(void *arg, const struct tg_answer *answer)
                         on_failure(tg, answer);
                 return;
         }
-        age_conflicts(tg);
-        if (tg->conflicts == 0)
+        age_conflicts(tg, &tg->pollers);
+        if (tg->pollers.count == 0)
                 adapter_degraded(tg->adapter, NULL);
         enter(tg, TG_LISTENING);
         adapter_ready(tg->adapter);
