@@ -31,7 +31,8 @@ struct turn_row {
         int64_t tokens_in, tokens_cached, tokens_out, cost_microusd; /* cached: part of in */
         const char *session, *cancel_reason;
         const char *reply_policy;         /* JSON; kept while it may run again */
-        const char *answered_by;          /* another agent than `agent`, by failover; NULL: none */
+        const char *answered_by;          /* another agent than `agent`, by failover, also while it
+                                           * runs; NULL: none */
         const char *failed_agents;        /* tried before that, a JSON list; NULL: none */
         bool keeps_policy;                /* for turn_row_finish: keep it in any case */
         int64_t draft, progress_reaction; /* deliveries; 0: none */
@@ -40,7 +41,7 @@ struct turn_row {
         int64_t reset_turn;
 };
 
-/* The agent that answered or failed last. */
+/* The agent that runs it, answered, or failed last. */
 const char *turn_row_agent(const struct turn_row *row);
 
 /* Writes a new turn's columns: no error, tokens or deliveries. */
@@ -55,9 +56,11 @@ int turn_row_cancel(struct store_tx *tx, int64_t id, const char *reason, struct 
 int turn_row_set_draft(struct store_tx *tx, int64_t id, int64_t delivery, struct error *err);
 int turn_row_set_progress_reaction(struct store_tx *tx, int64_t id, int64_t delivery,
                                    struct error *err);
-/* Writes attempt, fence, owner and started_ms. 1; 0: stale fence; -1. */
+/* Writes attempt, fence, owner and started_ms; begins with `agent`. 1; 0: stale fence; -1. */
 int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_fence,
                    int64_t lease_ms, struct error *err);
+/* Writes answered_by and failed_agents, while it runs with this fence. */
+int turn_row_fail_over(struct store_tx *tx, const struct turn_row *row, struct error *err);
 /* Writes state, ended_ms, error, tokens, cost and failover. 1; 0: stale fence; -1. */
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err);
 /* Fails a turn whose messages were pruned. */

@@ -342,6 +342,33 @@ static void a_running_turn_names_its_agent(void **state)
         json_decref(report);
 }
 
+static int insert_failover(struct store_tx *tx, void *arg, struct error *err)
+{
+        return turn_row_fail_over(tx, arg, err);
+}
+
+static void a_running_turn_names_the_agent_that_took_over(void **state)
+{
+        struct fixture *f = *state;
+        const json_t *turn;
+        json_t *report;
+
+        add_turn(f, TURN_RUNNING, clock_wall_ms(), NULL);
+        add(f, insert_failover,
+            &(struct turn_row){ .id = 7,
+                                .fence = 2,
+                                .answered_by = "local",
+                                .failed_agents = "[{\"agent\":\"gpt\",\"error\":\"down\"}]" });
+        report = report_of(f, "evt-1");
+        turn = json_object_get(report, "turn");
+        assert_non_null(strstr(json_str(report, "summary", ""),
+                               "waiting for agent 'local', after agent 'gpt' failed; the turn has "
+                               "been running for "));
+        assert_string_equal(json_str(turn, "agent", ""), "local");
+        assert_int_equal(json_array_size(json_object_get(turn, "failedAgents")), 1);
+        json_decref(report);
+}
+
 static void a_failed_turn_says_why(void **state)
 {
         struct fixture *f = *state;
@@ -686,6 +713,7 @@ int main(void)
                 TEST(a_late_answer_is_an_answer),
                 TEST(a_late_answer_to_a_failed_turn_is_not_missing),
                 TEST(a_failover_names_both_agents),
+                TEST(a_running_turn_names_the_agent_that_took_over),
                 TEST(rules_that_were_tried_are_listed),
                 TEST(a_refusal_shows_its_notice),
                 TEST(a_message_is_found_by_chat_and_id),

@@ -706,6 +706,28 @@ static void the_end_of_a_turn_names_the_agent_that_took_over(void **state)
         rig_free(g);
 }
 
+static void a_failover_is_stored_while_the_turn_runs(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        fail_over(g, 0, "echo", "second");
+        rig_until_count(g, "turns WHERE state = 'running' AND answered_by = 'second'"
+                           " AND failed_agents LIKE '[{\"agent\":\"echo\",%}]'",
+                        1);
+        /* the next attempt begins with the first agent */
+        rig_restart(g);
+        rig_until(g, &g->run_count, 2);
+        assert_int_equal(rig_count(g, "turns WHERE answered_by IS NULL AND failed_agents IS NULL"),
+                         1);
+        rig_answer(g, 1, "hi");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "turns WHERE answered_by IS NULL"), 1);
+        rig_free(g);
+}
+
 /* Stopped by the road, not by the agent: what happened before it is not lost. */
 static void a_deadline_names_the_agent_that_took_over(void **state)
 {
@@ -767,6 +789,7 @@ int main(void)
                 cmocka_unit_test(a_turn_interrupted_too_often_does_not_block_its_lane),
                 cmocka_unit_test(a_hanging_agent_is_stopped_with_a_notice),
                 cmocka_unit_test(the_end_of_a_turn_names_the_agent_that_took_over),
+                cmocka_unit_test(a_failover_is_stored_while_the_turn_runs),
                 cmocka_unit_test(a_deadline_names_the_agent_that_took_over),
                 cmocka_unit_test(a_duration_is_that_of_the_run),
                 cmocka_unit_test(running_and_queued_turns_can_be_cancelled),

@@ -473,7 +473,12 @@ static void summarize_turn(const struct trace_report *r, struct buf *b)
 
         switch (t->state) {
         case TURN_RUNNING:
-                buf_addf(b, "waiting for agent '%s', which has been working for ", t->agent);
+                buf_addf(b, "waiting for agent '%s', ", turn_row_agent(t));
+                if (t->answered_by)
+                        buf_addf(b, "after agent '%s' failed; the turn has been running for ",
+                                 t->agent);
+                else
+                        buf_addstr(b, "which has been working for ");
                 add_duration(b, r->now_ms - t->started_ms);
                 return;
         case TURN_QUEUED:

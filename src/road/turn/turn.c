@@ -295,6 +295,50 @@ void turn_progress(struct turn_run *run, const char *label)
         publish_live((struct turn *)run, "turn.progress", "label", label, strlen(label));
 }
 
+/* ---- failover ---- */
+
+struct failover_write {
+        int64_t turn, fence;
+        char *agent, *failed;
+};
+
+static int write_failover(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct failover_write *w = arg;
+
+        return turn_row_fail_over(tx,
+                                  &(struct turn_row){ .id = w->turn,
+                                                      .fence = w->fence,
+                                                      .answered_by = w->agent,
+                                                      .failed_agents = w->failed },
+                                  err);
+}
+
+/* A failure is no loss: the end of the turn writes the same. */
+static void on_failover_written(void *arg, const struct error *err)
+{
+        struct failover_write *w = arg;
+
+        if (err)
+                log_warn("cannot record a failover", LOG_I("turn", w->turn),
+                         LOG_S("why", err->text));
+        free(w->agent);
+        free(w->failed);
+        free(w);
+}
+
+/* For those who ask while it runs. */
+static void store_failover(const struct turn *t)
+{
+        struct failover_write *w = mem_zalloc(sizeof(*w));
+
+        w->turn = t->run.id;
+        w->fence = t->run.fence;
+        w->agent = mem_strdup(t->failover.agent);
+        w->failed = mem_printf("%s]", t->failover.failed.data);
+        store_write(t->road->store, write_failover, on_failover_written, w);
+}
+
 void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
 {
         struct turn *t = (struct turn *)run;
@@ -317,6 +361,7 @@ void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
         t->failover.tokens_cached += f->tokens_cached;
         t->failover.tokens_out += f->tokens_out;
         t->failover.cost_microusd += f->cost_microusd;
+        store_failover(t);
 }
 
 void turn_give_up(struct turn *t, const char *why)
