@@ -139,6 +139,7 @@ static void print_failed_agent(struct timeline *t, const json_t *f)
 static void print_turn(struct timeline *t, const json_t *turn, const char *reason)
 {
         const char *ended = json_str(turn, "endedAt", NULL), *id = json_str(turn, "id", "?");
+        long long discarded = json_int(turn, "discardedReplies", 0);
         const json_t *failed;
         size_t i;
 
@@ -165,6 +166,13 @@ static void print_turn(struct timeline *t, const json_t *turn, const char *reaso
                     json_str(json_object_get(turn, "error"), "message", ended ? reason : NULL),
                     TEXT_SHOWN);
         putchar('\n');
+        if (discarded > 0) {
+                print_time(t, json_str(turn, "discardedAt", NULL));
+                printf("%lld late answer%s discarded", discarded, discarded == 1 ? "" : "s");
+                print_field(stdout, discarded == 1 ? ": " : ", the last: ",
+                            json_str(turn, "discardReason", "?"), TEXT_SHOWN);
+                putchar('\n');
+        }
 }
 
 static void print_delivery(struct timeline *t, const json_t *d)

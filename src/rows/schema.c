@@ -193,6 +193,11 @@ const struct store_migration schema_steps[] = {
         { 23, "cached tokens",
           "ALTER TABLE turns ADD COLUMN tokens_cached BIGINT NOT NULL DEFAULT 0;"
           "ALTER TABLE trigger_log ADD COLUMN tokens_cached BIGINT;" },
+        { 24, "discarded replies",
+          /* late replies that were not posted: how many, the last one's time and reason */
+          "ALTER TABLE turns ADD COLUMN discarded_replies BIGINT NOT NULL DEFAULT 0;"
+          "ALTER TABLE turns ADD COLUMN discarded_ms BIGINT;"
+          "ALTER TABLE turns ADD COLUMN discard_reason TEXT;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

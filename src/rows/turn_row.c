@@ -145,6 +145,16 @@ int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct erro
                 SQL_INT(row->keeps_policy), SQL_INT(row->tokens_cached));
 }
 
+int turn_row_discard_reply(struct store_tx *tx, int64_t id, int64_t now_ms, const char *reason,
+                           struct error *err)
+{
+        return sql_exec(tx, err,
+                        "UPDATE turns SET discarded_replies = discarded_replies + 1,"
+                        " discarded_ms = ?2, discard_reason = ?3"
+                        " WHERE id = ?1",
+                        SQL_INT(id), SQL_INT(now_ms), SQL_TEXT(reason));
+}
+
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)
 {
         return sql_exec(tx, err,
@@ -173,6 +183,7 @@ int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct erro
         " t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_cached, t.tokens_out," \
         " t.cost_microusd, t.session, t.cancel_reason, t.reply_policy, t.draft,"          \
         " t.progress_reaction, t.answered_by, t.failed_agents,"                           \
+        " t.discarded_replies, t.discarded_ms, t.discard_reason,"                         \
         " c.adapter, c.channel, c.thread, c.person, c.history_turn"                       \
         " FROM turns t LEFT JOIN conversations c ON c.id = t.conversation"
 
@@ -193,8 +204,10 @@ int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
                  OUT_INT(&row->tokens_out), OUT_INT(&row->cost_microusd), OUT_TEXT(&row->session),
                  OUT_TEXT(&row->cancel_reason), OUT_TEXT(&row->reply_policy), OUT_INT(&row->draft),
                  OUT_INT(&row->progress_reaction), OUT_TEXT(&row->answered_by),
-                 OUT_TEXT(&row->failed_agents), OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel),
-                 OUT_TEXT(&row->thread), OUT_TEXT(&row->person), OUT_INT(&row->reset_turn));
+                 OUT_TEXT(&row->failed_agents), OUT_INT(&row->discarded_replies),
+                 OUT_INT(&row->discarded_ms), OUT_TEXT(&row->discard_reason),
+                 OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel), OUT_TEXT(&row->thread),
+                 OUT_TEXT(&row->person), OUT_INT(&row->reset_turn));
         if (turn_state_parse(state, &row->state))
                 return 1;
         error_set(err, ERR_CORRUPT, "turn 'trn-%lld' has the unknown state '%.40s'",
@@ -239,14 +252,15 @@ struct store_stmt *turn_row_list(struct store_tx *tx, const struct turn_filter *
 struct turn_row *turn_row_dup(const struct turn_row *row)
 {
         static const size_t strings[] = {
-                offsetof(struct turn_row, agent),         offsetof(struct turn_row, rule),
-                offsetof(struct turn_row, inputs),        offsetof(struct turn_row, trace),
-                offsetof(struct turn_row, owner),         offsetof(struct turn_row, error_kind),
-                offsetof(struct turn_row, error),         offsetof(struct turn_row, session),
-                offsetof(struct turn_row, cancel_reason), offsetof(struct turn_row, reply_policy),
-                offsetof(struct turn_row, adapter),       offsetof(struct turn_row, channel),
-                offsetof(struct turn_row, thread),        offsetof(struct turn_row, person),
-                offsetof(struct turn_row, answered_by),   offsetof(struct turn_row, failed_agents),
+                offsetof(struct turn_row, agent),          offsetof(struct turn_row, rule),
+                offsetof(struct turn_row, inputs),         offsetof(struct turn_row, trace),
+                offsetof(struct turn_row, owner),          offsetof(struct turn_row, error_kind),
+                offsetof(struct turn_row, error),          offsetof(struct turn_row, session),
+                offsetof(struct turn_row, cancel_reason),  offsetof(struct turn_row, reply_policy),
+                offsetof(struct turn_row, adapter),        offsetof(struct turn_row, channel),
+                offsetof(struct turn_row, thread),         offsetof(struct turn_row, person),
+                offsetof(struct turn_row, answered_by),    offsetof(struct turn_row, failed_agents),
+                offsetof(struct turn_row, discard_reason),
         };
 
         return mem_dup_struct(row, sizeof(*row), strings, COUNT(strings));

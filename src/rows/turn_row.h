@@ -34,6 +34,9 @@ struct turn_row {
         const char *answered_by;          /* another agent than `agent`, by failover, also while it
                                            * runs; NULL: none */
         const char *failed_agents;        /* tried before that, a JSON list; NULL: none */
+        int64_t discarded_replies;        /* late ones that were not posted */
+        int64_t discarded_ms;             /* the last of them; 0: none */
+        const char *discard_reason;       /* its reason */
         bool keeps_policy;                /* for turn_row_finish: keep it in any case */
         int64_t draft, progress_reaction; /* deliveries; 0: none */
         /* of its conversation; NULL and 0 if that is gone */
@@ -63,6 +66,9 @@ int turn_row_claim(struct store_tx *tx, const struct turn_row *row, int64_t old_
 int turn_row_fail_over(struct store_tx *tx, const struct turn_row *row, struct error *err);
 /* Writes state, ended_ms, error, tokens, cost and failover. 1; 0: stale fence; -1. */
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err);
+/* Counts a late reply that is not posted. */
+int turn_row_discard_reply(struct store_tx *tx, int64_t id, int64_t now_ms, const char *reason,
+                           struct error *err);
 /* Fails a turn whose messages were pruned. */
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
 /* Requeues a failed turn. 1; 0: not failed; -1. */

@@ -185,7 +185,7 @@ static void old_conflicts_are_forgotten(void **state)
 }
 
 #define WEBHOOK_SET NO("409", "Conflict: terminated by setWebhook request")
-#define WEBHOOK_ACTIVE                                                                   \
+#define WEBHOOK_ACTIVE                                                                  \
         NO("409", "Conflict: can't use getUpdates method while webhook is active; use " \
                   "deleteWebhook to delete the webhook first")
 

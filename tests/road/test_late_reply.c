@@ -87,6 +87,10 @@ static void a_rule_that_listens_decides_about_late_replies_too(void **state)
                 assert_int_equal(t.result.outcome,
                                  rows[i].why ? LATE_REPLY_DISCARDED : LATE_REPLY_DELIVERED);
                 assert_string_equal(t.result.why, rows[i].why ? rows[i].why : "");
+                assert_int_equal(rig_number(g, "discarded_replies FROM turns"),
+                                 rows[i].why != NULL);
+                if (rows[i].why) /* for `why` */
+                        assert_string_equal(rig_text(g, "discard_reason FROM turns"), rows[i].why);
                 rig_free(g);
         }
 }

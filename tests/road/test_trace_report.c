@@ -453,6 +453,31 @@ static void a_late_answer_to_a_failed_turn_is_not_missing(void **state)
                        "40.0 s");
 }
 
+static int discard_reply(struct store_tx *tx, void *arg, struct error *err)
+{
+        return turn_row_discard_reply(tx, 7, 5000, arg, err);
+}
+
+static void a_discarded_late_answer_says_why(void **state)
+{
+        struct fixture *f = *state;
+        json_t *report;
+
+        add_turn(f, TURN_FAILED, 1000, "no answer in 30 s");
+        add(f, discard_reply, "it is empty");
+        expect_summary(f, "evt-1",
+                       "agent 'gpt' failed after 2 attempts: no answer in 30 s; a late answer was "
+                       "discarded because it is empty");
+        add(f, discard_reply, "it came after the turn had failed (late: discard)");
+        expect_summary(f, "evt-1",
+                       "agent 'gpt' failed after 2 attempts: no answer in 30 s; 2 late answers "
+                       "were discarded, the last because it came after the turn had failed (late: "
+                       "discard)");
+        report = report_of(f, "evt-1");
+        assert_int_equal(json_int(json_object_get(report, "turn"), "discardedReplies", 0), 2);
+        json_decref(report);
+}
+
 static void a_failover_names_both_agents(void **state)
 {
         struct fixture *f = *state;
@@ -712,6 +737,7 @@ int main(void)
                 TEST(an_echo_of_the_bot_is_its_answer),
                 TEST(a_late_answer_is_an_answer),
                 TEST(a_late_answer_to_a_failed_turn_is_not_missing),
+                TEST(a_discarded_late_answer_says_why),
                 TEST(a_failover_names_both_agents),
                 TEST(a_running_turn_names_the_agent_that_took_over),
                 TEST(rules_that_were_tried_are_listed),

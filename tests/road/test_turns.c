@@ -714,8 +714,9 @@ static void a_failover_is_stored_while_the_turn_runs(void **state)
         rig_say(g, "j", "c", "echo", "hello", NULL);
         rig_until(g, &g->run_count, 1);
         fail_over(g, 0, "echo", "second");
-        rig_until_count(g, "turns WHERE state = 'running' AND answered_by = 'second'"
-                           " AND failed_agents LIKE '[{\"agent\":\"echo\",%}]'",
+        rig_until_count(g,
+                        "turns WHERE state = 'running' AND answered_by = 'second'"
+                        " AND failed_agents LIKE '[{\"agent\":\"echo\",%}]'",
                         1);
         /* the next attempt begins with the first agent */
         rig_restart(g);

@@ -94,6 +94,9 @@ void row_json_turn(struct buf *b, const char *key, const struct turn_row *row)
         jsonw_int(b, "tokensCached", row->tokens_cached);
         jsonw_int(b, "tokensOut", row->tokens_out);
         jsonw_int(b, "costMicroUsd", row->cost_microusd);
+        jsonw_int(b, "discardedReplies", row->discarded_replies);
+        row_json_time(b, "discardedAt", row->discarded_ms);
+        jsonw_str(b, "discardReason", row->discard_reason);
         jsonw_close(b, '}');
 }
 

@@ -507,6 +507,17 @@ static void summarize_turn(const struct trace_report *r, struct buf *b)
         summarize_done(r, b);
 }
 
+static void summarize_discarded(const struct turn_row *t, struct buf *b)
+{
+        if (t->discarded_replies == 1)
+                buf_addstr(b, "; a late answer was discarded because ");
+        else if (t->discarded_replies > 1)
+                buf_addf(b, "; %lld late answers were discarded, the last because ",
+                         (long long)t->discarded_replies);
+        if (t->discarded_replies > 0)
+                buf_addstr(b, t->discard_reason ? t->discard_reason : "?");
+}
+
 /* No turn. */
 static void summarize_decision(const struct trace_report *r, struct buf *b)
 {
@@ -535,9 +546,10 @@ static void summarize(const struct trace_report *r, struct buf *b)
                         buf_addf(b, " (trn-%lld)", (long long)r->turn_id);
                 buf_addstr(b, ": ");
         }
-        if (r->turn)
+        if (r->turn) {
                 summarize_turn(r, b);
-        else if (r->decision)
+                summarize_discarded(r->turn, b);
+        } else if (r->decision)
                 summarize_decision(r, b);
         else if (r->delivery_id > 0)
                 summarize_deliveries(r, b, &r->answer, "message", "sent in ");

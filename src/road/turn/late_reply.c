@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/jsonw.h"
@@ -132,7 +133,9 @@ static int write_record(struct store_tx *tx, void *arg, struct error *err)
         e.payload = payload.data;
         rc = bus_append(tx, &l->batch, &e, NULL, err);
         buf_release(&payload);
-        return rc < 0 ? -1 : 0;
+        if (rc < 0 || l->result.outcome != LATE_REPLY_DISCARDED)
+                return rc < 0 ? -1 : 0;
+        return turn_row_discard_reply(tx, l->turn, clock_wall_ms(), l->result.why, err);
 }
 
 static void on_recorded(void *arg, const struct error *err)
