@@ -102,6 +102,14 @@ bool id_trace_of_parent(const char *traceparent, char out[ID_TRACE_SIZE])
         return true;
 }
 
+bool id_parent_samples(const char *traceparent, const char *trace)
+{
+        char begun[ID_TRACE_SIZE];
+
+        return !trace || !id_trace_of_parent(traceparent, begun) || strcmp(begun, trace) != 0 ||
+               strchr("13579bdf", traceparent[54]);
+}
+
 char *id_span(char out[ID_SPAN_SIZE])
 {
         unsigned char bytes[8];

@@ -18,6 +18,11 @@ char *id_span(char out[ID_SPAN_SIZE]);
 bool id_is_trace(const char *trace);
 /* The trace id of a W3C traceparent ("00-TRACE-SPAN-01"). false: malformed, to be ignored. */
 bool id_trace_of_parent(const char *traceparent, char out[ID_TRACE_SIZE]);
+/*
+ * Whether to record the trace is decided by whoever began it. False: this is its traceparent, and
+ * they do not; true also if it is NULL, malformed or of another trace.
+ */
+bool id_parent_samples(const char *traceparent, const char *trace);
 /* Uniform in [0, below); below must not be 0. */
 uint64_t id_random_below(uint64_t below);
 /* Ends the program if the system has none. */

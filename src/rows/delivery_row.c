@@ -69,9 +69,9 @@ int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, str
                         " id, turn, adapter, channel, thread, kind, class, payload, state,"
                         " attempt, fence, owner, lease_ms, due_ms, expires_ms, created_ms,"
                         " ended_ms, platform_id, trace, request_key, request_hash, edits,"
-                        " read_from)"
+                        " read_from, unsampled)"
                         " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
-                        " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+                        " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
                         SQL_INT(row->id), SQL_REF(row->turn), SQL_TEXT(row->adapter),
                         SQL_TEXT(row->channel), SQL_TEXT(row->thread),
                         SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->class),
@@ -81,7 +81,7 @@ int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, str
                         SQL_INT(row->created_ms), SQL_REF(row->ended_ms),
                         SQL_TEXT(row->platform_id), SQL_TEXT(row->trace),
                         SQL_TEXT(row->request_key), SQL_TEXT(row->request_hash),
-                        SQL_INT(row->edits), SQL_TEXT(row->read_from));
+                        SQL_INT(row->edits), SQL_TEXT(row->read_from), SQL_INT(row->unsampled));
 }
 
 int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
@@ -178,7 +178,7 @@ int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, str
 #define COLUMNS                                                                                \
         "id, turn, adapter, channel, thread, kind, class, payload, state, attempt, fence,"     \
         " owner, lease_ms, due_ms, expires_ms, created_ms, ended_ms, platform_id, error_kind," \
-        " error, trace, request_key, request_hash, edits, reply_of, read_from,"                \
+        " error, trace, request_key, request_hash, edits, reply_of, read_from, unsampled,"     \
         " (SELECT conversation FROM turns WHERE turns.id = deliveries.turn)"
 
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err)
@@ -197,7 +197,8 @@ int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct err
                  OUT_INT(&row->created_ms), OUT_INT(&row->ended_ms), OUT_TEXT(&row->platform_id),
                  OUT_TEXT(&row->error_kind), OUT_TEXT(&row->error), OUT_TEXT(&row->trace),
                  OUT_TEXT(&row->request_key), OUT_TEXT(&row->request_hash), OUT_INT(&row->edits),
-                 OUT_INT(&row->reply_of), OUT_TEXT(&row->read_from), OUT_INT(&row->conversation));
+                 OUT_INT(&row->reply_of), OUT_TEXT(&row->read_from), OUT_BOOL(&row->unsampled),
+                 OUT_INT(&row->conversation));
         if (delivery_kind_parse(kind, &row->kind) && delivery_state_parse(state, &row->state))
                 return 1;
         error_set(err, ERR_CORRUPT, "delivery 'dlv-%lld' has kind '%.40s' and state '%.40s'",

@@ -56,6 +56,7 @@ struct delivery_row {
         int64_t edits;            /* the delivery whose message it edits; 0: none */
         int64_t reply_of;         /* the turn it answers from outside; 0: none; not inserted */
         const char *read_from;    /* where reading back begins; NULL: nowhere */
+        bool unsampled;           /* who began the trace does not record it */
 };
 
 int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, struct error *err);

@@ -198,6 +198,8 @@ const struct store_migration schema_steps[] = {
           "ALTER TABLE turns ADD COLUMN discarded_replies BIGINT NOT NULL DEFAULT 0;"
           "ALTER TABLE turns ADD COLUMN discarded_ms BIGINT;"
           "ALTER TABLE turns ADD COLUMN discard_reason TEXT;" },
+        { 25, "traces that are not recorded",
+          "ALTER TABLE deliveries ADD COLUMN unsampled BIGINT NOT NULL DEFAULT 0;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

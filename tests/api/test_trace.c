@@ -143,6 +143,8 @@ static void a_trace_from_outside_is_continued(void **state)
         assert_null(strstr(request, "b7ad6b7169203331")); /* a span of our own */
         api_rig_expect(s.rig, "GET", "/api/v2/why/" TRACE, NULL, 200,
                        "\"traceparent\":\"00-" TRACE "-b7ad6b7169203331-00\"");
+        /* also for deliveries, whatever becomes of them */
+        assert_int_equal(api_rig_count(s.rig, "deliveries WHERE unsampled = 1"), 1);
         stage_free(&s);
 }
 
@@ -163,6 +165,7 @@ static void sends_and_completions_continue_a_trace_too(void **state)
                 if (!strstr(a.text, TRACE))
                         fail_msg("%s: %s", rows[i][0], a.text);
                 api_answer_release(&a);
+                assert_int_equal(api_rig_count(r, "deliveries WHERE unsampled = 1"), i + 1);
                 a = ask_with(r, rows[i][0], "traceparent: 00-" TRACE "-0000000000000000-01\r\n",
                              rows[i][1]);
                 if (a.status >= 300 || strstr(a.text, TRACE))

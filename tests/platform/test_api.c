@@ -71,7 +71,7 @@ static void server_says(struct fixture *f, const struct fake_answer *answer, con
         free(url);
 }
 
-static void deliver(struct fixture *f)
+static void deliver_traced(struct fixture *f, bool unsampled)
 {
         adapters_send(f->adapters,
                       &(struct delivery){ .id = 42,
@@ -84,7 +84,13 @@ static void deliver(struct fixture *f)
                                           .class = PACE_FINAL,
                                           .payload = "{\"text\":\"gr\xc3\xbc\xc3\x9f dich\"}",
                                           .trace = TRACE,
+                                          .unsampled = unsampled,
                                           .created_ms = 1000 });
+}
+
+static void deliver(struct fixture *f)
+{
+        deliver_traced(f, false);
 }
 
 static const struct fake_sent *await(struct fixture *f)
@@ -109,6 +115,20 @@ static void without_a_callback_the_journal_is_the_delivery(void **state)
                          ADAPTER_JOURNALED | ADAPTER_THREADS);
 }
 
+static void a_callback_keeps_the_sampled_flag_of_its_trace(void **state)
+{
+        struct fixture *f = *state;
+        const struct fake_answer ok = { "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" };
+        const char *sent;
+
+        server_says(f, &ok, "");
+        deliver_traced(f, true);
+        await(f);
+        sent = strstr(fake_server_request(f->server, 0), "\r\ntraceparent: 00-" TRACE "-");
+        assert_non_null(sent);
+        assert_memory_equal(strchr(sent + 2, '\r') - 3, "-00", 3);
+}
+
 static void an_answer_is_posted_with_key_and_trace(void **state)
 {
         struct fixture *f = *state;
@@ -116,7 +136,7 @@ static void an_answer_is_posted_with_key_and_trace(void **state)
                 "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"id\":\"m-7\"}"
         };
         const struct fake_sent *sent;
-        const char *request, *body;
+        const char *request, *body, *traced;
         struct error err;
         json_t *j;
 
@@ -130,7 +150,9 @@ static void an_answer_is_posted_with_key_and_trace(void **state)
         request = fake_server_request(f->server, 0);
         assert_non_null(strstr(request, "POST /answers HTTP/1.1\r\n"));
         assert_non_null(strstr(request, "\r\nIdempotency-Key: dlv-42-" TRACE "\r\n"));
-        assert_non_null(strstr(request, "\r\ntraceparent: 00-" TRACE "-"));
+        traced = strstr(request, "\r\ntraceparent: 00-" TRACE "-");
+        assert_non_null(traced);
+        assert_memory_equal(strchr(traced + 2, '\r') - 3, "-01", 3);
         assert_null(strstr(request, "X-Dragoman-Signature"));
         body = strstr(request, "\r\n\r\n") + 4;
         j = json_read(body, strlen(body), &err);
@@ -272,6 +294,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(without_a_callback_the_journal_is_the_delivery,
                                                 begin, end),
                 cmocka_unit_test_setup_teardown(an_answer_is_posted_with_key_and_trace, begin, end),
+                cmocka_unit_test_setup_teardown(a_callback_keeps_the_sampled_flag_of_its_trace,
+                                                begin, end),
                 cmocka_unit_test_setup_teardown(the_receiver_can_check_the_signature, begin, end),
                 cmocka_unit_test(each_status_has_its_outcome),
                 cmocka_unit_test_setup_teardown(an_unreachable_receiver_is_retried, begin, end),

@@ -246,12 +246,17 @@ static void an_overdue_response_is_delivered_once(void **state)
         (void)state;
         rig_fail(g, 0, ERR_TIMEOUT, "too slow");
         rig_until_idle(g);
+        rig_update(g,
+                   "journal SET payload = '{\"id\":\"m\",\"traceparent\":\"00-' || trace ||"
+                   " '-b7ad6b7169203331-00\"}' WHERE type = 'message.received'",
+                   0, 0);
         for (int i = 1; i <= 2; i++) {
                 late_reply_overdue(g->road, 1, &reply);
                 rig_settle(g);
         }
         rig_until_count(g, "journal WHERE type = 'turn.reply'", 1);
         assert_int_equal(rig_count(g, "deliveries WHERE payload LIKE '%better late%'"), 1);
+        assert_int_equal(rig_count(g, "deliveries WHERE unsampled = 1 AND reply_of = 1"), 1);
         rig_free(g);
 }
 

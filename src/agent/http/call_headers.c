@@ -53,26 +53,16 @@ const char *call_headers_key(const struct turn_run *run, char out[CALL_HEADERS_K
         return out;
 }
 
-/* Whether to record the trace is decided by whoever began it. */
-static const char *trace_flags(const struct turn_run *run, const char *trace)
-{
-        const char *parent = run && run->input_count > 0 ? run->inputs[0]->traceparent : NULL;
-        char begun[ID_TRACE_SIZE];
-
-        if (!id_trace_of_parent(parent, begun) || strcmp(begun, trace) != 0)
-                return "01";
-        return strchr("13579bdf", parent[54]) ? "01" : "00";
-}
-
 void call_headers_run(struct call_headers *h, const struct turn_run *run)
 {
         char made[ID_TRACE_SIZE], span[ID_SPAN_SIZE], key[CALL_HEADERS_KEY_SIZE];
         const char *trace = run ? run->trace : NULL;
+        const char *parent = run && run->input_count > 0 ? run->inputs[0]->traceparent : NULL;
 
         if (!trace || strlen(trace) != ID_TRACE_SIZE - 1)
                 trace = id_trace(made);
         call_headers_add(h, "traceparent: 00-%s-%s-%s", trace, id_span(span),
-                         trace_flags(run, trace));
+                         id_parent_samples(parent, trace) ? "01" : "00");
         call_headers_add(h, "X-Trace-Id: %s", trace);
         if (run && run->key && *run->key)
                 call_headers_add(h, "Idempotency-Key: %s", call_headers_key(run, key));

@@ -124,6 +124,7 @@ struct send_job {
         char hash[SHA256_HEX_SIZE]; /* of the request; "" without key */
         int64_t person;
         char trace[ID_TRACE_SIZE]; /* of the request; "": a new one */
+        bool unsampled;            /* the request says so */
         char *channel;             /* result: direct chat with the person; NULL: none */
         bool known;                /* result: the person exists */
 };
@@ -147,6 +148,7 @@ static void set_key(struct send_job *j, const struct http_exchange *x, const cha
 
         if (!id_trace_of_parent(http_header(x, "traceparent"), j->trace))
                 j->trace[0] = '\0';
+        j->unsampled = !id_parent_samples(http_header(x, "traceparent"), j->trace);
         if (!key)
                 return;
         j->key = request_own_key(x, key);
@@ -224,6 +226,7 @@ static void put(struct http_exchange *x, const struct send_job *s)
                                 .file = { ask->path, ask->name, ask->mime, ask->as },
                                 .author = s->kind == DELIVER_SEND ? ask->author : NULL,
                                 .trace = s->trace,
+                                .unsampled = s->unsampled,
                                 .request_key = s->key,
                                 .request_hash = s->hash,
                                 .class = PACE_FINAL };

@@ -173,7 +173,8 @@ static void start_post(struct post *p, const struct delivery *d, const struct bu
         if (conf->callback_secret)
                 headers[n++] = signature(conf->callback_secret, body);
         if (d->trace && strlen(d->trace) == ID_TRACE_SIZE - 1)
-                headers[n++] = mem_printf("traceparent: 00-%s-%s-01", d->trace, id_span(span));
+                headers[n++] = mem_printf("traceparent: 00-%s-%s-%s", d->trace, id_span(span),
+                                          d->unsampled ? "00" : "01");
         p->call = http_call_start(p->adapter->http,
                                   &(struct http_request){
                                           .method = "POST",

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/id.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -256,13 +257,15 @@ static struct delivery_job *make_notice(struct road *r, const struct incoming *i
         jsonw_opt(&payload, "plain", parts.count > 0 ? parts.parts[0].plain : NULL);
         jsonw_opt(&payload, "replyTo", in->id);
         jsonw_close(&payload, '}');
-        j = delivery_new(r, &(struct delivery){ .adapter = in->adapter,
-                                                .channel = in->channel,
-                                                .thread = in->thread,
-                                                .kind = DELIVER_SEND,
-                                                .class = PACE_FINAL,
-                                                .payload = payload.data,
-                                                .trace = in->trace });
+        j = delivery_new(r, &(struct delivery){
+                                    .adapter = in->adapter,
+                                    .channel = in->channel,
+                                    .thread = in->thread,
+                                    .kind = DELIVER_SEND,
+                                    .class = PACE_FINAL,
+                                    .payload = payload.data,
+                                    .trace = in->trace,
+                                    .unsampled = !id_parent_samples(in->traceparent, in->trace) });
         buf_release(&payload);
         rendered_release(&parts);
         return j;

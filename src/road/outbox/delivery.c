@@ -47,6 +47,7 @@ struct delivery_job *delivery_load(const struct delivery_row *row)
                                                           .class = (enum pace_class)row->class,
                                                           .payload = row->payload,
                                                           .trace = row->trace,
+                                                          .unsampled = row->unsampled,
                                                           .created_ms = row->created_ms });
 
         j->edits = row->edits;
@@ -179,6 +180,7 @@ int delivery_store(struct store_tx *tx, struct bus_batch *batch, const struct de
                 .expires_ms = j->expires_ms,
                 .created_ms = j->d.created_ms,
                 .trace = j->d.trace,
+                .unsampled = j->d.unsampled,
                 .request_key = j->request_key,
                 .request_hash = j->request_hash,
                 .edits = j->edits,

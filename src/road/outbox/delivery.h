@@ -42,6 +42,7 @@ struct delivery {
         const char *payload; /* {"text": ..., "replyTo": ..., "messageId": ...} */
         const char *target;  /* edit or delete of a draft: the platform's id; else NULL */
         const char *trace;
+        bool unsampled; /* who began the trace does not record it */
         int64_t created_ms;
         /* ADAPTER_READBACK: what road_platforms.read_from said before the send; NULL: nothing */
         const char *read_from;

@@ -24,6 +24,7 @@ struct outgoing {
                 const char *name, *mime, *as;
         } file;
         const char *trace;       /* NULL: a new one */
+        bool unsampled;          /* see struct delivery */
         const char *author;      /* a human speaking as the bot: added to transcripts; NULL: none */
         const char *request_key; /* the same key gives the same delivery */
         const char *request_hash; /* another hash with the same key: ERR_CONFLICT; may be NULL */

@@ -154,7 +154,8 @@ static struct delivery_job *make_job(struct submission *s, const struct outgoing
                                                       .kind = first ? out->kind : DELIVER_SEND,
                                                       .class = out->class,
                                                       .payload = payload.data,
-                                                      .trace = s->receipt.trace });
+                                                      .trace = s->receipt.trace,
+                                                      .unsampled = out->unsampled });
         buf_release(&payload);
         if (out->expires_ms > 0)
                 delivery_expire_at(j, out->expires_ms);

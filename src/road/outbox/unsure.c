@@ -114,6 +114,7 @@ void unsure_ask(struct road *r, const struct delivery_job *j, const char *why)
                                                   .text = text.data,
                                                   .buttons = buttons,
                                                   .trace = j->d.trace,
+                                                  .unsampled = j->d.unsampled,
                                                   .request_key = request,
                                                   .class = PACE_APPROVAL },
                               on_asked, NULL);

@@ -63,6 +63,7 @@ static void on_typing(void *arg)
                 .thread = t->run.thread,
                 .kind = DELIVER_TYPE,
                 .trace = t->trace,
+                .unsampled = turn_is_unsampled(t),
                 .class = PACE_TYPING,
                 .expires_ms = clock_wall_ms() + TYPING_LIFE_MS,
         };
@@ -149,7 +150,8 @@ static struct delivery_job *make_preview(struct draft *d)
                                                 .kind = first ? DELIVER_SEND : DELIVER_EDIT,
                                                 .class = PACE_EDIT,
                                                 .payload = payload.data,
-                                                .trace = t->trace });
+                                                .trace = t->trace,
+                                                .unsampled = turn_is_unsampled(t) });
         delivery_expire_at(j, 0);
         j->edits = t->display.draft_delivery;
         buf_release(&payload);

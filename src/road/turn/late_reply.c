@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/log.h"
@@ -43,6 +44,7 @@ struct late_reply {
         struct late_reply_result result;
         struct turn_row *row; /* NULL: no such turn */
         char *reply_to;       /* platform id of the last message the turn answers */
+        bool unsampled;       /* see struct delivery */
         bool answered;        /* the turn itself posted an answer */
         int64_t replies;      /* late ones delivered so far */
         int64_t duplicate;    /* delivery with the same request key; 0: none */
@@ -198,6 +200,7 @@ static void submit_next(struct late_reply *l)
                               .text = l->parts[part],
                               .reply_to = part ? NULL : l->reply_to,
                               .trace = l->row->trace,
+                              .unsampled = l->unsampled,
                               .author = turn_row_agent(l->row),
                               .request_key = key,
                               .reply_of = l->turn,
@@ -282,24 +285,29 @@ static void decide(struct late_reply *l)
         }
 }
 
-static int read_reply_to(struct store_tx *tx, struct late_reply *l, struct error *err)
+static int read_inputs(struct store_tx *tx, struct late_reply *l, struct error *err)
 {
         const char *inputs = l->row->inputs;
         struct journal_row *event;
-        int64_t number, last = 0;
+        bool first = true;
+        int64_t number;
         json_t *payload;
-        int rc;
 
-        while (turn_row_next_input(&inputs, &number))
-                last = number;
-        rc = journal_row_get(tx, last, &event, err);
-        if (rc != 1)
-                return rc;
-        payload = json_read(event->payload, strlen(event->payload), NULL);
-        free(l->reply_to);
-        l->reply_to = mem_strdup(json_str(payload, "id", NULL));
-        json_decref(payload);
-        free(event);
+        while (turn_row_next_input(&inputs, &number)) {
+                if (!first && *inputs)
+                        continue; /* neither the first nor the last */
+                if (journal_row_get(tx, number, &event, err) < 0)
+                        return -1;
+                payload = event ? json_read(event->payload, strlen(event->payload), NULL) : NULL;
+                free(l->reply_to);
+                l->reply_to = mem_strdup(json_str(payload, "id", NULL));
+                if (first) /* the turn has its trace */
+                        l->unsampled = !id_parent_samples(json_str(payload, "traceparent", NULL),
+                                                          l->row->trace);
+                json_decref(payload);
+                free(event);
+                first = false;
+        }
         return 0;
 }
 
@@ -313,7 +321,7 @@ static int read_rows(struct store_tx *tx, void *arg, struct error *err)
         rc = turn_row_get(tx, l->turn, &l->row, err);
         if (rc != 1)
                 return rc;
-        if (read_reply_to(tx, l, err) < 0 ||
+        if (read_inputs(tx, l, err) < 0 ||
             delivery_row_count_replies(tx, l->turn, &l->replies, &l->answered, err) < 0 ||
             (l->request_key && delivery_row_get_request(tx, l->request_key, &found, err) < 0))
                 return -1;

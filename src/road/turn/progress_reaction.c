@@ -46,7 +46,8 @@ static struct delivery_job *make_reaction(struct turn *t, enum delivery_kind kin
                                                       .kind = kind,
                                                       .class = PACE_EDIT,
                                                       .payload = payload.data,
-                                                      .trace = t->trace });
+                                                      .trace = t->trace,
+                                                      .unsampled = turn_is_unsampled(t) });
         buf_release(&payload);
         return j;
 }

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/id.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -122,6 +123,11 @@ void turn_write_inputs(const struct turn *t, const char *key, struct buf *json)
 const char *turn_agent(const struct turn *t)
 {
         return t->failover.agent ? t->failover.agent : t->run.agent;
+}
+
+bool turn_is_unsampled(const struct turn *t)
+{
+        return t->run.input_count > 0 && !id_parent_samples(t->inputs[0]->traceparent, t->trace);
 }
 
 struct turn *turn_find(const struct road *r, int64_t id)

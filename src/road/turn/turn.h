@@ -181,6 +181,7 @@ struct incoming *turn_last_input(const struct turn *t);
 char *turn_inputs_text(const struct turn *t); /* "12,15", yours to free */
 void turn_write_inputs(const struct turn *t, const char *key, struct buf *json);
 const char *turn_agent(const struct turn *t); /* that has it now: run.agent, or by failover */
+bool turn_is_unsampled(const struct turn *t); /* who began the trace does not record it */
 struct turn *turn_find(const struct road *r, int64_t id);
 bool turn_may_start(const struct road *r, const char *adapter);
 void turn_claim(struct turn *t);

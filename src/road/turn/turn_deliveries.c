@@ -71,7 +71,8 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
                                                .kind = edits ? DELIVER_EDIT : DELIVER_SEND,
                                                .class = PACE_FINAL,
                                                .payload = payload.data,
-                                               .trace = t->trace });
+                                               .trace = t->trace,
+                                               .unsampled = turn_is_unsampled(t) });
                 buf_release(&payload);
                 if (edits)
                         j->edits = t->display.draft_delivery;
@@ -134,16 +135,17 @@ static void begin_thread(struct turn *t, struct answer *a)
         jsonw_str(&payload, "name", name.data);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_close(&payload, '}');
-        turn_deliveries_add(a,
-                            delivery_new(r, &(struct delivery){ .turn = t->run.id,
-                                                                .conversation = t->run.conversation,
-                                                                .adapter = t->run.adapter,
-                                                                .channel = t->run.channel,
-                                                                .thread = a->thread,
-                                                                .kind = DELIVER_THREAD,
-                                                                .class = PACE_FINAL,
-                                                                .payload = payload.data,
-                                                                .trace = t->trace }));
+        turn_deliveries_add(
+                a, delivery_new(r, &(struct delivery){ .turn = t->run.id,
+                                                       .conversation = t->run.conversation,
+                                                       .adapter = t->run.adapter,
+                                                       .channel = t->run.channel,
+                                                       .thread = a->thread,
+                                                       .kind = DELIVER_THREAD,
+                                                       .class = PACE_FINAL,
+                                                       .payload = payload.data,
+                                                       .trace = t->trace,
+                                                       .unsampled = turn_is_unsampled(t) }));
         buf_release(&name);
         buf_release(&payload);
 }
@@ -209,7 +211,8 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
                                                               .kind = DELIVER_DELETE,
                                                               .class = PACE_EDIT,
                                                               .payload = "{}",
-                                                              .trace = t->trace });
+                                                              .trace = t->trace,
+                                                              .unsampled = turn_is_unsampled(t) });
                 j->edits = t->display.draft_delivery;
                 turn_deliveries_add(a, j);
         }
