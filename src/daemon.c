@@ -52,6 +52,7 @@ struct daemon {
         struct road *road;
         struct api *api;
         struct confine_report confinement;
+        char **writable;                    /* besides the data directory, as it was at the start */
         struct file_mark tls_cert, tls_key; /* as read by the server */
         uv_signal_t term, interrupt, hangup;
         bool stopping;
@@ -481,6 +482,7 @@ static int open_api(struct daemon *d, struct error *err)
 {
         struct api_env env = {
                 .confinement = &d->confinement,
+                .writable = (const char *const *)d->writable,
                 .loop = d->loop,
                 .store = d->store,
                 .bus = d->bus,
@@ -523,6 +525,10 @@ static int confine(struct daemon *d, struct error *err)
         }
         if (spawn_thread_start(err) < 0)
                 return -1;
+        d->writable = mem_array(conf->writable.count + 1, sizeof(*d->writable));
+        for (size_t i = 0; i < conf->writable.count; i++)
+                d->writable[i] = mem_strdup(conf->writable.items[i]);
+        d->writable[conf->writable.count] = NULL;
         paths = mem_array(conf->writable.count + 3, sizeof(*paths));
         paths[n++] = d->options->dir;
         paths[n++] = "/dev/null";
@@ -577,6 +583,9 @@ static void finish(struct daemon *d)
         }
         loop_free(d->loop);
         spawn_thread_stop();
+        for (size_t i = 0; d->writable && d->writable[i]; i++)
+                free(d->writable[i]);
+        free(d->writable);
         config_free(d->config);
 }
 

@@ -25,6 +25,8 @@ struct api_env {
         const char *dir;
         int64_t started_ms;                       /* wall clock */
         const struct confine_report *confinement; /* NULL: not known */
+        /* where it may write besides dir, if it is confined; NULL-terminated; NULL: nowhere */
+        const char *const *writable;
 };
 
 /*

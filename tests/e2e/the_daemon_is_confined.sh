@@ -48,7 +48,14 @@ await sh -c "[ \$(wc -l <'$outside/fds') -ge 2 ]"
 contains "$(post /api/v2/backup "{\"path\":\"$outside/allowed/copy.db\"}")" copy.db
 [ -s "$outside/allowed/copy.db" ] || fail "no copy in the writable place"
 if [ "$writes" = on ]; then
-        contains "$(post /api/v2/backup "{\"path\":\"$outside/copy.db\"}")" "Permission denied"
+        # the error says where it may write, and who can write elsewhere
+        refused=$(post /api/v2/backup "{\"path\":\"$outside/copy.db\"}")
+        contains "$refused" "state/backups"
+        contains "$refused" "confinement.writable ($outside/allowed)"
+        contains "$refused" "dragoman backup --to"
+        mkdir "$outside/allowed-not"
+        contains "$(post /api/v2/backup "{\"path\":\"$outside/allowed-not/copy.db\"}")" "confinement.writable"
+        contains "$(post /api/v2/backup "{\"path\":\"$outside/none/copy.db\"}")" "its folder does not exist"
         [ ! -e "$outside/copy.db" ] || fail "it wrote outside of its directory"
 fi
 # the command moves its copy itself

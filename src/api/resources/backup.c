@@ -8,10 +8,13 @@
 
 #include "api/core/request.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/file.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "store/store.h"
+
+#define FOLDER "state/backups"
 
 struct backup_ask {
         const char *path;
@@ -27,19 +30,69 @@ static const struct field backup_fields[] = {
 
 struct backup_job {
         struct api_job job;
+        const struct api_env *env;
         char *path;
         int64_t began_ms;
 };
+
+/* ---- places that the confined daemon may write ---- */
+
+static bool is_beneath(const char *folder, const char *place)
+{
+        char *real = realpath(place, NULL);
+        size_t n = real ? strlen(real) : 0;
+        bool beneath = n > 0 && strncmp(folder, real, n) == 0 &&
+                       (folder[n] == '\0' || folder[n] == '/' || real[n - 1] == '/');
+
+        free(real);
+        return beneath;
+}
+
+/* Its folder exists, but is none of them. */
+static bool is_outside(const struct api_env *env, const char *path)
+{
+        const char *slash = strrchr(path, '/');
+        char *name = mem_strndup(path, slash == path ? 1 : (size_t)(slash - path)),
+             *folder = realpath(name, NULL);
+        bool outside = folder && !is_beneath(folder, env->dir);
+
+        for (size_t i = 0; outside && env->writable && env->writable[i]; i++)
+                outside = !is_beneath(folder, env->writable[i]);
+        free(folder);
+        free(name);
+        return outside;
+}
+
+/* "Permission denied" alone would not say by whom. */
+static void explain_place(const struct api_env *env, const char *path, struct error *err)
+{
+        struct buf places;
+
+        buf_init(&places, 0);
+        for (size_t i = 0; env->writable && env->writable[i]; i++)
+                buf_addf(&places, "%s%s", i > 0 ? ", " : "", env->writable[i]);
+        error_set(err, ERR_INVALID,
+                  "cannot write backup '%.120s': the daemon may write only in its data directory, "
+                  "such as " FOLDER ", and in the places of confinement.writable (%.150s); "
+                  "'dragoman backup --to FILE' writes elsewhere",
+                  path, places.len > 0 ? places.data : "there are none");
+        buf_release(&places);
+}
 
 static void on_copied(void *arg, const struct error *err)
 {
         struct backup_job *j = arg;
         struct http_exchange *x = api_job_end(&j->job);
         struct stat st;
+        struct error why;
         struct buf data;
 
         if (x && err) {
-                reply_failed(x, err);
+                why = *err;
+                if (err->kind == ERR_INVALID && j->env->confinement &&
+                    j->env->confinement->writes && is_outside(j->env, j->path))
+                        explain_place(j->env, j->path, &why);
+                reply_failed(x, &why);
         } else if (x) {
                 buf_init(&data, 0);
                 jsonw_open(&data, '{');
@@ -52,8 +105,6 @@ static void on_copied(void *arg, const struct error *err)
         free(j->path);
         free(j);
 }
-
-#define FOLDER "state/backups"
 
 /* state/backups/main-TIME.db, with a number if that exists. */
 static char *default_path(const char *dir, struct error *err)
@@ -140,6 +191,7 @@ static void create(struct http_exchange *x)
                 return;
         }
         j = mem_zalloc(sizeof(*j));
+        j->env = &a->env;
         j->path = path;
         j->began_ms = clock_mono_ms();
         api_job_begin(&j->job, x);
