@@ -1,11 +1,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/jsonw.h"
+#include "base/mem.h"
+#include "cli/ask.h"
 #include "cli/print.h"
 #include "cli/resource.h"
 
@@ -38,32 +39,30 @@ static void print_removed(const json_t *data)
 static int confirm_everyone(const struct args *a, const char *who, struct error *err)
 {
         const char *colon = strrchr(who, ':'), *id = colon ? colon + 1 : who;
-        char answer[16] = "";
+        char *question;
+        bool yes;
 
         if (strcmp(a->operands[0], "allow") != 0 || strspn(id, "*") != strlen(id))
                 return 0;
         if (args_has(a, "yes") || args_has(a, "force"))
                 return 1;
-        if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
-                fprintf(stderr, "This lets everyone talk to %s. Continue? [y/N] ",
-                        args_value(a, "adapter") ? args_value(a, "adapter") : "all adapters");
-                if (fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y'))
+        if (ask_possible(a)) {
+                question = mem_printf("This lets everyone talk to %s. Continue? [y/N]",
+                                      args_value(a, "adapter") ? args_value(a, "adapter")
+                                                               : "all adapters");
+                yes = ask_yes(question);
+                free(question);
+                if (yes)
                         return 1;
         }
         return error_set(err, ERR_REFUSED, "'%s' allows everyone; --yes confirms it", who);
 }
 
-static int add_rule(struct args *a, struct client *c, struct error *err)
+static int put_rule(const struct args *a, struct client *c, const char *who, const char *until,
+                    bool force, char **meant, struct error *err)
 {
-        const char *who = a->operands[1];
-        char until[CLOCK_ISO_SIZE];
         struct buf body;
-        int everyone = confirm_everyone(a, who, err);
 
-        if (everyone < 0)
-                return -1;
-        if (args_time(a, "until", ARGS_AHEAD, until) < 0)
-                return CLI_USAGE;
         buf_init(&body, 0);
         jsonw_open(&body, '{');
         jsonw_str(&body, "ruleType", a->operands[0]);
@@ -73,10 +72,29 @@ static int add_rule(struct args *a, struct client *c, struct error *err)
         jsonw_opt(&body, "expiresAt", until[0] ? until : NULL);
         jsonw_opt(&body, "reason", args_value(a, "reason"));
         jsonw_opt(&body, "blockMessage", args_value(a, "message"));
-        if (everyone || args_has(a, "force"))
+        if (force)
                 jsonw_bool(&body, "force", true);
         jsonw_close(&body, '}');
-        return resource_request(a, c, "POST", ACCESS "rules", &body, print_rule, err);
+        return resource_request_named(a, c, ACCESS "rules", &body, print_rule, who, meant, err);
+}
+
+static int add_rule(struct args *a, struct client *c, struct error *err)
+{
+        int everyone = confirm_everyone(a, a->operands[1], err), rc;
+        char until[CLOCK_ISO_SIZE], *who, *meant = NULL;
+
+        if (everyone < 0)
+                return -1;
+        if (args_time(a, "until", ARGS_AHEAD, until) < 0)
+                return CLI_USAGE;
+        who = mem_strdup(a->operands[1]);
+        while ((rc = put_rule(a, c, who, until, everyone || args_has(a, "force"), &meant, err)) ==
+               1) {
+                free(who);
+                who = meant;
+        }
+        free(who);
+        return rc;
 }
 
 static void print_verdict(const json_t *data)

@@ -257,6 +257,7 @@ int client_result(const struct client *c, const struct http_result *r, json_t **
 
 struct client_job {
         struct client *client;
+        json_t **refusal;
         struct error *err;
         json_t *json;
         int rc;
@@ -268,6 +269,13 @@ static void on_done(void *arg, const struct http_result *result)
         struct client_job *a = arg;
 
         a->rc = client_result(a->client, result, &a->json, a->err);
+        if (a->rc < 0 && a->refusal && result->body_n > 0) {
+                json_t *json = json_loadb(result->body, result->body_n, 0, NULL);
+
+                *a->refusal =
+                        json_incref(json_object_get(json_object_get(json, "error"), "details"));
+                json_decref(json);
+        }
         a->done = true;
 }
 
@@ -275,7 +283,7 @@ int client_ask(struct client *c, const struct client_request *request, json_t **
                struct error *err)
 {
         static const struct http_handlers handlers = { .on_done = on_done };
-        struct client_job a = { .client = c, .err = err };
+        struct client_job a = { .client = c, .refusal = request->refusal, .err = err };
 
         *out = NULL;
         if (!client_start(c, request, &handlers, &a, err))

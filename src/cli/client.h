@@ -25,6 +25,7 @@ struct client_request {
         const char *last_event_id;   /* NULL: none */
         int64_t total_ms;            /* 0: 30 s; -1: no limit */
         int64_t silence_ms;          /* 0: none */
+        json_t **refusal;            /* client_ask: the error's details, yours; NULL: unwanted */
 };
 
 /* Does not connect yet. The loop must outlive the client. */

@@ -35,22 +35,18 @@ static void print_resumed(const json_t *item)
 }
 
 /* `dragoman pause` and `dragoman resume`, which are also the names of the routes. */
-static int change(struct args *a, struct client *c, struct error *err)
+static int change_chat(const struct args *a, struct client *c, const char *chat, const char *until,
+                       char **meant, struct error *err)
 {
         const char *verb = a->command->name;
-        const char *chat = a->operands[0];
         size_t n = strcspn(chat, "/");
         bool pauses = strcmp(verb, "pause") == 0;
-        char *name, *adapter, *channel, *path, until[CLOCK_ISO_SIZE] = "";
+        char *name = mem_strndup(chat, n), *adapter = http_text_escape(name),
+             *channel = http_text_escape(chat + n + 1),
+             *path = mem_printf("/api/v2/chats/%s/%s/%s", adapter, channel, verb);
         struct buf body;
         int rc;
 
-        if (pauses && args_time(a, "until", ARGS_AHEAD, until) < 0)
-                return CLI_USAGE;
-        name = mem_strndup(chat, n);
-        adapter = http_text_escape(name);
-        channel = http_text_escape(chat + n + 1);
-        path = mem_printf("/api/v2/chats/%s/%s/%s", adapter, channel, verb);
         buf_init(&body, 0);
         jsonw_open(&body, '{');
         jsonw_opt(&body, "threadId", args_value(a, "thread"));
@@ -59,11 +55,28 @@ static int change(struct args *a, struct client *c, struct error *err)
         if (pauses && args_has(a, "force"))
                 jsonw_bool(&body, "force", true);
         jsonw_close(&body, '}');
-        rc = resource_request(a, c, "POST", path, &body, pauses ? print_pause : print_resumed, err);
+        rc = resource_request_named(a, c, path, &body, pauses ? print_pause : print_resumed, chat,
+                                    meant, err);
         free(name);
         free(adapter);
         free(channel);
         free(path);
+        return rc;
+}
+
+static int change(struct args *a, struct client *c, struct error *err)
+{
+        char until[CLOCK_ISO_SIZE] = "", *chat, *meant = NULL;
+        int rc;
+
+        if (strcmp(a->command->name, "pause") == 0 && args_time(a, "until", ARGS_AHEAD, until) < 0)
+                return CLI_USAGE;
+        chat = mem_strdup(a->operands[0]);
+        while ((rc = change_chat(a, c, chat, until, &meant, err)) == 1) {
+                free(chat);
+                chat = meant;
+        }
+        free(chat);
         return rc;
 }
 

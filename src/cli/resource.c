@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "cli/ask.h"
 #include "cli/print.h"
 #include "net/http_text.h"
 
@@ -37,16 +38,15 @@ int resource_fetch(struct client *c, const char *path, json_t *items, struct err
         return rc;
 }
 
-int resource_request(const struct args *a, struct client *c, const char *method, const char *path,
-                     struct buf *body, resource_print_fn *print, struct error *err)
+static int request(const struct args *a, struct client *c, struct client_request *q,
+                   struct buf *body, resource_print_fn *print, struct error *err)
 {
-        struct client_request request = { .method = method,
-                                          .path = path,
-                                          .body = body ? body->data : NULL };
         json_t *json = NULL;
         const json_t *data;
-        int rc = client_ask(c, &request, &json, err);
+        int rc;
 
+        q->body = body ? body->data : NULL;
+        rc = client_ask(c, q, &json, err);
         data = json_object_get(json, "data");
         if (rc == 0 && a->json)
                 print_json(data);
@@ -55,6 +55,33 @@ int resource_request(const struct args *a, struct client *c, const char *method,
         json_decref(json);
         if (body)
                 buf_release(body);
+        return rc;
+}
+
+int resource_request(const struct args *a, struct client *c, const char *method, const char *path,
+                     struct buf *body, resource_print_fn *print, struct error *err)
+{
+        struct client_request q = { .method = method, .path = path };
+
+        return request(a, c, &q, body, print, err);
+}
+
+int resource_request_named(const struct args *a, struct client *c, const char *path,
+                           struct buf *body, resource_print_fn *print, const char *what,
+                           char **meant, struct error *err)
+{
+        json_t *refusal = NULL;
+        struct client_request q = { .method = "POST", .path = path, .refusal = &refusal };
+        int rc = request(a, c, &q, body, print, err);
+        const json_t *candidates = json_object_get(refusal, "candidates");
+        const char *chosen;
+
+        if (rc < 0 && json_array_size(candidates) > 0 && ask_possible(a)) {
+                chosen = ask_which(what, candidates, err);
+                *meant = mem_strdup(chosen);
+                rc = chosen ? 1 : -1;
+        }
+        json_decref(refusal);
         return rc;
 }
 

@@ -31,6 +31,13 @@ int resource_fetch(struct client *c, const char *path, json_t *items, struct err
 /* Releases the body (may be NULL), and prints the result by the function or as JSON. */
 int resource_request(const struct args *a, struct client *c, const char *method, const char *path,
                      struct buf *body, resource_print_fn *print, struct error *err);
+/*
+ * The same for `what`, a name. If the daemon cannot tell who or what is meant, asks at a terminal:
+ * 1 with *meant, yours to free, to be named in another request.
+ */
+int resource_request_named(const struct args *a, struct client *c, const char *path,
+                           struct buf *body, resource_print_fn *print, const char *what,
+                           char **meant, struct error *err);
 /* The name is escaped as one segment; yours to free. */
 char *resource_path(const char *prefix, const char *name, const char *suffix);
 

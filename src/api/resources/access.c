@@ -208,7 +208,7 @@ static void on_subject(void *arg, const struct error *err)
                 reply_failed(x, err);
         } else if (x && access_subject_found(&j->subject, &why) < 0) {
                 if (why.kind == ERR_CONFLICT)
-                        reply_failed(x, &why);
+                        reply_error(x, 409, "CONFLICT", j->subject.details.data, "%s", why.text);
                 else
                         reply_field_error(x, &j->body, &why);
         } else if (x) {
@@ -269,6 +269,7 @@ static void put(struct http_exchange *x, struct body *b, const struct access_rul
         }
         j = mem_zalloc(sizeof(*j));
         buf_init(&j->subject.others, 0);
+        buf_init(&j->subject.details, 0);
         j->ask = *ask;
         j->id = r.id;
         keep(j);
@@ -400,7 +401,7 @@ const struct route access_routes[] = {
         { "POST", "/api/v2/access/rules", SCOPE_ADMIN, create, REACH_ALL,
           .summary = "Allow or deny someone. In force when this is answered; a deny "
                      "wins over everything. Unknown platforms, names and persons are refused "
-                     "(400), ambiguous names with the candidates (409).",
+                     "(400), ambiguous names with the candidates (409, `details.candidates`).",
           .body = access_fields, .status = 201, .answer = "{\"data\": access rule}",
           .example = ROUTE_JSON({
                   "ruleType" : "allow",

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/settings.h"
 #include "platform/platform.h"
@@ -16,6 +17,7 @@ void access_subject_release(struct access_subject *s)
 {
         free(s->found);
         buf_release(&s->others);
+        buf_release(&s->details);
 }
 
 /* ---- without the store ---- */
@@ -109,13 +111,21 @@ static bool concerns(const struct access_subject *s, const char *platform)
 
 static void add_candidate(struct access_subject *s, const struct identity_named *n)
 {
-        buf_addf(&s->others, "%s%s:%s (", s->others.len > 0 ? ", " : "", n->identity.platform,
-                 n->identity.user);
+        char *id = mem_printf("%s:%s", n->identity.platform, n->identity.user);
+        struct buf label;
+
+        buf_init(&label, 0);
         if (n->name)
-                buf_addf(&s->others, "%.40s%s", n->name, n->username ? ", " : "");
+                buf_addf(&label, "%.40s%s", n->name, n->username ? ", " : "");
         if (n->username)
-                buf_addf(&s->others, "@%.40s", n->username);
-        buf_addch(&s->others, ')');
+                buf_addf(&label, "@%.40s", n->username);
+        buf_addf(&s->others, "%s%s (%s)", s->others.len > 0 ? ", " : "", id, label.data);
+        jsonw_open(&s->details, '{');
+        jsonw_str(&s->details, "id", id);
+        jsonw_str(&s->details, "label", label.data);
+        jsonw_close(&s->details, '}');
+        buf_release(&label);
+        free(id);
 }
 
 static int read_named(struct store_tx *tx, struct access_subject *s, const char *name, bool similar,
@@ -126,6 +136,8 @@ static int read_named(struct store_tx *tx, struct access_subject *s, const char 
         unsigned accounts = 0;
         int rc;
 
+        buf_clear(&s->details);
+        jsonw_open_member(&s->details, "candidates", '[');
         while ((rc = person_row_next_named(rows, &n, err)) == 1) {
                 if (!concerns(s, n.identity.platform))
                         continue;
@@ -138,6 +150,7 @@ static int read_named(struct store_tx *tx, struct access_subject *s, const char 
                 if (accounts++ < CANDIDATES)
                         add_candidate(s, &n);
         }
+        jsonw_close(&s->details, ']');
         if (accounts == 1 && !similar)
                 s->found_person = 0;
         else if (accounts > 1) {

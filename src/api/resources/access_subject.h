@@ -19,6 +19,7 @@ struct access_subject {
         int64_t found_person; /* several accounts of one person have the name */
         unsigned count;       /* of different people */
         struct buf others;    /* several candidates, or similar names */
+        struct buf details;   /* the same for programs: members of an error's details */
         /* of accounts that may be meant; none: all */
         const char *platforms[ACCESS_SUBJECT_PLATFORMS];
         size_t platform_count;

@@ -79,7 +79,8 @@ struct pause_job {
         struct body body;
         struct pause_ask ask;
         char *adapter, *channel, *by;
-        struct buf others; /* chats that are known */
+        struct buf others;  /* chats that are known */
+        struct buf details; /* the same for programs */
         bool known;
 };
 
@@ -89,6 +90,7 @@ static void pause_job_free(struct pause_job *j)
         free(j->channel);
         free(j->by);
         buf_release(&j->others);
+        buf_release(&j->details);
         body_release(&j->body);
         free(j);
 }
@@ -112,15 +114,25 @@ static int find_chat(struct store_tx *tx, void *arg, struct error *err)
         int rc = conversation_row_knows(tx, j->adapter, j->channel, err);
         struct store_stmt *s;
         const char *channel;
+        char *id;
 
         buf_clear(&j->others);
         j->known = rc == 1;
         if (rc != 0)
                 return rc < 0 ? -1 : 0;
         s = conversation_row_list_channels(tx, j->adapter, KNOWN_CHATS);
-        while ((rc = conversation_row_next_channel(s, &channel, err)) == 1)
+        buf_clear(&j->details);
+        jsonw_open_member(&j->details, "candidates", '[');
+        while ((rc = conversation_row_next_channel(s, &channel, err)) == 1) {
                 buf_addf(&j->others, "%s%s/%.60s", j->others.len > 0 ? ", " : "; there is ",
                          j->adapter, channel);
+                id = mem_printf("%s/%s", j->adapter, channel);
+                jsonw_open(&j->details, '{');
+                jsonw_str(&j->details, "id", id);
+                jsonw_close(&j->details, '}');
+                free(id);
+        }
+        jsonw_close(&j->details, ']');
         return rc;
 }
 
@@ -133,7 +145,7 @@ static void on_chat(void *arg, const struct error *err)
                 reply_failed(x, err);
         else if (x && !j->known)
                 reply_error(
-                        x, 404, "NOT_FOUND", NULL,
+                        x, 404, "NOT_FOUND", j->details.data,
                         "nothing has been said in '%s/%.100s'%s; with \"force\": true (--force) "
                         "it is paused anyway",
                         j->adapter, j->channel, j->others.data);
@@ -153,6 +165,7 @@ static void pause_chat(struct http_exchange *x)
                 return;
         }
         buf_init(&j->others, 0);
+        buf_init(&j->details, 0);
         j->adapter = mem_strdup(http_param(x, "adapter"));
         j->channel = mem_strdup(http_param(x, "channel"));
         if (!adapters_find(api_of(x)->env.adapters, j->adapter)) {
@@ -199,7 +212,8 @@ const struct route handover_routes[] = {
                                "\"until\", \"by\", \"reason\"}." },
         { "POST", "/api/v2/chats/:adapter/:channel/pause", SCOPE_WRITE, pause_chat, REACH_PATH,
           .summary = "Take over a chat: messages are stored, but no agent is asked until it is "
-                     "resumed. 404 for a chat in which nothing has been said.",
+                     "resumed. 404 for a chat in which nothing has been said, with known ones in "
+                     "`details.candidates`.",
           .body = pause_fields, .status = 200, .answer = "{\"data\": pause}",
           .example = ROUTE_JSON({ "reason" : "a refund", "by" : "Ann" }) },
         { "POST", "/api/v2/chats/:adapter/:channel/resume", SCOPE_WRITE, resume_chat, REACH_PATH,
