@@ -103,6 +103,9 @@ static const char *const real[] = {
         "silent letters are not pronounced",
         "(silent) k, as in knife",
         "(SILENT) k, as in knife",
+        "(silent)",
+        "<silent>",
+        "[silent: a film of 2012]",
         "<silent> is not an HTML element",
         "[Silent Hill 2] is a horror game",
         "[SILENT HILL] opens on Friday",
@@ -228,13 +231,16 @@ static void phrases_can_be_set_with_a_limit_of_length(void **state)
                 { "Passing: not my thing", true },
                 { "Passing: not my thing, but you could ask the others", false }, /* too long */
                 { "Passing the salt?", false },
+                { "Passing 盐？", false },
                 { "I am passing", false },
                 { "¯\\_(ツ)_/¯", true },
+                { " ... ", true }, /* without words it is compared as it is */
+                { "....", false },
                 { "No action needed.", false }, /* a rule that answers has only its own phrases */
                 { "[SILENT] as ever, however long the reason may be", true },
         };
         struct dispatch *d = rig_dispatch("[{\"when\": {\"mention\": true}, \"silence\": [\"meh\", "
-                                          "\"passing*\", \"¯\\\\_(ツ)_/¯\"], "
+                                          "\"passing*\", \"¯\\\\_(ツ)_/¯\", \"...\"], "
                                           "\"silenceMaxChars\": 30}]",
                                           rig_adapter());
         struct reply_policy policy = policy_of(d);

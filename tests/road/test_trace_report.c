@@ -579,8 +579,15 @@ static void a_message_is_found_by_chat_and_id(void **state)
         json_t *report;
 
         add_chats(f);
+        /* another adapter may be in the same chat */
+        add(f, insert_journal,
+            &(struct journal_row){ .adapter = "api",
+                                   .channel = "42",
+                                   .key = "42:77",
+                                   .payload = "{\"id\":\"77\"}" });
         expect_event(f, "tg/-100123/77", "evt-1");
         expect_event(f, "tg/42/77", "evt-2");
+        expect_event(f, "api/42/77", "evt-4");
         expect_event(f, "-100123:77", "evt-1");
         report = report_of(f, "tg/42/78");
         assert_string_equal(json_str(report, "summary", ""), "sent in 250 ms");
@@ -635,7 +642,7 @@ static void messages_of_other_adapters_are_hidden(void **state)
         add(f, insert_journal,
             &(struct journal_row){ .adapter = "api", .key = "77", .payload = "{\"id\":\"77\"}" });
         for (size_t i = 0; i < COUNT(ids); i++) {
-                struct report_read t = { .id = ids[i], .adapters = ",api,other," };
+                struct report_read t = { .id = ids[i], .adapters = ",api,tg2,my-tg," };
                 struct error err;
                 int rc;
 
