@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../lib/fake_server.h"
 #include "../lib/scratch.h"
@@ -183,6 +184,9 @@ static void a_full_queue_takes_from_the_sender_with_the_most(void **state)
         assert_true(g->wishes[11].done);
 }
 
+static const char sender_refusal[] = "this sender's files have used up the budget for this hour "
+                                     "(attachments.senderBytesPerHour)";
+
 static void budgets_of_bytes_are_kept(void **state)
 {
         struct rig *g = *state;
@@ -198,12 +202,64 @@ static void budgets_of_bytes_are_kept(void **state)
         wish(g, "bob", 1);
         await_looks(g);
         assert_int_equal(g->done, 2);
-        assert_string_equal(g->wishes[3].why,
-                            "this sender's files have used up the budget for this hour "
-                            "(attachments.senderBytesPerHour)");
+        assert_string_equal(g->wishes[3].why, sender_refusal);
         assert_string_equal(
                 g->wishes[5].why,
                 "the budget for this hour is used up (attachments.adapterBytesPerHour)");
+}
+
+static void small_files_are_limited_in_number(void **state)
+{
+        struct rig *g = *state;
+
+        g->limits.sender_hour_bytes = 3 * 65536;
+        attachment_files_set_limits(g->files, &g->limits);
+        for (int i = 0; i < 4; i++)
+                wish(g, "ann", 1);
+        await_looks(g);
+        assert_int_equal(g->done, 1);
+        assert_string_equal(g->wishes[3].why, sender_refusal);
+}
+
+/* What was announced as small, or not at all, costs what arrives, or as much as may arrive. */
+static void budgets_count_what_arrives(void **state)
+{
+        static const struct {
+                size_t arrives;
+                int64_t budget;
+        } rows[] = { { 300000, 300000 + 65535 }, { 2 << 20, (1 << 20) + 65535 } };
+        struct rig *g = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char head[80], *bytes;
+                int n = snprintf(head, sizeof(head),
+                                 "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", rows[i].arrives);
+                struct fake_answer answer = { .n = (size_t)n + rows[i].arrives };
+                struct fake_server *server;
+                const char *sender = i == 0 ? "ann" : "bob";
+                struct wish *w = wish(g, sender, 0), *second;
+                char *url;
+
+                bytes = mem_zalloc(answer.n);
+                memcpy(bytes, head, (size_t)n);
+                answer.bytes = bytes;
+                server = fake_server_new(g->loop, &answer, 1);
+                url = fake_server_url(server, "/a");
+                g->limits.sender_hour_bytes = rows[i].budget;
+                attachment_files_set_limits(g->files, &g->limits);
+                await_looks(g);
+                attachment_fetch_from(w->fetch, url);
+                while (!w->done)
+                        loop_step(g->loop, true);
+                assert_int_equal(w->size, i == 0 ? (int64_t)rows[i].arrives : -1);
+                second = wish(g, sender, 1);
+                await_looks(g);
+                assert_true(second->done);
+                assert_string_equal(second->why, sender_refusal);
+                fake_server_free(server);
+                free(url);
+                free(bytes);
+        }
 }
 
 static void a_downloaded_file_is_not_downloaded_again(void **state)
@@ -295,6 +351,8 @@ int main(void)
                 TEST(a_flooder_is_refused_and_nobody_else),
                 TEST(a_full_queue_takes_from_the_sender_with_the_most),
                 TEST(budgets_of_bytes_are_kept),
+                TEST(small_files_are_limited_in_number),
+                TEST(budgets_count_what_arrives),
                 TEST(a_downloaded_file_is_not_downloaded_again),
                 TEST(redirects_are_not_followed),
                 TEST(a_dropped_fetch_gives_its_place_to_another),

@@ -12,6 +12,7 @@
 #include "../lib/gate.h"
 #include "../lib/road_rig.h"
 #include "base/clock.h"
+#include "base/mem.h"
 
 static struct outbox_receipt last;
 static unsigned receipts;
@@ -240,10 +241,12 @@ static struct rig *rig_with_failing_answer(int64_t retry_ms)
 static void other_conversations_pass_a_failing_delivery(void **state)
 {
         struct rig *g = rig_with_failing_answer(3600000);
+        char *trace;
 
         (void)state;
         rig_settle(g);
         assert_int_equal(g->sent_count, 1);
+        trace = mem_strdup(rig_text(g, "trace FROM deliveries WHERE id = 1"));
         g->auto_send = true;
         rig_say(g, "x", "c", "other", "second", NULL);
         rig_until(g, &g->run_count, 2);
@@ -254,6 +257,8 @@ static void other_conversations_pass_a_failing_delivery(void **state)
         put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "news" });
         rig_until(g, &g->sent_count, 4);
         assert_string_equal(g->sent[3].text, "news");
+        /* a late reply to the first has no turn: it waits all the same */
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = "late", .trace = trace });
         rig_say(g, "x", "c", "echo", "again", NULL); /* of the first: it waits */
         rig_until(g, &g->run_count, 3);
         rig_answer(g, 2, "e");
@@ -268,8 +273,12 @@ static void other_conversations_pass_a_failing_delivery(void **state)
         rig_answer(g, 3, "f");
         rig_until(g, &g->sent_count, 5);
         assert_string_equal(g->sent[4].text, "f");
+        rig_say(g, "x", "c", "echo", "and again", NULL);
+        rig_until(g, &g->run_count, 5);
+        rig_answer(g, 4, "g");
         rig_settle(g);
         assert_int_equal(g->sent_count, 5);
+        free(trace);
         rig_free(g);
 }
 
