@@ -157,7 +157,7 @@ static void print_turn(struct timeline *t, const json_t *turn, const char *reaso
                 print_failed_agent(t, failed);
         print_time(t, ended);
         printf("%s %s", id, json_str(turn, "state", "?"));
-        print_quoted(stdout, " by agent ", ended ? json_str(turn, "agent", NULL) : NULL);
+        print_quoted(stdout, ended ? " by agent " : " with agent ", json_str(turn, "agent", NULL));
         if (json_int(turn, "tokensIn", 0) > 0 || json_int(turn, "tokensOut", 0) > 0)
                 print_tokens(turn);
         if (ended && json_is_integer(json_object_get(turn, "durationMs")))

@@ -85,7 +85,24 @@ static int insert_rows(struct store_tx *tx, void *arg, struct error *err)
         turn.ended_ms = 3500;
         turn.answered_by = "local";
         turn.failed_agents = "[{\"agent\":\"gpt\",\"error\":\"no connection\"}]";
-        return turn_row_finish(tx, &turn, err) < 0 ? -1 : 0;
+        if (turn_row_finish(tx, &turn, err) < 0 ||
+            turn_row_discard_reply(tx, 7, 5000, "it is empty", err) < 0)
+                return -1;
+        /* a turn that runs after a failover */
+        turn = (struct turn_row){ .id = 8,
+                                  .agent = "gpt",
+                                  .state = TURN_RUNNING,
+                                  .inputs = "3",
+                                  .trace = "t",
+                                  .attempt = 1,
+                                  .created_ms = 1000,
+                                  .started_ms = 3000,
+                                  .answered_by = "local",
+                                  .failed_agents =
+                                          "[{\"agent\":\"gpt\",\"error\":\"no connection\"}]" };
+        if (turn_row_insert(tx, &turn, err) < 0)
+                return -1;
+        return turn_row_fail_over(tx, &turn, err);
 }
 
 static char *data_directory(void)
@@ -162,6 +179,16 @@ static void a_failover_shows_each_agent(void **state)
         expect(out, "trn-7 started, attempt 1, after a wait of 2.000 s\n");
         expect(out, "agent 'gpt' failed: no connection\n");
         expect(out, "trn-7 done by agent 'local' in 0.500 s\n");
+        expect(why(dir, "trn-8"), "trn-8 running with agent 'local'\n");
+        scratch_free(dir);
+}
+
+static void a_discarded_late_answer_has_a_line(void **state)
+{
+        char *dir = data_directory();
+
+        (void)state;
+        expect(why(dir, "evt-2"), "1 late answer discarded: it is empty\n");
         scratch_free(dir);
 }
 
@@ -198,6 +225,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_refusal_reads_like_one),
                 cmocka_unit_test(a_failover_shows_each_agent),
+                cmocka_unit_test(a_discarded_late_answer_has_a_line),
                 cmocka_unit_test(ids_of_a_platform_are_found_or_listed),
                 cmocka_unit_test(without_an_id_the_last_messages_are_shown),
         };
