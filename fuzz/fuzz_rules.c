@@ -136,7 +136,7 @@ static void decide(struct rule *rules, const char *text)
         if (out.trigger ? !out.agent : !out.reason)
                 abort();
         if (out.extra.fn)
-                out.extra.done(out.extra.arg);
+                out.extra.done(out.extra.arg, NULL);
         if (out.session)
                 dispatch_ended(d,
                                &(struct turn_run){

@@ -270,10 +270,11 @@ static int write_ended(struct store_tx *tx, void *arg, struct error *err)
         return r->chat ? chat_session_row_put(tx, r, err) : 0;
 }
 
-static void row_free(void *arg)
+static void on_row_stored(void *arg, const struct error *err)
 {
         struct chat_session_row *r = arg;
 
+        (void)err;
         free((char *)r->chat);
         free((char *)r->session);
         free(r);
@@ -285,7 +286,7 @@ static struct tx_extra extra_new(store_fn *fn, const char *chat, const char *ses
         struct chat_session_row *r = mem_alloc(sizeof(*r));
 
         *r = (struct chat_session_row){ mem_strdup(chat), mem_strdup(session), now_ms };
-        return (struct tx_extra){ .fn = fn, .done = row_free, .arg = r };
+        return (struct tx_extra){ .fn = fn, .done = on_row_stored, .arg = r };
 }
 
 void chat_session_open(struct evaluation *e)

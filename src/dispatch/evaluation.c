@@ -217,12 +217,12 @@ static int write_pair(struct store_tx *tx, void *arg, struct error *err)
         return p->second.fn(tx, p->second.arg, err);
 }
 
-static void pair_done(void *arg)
+static void pair_done(void *arg, const struct error *err)
 {
         struct extra_pair *p = arg;
 
-        p->first.done(p->first.arg);
-        p->second.done(p->second.arg);
+        p->first.done(p->first.arg, err);
+        p->second.done(p->second.arg, err);
         free(p);
 }
 
@@ -242,6 +242,6 @@ void evaluation_add_write(struct decision *out, struct tx_extra extra)
 void evaluation_add_change(struct decision *out, void *change)
 {
         evaluation_add_write(out, (struct tx_extra){ .fn = write_through_write,
-                                                     .done = write_through_commit,
+                                                     .done = write_through_end,
                                                      .arg = change });
 }

@@ -83,7 +83,7 @@ static void replay_event(struct replay *r, const struct trigger_decision *before
         dispatch_decide(r->dispatch, in,
                         &(struct placement_query){ on_placement_query, &placement }, &now);
         if (now.extra.fn)
-                now.extra.done(now.extra.arg); /* not stored */
+                now.extra.done(now.extra.arg, NULL); /* as if it were stored */
         row.now = (struct replay_decision){ now.trigger, now.agent, now.rule, now.reason };
         if (row.time_ms >= r->since_ms && in->event > r->after_event)
                 report(r, &row);

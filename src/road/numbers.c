@@ -34,10 +34,12 @@ static void add_block(struct numbers *n)
         n->wanted = 0;
 }
 
-static void on_reserved(void *arg)
+static void on_reserved(void *arg, const struct error *err)
 {
         struct numbers *n = arg;
 
+        if (err)
+                return;
         n->reserving = n->failing = false;
         add_block(n);
         road_numbers_refilled(n->road);

@@ -249,6 +249,12 @@ static int write_lost(struct store_tx *tx, void *id, struct error *err)
         return turn_row_lose(tx, *(int64_t *)id, clock_wall_ms(), err);
 }
 
+static void on_lost(void *id, const struct error *err)
+{
+        (void)err;
+        free(id);
+}
+
 /* Files that the last run did not get, or has, are found or fetched again. */
 static void start_recovered(struct road *r, struct turn *t)
 {
@@ -265,7 +271,7 @@ static void resume(struct road *r, struct recovered_turn *v)
 
         if (v->count == 0) { /* can never be run or answered */
                 log_error("turn given up: its messages were pruned", LOG_I("turn", row->id));
-                road_write(r, "end of a turn", write_lost, free,
+                road_write(r, "end of a turn", write_lost, on_lost,
                            mem_dup(&row->id, sizeof(row->id)));
                 return;
         }

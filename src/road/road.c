@@ -76,8 +76,8 @@ struct sure_write {
         struct road *road;
         const char *what;
         store_fn *fn;
-        void (*done)(void *arg);
-        void (*failed)(void *arg, const struct error *err); /* may be NULL */
+        store_done_fn *done;
+        store_done_fn *failed; /* may be NULL */
         void *arg;
         int64_t pause_ms;
         struct timer *timer; /* NULL until it has failed once */
@@ -104,10 +104,10 @@ static void on_written(void *arg, const struct error *err)
         struct sure_write *w = arg;
         bool passes;
 
+        /* closing: the row is unchanged, and the next run repeats the work */
         if (!err || w->road->closing) {
                 w->road->writes--;
-                if (!err) /* else the row is unchanged, and the next run repeats the work */
-                        w->done(w->arg);
+                w->done(w->arg, err);
                 timer_free(w->timer);
                 free(w);
                 return;
@@ -126,8 +126,8 @@ static void on_written(void *arg, const struct error *err)
         w->pause_ms = w->pause_ms * 2 < RETRY_CAP_MS ? w->pause_ms * 2 : RETRY_CAP_MS;
 }
 
-void road_write_watched(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg),
-                        void (*failed)(void *arg, const struct error *err), void *arg)
+void road_write_watched(struct road *r, const char *what, store_fn *fn, store_done_fn *done,
+                        store_done_fn *failed, void *arg)
 {
         struct sure_write *w = mem_zalloc(sizeof(*w));
 
@@ -142,7 +142,7 @@ void road_write_watched(struct road *r, const char *what, store_fn *fn, void (*d
         try_write(w);
 }
 
-void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg)
+void road_write(struct road *r, const char *what, store_fn *fn, store_done_fn *done, void *arg)
 {
         road_write_watched(r, what, fn, done, NULL, arg);
 }
@@ -250,13 +250,15 @@ void road_close(struct road *r)
 
                 if (t->phase == PHASE_RUNNING)
                         r->agents.cancel(r->agents.agents, &t->run);
+                if (t->cancel.done)
+                        t->cancel.done(t->cancel.arg, &err);
                 turn_free(t);
         }
         map_release(&r->turns.by_number);
         session_lock_release_all(r);
         map_release(&r->turns.inputs);
         outbox_release(r);
-        decide_release(r);
+        decide_release(r, &err);
         numbers_close(&r->turn_numbers);
         numbers_close(&r->delivery_numbers);
         timer_free(r->prune);

@@ -43,11 +43,14 @@ struct road {
 
 /* "trn-12" */
 char *road_key(const char *prefix, int64_t n, char out[ROAD_KEY_SIZE]);
-/* For writes that memory already reflects: repeats fn until it commits, then calls done. */
-void road_write(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg), void *arg);
-/* The same; also calls failed after every attempt that failed. */
-void road_write_watched(struct road *r, const char *what, store_fn *fn, void (*done)(void *arg),
-                        void (*failed)(void *arg, const struct error *err), void *arg);
+/*
+ * For writes that memory already reflects: repeats fn until it commits, then calls done. One that
+ * fails while the road closes is left to the next run: done gets the error, and only frees arg.
+ */
+void road_write(struct road *r, const char *what, store_fn *fn, store_done_fn *done, void *arg);
+/* The same; also calls failed after every attempt that is repeated. */
+void road_write_watched(struct road *r, const char *what, store_fn *fn, store_done_fn *done,
+                        store_done_fn *failed, void *arg);
 void road_check_drained(struct road *r);
 void road_numbers_refilled(struct road *r);
 

@@ -11,11 +11,12 @@ int write_through_write(struct store_tx *tx, void *change, struct error *err)
         return w->ops->write(tx, change, err);
 }
 
-void write_through_commit(void *change)
+void write_through_end(void *change, const struct error *err)
 {
         const struct write_through *w = change;
 
-        w->ops->apply(change);
+        if (!err)
+                w->ops->apply(change);
         w->ops->release(change);
 }
 

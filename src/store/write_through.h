@@ -36,8 +36,9 @@ struct write_through {
 /* Takes the change over. done() is called later, never from here. */
 void write_through_submit(struct store *s, void *change);
 
-/* For a change inside another transaction: the store function, and what to call on commit. */
+/* For a change inside another transaction: the store function, and what to call at its end. */
 int write_through_write(struct store_tx *tx, void *change, struct error *err);
-void write_through_commit(void *change); /* applies and releases; done() is not called */
+/* Applies it, unless there is an error, and releases it; done() is not called. */
+void write_through_end(void *change, const struct error *err);
 
 #endif

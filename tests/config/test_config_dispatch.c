@@ -45,7 +45,7 @@ static struct decision decided(struct dispatch *d, const char *adapter, const ch
 
         dispatch_decide(d, &in, NULL, &out);
         if (out.extra.fn)
-                out.extra.done(out.extra.arg);
+                out.extra.done(out.extra.arg, NULL);
         return out;
 }
 

@@ -115,7 +115,7 @@ static void let_happen(struct dispatch *d, const char *event)
         if (!out.trigger)
                 fail_msg("%s is not answered: %s", event, out.reason);
         if (out.extra.fn)
-                out.extra.done(out.extra.arg);
+                out.extra.done(out.extra.arg, NULL);
         incoming_free(in);
         json_decref(json);
 }

@@ -18,7 +18,7 @@ static bool placed(struct dispatch *d, const struct incoming *in, struct decisio
 {
         dispatch_decide(d, in, BEGINS_TURN, out);
         if (out->extra.fn)
-                out->extra.done(out->extra.arg);
+                out->extra.done(out->extra.arg, NULL);
         return out->trigger;
 }
 
@@ -184,7 +184,7 @@ static void a_joined_message_keeps_its_session_live_no_longer(void **state)
         dispatch_decide(d, &in, JOINS_TURN, &out);
         assert_true(out.trigger);
         end_turn(d, out.session, NULL);
-        out.extra.done(out.extra.arg);
+        out.extra.done(out.extra.arg, NULL);
         in.is_mention = false;
         dispatch_set_clock(d, NOON + (WINDOW - 1) * SECONDS);
         assert_true(understood(d, &in));

@@ -77,7 +77,7 @@ static struct decision decided(struct dispatch *d, const struct incoming *in)
 
         dispatch_decide(d, in, NULL, &out);
         if (out.extra.fn)
-                out.extra.done(out.extra.arg);
+                out.extra.done(out.extra.arg, NULL);
         return out;
 }
 
@@ -158,7 +158,7 @@ static void a_command_works_where_no_rule_answers(void **state)
         live.text = "hello";
         dispatch_decide(d, &live, BEGINS_TURN, &out);
         assert_true(out.trigger);
-        out.extra.done(out.extra.arg);
+        out.extra.done(out.extra.arg, NULL);
         live.text = "/status";
         assert_int_equal(decided(d, &live).command, COMMAND_STATUS);
         terminal.trusted = true;
@@ -203,7 +203,7 @@ static void a_command_in_a_session_needs_no_mention(void **state)
         in.is_mention = true;
         dispatch_decide(d, &in, BEGINS_TURN, &out);
         assert_true(out.trigger);
-        out.extra.done(out.extra.arg);
+        out.extra.done(out.extra.arg, NULL);
         in.is_mention = false;
         in.text = "/status";
         assert_int_equal(decided(d, &in).command, COMMAND_STATUS);
@@ -263,7 +263,7 @@ static void new_begins_a_new_session(void **state)
         in.is_mention = true;
         dispatch_decide(d, &in, BEGINS_TURN, &out);
         assert_true(out.trigger);
-        out.extra.done(out.extra.arg);
+        out.extra.done(out.extra.arg, NULL);
         snprintf(first, sizeof(first), "%s", out.session);
         in.is_mention = false;
         in.text = "/new";

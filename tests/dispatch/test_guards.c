@@ -186,7 +186,7 @@ static bool triggers(struct dispatch *d, const struct incoming *in,
 
         dispatch_decide(d, in, query, &out);
         if (out.extra.fn)
-                out.extra.done(out.extra.arg); /* without storing it */
+                out.extra.done(out.extra.arg, NULL); /* without storing it */
         return out.trigger;
 }
 
@@ -559,7 +559,7 @@ static bool begins_turn(struct dispatch *d, const struct incoming *in)
 
         dispatch_decide(d, in, BEGINS_TURN, &out);
         if (out.extra.fn)
-                out.extra.done(out.extra.arg);
+                out.extra.done(out.extra.arg, NULL);
         return out.trigger;
 }
 

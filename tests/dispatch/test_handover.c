@@ -143,7 +143,7 @@ static bool pause_with(struct policy_rig *g, const char *channel, int64_t until_
         bool paused = handover_pause_with(g->policy->handovers, &p, &out);
 
         if (paused)
-                out.extra.done(out.extra.arg); /* without storing it */
+                out.extra.done(out.extra.arg, NULL); /* without storing it */
         return paused;
 }
 

@@ -111,6 +111,30 @@ static void an_approved_code_admits_a_stranger(void **state)
         assert_int_equal(take_back(g, o.id).kind, ERR_MISSING);
 }
 
+static void a_code_that_is_not_stored_is_forgotten(void **state)
+{
+        struct policy_rig *g = *state;
+        struct incoming in = { .adapter = "tg",
+                               .platform = "telegram",
+                               .channel = "7",
+                               .chat = CHAT_DM,
+                               .sender_id = "7",
+                               .text = "hello" };
+        struct decision out = { 0 };
+        char code[HUMAN_CODE_TEXT_SIZE];
+        struct error err;
+
+        rows_refuse_insert(g->store, "pairings");
+        dispatch_decide(g->dispatch, &in, NULL, &out);
+        assert_non_null(out.notice);
+        assert_int_equal(store_write_now(g->store, out.extra.fn, out.extra.arg, &err), -1);
+        out.extra.done(out.extra.arg, &err); /* as the road does when it closes */
+        rows_accept(g->store);
+        policy_rig_restart(g);
+        assert_int_equal(policy_rig_count(g, "pairings"), 0);
+        assert_int_equal(word(g, knock(g, "7", code), false).kind, ERR_NONE);
+}
+
 static void a_code_is_sent_once_and_survives_a_restart(void **state)
 {
         struct policy_rig *g = *state;
@@ -252,6 +276,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(an_approved_code_admits_a_stranger, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(a_code_that_is_not_stored_is_forgotten, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(a_code_is_sent_once_and_survives_a_restart, setup,
                                                 teardown),

@@ -506,7 +506,7 @@ static void a_thousand_link_codes_may_wait(void **state)
                 snprintf(sender, sizeof(sender), "%d", i);
                 dispatch_set_clock(g->dispatch, now_ms + (i <= 1000 ? 0 : 600000));
                 dispatch_decide(g->dispatch, &in, NULL, &out);
-                out.extra.done(out.extra.arg); /* without storing it */
+                out.extra.done(out.extra.arg, NULL); /* without storing it */
                 assert_string_equal(out.reason,
                                     i == 1000 ? "too many codes are waiting (/link)"
                                               : "a code for another account was sent (/link)");

@@ -138,7 +138,7 @@ void policy_rig_commit(struct policy_rig *g, struct decision *out)
         if (store_write_now(g->store, out->extra.fn, out->extra.arg, &err) < 0)
                 fail_msg("%s", err.text);
         if (out->extra.done)
-                out->extra.done(out->extra.arg);
+                out->extra.done(out->extra.arg, NULL);
         out->extra.fn = NULL;
 }
 

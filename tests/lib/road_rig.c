@@ -69,6 +69,12 @@ static int write_ending(struct store_tx *tx, void *arg, struct error *err)
         return meta_row_put_new(tx, arg, "ended", err);
 }
 
+static void on_ending_stored(void *arg, const struct error *err)
+{
+        (void)err;
+        free(arg);
+}
+
 static void ending(struct dispatch *ctx, const struct turn_run *run,
                    const struct turn_outcome *outcome, struct tx_extra *also)
 {
@@ -79,7 +85,7 @@ static void ending(struct dispatch *ctx, const struct turn_run *run,
                 g->real.ending(g->real.dispatch, run, outcome, also);
                 return;
         }
-        *also = (struct tx_extra){ write_ending, free, mem_strdup(run->key) };
+        *also = (struct tx_extra){ write_ending, on_ending_stored, mem_strdup(run->key) };
 }
 
 static void ended(struct dispatch *ctx, const struct turn_run *run,

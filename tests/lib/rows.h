@@ -23,6 +23,18 @@
 #define rows_members(s, select, member) rows_sql_list(s, "SELECT " select, member)
 /* ?1 is a, ?2 is b, if they are there. */
 #define rows_update(s, set, a, b) rows_sql_update(s, "UPDATE " set, a, b)
+/*
+ * Makes such writes fail until rows_accept, as a bad disk would; SQLite's syntax:
+ *     rows_refuse_update(store, "turns WHEN NEW.state = 'running'")
+ */
+#define rows_refuse_insert(s, rows) rows_refuse(s, "INSERT ON " rows)
+#define rows_refuse_update(s, rows) rows_refuse(s, "UPDATE ON " rows)
+#define rows_refuse(s, write)                                                  \
+        rows_sql_update(s,                                                     \
+                        "CREATE TRIGGER refusal BEFORE " write                 \
+                        " BEGIN SELECT RAISE(ABORT, 'the test refuses'); END", \
+                        0, 0)
+#define rows_accept(s) rows_sql_update(s, "DROP TRIGGER refusal", 0, 0)
 
 int64_t rows_sql_number(struct store *s, const char *sql);
 const char *rows_sql_text(struct store *s, const char *sql);

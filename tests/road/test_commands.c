@@ -344,9 +344,10 @@ static void stop_counts_for_the_sender_and_the_chat_only(void **state)
         rig_free(g);
 }
 
-static void die(void *arg)
+static void die(void *arg, const struct error *err)
 {
         (void)arg;
+        (void)err;
         raise(SIGKILL);
 }
 
@@ -480,8 +481,9 @@ static void why_sees_a_decision_made_just_before(void **state)
 
 static unsigned whys_decided, whys_stored;
 
-static void on_why_stored(void *arg)
+static void on_why_stored(void *arg, const struct error *err)
 {
+        assert_null(err);
         whys_stored++;
         free(arg);
 }

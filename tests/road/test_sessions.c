@@ -251,8 +251,9 @@ static int write_extra(struct store_tx *tx, void *arg, struct error *err)
         return refuses ? error_set(err, ERR_IO, "the test refuses") : 0;
 }
 
-static void on_extra(void *arg)
+static void on_extra(void *arg, const struct error *err)
 {
+        assert_null(err);
         done_count++;
         free(arg);
 }

@@ -125,11 +125,20 @@ static void apply_offer(void *change)
 
         o->copy->stored = true;
         set(o->pairings, o->copy->p.adapter, o->copy->p.sender, o->copy);
+        o->copy = NULL;
+}
+
+static void release_offer(void *change)
+{
+        struct pairing_offer *o = change;
+
+        waiting_free(o->copy);
+        free(o);
 }
 
 static const struct write_through_ops offer_ops = { .write = write_offer,
                                                     .apply = apply_offer,
-                                                    .release = free };
+                                                    .release = release_offer };
 
 void pairing_offer(struct evaluation *e)
 {

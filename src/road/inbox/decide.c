@@ -495,17 +495,40 @@ static void decided_release(struct decided *p)
         delivery_free(p->notice);
 }
 
-static void on_stored(void *arg)
+static void decisions_free(struct decisions *ds)
+{
+        free(ds->items);
+        bus_batch_release(&ds->batch);
+        free(ds);
+}
+
+/* It is not stored; the next run decides the event again. */
+static void decided_discard(struct decided *p, const struct error *why)
+{
+        if (p->extra.fn)
+                p->extra.done(p->extra.arg, why);
+        if (!p->turn)
+                incoming_free(p->in);
+        decided_release(p);
+}
+
+static void on_stored(void *arg, const struct error *err)
 {
         struct decisions *ds = arg;
         struct road *r = ds->road;
 
+        if (err) { /* `deciding` stays: a later decision must not move the cursor past these */
+                for (unsigned i = 0; i < ds->count; i++)
+                        decided_discard(&ds->items[i], err);
+                decisions_free(ds);
+                return;
+        }
         fault_point("lane.committed");
         r->inbox.deciding = false;
         bus_publish(r->bus, &ds->batch);
         for (unsigned i = 0; i < ds->count; i++) {
                 if (ds->items[i].extra.fn)
-                        ds->items[i].extra.done(ds->items[i].extra.arg);
+                        ds->items[i].extra.done(ds->items[i].extra.arg, NULL);
         }
         for (unsigned i = 0; i < ds->count; i++) {
                 struct decided *p = &ds->items[i];
@@ -547,9 +570,7 @@ static void on_stored(void *arg)
                         lane_pump(r, p->turn->lane);
                 decided_release(p);
         }
-        free(ds->items);
-        bus_batch_release(&ds->batch);
-        free(ds);
+        decisions_free(ds);
         decide_pending(r);
 }
 
@@ -630,13 +651,12 @@ void decide_pending(struct road *r)
         }
 }
 
-void decide_release(struct road *r)
+void decide_release(struct road *r, const struct error *why)
 {
         struct decided *asked = r->inbox.asked;
 
         if (asked) {
-                incoming_free(asked->in);
-                decided_release(asked);
+                decided_discard(asked, why);
                 free(asked);
         }
         while (r->inbox.pending_count > 0)

@@ -36,7 +36,7 @@ struct effect {
 
 void decide_later(struct road *r, struct incoming *in); /* takes ownership of in */
 void decide_pending(struct road *r);                    /* no-op while decisions are being stored */
-void decide_release(struct road *r);
+void decide_release(struct road *r, const struct error *why);
 
 /* ---- command.c ---- */
 

@@ -26,10 +26,13 @@ enum road_command {
         COMMAND_HANDLED, /* done by dispatch: reason and notice are the result */
 };
 
-/* An extra write in one of the road's transactions. fn may run more than once; done frees arg. */
+/*
+ * An extra write in one of the road's transactions. fn may run more than once. done frees arg; it
+ * gets an error if nothing was written and nothing will be.
+ */
 struct tx_extra {
         store_fn *fn; /* NULL: none */
-        void (*done)(void *arg);
+        store_done_fn *done;
         void *arg;
 };
 

@@ -139,12 +139,25 @@ static void count(struct road *r, const struct settlement *m)
                 r->stats.failed++;
 }
 
-static void on_settled(void *arg)
+static void settlement_free(struct settlement *m)
+{
+        free(m->platform_id);
+        free(m->payload);
+        free(m->why);
+        bus_batch_release(&m->batch);
+        free(m);
+}
+
+static void on_settled(void *arg, const struct error *err)
 {
         struct settlement *m = arg;
         struct road *r = m->road;
         struct delivery_job *j = m->job;
 
+        if (err) {
+                settlement_free(m);
+                return;
+        }
         fault_point("outbox.settled");
         count(r, m);
         bus_publish(r->bus, &m->batch);
@@ -168,11 +181,7 @@ static void on_settled(void *arg)
                 outbox_remove(r, j);
         }
         road_check_drained(r);
-        free(m->platform_id);
-        free(m->payload);
-        free(m->why);
-        bus_batch_release(&m->batch);
-        free(m);
+        settlement_free(m);
 }
 
 static void settle(const struct settlement *what, const struct send_result *result)

@@ -142,10 +142,11 @@ static int write_progress(struct store_tx *tx, void *arg, struct error *err)
         return delivery_row_set_read_from(tx, v->delivery, v->fence, v->text, err);
 }
 
-static void on_progress_written(void *arg)
+static void on_progress_written(void *arg, const struct error *err)
 {
         struct progress_write *v = arg;
 
+        (void)err;
         free(v->text);
         free(v);
 }

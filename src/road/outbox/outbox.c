@@ -499,22 +499,33 @@ void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
                 r->platforms.send(r->platforms.adapters, &j->d);
 }
 
-static void on_claimed(void *arg)
+static void claim_free(struct delivery_claim *c)
+{
+        free(c->target);
+        free(c->failed_payload);
+        free(c);
+}
+
+static void on_claimed(void *arg, const struct error *err)
 {
         struct delivery_claim *c = arg;
         struct road *r = c->road;
         struct delivery_job *j = c->job;
         bool stored = !c->lost;
 
+        if (err) {
+                claim_free(c);
+                return;
+        }
         fault_point("outbox.claimed");
         if (c->becomes_send)
                 delivery_become_send(j);
         free(j->target);
         j->d.target = j->target = c->target;
+        c->target = NULL;
         if (c->answer_lost)
                 delivery_set_payload(j, c->failed_payload);
-        free(c->failed_payload);
-        free(c);
+        claim_free(c);
         outbox_on_stored(r, j, stored);
 }
 

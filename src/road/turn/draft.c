@@ -100,12 +100,24 @@ static int write_draft(struct store_tx *tx, void *arg, struct error *err)
         return w->first ? turn_row_set_draft(tx, w->turn->run.id, w->job->d.id, err) : 0;
 }
 
-static void on_stored(void *arg)
+static void write_free(struct draft_write *w)
+{
+        bus_batch_release(&w->batch);
+        free(w);
+}
+
+static void on_stored(void *arg, const struct error *err)
 {
         struct draft_write *w = arg;
         struct turn *t = w->turn;
-        struct delivery_job *edit = w->replaced ? outbox_find(t->road, w->replaces) : NULL;
+        struct delivery_job *edit;
 
+        if (err) { /* an end that waits for it is left to the next run, too */
+                delivery_free(w->job);
+                write_free(w);
+                return;
+        }
+        edit = w->replaced ? outbox_find(t->road, w->replaces) : NULL;
         /* claims are stored after this write, so the text sent is the text stored */
         if (edit)
                 delivery_set_payload(edit, w->job->d.payload);
@@ -113,8 +125,7 @@ static void on_stored(void *arg)
                 delivery_free(w->job);
         else
                 outbox_enqueue(t->road, w->job);
-        bus_batch_release(&w->batch);
-        free(w);
+        write_free(w);
         t->display.writes--;
         turn_commit(t);
 }

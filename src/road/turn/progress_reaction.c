@@ -64,14 +64,24 @@ static int write_reaction(struct store_tx *tx, void *arg, struct error *err)
         return turn_row_set_progress_reaction(tx, w->turn->run.id, w->job->d.id, err);
 }
 
-static void on_stored(void *arg)
+static void write_free(struct reaction_write *w)
+{
+        bus_batch_release(&w->batch);
+        free(w);
+}
+
+static void on_stored(void *arg, const struct error *err)
 {
         struct reaction_write *w = arg;
         struct turn *t = w->turn;
 
+        if (err) { /* an end that waits for it is left to the next run, too */
+                delivery_free(w->job);
+                write_free(w);
+                return;
+        }
         outbox_enqueue(t->road, w->job);
-        bus_batch_release(&w->batch);
-        free(w);
+        write_free(w);
         t->display.writes--;
         turn_commit(t);
 }

@@ -208,11 +208,21 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
         return rc == 1 ? turn_append_started(tx, &c->batch, t, c->now_ms, err) : rc;
 }
 
-static void on_claimed(void *arg)
+static void claim_free(struct turn_claim *c)
+{
+        bus_batch_release(&c->batch);
+        free(c);
+}
+
+static void on_claimed(void *arg, const struct error *err)
 {
         struct turn_claim *c = arg;
         struct turn *t = c->turn;
 
+        if (err) {
+                claim_free(c);
+                return;
+        }
         bus_publish(t->road->bus, &c->batch);
         if (c->lost) {
                 if (t->cancel.done)
@@ -221,8 +231,7 @@ static void on_claimed(void *arg)
         } else {
                 turn_prepare(t);
         }
-        bus_batch_release(&c->batch);
-        free(c);
+        claim_free(c);
 }
 
 void turn_claim(struct turn *t)

@@ -214,7 +214,16 @@ static void end_free(struct turn_end *e)
         free(e);
 }
 
-static void on_ended(void *arg)
+/* The end is not stored: nothing of it is sent. */
+static void end_discard(struct turn_end *e)
+{
+        /* the outbox has the claimed one */
+        for (size_t i = e->claimed ? 1 : 0; i < e->answer.count; i++)
+                delivery_free(e->answer.jobs[i]);
+        end_free(e);
+}
+
+static void on_ended(void *arg, const struct error *err)
 {
         struct turn_end *e = arg;
         struct turn *t = e->turn;
@@ -222,9 +231,17 @@ static void on_ended(void *arg)
         struct delivery_job **jobs = e->answer.jobs, *answer = NULL;
         size_t count = e->answer.count;
         bool journaled = count > 0 && jobs[0]->journaled;
+        struct error stale = { 0 };
 
+        if (err) {
+                if (e->extra.fn)
+                        e->extra.done(e->extra.arg, err);
+                end_discard(e);
+                return;
+        }
         fault_point("turn.ended");
         if (e->stale) {
+                error_set(&stale, ERR_CONFLICT, "the turn was given to another process");
                 log_warn("answer dropped: its turn was given to another process",
                          LOG_S("turn", t->key));
         } else {
@@ -248,7 +265,7 @@ static void on_ended(void *arg)
                         outbox_enqueue_next(r, jobs[i], &answer);
         }
         if (e->extra.fn)
-                e->extra.done(e->extra.arg);
+                e->extra.done(e->extra.arg, e->stale ? &stale : NULL);
         if (r->dispatch.ended && !e->stale)
                 r->dispatch.ended(r->dispatch.dispatch, &t->run, &e->outcome);
         if (t->cancel.done)
@@ -354,8 +371,6 @@ void turn_commit_discard(struct turn *t)
                 return;
         if (e->waiting)
                 TAILQ_REMOVE(&t->road->turns.ends, e, in_waiting);
-        for (size_t i = 0; i < e->answer.count; i++)
-                delivery_free(e->answer.jobs[i]);
-        end_free(e);
+        end_discard(e);
         t->progress.end = NULL;
 }
