@@ -203,14 +203,16 @@ static void a_foreign_webhook_while_polling_is_reported(void **state)
 static void a_webhook_set_during_a_poll_is_not_another_poller(void **state)
 {
         struct rig *g = *state;
+        struct telegram *tg;
 
         says(g, 409, WEBHOOK_SET);
         says(g, 409, WEBHOOK_ACTIVE);
         rig_open(g, "");
         rig_until_state(g, ADAPTER_LOST);
         assert_non_null(strstr(rig_adapter(g)->why, "a webhook was set"));
-        rig_requests(g, 4);
-        assert_string_equal(rig_adapter(g)->trouble, "");
+        tg = rig_adapter(g)->self;
+        assert_int_equal(tg->webhooks.count, 1); /* reported at once */
+        assert_int_equal(tg->pollers.count, 0);
 }
 
 static void conflicts_with_webhooks_and_pollers_are_counted_apart(void **state)
