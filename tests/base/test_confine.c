@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -114,8 +115,11 @@ static void only_the_named_places_are_written(void **state)
 
 static int try_calls(void)
 {
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
         if (!possible.calls)
                 return 0;
+        EXPECT(null >= 0);
         EXPECT(refused(unshare(CLONE_NEWUSER)));
         EXPECT(refused(mount("none", inside, "tmpfs", 0, NULL)));
         EXPECT(refused(chroot(inside)));
@@ -128,6 +132,10 @@ static int try_calls(void)
         EXPECT(refused(syscall(SYS_setuid, getuid()))); /* libc asks every thread, and aborts */
         EXPECT(refused(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL)));
         EXPECT(syscall(SYS_clone3, NULL, 0) < 0 && errno == ENOSYS);
+        EXPECT(refused(ioctl(null, TIOCSTI, "x")));
+#ifdef __x86_64__
+        EXPECT(refused(syscall(0x40000000 | SYS_getpid))); /* by its x32 number */
+#endif
         EXPECT(socket(AF_PACKET, SOCK_RAW, 0) < 0 && errno == EAFNOSUPPORT);
         EXPECT(socket(AF_VSOCK, SOCK_STREAM, 0) < 0 && errno == EAFNOSUPPORT);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

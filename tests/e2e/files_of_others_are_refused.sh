@@ -49,6 +49,11 @@ mkdir -m 770 "$data/state"
 refused "chmod go-w '$data/state'" run
 contains "$("$DRAGOMAN" doctor --dir "$data" || true)" "chmod go-w '$data/state'"
 chmod 700 "$data/state"
+# the workspace: not writable
+mkdir -p "$data/workspace"
+chmod 777 "$data/workspace"
+refused "chmod go-w '$data/workspace'" run
+chmod 755 "$data/workspace"
 # the key: neither a link nor writable
 echo dgm_0123456789012345678901234567890123456789 >"$dir/key"
 ln -s "$dir/key" "$data/state/operator.key"

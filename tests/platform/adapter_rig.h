@@ -163,9 +163,13 @@ static inline void rig_put_traps(struct rig *g)
         char *key = scratch_path(g->dir, "state/operator.key"),
              *pipe = scratch_path(g->dir, "workspace/pipe"),
              *link = scratch_path(g->dir, "workspace/link"),
-             *twice = scratch_path(g->dir, "workspace/twice");
+             *twice = scratch_path(g->dir, "workspace/twice"),
+             *huge = scratch_path(g->dir, "workspace/huge");
 
         rig_put_file(g, "../state/operator.key", "secret");
+        rig_put_file(g, "huge", "");
+        assert_int_equal(truncate(huge, 2000000001), 0); /* without using space */
+        free(huge);
         assert_int_equal(mkfifo(pipe, 0600), 0);
         assert_int_equal(symlink(key, link), 0);
         assert_int_equal(linkat(AT_FDCWD, key, AT_FDCWD, twice, 0), 0);

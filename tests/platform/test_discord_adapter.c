@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "discord_rig.h"
+#include "platform/attachment_files.h"
 
 /* Where registered commands are remembered; NULL: there are none. */
 static const json_t *commands_memory(struct rig *g)
@@ -647,12 +648,49 @@ static void files_are_fetched_from_discord_alone(void **state)
                                     "its address is neither Discord's nor that of apiBase");
                 adapters_release_files(held);
         }
+        url = mem_printf("http://someone@127.0.0.1:%d/a.txt", fake_server_port(g->server));
+        held = rig_hold(g, url, "a.txt");
+        assert_string_equal(held->items[0].error,
+                            "its address is neither Discord's nor that of apiBase");
+        adapters_release_files(held);
+        free(url);
         url = fake_server_url(g->server, "/attachments/a.txt");
         held = rig_hold(g, url, "a.txt");
         assert_null(held->items[0].error);
         assert_string_equal(held->items[0].path, "channels/dc/7/attachments/1-a.txt");
         assert_int_equal(held->items[0].size, 9);
         adapters_release_files(held);
+        free(url);
+}
+
+static void a_held_file_makes_no_room_for_others(void **state)
+{
+        const struct attachment_limits limits = { .total_bytes = 1 << 20,
+                                                  .chat_bytes = 4096, /* one file */
+                                                  .keep_days = -1,
+                                                  .adapter_hour_bytes = 1 << 20,
+                                                  .sender_hour_bytes = 1 << 20,
+                                                  .adapter_queue = 10,
+                                                  .sender_queue = 10 };
+        struct rig *g = *state;
+        struct held_files *first, *second;
+        char *url;
+
+        says(g, 200, "one");
+        says(g, 200, "two");
+        says(g, 200, "three");
+        rig_connect(g, "");
+        adapters_set_attachment_limits(g->adapters, &limits);
+        url = fake_server_url(g->server, "/attachments/a.txt");
+        first = rig_hold(g, url, "a.txt");
+        assert_null(first->items[0].error);
+        second = rig_hold(g, url, "b.txt");
+        assert_non_null(strstr(second->items[0].error, "attachments.chatBytes"));
+        adapters_release_files(second);
+        adapters_release_files(first);
+        second = rig_hold(g, url, "b.txt");
+        assert_null(second->items[0].error);
+        adapters_release_files(second);
         free(url);
 }
 
@@ -690,6 +728,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 TEST(a_good_token_shows_the_bot),
                 TEST(files_are_fetched_from_discord_alone),
+                TEST(a_held_file_makes_no_room_for_others),
                 TEST(files_with_one_name_do_not_collide),
                 TEST(a_wrong_token_stops_with_advice),
                 TEST(a_token_the_gateway_refuses_stops_too),

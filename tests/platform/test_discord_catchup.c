@@ -1,4 +1,5 @@
 /* Catch-up: messages that a lost session missed are read back, once and in order. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,6 +90,8 @@ static void missed_messages_come_before_live_ones(void **state)
 }
 
 /* Messages k of [first, first + count), those in `to_us` mention the bot; newest first. */
+#define ALL UINT_MAX
+
 static void chatter(struct rig *g, unsigned i, unsigned first, unsigned count, unsigned to_us)
 {
         struct buf b;
@@ -99,7 +102,7 @@ static void chatter(struct rig *g, unsigned i, unsigned first, unsigned count, u
                          "%s{\"id\":\"%s\",\"channel_id\":\"10\",\"type\":0,"
                          "\"content\":\"talk\",\"author\":{\"id\":\"5\"}%s}",
                          b.len ? "," : "[", recent(g, k),
-                         k == to_us ? ",\"mentions\":[{\"id\":\"42\"}]" : "");
+                         k == to_us || to_us == ALL ? ",\"mentions\":[{\"id\":\"42\"}]" : "");
         buf_addch(&b, ']');
         answer(g, i, 200, b.data);
         buf_release(&b);
@@ -130,6 +133,35 @@ static void a_limit_drops_the_oldest_chatter(void **state)
         assert_string_equal(key(2), recent(g, 400));
         assert_string_equal(key(121), recent(g, 519));
         assert_int_equal(g->get_count, 5);
+}
+
+/* Messages to the bot beyond the limit are limited, too. */
+static void mentions_are_limited(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.catchup_messages = 1;
+        lose_session_after(g, "100");
+        chatter(g, 0, 300, 5, ALL);
+        answer(g, 1, 200, "[]");
+        if (g->member.done)
+                answer_member(g, 200, g->member_is);
+        assert_int_equal(fake_road.received_count, 1 + 2);
+        assert_string_equal(key(1), recent(g, 303));
+        assert_string_equal(key(2), recent(g, 304));
+}
+
+static void pages_before_a_refusal_are_kept(void **state)
+{
+        struct rig *g = *state;
+
+        lose_session_after(g, "100");
+        chatter(g, 0, 420, 100, 0);
+        answer(g, 1, 403, NULL);
+        if (g->member.done)
+                answer_member(g, 200, g->member_is);
+        assert_int_equal(fake_road.received_count, 1 + 100);
+        assert_string_equal(key(1), recent(g, 420));
 }
 
 static int store_recent(struct store_tx *tx, void *arg, struct error *err)
@@ -828,6 +860,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 T(missed_messages_come_before_live_ones),
                 T(a_limit_drops_the_oldest_chatter),
+                T(mentions_are_limited),
+                T(pages_before_a_refusal_are_kept),
                 T(stored_messages_do_not_count),
                 T(pages_are_sorted),
                 T(endless_pages_are_bounded),

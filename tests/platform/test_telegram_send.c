@@ -115,6 +115,8 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
                 { DELIVER_UPLOAD, "{\"path\":\"link\"}",
                   "'link' in the workspace is a link or lies behind one; only regular files are "
                   "sent" },
+                { DELIVER_UPLOAD, "{\"path\":\"huge\"}",
+                  "'huge' in the workspace has 2000000001 bytes; at most 2000000000 are sent" },
                 { DELIVER_UPLOAD, "{\"path\":\"twice\"}",
                   "'twice' in the workspace has a second name (a hard link), or none any more; "
                   "copy it and send the copy" },

@@ -220,6 +220,28 @@ static void sends_that_are_looked_for_leave_room_for_others(void **state)
         rig_free(g);
 }
 
+/* Else every crash would leave more of them. */
+static void sends_that_are_looked_for_take_places(void **state)
+{
+        struct rig *g = rig_new();
+        char channel[] = "c0";
+
+        (void)state;
+        g->limits.unconfirmed_sends = 6;
+        road_set_limits(g->road, &g->limits);
+        put(g, channel, NULL, "looked for");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        for (int i = 1; i <= 6; i++) {
+                channel[1]++;
+                put(g, channel, NULL, "sent");
+        }
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 2 + 5);
+        rig_free(g);
+}
+
 /* ---- what is stored ---- */
 
 static struct {
@@ -289,6 +311,7 @@ int main(void)
                 cmocka_unit_test(what_is_found_is_recorded_and_counted),
                 cmocka_unit_test(a_stop_does_not_wait_until_a_send_is_found),
                 cmocka_unit_test(sends_that_are_looked_for_leave_room_for_others),
+                cmocka_unit_test(sends_that_are_looked_for_take_places),
                 cmocka_unit_test(a_message_whose_id_nobody_knows_makes_others_ambiguous),
         };
 
