@@ -9,6 +9,8 @@
 
 #include "discord_intake_rig.h"
 #include "rows/journal_row.h"
+#include "rows/person_row.h"
+#include "rows/policy_rows.h"
 #include "rows/schema.h"
 
 /* ---- reading back ---- */
@@ -648,6 +650,67 @@ static void first_dms_of_named_people_are_read_back(void **state)
         assert_int_equal(g->get_count, 2);    /* nobody has written in 80 */
 }
 
+/* The last rule, of everyone, is optional. */
+static int store_people(struct store_tx *tx, void *everyone, struct error *err)
+{
+        static const struct access_rule rules[] = {
+                { .user = "discord:7", .place = "dm", .enabled = true },
+                { .user = "6" },
+                { .user = "5", .adapter = "other", .enabled = true },
+                { .user = "4", .place = "group", .enabled = true },
+                { .user = "3", .enabled = true, .expires_ms = 1 },
+                { .user = "2", .enabled = true, .deny = true },
+                { .user = "*", .enabled = true },
+        };
+        const struct identity met = { "discord", "11" };
+        int64_t id, person;
+
+        for (size_t i = 0; i < COUNT(rules) - !*(bool *)everyone; i++)
+                if (access_rule_row_insert(tx, &rules[i], &id, err) < 0)
+                        return -1;
+        if (person_row_insert(tx, 1, &person, err) < 0 ||
+            person_row_add_identity(tx, &met, person, 1, &id, err) < 0)
+                return -1;
+        return person_row_update_identity(
+                tx, id, &(struct person_sighting){ .identity = met, .adapter = "dc" }, err);
+}
+
+static void read_dms_of_stored_people(struct rig *g, bool everyone)
+{
+        struct error err = { 0 };
+        struct store *store =
+                store_open(g->loop,
+                           &(struct store_options){
+                                   .url = "sqlite", .dir = g->dir, .migrations = schema_steps },
+                           &err);
+
+        assert_non_null(store);
+        assert_int_equal(store_write_now(store, store_people, &everyone, &err), 0);
+        g->adapter.store = store;
+        lose_session_after(g, "100");
+        await(g, &g->opened_count, 1);
+        assert_string_equal(g->opened.path, "7");
+        answer_it(&g->opened, 200, "{\"id\":\"70\",\"type\":1,\"last_message_id\":null}");
+        assert_int_equal(g->opened_count, everyone ? 2 : 1);
+        if (everyone) {
+                assert_string_equal(g->opened.path, "11");
+                answer_it(&g->opened, 200, "{\"id\":\"80\",\"type\":1,\"last_message_id\":null}");
+                assert_int_equal(g->opened_count, 2);
+        }
+        close_it(g);
+        store_close(store);
+}
+
+static void first_dms_of_people_in_rules_are_read_back(void **state)
+{
+        read_dms_of_stored_people(*state, false);
+}
+
+static void first_dms_of_people_met_are_read_back(void **state)
+{
+        read_dms_of_stored_people(*state, true);
+}
+
 /* Somebody who is not named writes again: what was missed comes first. */
 static void a_live_dm_shows_where_one_was_missed(void **state)
 {
@@ -879,6 +942,8 @@ int main(void)
                 T(a_gap_closes_when_all_is_stored),
                 T(failed_catch_up_is_repeated_later),
                 T(first_dms_of_named_people_are_read_back),
+                T(first_dms_of_people_in_rules_are_read_back),
+                T(first_dms_of_people_met_are_read_back),
                 T(a_live_dm_shows_where_one_was_missed),
                 T(messages_read_back_have_their_senders_roles),
                 T(a_person_who_left_has_no_roles),
