@@ -24,6 +24,7 @@ from world import LIMITS, check
 
 HOUR_MS = 3600 * 1000
 QUIET_SECONDS = 60  # without progress before waiting ends
+SETTLE_SECONDS = 660  # the same at the end, when a send may be looked for: longer than limits.reconcileSeconds
 BACKLOG = 3000  # unanswered messages at which people pause
 FIRST_USER = 1000
 MARK = re.compile(r"c(\d+)-(\d+)")
@@ -188,7 +189,6 @@ class Answers:
         self.seen = {}  # (chat, number) -> how often
         self.last = {}  # chat -> the number answered last
         self.count = 0
-        self.changed = time.monotonic()
         self.disorder, self.problems = [], []
 
     def _take(self, item):
@@ -216,8 +216,6 @@ class Answers:
                 self.problems.append("the simulator dropped messages")
             for item in page["items"]:
                 self._take(item)
-            if page["items"]:
-                self.changed = time.monotonic()
             after = page["last"]
 
 
@@ -455,9 +453,25 @@ class Campaign:
 
     # ---- the audit ----
 
-    def _open(self, known):
-        return [(chat, n) for chat, written in enumerate(self.people.written) for n in range(1, written + 1)
+    def _open(self, known, written):
+        return [(chat, n) for chat, last in enumerate(written) for n in range(1, last + 1)
                 if (chat, n) not in self.answers.seen and (chat, n) not in known]
+
+    async def _decide(self, collector, written, lively):
+        """Waits until each of these is answered or a dead letter, or nothing has changed for long: some are lost."""
+        known, least, changed, next_one = {}, None, time.monotonic(), time.monotonic() + 2
+        while time.monotonic() - changed < SETTLE_SECONDS:
+            check(not collector.done(), "the collector of answers ended")
+            known = self._marks(await dead_letters(self.daemon))
+            missing = len(self._open(known, written))
+            if not missing:
+                return
+            if least is None or missing < least:
+                least, changed = missing, time.monotonic()
+            if lively and time.monotonic() > next_one:  # life goes on: somebody writes now and then
+                await self.people.write_one()
+                next_one = time.monotonic() + 2
+            await asyncio.sleep(0.2)
 
     async def _settle(self, collector):
         await self.weather.clear()
@@ -465,18 +479,8 @@ class Campaign:
         self.people.allowed = self.size.messages
         while self.people.count < self.size.messages:
             await self.people.write(1, self.answers)
-        self.answers.changed = time.monotonic()
-        known, next_one = {}, time.monotonic() + 2
-        while self._open(known) and time.monotonic() - self.answers.changed < QUIET_SECONDS:
-            if time.monotonic() > next_one:  # life goes on: somebody writes now and then
-                await self.people.write_one()
-                next_one = time.monotonic() + 2
-            check(not collector.done(), "the collector of answers ended")
-            before = len(known)
-            known = self._marks(await dead_letters(self.daemon))
-            if len(known) != before:
-                self.answers.changed = time.monotonic()
-            await asyncio.sleep(0.2)
+        await self._decide(collector, list(self.people.written), True)
+        await self._decide(collector, self.people.written, False)
         await asyncio.sleep(1)  # for a second answer, which would be wrong
         known = self._marks(await dead_letters(self.daemon))
         return await self._judge(known)
