@@ -37,10 +37,16 @@ static int64_t seconds_as_ms(const char *value)
         return (seconds < RETRY_AFTER_MAX_S ? seconds : RETRY_AFTER_MAX_S) * 1000 + ms;
 }
 
+int64_t http_text_date_ms(const char *value)
+{
+        time_t date = value && isalpha((unsigned char)*value) ? curl_getdate(value, NULL) : -1;
+
+        return date < 0 ? -1 : (int64_t)date * 1000;
+}
+
 int64_t http_text_retry_after_ms(const char *value, int64_t wall_now_ms)
 {
-        int64_t ms;
-        time_t date;
+        int64_t ms, date;
 
         if (!value)
                 return -1;
@@ -49,10 +55,10 @@ int64_t http_text_retry_after_ms(const char *value, int64_t wall_now_ms)
         ms = seconds_as_ms(value);
         if (ms >= 0)
                 return ms;
-        date = isalpha((unsigned char)*value) ? curl_getdate(value, NULL) : -1;
+        date = http_text_date_ms(value);
         if (date < 0)
                 return -1;
-        ms = (int64_t)date * 1000 - wall_now_ms;
+        ms = date - wall_now_ms;
         if (ms < 0)
                 return 0;
         return ms < RETRY_AFTER_MAX_S * 1000 ? ms : RETRY_AFTER_MAX_S * 1000;

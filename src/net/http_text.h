@@ -15,6 +15,8 @@
  * -1: neither.
  */
 int64_t http_text_retry_after_ms(const char *value, int64_t wall_now_ms);
+/* An HTTP date, in ms since 1970; -1: it is none. */
+int64_t http_text_date_ms(const char *value);
 /* The status in "HTTP/1.1 200 OK"; 0: not a status line. */
 int http_text_status(const char *line, size_t n);
 /* Is this allowed in a request as a method; as a "Name: value" line? */

@@ -120,7 +120,7 @@ struct platform_ops {
         void (*reconcile)(struct adapter *a, const struct delivery *d);
         /* What becomes of a message that may have arrived. NULL: UNSURE_REPORT. */
         enum unsure_policy (*when_unsure)(const struct adapter *a);
-        /* With ADAPTER_READBACK: where that begins, stored before the send; "": nowhere. */
+        /* As road_platforms.read_from. */
         void (*read_from)(struct adapter *a, const struct delivery *d, char *out, size_t size);
         /* NULL: `can`. */
         unsigned (*abilities)(const struct adapter *a);

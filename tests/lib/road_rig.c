@@ -274,11 +274,13 @@ static void reconcile_hook(struct adapters *ctx, const struct delivery *d)
         record_send((struct rig *)ctx, d, true);
 }
 
-/* What is known before a send: how many there were. */
+/* What is known before a send: how many there were; with "nonce" also what was known before. */
 static void read_from_hook(struct adapters *ctx, const struct delivery *d, char *out, size_t size)
 {
-        (void)d;
-        snprintf(out, size, "after %u", ((struct rig *)ctx)->sent_count);
+        bool adds = d->read_from && strcmp(d->adapter, "nonce") == 0;
+
+        snprintf(out, size, "%s%safter %u", adds ? d->read_from : "", adds ? ", " : "",
+                 ((struct rig *)ctx)->sent_count);
 }
 
 void rig_send_history(struct rig *g)

@@ -24,8 +24,8 @@ struct rig {
         struct http_client *http;
         struct adapters *adapters;
         struct fake_server *server;
-        struct fake_answer script[40];
-        char *bytes[40];
+        struct fake_answer script[64];
+        char *bytes[64];
         size_t count;
         unsigned greetings; /* requests before the first that matters */
 };

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "discord_rig.h"
+#include "platform/discord/dc_id.h"
+#include "platform/discord/dc_window.h"
 
 #define SENT "{\"id\":\"501\",\"channel_id\":\"7\",\"author\":{\"id\":\"42\"}}"
 
@@ -474,6 +476,155 @@ static void an_old_send_is_found_in_a_busy_channel(void **state)
         assert_string_equal(rig_line(g, 1), "GET /channels/7/messages?after=1099&limit=100");
 }
 
+/* ---- the window of earlier attempts ---- */
+
+#define FIRST_MS  1750000000000 /* long after rig_send's creation */
+#define LAST_MS   (FIRST_MS + 60000)
+#define WINDOW    "1750000000000:1750000060000:1760000000000"
+#define ARRIVE_MS 150000
+
+/* A full page of others' messages, a step apart. */
+static void says_chatter(struct rig *g, int64_t from_ms, int64_t step_ms)
+{
+        struct buf b;
+        char id[DC_ID_SIZE];
+
+        buf_init(&b, 0);
+        for (unsigned i = 0; i < 100; i++) {
+                dc_id_at(from_ms + i * step_ms, id);
+                buf_addf(&b, "%s{\"id\":\"%s\",\"author\":{\"id\":\"77\"}}", i ? "," : "[", id);
+        }
+        buf_addch(&b, ']');
+        says(g, 200, b.data);
+        buf_release(&b);
+}
+
+static void retry(struct rig *g, const char *window)
+{
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"hi\"}",
+                                       .read_from = window,
+                                       .attempt = 2 });
+}
+
+static void assert_page(struct rig *g, unsigned i, int64_t after_ms)
+{
+        char id[DC_ID_SIZE], line[100];
+
+        dc_id_at(after_ms, id);
+        snprintf(line, sizeof(line), "GET /channels/7/messages?after=%s&limit=100", id);
+        assert_string_equal(rig_line(g, i), line);
+}
+
+static void a_search_begins_with_the_first_attempt(void **state)
+{
+        struct rig *g = *state;
+
+        says_chatter(g, FIRST_MS, 1);
+        says(g, 200, "[{\"id\":\"1700\",\"content\":\"hi\",\"author\":{\"id\":\"42\"}}]");
+        retry(g, WINDOW);
+        assert_string_equal(rig_sent(g)->platform_id, "1700");
+        assert_page(g, 0, FIRST_MS - 5000);
+        assert_page(g, 1, FIRST_MS + 99);
+}
+
+/* What was written later need not be read. */
+static void a_search_ends_after_the_last_attempt(void **state)
+{
+        struct rig *g = *state;
+
+        says_chatter(g, LAST_MS + ARRIVE_MS - 98, 1);
+        says(g, 200, SENT);
+        retry(g, WINDOW);
+        assert_string_equal(rig_sent(g)->platform_id, "501");
+        assert_string_equal(rig_line(g, 1), "POST /channels/7/messages");
+}
+
+static void a_search_reads_the_whole_window(void **state)
+{
+        struct rig *g = *state;
+
+        says_chatter(g, LAST_MS + ARRIVE_MS - 99, 1);
+        says_chatter(g, LAST_MS + ARRIVE_MS + 1, 1);
+        says(g, 200, SENT);
+        retry(g, WINDOW);
+        assert_string_equal(rig_sent(g)->platform_id, "501");
+        assert_string_equal(rig_line(g, 2), "POST /channels/7/messages");
+}
+
+/* It counts as an attempt, and the next one goes on. */
+static void an_endless_search_is_unsure(void **state)
+{
+        struct rig *g = *state;
+        const struct fake_sent *sent;
+
+        for (unsigned page = 0; page < 50; page++)
+                says_chatter(g, FIRST_MS + page * 100, 1);
+        retry(g, WINDOW);
+        sent = rig_sent(g);
+        assert_int_equal(sent->result.outcome, SEND_UNSURE);
+        assert_int_equal(sent->result.kind, ERR_TIMEOUT);
+        assert_string_equal(fake_road.read_from, "1750000004999:1750000060000:0");
+}
+
+static void a_send_that_never_left_is_not_looked_for(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, SENT);
+        retry(g, "0:0:1760000000000");
+        assert_string_equal(rig_sent(g)->platform_id, "501");
+        assert_string_equal(rig_line(g, 0), "POST /channels/7/messages");
+}
+
+static void an_attempt_that_did_not_arrive_leaves_the_window(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 429, "{\"message\":\"slow\",\"retry_after\":100,\"global\":false}");
+        retry(g, "0:0:1760000000000");
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_RETRY);
+        assert_string_equal(fake_road.read_from, "0:0:0");
+}
+
+/* By Discord's clock, not ours. */
+static void attempts_widen_the_window(void **state)
+{
+        struct rig *g = *state;
+        struct delivery d = { .kind = DELIVER_SEND, .adapter = "dc", .channel = "7", .attempt = 1 };
+        struct dc_window one, two, three;
+        char text[100], next[100];
+
+        says_with(g, 200, "Date: Sun, 15 Jun 2025 15:06:40 GMT\r\n", SENT);
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){
+                            .kind = DELIVER_SEND, .channel = "7", .payload = "{\"text\":\"hi\"}" });
+        rig_sent(g);
+        adapters_read_from(g->adapters, &d, text, sizeof(text));
+        assert_true(dc_window_parse(text, &one));
+        assert_int_equal(one.first_ms, 0);
+        assert_in_range(one.claimed_ms, FIRST_MS, FIRST_MS + 600000);
+        d.attempt = 2;
+        d.read_from = text;
+        adapters_read_from(g->adapters, &d, next, sizeof(next));
+        assert_true(dc_window_parse(next, &two));
+        assert_int_equal(two.first_ms, one.claimed_ms);
+        assert_int_equal(two.last_ms, one.claimed_ms);
+        d.read_from = next;
+        adapters_read_from(g->adapters, &d, text, sizeof(text));
+        assert_true(dc_window_parse(text, &three));
+        assert_int_equal(three.first_ms, one.claimed_ms);
+        assert_int_equal(three.last_ms, two.claimed_ms);
+        d.read_from = NULL; /* of an earlier version */
+        d.created_ms = FIRST_MS - 1000;
+        adapters_read_from(g->adapters, &d, text, sizeof(text));
+        assert_true(dc_window_parse(text, &one));
+        assert_int_equal(one.first_ms, FIRST_MS - 1000);
+        assert_int_equal(one.last_ms, one.claimed_ms);
+}
+
 static void an_old_send_that_did_not_arrive_is_repeated(void **state)
 {
         struct rig *g = *state;
@@ -710,6 +861,13 @@ int main(void)
                 TEST(a_duplicate_bot_is_detected),
                 TEST(an_old_send_that_arrived_is_not_repeated),
                 TEST(an_old_send_is_found_in_a_busy_channel),
+                TEST(a_search_begins_with_the_first_attempt),
+                TEST(a_search_ends_after_the_last_attempt),
+                TEST(a_search_reads_the_whole_window),
+                TEST(an_endless_search_is_unsure),
+                TEST(a_send_that_never_left_is_not_looked_for),
+                TEST(an_attempt_that_did_not_arrive_leaves_the_window),
+                TEST(attempts_widen_the_window),
                 TEST(an_old_send_that_did_not_arrive_is_repeated),
                 TEST(an_old_file_is_recognised_by_its_size),
                 TEST(an_old_send_that_cannot_be_checked_is_unsure),

@@ -324,6 +324,39 @@ static void a_rate_limit_pauses_the_channel_without_an_attempt(void **state)
         rig_free(g);
 }
 
+/* Only what certainly did not arrive may be tried for ever. */
+static void an_unsure_send_counts_whatever_its_reason(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->limits.delivery_attempts = 2;
+        road_set_limits(g->road, &g->limits);
+        put(g, (struct outgoing){ .adapter = "nonce", .channel = "c", .text = "hello" });
+        for (unsigned i = 0; i < 2; i++) {
+                rig_until(g, &g->sent_count, i + 1);
+                rig_result(g, i, SEND_UNSURE, ERR_LIMIT, 0);
+        }
+        rig_settle(g);
+        assert_string_equal(rig_text(g, "state || ' ' || attempt FROM deliveries"), "unknown 2");
+        rig_free(g);
+}
+
+/* Where repeating is harmless, too, the adapter knows what it said before. */
+static void each_attempt_is_told_what_the_last_one_knew(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "nonce", .channel = "c", .text = "hello" });
+        rig_until(g, &g->sent_count, 1);
+        assert_string_equal(g->sent[0].read_from, "after 0");
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(g->sent[1].read_from, "after 0, after 1");
+        rig_free(g);
+}
+
 static void an_unconfirmed_send_is_repeated_only_if_idempotent(void **state)
 {
         struct rig *g = rig_new();
@@ -773,6 +806,8 @@ int main(void)
                 cmocka_unit_test(other_conversations_pass_a_failing_delivery),
                 cmocka_unit_test(a_conversation_keeps_its_order_around_a_failure),
                 cmocka_unit_test(a_rate_limit_pauses_the_channel_without_an_attempt),
+                cmocka_unit_test(an_unsure_send_counts_whatever_its_reason),
+                cmocka_unit_test(each_attempt_is_told_what_the_last_one_knew),
                 cmocka_unit_test(an_unconfirmed_send_is_repeated_only_if_idempotent),
                 cmocka_unit_test(an_unconfirmed_send_is_read_back_if_possible),
                 cmocka_unit_test(sends_interrupted_by_a_restart_are_unconfirmed),

@@ -195,7 +195,8 @@ static int make_message(struct dc_send *s, const struct delivery *d, struct erro
 int dc_payload_for_channel(struct dc_send *s, struct error *err)
 {
         free(s->interaction);
-        free(s->reply_to);
+        free(s->command);
+        s->command = s->reply_to;
         s->interaction = s->reply_to = NULL;
         return make_message(s, NULL, err);
 }

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/http_text.h"
 #include "net/json_offload.h"
 #include "net/pace.h"
 #include "platform/discord/dc_call.h"
@@ -43,6 +45,7 @@ struct dc_rest {
         void (*on_unauthorized)(void *arg);
         void *arg;
         struct dc_ban_guard guard;
+        int64_t date_ms, date_boot_ms; /* the last Date header, and when it came; 0: none */
 };
 
 static void pump(struct dc_rest *r);
@@ -138,6 +141,21 @@ static bool is_denied(int code)
         return code == NO_ACCESS || code == NO_PERMISSION || !dc_outcome_advice(code);
 }
 
+static void note_date(struct dc_rest *r, const struct http_call *http)
+{
+        int64_t date_ms = http_text_date_ms(http_call_header(http, "Date"));
+
+        if (date_ms <= 0)
+                return;
+        r->date_ms = date_ms;
+        r->date_boot_ms = clock_boot_ms();
+}
+
+int64_t dc_rest_now_ms(const struct dc_rest *r)
+{
+        return r->date_ms > 0 ? r->date_ms + clock_boot_ms() - r->date_boot_ms : clock_wall_ms();
+}
+
 /* Returns the bucket the call belongs to from now on. */
 static struct dc_bucket *learn(struct dc_call *c, const struct dc_answer *a)
 {
@@ -208,8 +226,10 @@ static void on_done(void *arg, const struct http_result *result)
         if (!large && result->status > 0 && result->kind == ERR_NONE && result->body_n > 0)
                 body = json_read_lenient(result->body, result->body_n, NULL);
         dc_call_answer(c->http, result, body, &answer, text, sizeof(text));
-        if (answer.status > 0)
+        if (answer.status > 0) {
+                note_date(r, c->http);
                 b = learn(c, &answer);
+        }
         c->http = NULL;
         bad_token = answer.status == 401 && !c->bare && !r->unauthorized;
         r->unauthorized |= bad_token;

@@ -4,10 +4,11 @@
  * Repeating a message does no harm, as ADAPTER_IDEMPOTENT promises:
  *  - Every message carries a nonce derived from its delivery, with enforce_nonce: for "a few
  *    minutes" Discord answers a repetition with the existing message.
- *  - A retry of a delivery older than NONCE_MS first reads the channel back to the delivery's start
- *    and sends only if the message is missing. History may not show the nonce, so a message of ours
- *    with the same text and question counts, and a file is recognised by its size. When history
- *    cannot be read, the send stays unconfirmed.
+ *  - A retry more than NONCE_MS after the first attempt that may have arrived looks for the message
+ *    in the channel, where it was written when it could have arrived (dc_window.h), and sends only
+ *    if it is missing. History may not show the nonce, so a message of ours with the same text and
+ *    question counts, and a file is recognised by its size. A search that cannot be completed ends
+ *    the attempt; the next one goes on from there, until the delivery is unknown.
  *  - Replies to slash commands edit the placeholder while the command's token is valid
  *    (dc_deferred.c). Later ones go to the channel with a new nonce, and read back first, too.
  */
@@ -25,12 +26,16 @@
 #include "platform/adapter_file.h"
 #include "platform/discord/dc_id.h"
 
-#define SEND_MS         20000
-#define UPLOAD_MS       50000 /* with the wait within limits.deliverySeconds */
-#define NONCE_MS        120000
-#define LOOK_PAGES      50 /* of a busy channel */
-#define LOOK_PAGE       100
-#define LOOK_MARGIN_MS  5000 /* clocks differ */
+#define SEND_MS        20000
+#define UPLOAD_MS      50000 /* with the wait within limits.deliverySeconds */
+#define NONCE_MS       120000
+#define LOOK_PAGES     50 /* of an attempt */
+#define LOOK_MS        25000
+#define LOOK_PAGE      100
+#define LOOK_MARGIN_MS 5000 /* clocks differ */
+/* from the begin of an attempt until its message must have arrived */
+#define BEGIN_MS        30000                                  /* later the call is not made */
+#define ARRIVED_MS      (BEGIN_MS + 10000 + UPLOAD_MS + 60000) /* wait, call, clocks */
 #define NO_OPERATOR_MS  60000
 #define CLOSED_DM_MS    60000
 #define TOO_EARLY_MS    300
@@ -40,9 +45,22 @@
 
 static void proceed(struct dc_send *s);
 
+static void store_window(struct dc_send *s, int64_t claimed_ms)
+{
+        char text[DC_WINDOW_SIZE];
+
+        if (!s->has_window)
+                return;
+        s->window.claimed_ms = claimed_ms;
+        delivery_set_read_from(s->adapter->road, s->delivery, s->fence,
+                               dc_window_write(&s->window, text));
+}
+
 static void end(struct dc_send *s, const struct send_result *result)
 {
         TAILQ_REMOVE(&s->dc->sends, s, next);
+        if (result->outcome == SEND_RETRY)
+                store_window(s, 0); /* this attempt did not arrive */
         delivery_result(s->adapter->road, s->delivery, s->fence, result);
         timer_free(s->later);
         json_decref(s->payload);
@@ -54,6 +72,7 @@ static void end(struct dc_send *s, const struct send_result *result)
         free(s->message);
         free(s->interaction);
         free(s->reply_to);
+        free(s->command);
         adapter_file_close(&s->file);
         free(s->file_name);
         free(s->file_mime);
@@ -183,7 +202,20 @@ static bool same_text(const char *a, const char *b)
 /* Discord may have forgotten the nonce of an earlier attempt. */
 static bool is_old(const struct dc_send *s)
 {
+        if (s->has_window)
+                return dc_rest_now_ms(s->dc->rest) - s->window.first_ms > NONCE_MS;
         return clock_wall_ms() - s->created_ms > NONCE_MS;
+}
+
+/* May an earlier attempt have arrived, and be repeated? */
+static bool must_look(const struct dc_send *s)
+{
+        bool earlier_run = s->reply_to && s->created_ms < s->dc->opened_ms;
+
+        if (!s->kind->creates || s->looked || s->attempt <= 1 ||
+            (s->has_window && s->window.first_ms == 0))
+                return false;
+        return is_old(s) || earlier_run;
 }
 
 /* Is m the message we are about to send? */
@@ -214,46 +246,108 @@ static bool is_this(const struct dc_send *s, const json_t *m)
 
 static void look(struct dc_send *s, const char *after);
 
+/* Where a message of an earlier attempt can be first. */
+static void look_first(struct dc_send *s)
+{
+        const char *command = s->command                         ? s->command
+                              : s->created_ms < s->dc->opened_ms ? s->reply_to
+                                                                 : NULL;
+        char first[DC_ID_SIZE];
+
+        dc_id_at((s->has_window ? s->window.first_ms : s->created_ms) - LOOK_MARGIN_MS, first);
+        /* a placeholder is as old as its command, which may be forgotten: a page of its own */
+        look(s, s->has_window && dc_id_valid(command) ? command : first);
+}
+
+static void look_on(struct dc_send *s, const char *newest)
+{
+        char first[DC_ID_SIZE];
+
+        dc_id_at(s->window.first_ms - LOOK_MARGIN_MS, first);
+        store_window(s, s->window.claimed_ms); /* for the next attempt, when this one ends */
+        if (!s->has_window || dc_id_time_ms(newest) >= s->window.first_ms)
+                look(s, newest);
+        else
+                look(s, first);
+}
+
+/* It was not found, and is not there, or Discord still knows its nonce. */
+static void end_look(struct dc_send *s)
+{
+        s->looked = true;
+        store_window(s, dc_rest_now_ms(s->dc->rest));
+        proceed(s);
+}
+
+/* The next attempt goes on from here. */
+static void leave_look(struct dc_send *s, enum error_kind kind, const char *why)
+{
+        store_window(s, 0);
+        end_now(s, SEND_UNSURE, kind, -1, why);
+}
+
+/* Is the message in the page? *newest: the page's last id; NULL: none. */
+static const json_t *look_at(const struct dc_send *s, const json_t *page, const char **newest)
+{
+        const json_t *found = NULL;
+
+        *newest = NULL;
+        for (size_t i = 0; i < json_array_size(page) && !found; i++) {
+                const json_t *m = json_array_get(page, i);
+                const char *id = json_str(m, "id", NULL);
+
+                if (dc_id_valid(id) &&
+                    (!*newest || strtoull(id, NULL, 10) > strtoull(*newest, NULL, 10)))
+                        *newest = id;
+                if (is_this(s, m))
+                        found = m;
+        }
+        return found;
+}
+
+/* It did not arrive before the end of this page. True: nor later. */
+static bool look_is_complete(struct dc_send *s, size_t n, const char *newest)
+{
+        int64_t seen_ms = newest ? dc_id_time_ms(newest) : 0;
+
+        if (n < LOOK_PAGE || (s->has_window && seen_ms > s->window.last_ms + ARRIVED_MS)) {
+                s->window.first_ms = s->window.last_ms = s->page_ms;
+                return true;
+        }
+        if (seen_ms > s->window.first_ms)
+                s->window.first_ms = seen_ms;
+        return false;
+}
+
 static void on_looked(void *arg, const struct dc_answer *a)
 {
         struct dc_send *s = arg;
         const char *newest = NULL;
-        size_t n = json_array_size(a->result);
-        const json_t *found = NULL;
+        const json_t *found = a->ok ? look_at(s, a->result, &newest) : NULL;
 
         s->call = NULL;
-        for (size_t i = 0; a->ok && i < n && !found; i++) {
-                const json_t *m = json_array_get(a->result, i);
-                const char *id = json_str(m, "id", NULL);
-
-                if (dc_id_valid(id) &&
-                    (!newest || strtoull(id, NULL, 10) > strtoull(newest, NULL, 10)))
-                        newest = id;
-                if (is_this(s, m))
-                        found = m;
-        }
-        if (found) {
+        if (found)
                 end(s, &(struct send_result){ .outcome = SEND_DONE,
                                               .platform_id = json_str(found, "id", NULL),
                                               .why = "an earlier attempt had arrived",
                                               .retry_after_ms = -1 });
-        } else if (a->ok && n == LOOK_PAGE && newest && ++s->pages < LOOK_PAGES) {
-                look(s, newest);
-        } else if ((a->ok && n < LOOK_PAGE) || !is_old(s)) {
-                s->looked = true;
-                proceed(s);
-        } else {
-                end_now(s, SEND_UNSURE, a->ok ? ERR_LIMIT : ERR_REFUSED, -1,
-                        a->ok ? "an earlier attempt may have arrived, and too much was written "
-                                "there since"
-                              : a->why);
-        }
+        else if ((a->ok && look_is_complete(s, json_array_size(a->result), newest)) || !is_old(s))
+                end_look(s);
+        else if (!a->ok)
+                leave_look(s, ERR_REFUSED, a->why);
+        else if (newest && ++s->pages < LOOK_PAGES && clock_boot_ms() - s->began_ms < LOOK_MS)
+                look_on(s, newest);
+        else
+                leave_look(s, ERR_TIMEOUT,
+                           "an earlier attempt may have arrived, and so much was written there "
+                           "then that it was not found in time");
 }
 
 static void look(struct dc_send *s, const char *after)
 {
         char query[60];
 
+        s->page_ms = dc_rest_now_ms(s->dc->rest);
         snprintf(query, sizeof(query), "after=%.24s&limit=%d", after, LOOK_PAGE);
         s->call = dc_rest_call(s->dc->rest,
                                &(struct dc_request){ .method = "GET",
@@ -325,9 +419,6 @@ static void resolve_channel(struct dc_send *s)
 /* The next step: wait for the placeholder, find the channel, look, send. */
 static void proceed(struct dc_send *s)
 {
-        bool earlier_run = s->reply_to && s->created_ms < s->dc->opened_ms;
-        char since[DC_ID_SIZE];
-
         if (s->interaction) {
                 enum dc_placeholder state = dc_deferred_placeholder(s->dc, s->interaction);
 
@@ -339,9 +430,10 @@ static void proceed(struct dc_send *s)
         }
         if (!s->args[0]) {
                 resolve_channel(s);
-        } else if (s->kind->creates && !s->looked && s->attempt > 1 && (is_old(s) || earlier_run)) {
-                dc_id_at(s->created_ms - LOOK_MARGIN_MS, since);
-                look(s, since);
+        } else if (must_look(s)) {
+                look_first(s);
+        } else if (s->kind->creates && clock_boot_ms() - s->began_ms > BEGIN_MS) {
+                end_later(s, SEND_RETRY, ERR_TIMEOUT, 0, "it took too long until it could be sent");
         } else {
                 send_call(s);
         }
@@ -369,6 +461,8 @@ void dc_send_delivery(struct adapter *a, const struct delivery *d)
         s->fence = d->fence;
         s->created_ms = d->created_ms;
         s->attempt = d->attempt;
+        s->has_window = dc_window_parse(d->read_from, &s->window);
+        s->began_ms = clock_boot_ms();
         s->delivery_kind = d->kind;
         s->kind = &dc_payload_kinds[d->kind];
         s->channel = mem_strdup(d->channel);
@@ -384,6 +478,20 @@ void dc_send_delivery(struct adapter *a, const struct delivery *d)
                 end_later(s, SEND_DONE, ERR_NONE, -1, "");
         else
                 proceed(s);
+}
+
+void dc_send_read_from(struct adapter *a, const struct delivery *d, char *out, size_t size)
+{
+        const struct discord *dc = a->self;
+        struct dc_window w = { 0 };
+        int64_t now_ms = dc_rest_now_ms(dc->rest);
+        char text[DC_WINDOW_SIZE];
+
+        /* without the window of an earlier attempt, only its creation is known */
+        if (d->attempt > 1 && !dc_window_parse(d->read_from, &w))
+                w = (struct dc_window){ .first_ms = d->created_ms, .last_ms = now_ms };
+        w = dc_window_next(&w, now_ms);
+        snprintf(out, size, "%s", dc_window_write(&w, text));
 }
 
 void dc_sends_release(struct discord *dc)

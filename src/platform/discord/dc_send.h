@@ -2,6 +2,7 @@
 #ifndef PLATFORM_DISCORD_DC_SEND_H
 #define PLATFORM_DISCORD_DC_SEND_H
 
+#include "platform/discord/dc_window.h"
 #include "platform/discord/discord.h"
 
 struct dc_send;
@@ -36,8 +37,13 @@ struct dc_send {
         struct send_result early;
         char why[300];
         bool needless;
+        bool has_window; /* false: of a version that did not store it */
+        struct dc_window window;
+        char *command;    /* whose placeholder an earlier attempt may have filled; NULL: none */
+        int64_t began_ms; /* clock_boot_ms */
         bool looked;
         unsigned pages;
+        int64_t page_ms; /* Discord's clock when the last page was asked for */
         TAILQ_ENTRY(dc_send) next;
 };
 

@@ -488,6 +488,7 @@ const struct platform_ops discord_platform = {
         .open = discord_open,
         .close = discord_close,
         .send = dc_send_delivery,
+        .read_from = dc_send_read_from,
         .abilities = abilities,
         .is_group = is_group,
         .mention = mention,

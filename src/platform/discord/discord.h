@@ -115,6 +115,8 @@ struct discord {
 /* ---- dc_send.c ---- */
 
 void dc_send_delivery(struct adapter *a, const struct delivery *d);
+/* platform_ops.read_from */
+void dc_send_read_from(struct adapter *a, const struct delivery *d, char *out, size_t size);
 /* Continues deliveries that wait for the placeholder of an interaction. */
 void dc_sends_resume(struct discord *dc, const char *interaction);
 void dc_sends_release(struct discord *dc);

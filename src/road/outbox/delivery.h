@@ -44,7 +44,7 @@ struct delivery {
         const char *trace;
         bool unsampled; /* who began the trace does not record it */
         int64_t created_ms;
-        /* ADAPTER_READBACK: what road_platforms.read_from said before the send; NULL: nothing */
+        /* what road_platforms.read_from said before the send; NULL: nothing */
         const char *read_from;
         int64_t reconcile_until_ms; /* loop_now_ms at which reconcile must have ended */
 };
@@ -101,7 +101,7 @@ typedef void message_records_fn(void *arg, const struct message_records *records
 /* Reads the newest messages of the delivery's adapter. Calls done once, later. */
 void message_records_read(struct road *r, const struct delivery *d, message_records_fn *done,
                           void *arg);
-/* Stores what was found out so far: read_from of the next reconcile, after a crash. */
+/* Stores what was found out so far: read_from of the next reconcile or send, after a crash. */
 void delivery_set_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text);
 /*
  * 0: the adapter may ask the platform about this channel now, which is counted; > 0: ms to wait.
@@ -157,7 +157,10 @@ struct road_platforms {
         /* *admins: whom to ask, ids of direct chats, borrowed. May be NULL: UNSURE_REPORT. */
         enum unsure_policy (*when_unsure)(struct adapters *as, const char *adapter,
                                           const struct setting_list **admins);
-        /* Where reading back would begin, stored before the send; "": nowhere. May be NULL. */
+        /*
+         * Where reading back would begin, stored before the send; "": nowhere. May be NULL.
+         * ADAPTER_IDEMPOTENT: asked before every attempt, d->read_from is that of the one before.
+         */
         void (*read_from)(struct adapters *as, const struct delivery *d, char *out, size_t size);
         /* Calls done once, after this has returned. May be NULL. */
         void (*channel_history)(struct adapters *as, const char *adapter, const char *channel,

@@ -231,7 +231,7 @@ static void give_up(struct road *r, struct delivery_job *j, enum delivery_state 
 static void retry(struct road *r, struct delivery_job *j, const struct send_result *result,
                   enum delivery_state finally)
 {
-        bool limited = result->kind == ERR_LIMIT;
+        bool limited = result->outcome == SEND_RETRY && result->kind == ERR_LIMIT;
         int64_t wait;
 
         if (delivery_is_typing(j) || (!limited && j->d.attempt >= r->limits.delivery_attempts)) {

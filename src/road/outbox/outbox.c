@@ -550,6 +550,8 @@ static void begin_claim(struct road *r, struct delivery_job *j)
                 enter_channel(j->queue->adapter, j);
                 if (!j->unconfirmed)
                         note_read_from(r, j);
+        } else if (!delivery_is_repeatable(j)) {
+                note_read_from(r, j);
         }
         j->lease_ms = clock_wall_ms() + r->limits.delivery_seconds * 1000;
         delivery_enter(j, JOB_CLAIMING);
