@@ -417,31 +417,28 @@ int delivery_row_find_message(struct store_tx *tx, const struct delivery_message
         return rc < 0 ? -1 : count;
 }
 
-struct store_stmt *delivery_row_list_sent(struct store_tx *tx, const char *adapter, int64_t newest)
+struct store_stmt *delivery_row_list_sent(struct store_tx *tx, int64_t newest)
 {
         return sql_query(tx,
-                         "SELECT id, channel, thread, platform_id, state,"
+                         "SELECT id, adapter, channel, platform_id, coalesce(ended_ms, 0),"
+                         " CASE WHEN kind IN ('send', 'upload') THEN 1 ELSE 0 END,"
                          " CASE WHEN payload LIKE '%\"buttons\"%' THEN 1 ELSE 0 END"
-                         " FROM (SELECT id, adapter, channel, thread, platform_id, state, kind,"
-                         " payload FROM deliveries WHERE state IN ('sending', 'sent', 'unknown')"
-                         " ORDER BY id DESC LIMIT ?2) AS d"
-                         " WHERE adapter = ?1 AND kind IN ('send', 'upload') ORDER BY id DESC",
-                         SQL_TEXT(adapter), SQL_INT(newest));
+                         " FROM deliveries WHERE fence > 0 ORDER BY id DESC LIMIT ?1",
+                         SQL_INT(newest));
 }
 
 int delivery_row_next_sent(struct store_stmt *s, struct sent_row *row, struct error *err)
 {
-        const char *state;
-        int64_t buttons;
+        int64_t message, buttons;
         int rc = sql_next(s, err);
 
         if (rc != 1)
                 return rc;
-        sql_read(s, OUT_INT(&row->id), OUT_TEXT(&row->channel), OUT_TEXT(&row->thread),
-                 OUT_TEXT(&row->platform_id), OUT_TEXT(&state), OUT_INT(&buttons));
+        sql_read(s, OUT_INT(&row->id), OUT_TEXT(&row->adapter), OUT_TEXT(&row->channel),
+                 OUT_TEXT(&row->platform_id), OUT_INT(&row->ended_ms), OUT_INT(&message),
+                 OUT_INT(&buttons));
+        row->message = message != 0;
         row->buttons = buttons != 0;
-        if (!delivery_state_parse(state, &row->state))
-                row->state = DELIVERY_UNKNOWN;
         return 1;
 }
 

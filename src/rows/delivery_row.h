@@ -134,15 +134,17 @@ struct delivery_filter {
 struct store_stmt *delivery_row_list(struct store_tx *tx, const struct delivery_filter *f);
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err);
 
-/* Whether and as what a message was sent. */
+/* A delivery that was claimed: what is known of its message. */
 struct sent_row {
         int64_t id;
-        const char *channel, *thread, *platform_id;
-        enum delivery_state state;
+        const char *adapter, *channel;
+        const char *platform_id; /* NULL: not known, or not sent */
+        int64_t ended_ms;        /* 0: it has not */
+        bool message;            /* it sends a message or a file */
         bool buttons;
 };
-/* Messages and files of the adapter among the newest that are or may be sent, newest first. */
-struct store_stmt *delivery_row_list_sent(struct store_tx *tx, const char *adapter, int64_t newest);
+/* The newest of all adapters, newest first. */
+struct store_stmt *delivery_row_list_sent(struct store_tx *tx, int64_t newest);
 int delivery_row_next_sent(struct store_stmt *s, struct sent_row *row, struct error *err);
 
 struct attempt_row {

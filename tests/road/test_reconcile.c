@@ -246,7 +246,7 @@ static void sends_that_are_looked_for_take_places(void **state)
 
 static struct {
         unsigned calls, own, received;
-        bool ambiguous;
+        bool ambiguous, whole;
 } seen;
 
 static void on_records(void *arg, const struct message_records *records)
@@ -255,6 +255,7 @@ static void on_records(void *arg, const struct message_records *records)
         assert_non_null(records);
         seen.calls++;
         seen.ambiguous = records->ambiguous;
+        seen.whole = records->whole;
         seen.own = seen.received = 0;
         for (size_t i = 0; i < records->count; i++) {
                 if (records->items[i].own)
@@ -299,6 +300,49 @@ static void a_message_whose_id_nobody_knows_makes_others_ambiguous(void **state)
         rig_free(g);
 }
 
+/* The send with this index, and the search for it, have no answer. */
+static void make_unknown(struct rig *g, unsigned sent)
+{
+        rig_until(g, &g->sent_count, sent + 1);
+        rig_result(g, sent, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, sent + 2);
+        rig_result(g, sent + 1, SEND_UNSURE, ERR_NET, -1);
+        rig_until_count(g, "deliveries WHERE state = 'unknown'", 1);
+        rig_settle(g);
+}
+
+static void on_retried(void *arg, const struct error *err)
+{
+        (void)arg;
+        assert_null(err);
+}
+
+static void a_message_that_may_be_there_stays_so_whatever_becomes_of_it(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", NULL, "one");
+        make_unknown(g, 0);
+        read_records(g);
+        assert_true(seen.ambiguous);
+        assert_true(seen.whole);
+        rig_update(g, "deliveries SET state = 'failed'", 0, 0); /* an admin leaves it */
+        read_records(g);
+        assert_true(seen.ambiguous);
+        put(g, "c", NULL, "two");
+        rig_until(g, &g->sent_count, 3);
+        rig_result(g, 2, SEND_DONE, ERR_NONE, -1);
+        rig_settle(g);
+        read_records(g);
+        assert_false(seen.ambiguous);
+        outbox_retry(g->road, 1, true, on_retried, NULL);
+        make_unknown(g, 3); /* it has the lower number, but was sent after two */
+        read_records(g);
+        assert_true(seen.ambiguous);
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -313,6 +357,7 @@ int main(void)
                 cmocka_unit_test(sends_that_are_looked_for_leave_room_for_others),
                 cmocka_unit_test(sends_that_are_looked_for_take_places),
                 cmocka_unit_test(a_message_whose_id_nobody_knows_makes_others_ambiguous),
+                cmocka_unit_test(a_message_that_may_be_there_stays_so_whatever_becomes_of_it),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

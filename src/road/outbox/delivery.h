@@ -94,6 +94,7 @@ struct message_records {
         size_t count;
         /* another message of the channel may be there, and nobody knows its id */
         bool ambiguous;
+        bool whole; /* there are no older deliveries */
 };
 /* records NULL: the store failed. */
 typedef void message_records_fn(void *arg, const struct message_records *records);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "road/outbox/delivery_job.h"
 #include "road/road_state.h"
@@ -20,6 +19,7 @@ struct records_read {
         struct road *road;
         int64_t delivery;
         char *adapter, *channel;
+        int64_t known_ms; /* the last end of a send of the channel that has an id */
         struct arena arena;
         struct message_record *items;
         struct message_records found;
@@ -37,37 +37,35 @@ static void add(struct records_read *v, const char *channel, const char *id, boo
 }
 
 /*
- * A message whose id nobody knows lies before the next one of its thread whose id is known.
- * covered: the threads of which such a one was seen; rows come newest first.
+ * A message whose id nobody knows may be there, whatever became of its delivery since, unless
+ * another one was sent after it had ended: sends of a channel follow each other, and the other's id
+ * is known. Rows come newest first.
  */
-static void judge(struct records_read *v, const struct sent_row *row, struct map *covered)
+static void judge(struct records_read *v, const struct sent_row *row)
 {
-        const char *thread = row->thread ? row->thread : "";
-
         if (row->id == v->delivery || strcmp(row->channel, v->channel) != 0)
                 return;
-        if (row->state == DELIVERY_SENT && row->platform_id)
-                map_put(covered, thread, v);
-        else if ((row->state == DELIVERY_SENT || row->state == DELIVERY_UNKNOWN ||
-                  row->state == DELIVERY_SENDING) &&
-                 !map_get(covered, thread))
+        if (row->platform_id && row->ended_ms > v->known_ms)
+                v->known_ms = row->ended_ms;
+        else if (!row->platform_id && (row->ended_ms == 0 || row->ended_ms > v->known_ms))
                 v->found.ambiguous = true;
 }
 
 static int read_sent(struct store_tx *tx, struct records_read *v, struct error *err)
 {
-        struct store_stmt *s = delivery_row_list_sent(tx, v->adapter, DELIVERIES_READ);
+        struct store_stmt *s = delivery_row_list_sent(tx, DELIVERIES_READ);
         struct sent_row row;
-        struct map covered;
-        int rc;
+        int rc, n = 0;
 
-        map_init(&covered);
         while ((rc = delivery_row_next_sent(s, &row, err)) == 1) {
-                judge(v, &row, &covered);
+                n++;
+                if (strcmp(row.adapter, v->adapter) != 0 || !row.message)
+                        continue;
+                judge(v, &row);
                 if (row.platform_id)
                         add(v, row.channel, row.platform_id, true, !row.buttons);
         }
-        map_release(&covered);
+        v->found.whole = n < DELIVERIES_READ;
         return rc;
 }
 
@@ -97,6 +95,7 @@ static int read_records(struct store_tx *tx, void *arg, struct error *err)
         arena_init(&v->arena);
         v->items = arena_alloc(&v->arena, (DELIVERIES_READ + EVENTS_READ) * sizeof(*v->items));
         v->found = (struct message_records){ .items = v->items };
+        v->known_ms = 0;
         if (read_sent(tx, v, err) < 0)
                 return -1;
         return read_received(tx, v, err);
