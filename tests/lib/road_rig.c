@@ -179,6 +179,8 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
                 return ADAPTER_IDEMPOTENT | ADAPTER_EDITS;
         if (strcmp(adapter, "look") == 0)
                 return ADAPTER_READBACK;
+        if (strcmp(adapter, "sketch") == 0)
+                return ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS;
         if (strcmp(adapter, "grow") == 0)
                 return ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS;
         if (strcmp(adapter, "react") == 0)

@@ -9,6 +9,7 @@
  *              x        edits; its sends cannot be repeated nor read back
  *              nonce    edits; its sends are idempotent
  *              look     its sends can be read back
+ *              sketch   the same; edits, streams answers
  *              grow     edits, streams answers, types, has threads
  *              react    edits, reacts, types, has threads and channel history
  *

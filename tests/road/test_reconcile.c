@@ -242,6 +242,36 @@ static void sends_that_are_looked_for_take_places(void **state)
         rig_free(g);
 }
 
+/* A draft that may have arrived is given up; its answer is a message of its own. */
+static void an_answer_whose_draft_is_lost_can_be_looked_for(void **state)
+{
+        struct rig *g = rig_new();
+        unsigned before = receipts;
+
+        (void)state;
+        rig_say(g, "sketch", "c", "echo", "tell me", NULL);
+        rig_until(g, &g->run_count, 1);
+        turn_delta(g->runs[0].run, "one", 3);
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        rig_result(g, 1, SEND_UNSURE, ERR_NET, -1);
+        rig_answer(g, 0, "one two");
+        rig_until(g, &g->sent_count, 3);
+        assert_string_equal(g->sent[2].kind, "send");
+        assert_string_equal(g->sent[2].read_from, "after 2");
+        outbox_submit(g->road,
+                      &(struct outgoing){
+                              .adapter = "sketch", .channel = "c", .thread = "t", .text = "other" },
+                      on_put, NULL);
+        rig_until(g, &receipts, before + 1);
+        rig_settle(g);
+        assert_int_equal(g->sent_count, 3); /* it could be mistaken for the answer */
+        rig_result(g, 2, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 4);
+        rig_free(g);
+}
+
 /* ---- what is stored ---- */
 
 static struct {
@@ -356,6 +386,7 @@ int main(void)
                 cmocka_unit_test(a_stop_does_not_wait_until_a_send_is_found),
                 cmocka_unit_test(sends_that_are_looked_for_leave_room_for_others),
                 cmocka_unit_test(sends_that_are_looked_for_take_places),
+                cmocka_unit_test(an_answer_whose_draft_is_lost_can_be_looked_for),
                 cmocka_unit_test(a_message_whose_id_nobody_knows_makes_others_ambiguous),
                 cmocka_unit_test(a_message_that_may_be_there_stays_so_whatever_becomes_of_it),
         };

@@ -16,9 +16,11 @@ static struct delivery_job *copy(const struct delivery *d)
                 offsetof(struct delivery_job, d.thread),  offsetof(struct delivery_job, d.payload),
                 offsetof(struct delivery_job, d.trace),
         };
-        struct delivery_job j = { .d = *d };
+        struct delivery_job j = { .d = *d }, *copied;
 
-        return mem_dup_struct(&j, sizeof(j), strings, COUNT(strings));
+        copied = mem_dup_struct(&j, sizeof(j), strings, COUNT(strings));
+        TAILQ_INIT(&copied->waiting);
+        return copied;
 }
 
 struct delivery_job *delivery_new(struct road *r, const struct delivery *d)
@@ -104,6 +106,7 @@ void delivery_become_send(struct delivery_job *j)
 {
         j->d.kind = DELIVER_SEND;
         j->edits = 0;
+        j->unconfirmed = false; /* an edit was, if anything */
 }
 
 bool delivery_is_typing(const struct delivery_job *j)

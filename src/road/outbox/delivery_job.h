@@ -32,6 +32,8 @@ enum delivery_phase {
         JOB_SETTLING, /* its result is being stored */
 };
 
+TAILQ_HEAD(delivery_queue_list, delivery_queue);
+
 struct delivery_job {
         struct delivery d; /* strings in the same block */
         enum delivery_phase phase;
@@ -43,14 +45,15 @@ struct delivery_job {
         bool unconfirmed;  /* claimed by an earlier run: it may have arrived */
         bool rate_limited; /* in an earlier run */
         bool reconciling;
-        bool counted;         /* in the adapter's count of unconfirmed sends */
-        bool exclusive;       /* in the adapter's map of channels */
-        int64_t edits;        /* the delivery whose message it edits; 0: none */
-        int64_t due_mono;     /* not before */
-        int64_t delay_ms;     /* from creation to due */
-        int64_t lease_ms;     /* of the last claim */
-        int64_t expires_ms;   /* wall clock, as stored; 0: never */
-        int64_t expires_boot; /* the same by a clock that cannot be set */
+        bool counted;                       /* in the adapter's count of unconfirmed sends */
+        bool exclusive;                     /* in the adapter's map of channels */
+        struct delivery_queue_list waiting; /* exclusive: other threads of its channel */
+        int64_t edits;                      /* the delivery whose message it edits; 0: none */
+        int64_t due_mono;                   /* not before */
+        int64_t delay_ms;                   /* from creation to due */
+        int64_t lease_ms;                   /* of the last claim */
+        int64_t expires_ms;                 /* wall clock, as stored; 0: never */
+        int64_t expires_boot;               /* the same by a clock that cannot be set */
         struct timer *deadline;
         struct delivery_job *follower; /* enqueued when this one is removed */
         TAILQ_ENTRY(delivery_job) next;
@@ -64,11 +67,11 @@ struct delivery_queue {
         struct delivery_list jobs;
         struct delivery_job *active; /* on its way, one at a time; NULL: none */
         struct timer *timer;
-        /* waits for fewer unconfirmed sends, or for another thread of its channel */
-        bool blocked, waiting;
+        /* waits for fewer unconfirmed sends, or for a send in another thread of its channel */
+        bool blocked;
+        struct delivery_job *waits_for; /* NULL: none */
         TAILQ_ENTRY(delivery_queue) next_blocked;
 };
-TAILQ_HEAD(delivery_queue_list, delivery_queue);
 
 struct outbox_adapter {
         struct road *road;
@@ -83,7 +86,6 @@ struct outbox_adapter {
          * found later can only be that one. Queues of its other threads wait.
          */
         struct map exclusive;
-        struct delivery_queue_list waiting;
         struct adapter_stats stats;
 };
 

@@ -49,7 +49,6 @@ struct outbox_adapter *outbox_adapter(struct road *r, const char *name)
         TAILQ_INIT(&a->held);
         TAILQ_INIT(&a->blocked);
         map_init(&a->exclusive);
-        TAILQ_INIT(&a->waiting);
         map_put(&r->outbox.adapters, name, a);
         if (r->resumed)
                 update_limits(r, a);
@@ -126,12 +125,19 @@ static struct delivery_queue *queue_get(struct road *r, struct outbox_adapter *a
         return q;
 }
 
-static void queue_free(struct delivery_queue *q)
+static void leave_lists(struct delivery_queue *q)
 {
         if (q->blocked)
                 TAILQ_REMOVE(&q->adapter->blocked, q, next_blocked);
-        if (q->waiting)
-                TAILQ_REMOVE(&q->adapter->waiting, q, next_blocked);
+        if (q->waits_for)
+                TAILQ_REMOVE(&q->waits_for->waiting, q, next_blocked);
+        q->blocked = false;
+        q->waits_for = NULL;
+}
+
+static void queue_free(struct delivery_queue *q)
+{
+        leave_lists(q);
         timer_free(q->timer);
         free(q->key);
         free(q);
@@ -149,6 +155,7 @@ void outbox_release(struct road *r)
                         struct delivery_job *j;
 
                         while ((j = TAILQ_FIRST(&q->jobs))) {
+                                outbox_leave_channel(j);
                                 TAILQ_REMOVE(&q->jobs, j, next);
                                 delivery_free(j);
                         }
@@ -165,6 +172,11 @@ void outbox_release(struct road *r)
 }
 
 /* ---- unconfirmed sends ---- */
+
+static bool may_become_send(const struct delivery_job *j)
+{
+        return j->edits > 0 && j->d.class == PACE_FINAL;
+}
 
 /* After a crash it may have arrived. */
 static bool is_unconfirmable(const struct road *r, const struct delivery_job *j)
@@ -217,13 +229,21 @@ static bool may_claim(const struct road *r, const struct outbox_adapter *a,
         return !is_counted(r, j) || a->unconfirmed < send_limit(a);
 }
 
-/* Is another send of its channel under way, or not yet found or lost? */
-static bool is_excluded(const struct road *r, const struct outbox_adapter *a,
-                        const struct delivery_job *j)
+/* Must it be alone in its channel? An edit whose draft was never sent becomes a send. */
+static bool is_exclusive(const struct road *r, const struct delivery_job *j)
 {
-        const struct delivery_job *other = map_get(&a->exclusive, j->d.channel);
+        unsigned can = r->platforms.abilities(r->platforms.adapters, j->d.adapter);
 
-        return other && other != j && is_read_back(r, j);
+        return (can & ADAPTER_READBACK) && (!delivery_is_repeatable(j) || may_become_send(j));
+}
+
+/* Another send of its channel that is under way, or not yet found or lost; NULL: none. */
+static struct delivery_job *excluded_by(const struct road *r, const struct outbox_adapter *a,
+                                        const struct delivery_job *j)
+{
+        struct delivery_job *other = map_get(&a->exclusive, j->d.channel);
+
+        return other != j && is_exclusive(r, j) ? other : NULL;
 }
 
 static void enter_channel(struct outbox_adapter *a, struct delivery_job *j)
@@ -236,24 +256,14 @@ static void enter_channel(struct outbox_adapter *a, struct delivery_job *j)
 
 void outbox_leave_channel(struct delivery_job *j)
 {
-        struct outbox_adapter *a = j->queue->adapter;
-        struct delivery_queue_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
         struct delivery_queue *q;
 
         if (!j->exclusive)
                 return;
         j->exclusive = false;
-        map_remove(&a->exclusive, j->d.channel);
-        TAILQ_CONCAT(&waiting, &a->waiting, next_blocked);
-        while ((q = TAILQ_FIRST(&waiting))) {
-                const struct delivery_job *first = TAILQ_FIRST(&q->jobs);
-
-                TAILQ_REMOVE(&waiting, q, next_blocked);
-                TAILQ_INSERT_TAIL(&a->waiting, q, next_blocked);
-                if (!first || strcmp(first->d.channel, j->d.channel) != 0)
-                        continue;
-                TAILQ_REMOVE(&a->waiting, q, next_blocked);
-                q->waiting = false;
+        map_remove(&j->queue->adapter->exclusive, j->d.channel);
+        while ((q = TAILQ_FIRST(&j->waiting))) {
+                leave_lists(q);
                 timer_start(q->timer, 0); /* pumps it, after this one is gone */
         }
 }
@@ -421,7 +431,7 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
         if (j->edits > 0) {
                 if (delivery_row_platform_id(tx, j->edits, &c->target, err) < 0)
                         return -1;
-                c->becomes_send = !c->target && j->d.class == PACE_FINAL;
+                c->becomes_send = !c->target && may_become_send(j);
         }
         if (c->becomes_send) {
                 row.kind = DELIVER_SEND;
@@ -542,13 +552,13 @@ static void note_read_from(struct road *r, struct delivery_job *j)
 
 static void begin_claim(struct road *r, struct delivery_job *j)
 {
-        bool read_back = is_read_back(r, j);
+        bool asks = j->unconfirmed && is_read_back(r, j); /* which is no attempt */
 
         j->d.fence++;
-        j->d.attempt += !(read_back && j->unconfirmed); /* asking is no attempt */
-        if (read_back) {
+        j->d.attempt += !asks;
+        if (is_exclusive(r, j)) {
                 enter_channel(j->queue->adapter, j);
-                if (!j->unconfirmed)
+                if (!asks)
                         note_read_from(r, j);
         } else if (!delivery_is_repeatable(j)) {
                 note_read_from(r, j);
@@ -630,29 +640,24 @@ static struct delivery_job *choose(const struct delivery_queue *q, int64_t now, 
 static struct delivery_job *unconfirmed_first(const struct road *r, const struct delivery_queue *q,
                                               struct delivery_job *j)
 {
-        struct delivery_job *sent = map_get(&q->adapter->exclusive, j->d.channel);
+        struct delivery_job *sent = excluded_by(r, q->adapter, j);
 
-        return sent && sent->queue == q && sent->phase == JOB_QUEUED &&
-                               is_excluded(r, q->adapter, j)
-                       ? sent
-                       : j;
+        return sent && sent->queue == q && sent->phase == JOB_QUEUED ? sent : j;
 }
 
-static void wait_in_list(struct delivery_queue *q, bool for_channel)
+/* For the other one to end, or if that is NULL, for fewer unconfirmed sends. */
+static void wait_in_list(struct delivery_queue *q, struct delivery_job *other)
 {
-        struct outbox_adapter *a = q->adapter;
-
-        if (q->blocked || q->waiting)
-                TAILQ_REMOVE(q->blocked ? &a->blocked : &a->waiting, q, next_blocked);
-        TAILQ_INSERT_TAIL(for_channel ? &a->waiting : &a->blocked, q, next_blocked);
-        q->waiting = for_channel;
-        q->blocked = !for_channel;
+        leave_lists(q);
+        q->waits_for = other;
+        q->blocked = !other;
+        TAILQ_INSERT_TAIL(other ? &other->waiting : &q->adapter->blocked, q, next_blocked);
 }
 
 void outbox_pump(struct road *r, struct delivery_queue *q)
 {
         int64_t wait, retry_ms;
-        struct delivery_job *j;
+        struct delivery_job *j, *other;
 
         if (r->draining || !r->resumed)
                 return;
@@ -677,8 +682,9 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
                         "platform cannot be asked");
                 return;
         }
-        if (is_excluded(r, q->adapter, j) || !may_claim(r, q->adapter, j)) {
-                wait_in_list(q, is_excluded(r, q->adapter, j));
+        other = excluded_by(r, q->adapter, j);
+        if (other || !may_claim(r, q->adapter, j)) {
+                wait_in_list(q, other);
                 return;
         }
         wait = take_budget(r, q->adapter, j);
@@ -695,7 +701,7 @@ bool outbox_claim_new(struct road *r, struct delivery_job *j)
         struct outbox_adapter *a = outbox_adapter(r, j->d.adapter);
 
         if (j->journaled || !r->resumed || r->draining || j->edits > 0 || queue_find(a, &j->d) ||
-            !r->platforms.ready(r->platforms.adapters, a->name) || is_excluded(r, a, j) ||
+            !r->platforms.ready(r->platforms.adapters, a->name) || excluded_by(r, a, j) ||
             !may_claim(r, a, j) || take_budget(r, a, j) > 0)
                 return false;
         add(r, j);
