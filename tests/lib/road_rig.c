@@ -285,6 +285,18 @@ static void read_from_hook(struct adapters *ctx, const struct delivery *d, char 
                  ((struct rig *)ctx)->sent_count);
 }
 
+static enum unsure_policy when_unsure(struct adapters *ctx, const char *adapter,
+                                      const struct setting_list **admins)
+{
+        static char admin[] = "admin";
+        static char *items[] = { admin };
+        static const struct setting_list list = { .items = items, .count = 1 };
+
+        (void)adapter;
+        *admins = &list;
+        return ((struct rig *)ctx)->asks_admins ? UNSURE_ASK : UNSURE_REPORT;
+}
+
 void rig_send_history(struct rig *g)
 {
         struct channel_message lines[COUNT(g->history)] = { 0 };
@@ -442,6 +454,7 @@ static void open_all(struct rig *g)
                                .send = send_hook,
                                .reconcile = reconcile_hook,
                                .read_from = read_from_hook,
+                               .when_unsure = when_unsure,
                                .channel_history = fetch_history,
                                .message = fetch_message,
                                .hold_files = hold_files,

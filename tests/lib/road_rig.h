@@ -94,6 +94,7 @@ struct rig {
         unsigned sent_count;
         bool auto_send; /* every send succeeds */
         bool adapters_down;
+        bool asks_admins; /* what becomes of sends that may have arrived */
         struct pace_limits pace;
         bool no_thread;             /* else a message can start the thread "t-" plus its id */
         struct rig_line history[8]; /* channel history, oldest first */

@@ -515,6 +515,45 @@ static void why_is_stored_when_the_process_ends(void **state)
         rig_free(g);
 }
 
+static void knows_resend(struct rig *g, const struct incoming *in, struct decision *out)
+{
+        (void)g;
+        if (strncmp(in->text, "/resend", 7) == 0) {
+                out->trigger = false;
+                out->command = COMMAND_RESEND;
+        }
+}
+
+static void only_the_word_no_leaves_a_delivery(void **state)
+{
+        static const struct {
+                const char *text, *state;
+        } rows[] = {
+                { "/resend dlv-1", "sending" },     { "/resend dlv-1 now", "sending" },
+                { "/resend dlv-1 no", "failed" },   { "/resend dlv-1 No.", "failed" },
+                { "/resend dlv-12 no", "unknown" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_new();
+
+                rig_say(g, "x", "c", "echo", "hi", NULL);
+                rig_until(g, &g->run_count, 1);
+                rig_answer(g, 0, "answer");
+                rig_until(g, &g->sent_count, 1);
+                rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+                rig_until_count(g, "deliveries WHERE id = 1 AND state = 'unknown'", 1);
+                g->decides = knows_resend;
+                rig_say(g, "x", "d", "echo", rows[i].text, NULL);
+                rig_until(g, &g->sent_count, 2); /* what was done about it */
+                rig_settle(g);
+                assert_string_equal(rig_text(g, "state FROM deliveries WHERE id = 1"),
+                                    rows[i].state);
+                rig_free(g);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -533,6 +572,7 @@ int main(void)
                 cmocka_unit_test(why_reports_the_last_message),
                 cmocka_unit_test(why_sees_a_decision_made_just_before),
                 cmocka_unit_test(why_is_stored_when_the_process_ends),
+                cmocka_unit_test(only_the_word_no_leaves_a_delivery),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -272,6 +272,23 @@ static void an_answer_whose_draft_is_lost_can_be_looked_for(void **state)
         rig_free(g);
 }
 
+/* After a kill in between, admins are asked again; the other way round they never were. */
+static void admins_are_asked_before_the_outcome_is_stored(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->asks_admins = true;
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        rig_result(g, 1, SEND_UNSURE, ERR_NET, -1);
+        rig_until_count(g, "deliveries WHERE state = 'unknown'", 1);
+        assert_int_equal(rig_count(g, "deliveries WHERE channel = 'admin'"), 1);
+        rig_free(g);
+}
+
 /* ---- what is stored ---- */
 
 static struct {
@@ -387,6 +404,7 @@ int main(void)
                 cmocka_unit_test(sends_that_are_looked_for_leave_room_for_others),
                 cmocka_unit_test(sends_that_are_looked_for_take_places),
                 cmocka_unit_test(an_answer_whose_draft_is_lost_can_be_looked_for),
+                cmocka_unit_test(admins_are_asked_before_the_outcome_is_stored),
                 cmocka_unit_test(a_message_whose_id_nobody_knows_makes_others_ambiguous),
                 cmocka_unit_test(a_message_that_may_be_there_stays_so_whatever_becomes_of_it),
         };

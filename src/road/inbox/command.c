@@ -4,8 +4,10 @@
  * A command is no turn and never waits for one; the decision's transaction carries it out. Turns to
  * stop are marked there, so a stop survives a crash.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -226,7 +228,8 @@ static void read_decision(struct command *c, const struct incoming *in, struct b
                            "leave it.");
                 return;
         }
-        c->leave = strstr(rest, "no") != NULL;
+        rest += strspn(rest, " \t");
+        c->leave = strncasecmp(rest, "no", 2) == 0 && !isalnum((unsigned char)rest[2]);
         c->why = mem_printf("%s decided to leave it", incoming_sender(in));
         buf_addf(answer,
                  c->leave ? "`dlv-%lld` is not sent again, unless that was decided before."

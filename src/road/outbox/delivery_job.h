@@ -178,8 +178,7 @@ void delivery_result_unclaim(struct road *r, struct delivery_job *j);
 
 /* The payload with which it is sent again, yours; NULL: it is not. */
 char *unsure_repeats(const struct road *r, const struct delivery_job *j);
-bool unsure_asks(const struct road *r, const struct delivery_job *j);
-/* Asks the admins whether to send it again. */
+/* Asks the admins whether to send it again, if the adapter's setting wants it. */
 void unsure_ask(struct road *r, const struct delivery_job *j, const char *why);
 
 /* ---- deferred_reply.c ---- */

@@ -26,7 +26,6 @@ struct settlement {
         bool uncounted;      /* no attempt: a rate limit, or undone */
         bool becomes_send;   /* the message to edit is gone: send a new one */
         bool leaves_thread;  /* the thread could not be created: use the channel */
-        bool asks;           /* admins are asked whether to send it again */
         char *payload;       /* of the next attempt; NULL: as before */
         char *platform_id, *why;
         enum error_kind kind;
@@ -165,8 +164,6 @@ static void on_settled(void *arg, const struct error *err)
         j->reconciling = false;
         if (m->payload && !m->lost)
                 delivery_set_payload(j, m->payload);
-        if (m->asks && !m->lost)
-                unsure_ask(r, j, m->why);
         if (m->state == DELIVERY_QUEUED && !m->lost) {
                 if (m->becomes_send)
                         delivery_become_send(j);
@@ -218,11 +215,12 @@ static void give_up(struct road *r, struct delivery_job *j, enum delivery_state 
                          LOG_S("adapter", j->d.adapter), LOG_S("channel", j->d.channel),
                          LOG_S("state", delivery_state_name(state)), LOG_S("trace", j->d.trace),
                          LOG_S("why", result->why));
+        if (state == DELIVERY_UNKNOWN)
+                unsure_ask(r, j, result->why); /* first: a crash in between asks twice, not never */
         settle(&(struct settlement){ .road = r,
                                      .job = j,
                                      .state = state,
                                      .outcome = delivery_state_name(state),
-                                     .asks = state == DELIVERY_UNKNOWN && unsure_asks(r, j),
                                      .leaves_thread = leaves_thread },
                result);
 }

@@ -51,13 +51,6 @@ char *unsure_repeats(const struct road *r, const struct delivery_job *j)
         return marked;
 }
 
-bool unsure_asks(const struct road *r, const struct delivery_job *j)
-{
-        const struct setting_list *admins;
-
-        return policy_of(r, j, &admins) == UNSURE_ASK && admins && admins->count > 0;
-}
-
 static void on_asked(void *arg, const struct outbox_receipt *receipt)
 {
         (void)arg;
