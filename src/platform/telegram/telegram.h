@@ -138,6 +138,8 @@ void tg_intake_post(struct adapter *a, struct http_exchange *x);
 /* ---- tg_send.c ---- */
 
 void tg_send(struct adapter *a, const struct delivery *d);
+/* Cuts the call of a delivery that takes too long, if there is one; it has no result. */
+void tg_send_abort(struct telegram *tg, int64_t delivery);
 /* Ends all sends in flight: repeatable ones are retried, others may have arrived. */
 void tg_sends_close(struct telegram *tg);
 /* Maps Telegram's answer to the outcome of a delivery; `text` receives the reason. */
@@ -175,7 +177,7 @@ void tg_reconcile_from(struct adapter *a, const struct delivery *d, char *out, s
 void tg_reconcile_sent(struct telegram *tg, const char *chat, int64_t id, int64_t started_ms);
 /* A message of somebody else arrived. After tg_ids_note. */
 void tg_reconcile_received(struct telegram *tg, const char *chat, int64_t id);
-/* Some message has this id; called by tg_ids_note. */
+/* Some message has this id, which is new; called by tg_ids_note. */
 void tg_reconcile_known(struct telegram *tg, const char *chat, int64_t id);
 /* Telegram had no updates for us when it was asked then. */
 void tg_reconcile_quiet(struct telegram *tg, int64_t asked_ms);

@@ -69,6 +69,20 @@ void tg_ids_release(struct telegram *tg)
         map_init(&tg->spaces);
 }
 
+/* What is not known is asked. The account's ids stay: most chats share them. */
+static void forget_chats(struct telegram *tg)
+{
+        const char *name;
+        void *space;
+
+        for (size_t i = 0; map_each(&tg->spaces, &i, &name, &space);) {
+                if (strcmp(name, ACCOUNT) == 0)
+                        continue;
+                map_remove(&tg->spaces, name);
+                free(space);
+        }
+}
+
 static struct tg_space *find(const struct telegram *tg, const char *chat)
 {
         return map_get(&tg->spaces, space_name(chat));
@@ -82,7 +96,7 @@ static struct tg_space *make(struct telegram *tg, const char *chat)
         if (s)
                 return s;
         if (tg->spaces.count >= SPACES_MAX)
-                tg_ids_release(tg); /* what is not known is asked */
+                forget_chats(tg);
         s = mem_zalloc(sizeof(*s) + (size_t)count * sizeof(s->known[0]));
         s->count = count;
         map_put(&tg->spaces, space_name(chat), s);
@@ -129,9 +143,10 @@ void tg_ids_note(struct telegram *tg, const char *chat, int64_t id, int64_t date
                          LOG_S("adapter", tg->adapter->name), LOG_S("ids", space_name(chat)));
                 adapter_file_set(tg->adapter, tg->saved, DISORDERED_FILE, space_name(chat), "yes");
         }
-        tg_reconcile_known(tg, chat, id);
-        if (id > s->known[id % s->count]) /* an old one must not hide a new one */
+        if (id > s->known[id % s->count]) { /* an old one must not hide a new one */
                 s->known[id % s->count] = id;
+                tg_reconcile_known(tg, chat, id);
+        }
         if (date > 0)
                 note_date(s, id, date);
         if (id > s->highest)

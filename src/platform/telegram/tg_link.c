@@ -237,9 +237,10 @@ static void on_watch(void *arg)
 {
         struct telegram *tg = arg;
 
+        if (tg->state != TG_LISTENING || tg->call)
+                return; /* on_configured or on_watched starts the watch again */
         tg->polled_ms = loop_now_ms(tg->adapter->loop);
-        if (tg->state == TG_LISTENING) /* else on_configured starts the watch again */
-                ask(tg, "getWebhookInfo", NULL, CALL_MS, on_watched);
+        ask(tg, "getWebhookInfo", NULL, CALL_MS, on_watched);
 }
 
 void tg_link_hurry(struct telegram *tg)

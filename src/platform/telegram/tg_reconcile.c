@@ -27,7 +27,7 @@
 
 #define PROBES_MAX   64
 #define FAILURES_MAX 20
-#define LOOK_AHEAD   3 /* ids asked for while nothing is known to come after */
+#define LOOK_AHEAD   3 /* ids asked for while nothing, or only an update, is known to come after */
 #define PROBE_MS     15000
 #define RETRY_MS     500
 #define RETRY_MAX_MS 30000
@@ -51,6 +51,7 @@ struct tg_doubt {
         char *channel, *chat;                     /* as the delivery names it; its id */
         json_t *markup;                           /* of the message; NULL: none */
         int64_t before, after;                    /* after 0: not known */
+        int64_t look_past;                        /* ids to ask for above `after` */
         int64_t settled_ms, until_ms, patient_ms; /* patient: to wait for updates until then */
         bool needs_chat;               /* may be a channel, where others' posts can be edited */
         bool ambiguous;                /* another message of ours may be there */
@@ -62,7 +63,8 @@ struct tg_doubt {
         bool controlled;               /* Telegram said that it is ours */
         struct records_wait *wait;     /* of the store; NULL: read */
         struct tg_call *call;
-        int64_t asked; /* the id that is asked for */
+        int64_t asked;    /* the id that is asked for */
+        bool asked_final; /* a higher one was known then */
         struct {
                 int64_t id;
                 enum probe answer;
@@ -94,16 +96,19 @@ static void doubt_free(struct tg_doubt *b)
         free(b);
 }
 
-static void finish(struct tg_doubt *b, const struct send_result *result)
+/* Frees it. False: the road no longer waits for the result. */
+static bool finish(struct tg_doubt *b, const struct send_result *result)
 {
         struct telegram *tg = b->adapter->self;
+        bool taken;
 
         log_info("looked for a message that may have arrived", LOG_S("adapter", b->adapter->name),
                  LOG_I("delivery", b->delivery), LOG_I("probes", b->probes),
                  LOG_S("result", result->why));
         TAILQ_REMOVE(&tg->doubts, b, next);
-        delivery_result(b->adapter->road, b->delivery, b->fence, result);
+        taken = delivery_result(b->adapter->road, b->delivery, b->fence, result);
         doubt_free(b);
+        return taken;
 }
 
 static void end_unsure(struct tg_doubt *b, const char *why)
@@ -120,18 +125,20 @@ static void end_unsure(struct tg_doubt *b, const char *why)
 static void end_found(struct tg_doubt *b, int64_t id)
 {
         struct telegram *tg = b->adapter->self;
-        char text[24], why[120];
+        char chat[24], text[24], why[120];
 
+        snprintf(chat, sizeof(chat), "%s", b->chat);
         snprintf(text, sizeof(text), "%" PRId64, id);
         snprintf(why, sizeof(why),
                  "it had arrived: message %" PRId64
                  " is the bot's own and no other (asked %u times)",
                  id, b->probes);
-        tg_ids_note(tg, b->chat, id, 0);
-        finish(b, &(struct send_result){ .outcome = SEND_DONE,
-                                         .platform_id = text,
-                                         .why = why,
-                                         .retry_after_ms = -1 });
+        /* else it is looked for again, and must not seem to be another's */
+        if (finish(b, &(struct send_result){ .outcome = SEND_DONE,
+                                             .platform_id = text,
+                                             .why = why,
+                                             .retry_after_ms = -1 }))
+                tg_ids_note(tg, chat, id, 0);
         tg_reconcile_progress(tg);
 }
 
@@ -220,8 +227,7 @@ static void on_probe(void *arg, const struct tg_answer *a)
                 b->failures = 0;
                 b->answers[b->answer_count].id = b->asked;
                 b->answers[b->answer_count].answer = answer;
-                b->answers[b->answer_count++].final =
-                        b->asked <= tg_ids_highest(b->adapter->self, b->chat);
+                b->answers[b->answer_count++].final = b->asked_final;
                 step(b);
         }
 }
@@ -255,6 +261,7 @@ static void ask(struct tg_doubt *b, const char *method, int64_t id, tg_answer_fn
         }
         b->probes++;
         b->asked = id;
+        b->asked_final = id <= tg_ids_highest(tg, b->chat);
         params = json_object();
         tg_call_set_id(params, "chat_id", b->chat);
         if (id > 0)
@@ -284,9 +291,21 @@ static bool is_known(const struct tg_doubt *b, int64_t id)
 {
         int64_t at = id - b->first;
 
-        if (at >= 0 && at < TG_IDS_MAX && (b->known[at / 8] & (1u << (at % 8))))
-                return true;
-        return tg_ids_known(b->adapter->self, b->chat, id);
+        return at >= 0 && at < TG_IDS_MAX && (b->known[at / 8] & (1u << (at % 8)));
+}
+
+/* What became known before the search; tg_reconcile_known adds the rest. */
+static void add_known_before(struct tg_doubt *b)
+{
+        const struct telegram *tg = b->adapter->self;
+        int64_t last = tg_ids_highest(tg, b->chat);
+
+        if (last >= b->first + TG_IDS_MAX)
+                last = b->first + TG_IDS_MAX - 1;
+        for (int64_t id = b->first; id <= last; id++) {
+                if (tg_ids_known(tg, b->chat, id))
+                        add_known(b, id);
+        }
 }
 
 /* It was found out once that this id was given later; a crash must not forget it. */
@@ -295,6 +314,7 @@ static void set_after(struct tg_doubt *b, int64_t id)
         char text[80];
 
         b->after = id;
+        add_known(b, id);
         snprintf(text, sizeof(text), "%.40s:%" PRId64 ":%" PRId64, b->chat, b->before, id);
         delivery_set_read_from(b->adapter->road, b->delivery, b->fence, text);
 }
@@ -303,22 +323,24 @@ static void set_after(struct tg_doubt *b, int64_t id)
 static const enum probe *answer_to(const struct tg_doubt *b, int64_t id)
 {
         for (unsigned i = 0; i < b->answer_count; i++) {
-                if (b->answers[i].id == id && (b->answers[i].final || !b->after))
+                if (b->answers[i].id == id && (b->answers[i].final || !b->after || id > b->after))
                         return &b->answers[i].answer;
         }
         return NULL;
 }
 
-/* Ids that nobody knows and that were not asked for: how many, and the first (0: none). */
-static int64_t count_unknown(const struct tg_doubt *b, int64_t *first)
+/*
+ * Ids that nobody knows and that were not asked for: how many, counted up to CROWD + 1, and the
+ * first (0: none).
+ */
+static int count_unknown(const struct tg_doubt *b, int64_t *first)
 {
-        int64_t last = b->after ? b->after - 1 : b->before + LOOK_AHEAD, n = 0;
+        int64_t last = b->after ? b->after + b->look_past : b->before + LOOK_AHEAD;
+        int n = 0;
 
         *first = 0;
-        for (int64_t id = b->before + 1; id <= last; id++) {
-                if (is_known(b, id) || answer_to(b, id))
-                        continue;
-                if (n++ == 0)
+        for (int64_t id = b->before + 1; id <= last && n <= CROWD; id++) {
+                if (!is_known(b, id) && !answer_to(b, id) && n++ == 0)
                         *first = id;
         }
         return n;
@@ -329,10 +351,11 @@ static int64_t missing_id(const struct tg_doubt *b, bool *asked)
 {
         *asked = false;
         for (int64_t id = b->before + 1; id < b->after; id++) {
-                const enum probe *answer = answer_to(b, id);
+                const enum probe *answer;
 
                 if (is_known(b, id))
                         continue;
+                answer = answer_to(b, id);
                 if (!answer || *answer != PROBE_OTHERS)
                         return id;
                 *asked = true;
@@ -372,7 +395,8 @@ static void conclude(struct tg_doubt *b, int64_t now)
 
 static void step(struct tg_doubt *b)
 {
-        int64_t now = loop_now_ms(b->adapter->loop), id, count;
+        int64_t now = loop_now_ms(b->adapter->loop), id;
+        int count;
 
         if (b->wait || b->call)
                 return;
@@ -421,27 +445,42 @@ static bool read_record(const struct message_record *m, int64_t *id)
                tg_ids_parse(colon + 1, id);
 }
 
+static void note_own(struct tg_doubt *b, const struct message_record *m, int64_t id)
+{
+        if (id > b->before)
+                b->before = id; /* sends of a chat follow each other */
+        if (m->plain && id > b->control)
+                b->control = id;
+}
+
 /* b: also what they say about its chat; NULL: no doubt. */
 static void note_records(struct telegram *tg, const struct message_records *records,
                          struct tg_doubt *b)
 {
+        bool newest_is_known = records->whole || (b && !tg_ids_own_space(b->chat));
         int64_t id;
 
         for (size_t i = 0; i < records->count; i++) {
                 const struct message_record *m = &records->items[i];
+                const char *chat = tg_chat_id(tg, m->channel);
+                bool moved = strcmp(chat, m->channel) != 0;
+                bool ours = b && m->own && strcmp(chat, b->chat) == 0;
 
-                if (!read_record(m, &id) || strcmp(tg_chat_id(tg, m->channel), m->channel) != 0)
-                        continue; /* or an id of the chat before it moved */
-                tg_ids_note(tg, m->channel, id, 0);
-                if (b && tg_ids_same_space(b->chat, m->channel))
-                        add_known(b, id);
-                if (!b || !m->own || strcmp(m->channel, b->channel) != 0)
+                if (!read_record(m, &id))
                         continue;
-                if (id > b->before)
-                        b->before = id; /* sends of a chat follow each other */
-                if (m->plain && id > b->control)
-                        b->control = id;
+                if (!moved)
+                        tg_ids_note(tg, chat, id, 0);
+                if (b && !moved && tg_ids_same_space(b->chat, chat))
+                        add_known(b, id);
+                if (ours && moved)
+                        b->ambiguous = true; /* its id may be of the chat before it moved */
+                else if (ours)
+                        note_own(b, m, id);
+                newest_is_known = newest_is_known || ours;
         }
+        /* the ids of the account are the newest, but those of a supergroup may be old ones */
+        if (b)
+                b->ambiguous = b->ambiguous || records->ambiguous || !newest_is_known;
 }
 
 static void on_records(void *arg, const struct message_records *records)
@@ -464,7 +503,6 @@ static void on_records(void *arg, const struct message_records *records)
         } else if (!records) {
                 end_unsure(b, "the store could not be read");
         } else {
-                b->ambiguous = records->ambiguous;
                 step(b);
         }
 }
@@ -502,8 +540,11 @@ static const char *read_position(struct tg_doubt *b, const char *position)
         if (strncmp(position, b->chat, n) != 0 || position[n] != ':')
                 return MOVED;
         b->first = b->before = strtoll(position + n + 1, &end, 10);
-        if (*end == ':')
+        if (*end == ':') {
                 b->after = strtoll(end + 1, NULL, 10);
+                b->look_past = LOOK_AHEAD;
+                add_known(b, b->after);
+        }
         return NULL;
 }
 
@@ -514,6 +555,7 @@ void tg_reconcile(struct adapter *a, const struct delivery *d)
         const char *wrong;
         char why[200];
 
+        tg_send_abort(tg, d->id); /* else it might arrive after it was looked for */
         b->adapter = a;
         b->delivery = d->id;
         b->fence = d->fence;
@@ -531,9 +573,11 @@ void tg_reconcile(struct adapter *a, const struct delivery *d)
                 doubt_free(b);
                 return;
         }
+        add_known_before(b);
+        if (TAILQ_EMPTY(&tg->doubts)) /* else many would put it off again and again */
+                tg_link_hurry(tg);
         TAILQ_INSERT_TAIL(&tg->doubts, b, next);
         read_all(tg, d, b);
-        tg_link_hurry(tg);
 }
 
 /* The message that is answered; 0: none. A parser would be slow for every send. */
@@ -594,9 +638,11 @@ void tg_reconcile_received(struct telegram *tg, const char *chat, int64_t id)
         struct tg_doubt *b;
 
         TAILQ_FOREACH(b, &tg->doubts, next) {
-                if (b->quiet && !b->after && id > b->quiet_highest && id > b->before &&
-                    tg_ids_same_space(b->chat, chat))
-                        set_after(b, id);
+                if (!b->quiet || b->after || id <= b->quiet_highest || id <= b->before ||
+                    !tg_ids_same_space(b->chat, chat))
+                        continue;
+                set_after(b, id);
+                b->look_past = LOOK_AHEAD; /* updates may come later than they should */
         }
         tg_reconcile_progress(tg);
 }

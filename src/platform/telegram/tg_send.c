@@ -439,8 +439,9 @@ static void on_sent(void *arg, const struct tg_answer *a)
         else if (result.outcome == SEND_DONE && s->as_file)
                 result.why = "sent as a document: Telegram refused it as a photo";
         TAILQ_REMOVE(&tg->sends, s, next);
-        delivery_result(s->adapter->road, s->delivery, s->fence, &result);
-        note_id(s, a);
+        /* else it came too late: the message is looked for, and must not seem to be another's */
+        if (delivery_result(s->adapter->road, s->delivery, s->fence, &result))
+                note_id(s, a);
         send_free(s);
         if (a->status == 401 && a->genuine)
                 tg_link_bad_token(tg);
@@ -475,6 +476,21 @@ void tg_send(struct adapter *a, const struct delivery *d)
                 send_free(s);
         }
         json_decref(payload);
+}
+
+void tg_send_abort(struct telegram *tg, int64_t delivery)
+{
+        struct tg_send *s;
+
+        TAILQ_FOREACH(s, &tg->sends, next) {
+                if (s->delivery == delivery)
+                        break;
+        }
+        if (!s)
+                return;
+        tg_call_abort(s->call);
+        TAILQ_REMOVE(&tg->sends, s, next);
+        send_free(s);
 }
 
 void tg_sends_close(struct telegram *tg)

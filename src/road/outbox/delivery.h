@@ -68,9 +68,9 @@ struct send_result {
 
 /*
  * Called by adapters for each delivery, after the send slot has returned; repeats are harmless. r
- * NULL: the road is closing, and the next run resumes the delivery.
+ * NULL: the road is closing, and the next run resumes the delivery. False: nobody waits for it.
  */
-void delivery_result(struct road *r, int64_t delivery, int64_t fence,
+bool delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result);
 
 /* What becomes of a message that may have arrived and cannot be found. */

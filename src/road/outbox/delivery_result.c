@@ -332,13 +332,13 @@ void delivery_result_unclaim(struct road *r, struct delivery_job *j)
         settle(&undone, &(struct send_result){ 0 });
 }
 
-void delivery_result(struct road *r, int64_t delivery, int64_t fence,
+bool delivery_result(struct road *r, int64_t delivery, int64_t fence,
                      const struct send_result *result)
 {
         struct delivery_job *j = r ? outbox_find(r, delivery) : NULL;
 
         if (!j || j->d.fence != fence || j->phase != JOB_SENDING)
-                return;
+                return false;
         fault_point("outbox.answered");
         switch (result->outcome) {
         case SEND_DONE:
@@ -367,4 +367,5 @@ void delivery_result(struct road *r, int64_t delivery, int64_t fence,
                 resolve_unsure(r, j, result);
                 break;
         }
+        return true;
 }
