@@ -10,7 +10,7 @@ tool() { post "/api/v2/instances/discord/tools/$1" "{\"arguments\":$2}"; }
 is() { api /api/v2/instances/discord | grep -q "$1"; }
 
 export DISCORD_BOT_TOKEN=some.wrong.token DISCORD_API_BASE="$sim/api/v10"
-start
+launch
 await is 'Discord does not know this bot token'
 stop
 

@@ -6,11 +6,7 @@ start_sim telegram
 export TELEGRAM_BOT_TOKEN=4711:wrong RIGHT=100000001:dragoman-simulator-token
 adapter() { printf '"%s": { "type": "telegram", "botToken": "%s", "apiBase": "%s", "dm": "everyone" }' "$1" "$2" "$sim"; }
 printf '{ "adapters": { %s } }' "$(adapter one env:TELEGRAM_BOT_TOKEN)" >"$dir/config.json"
-"$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 2>>"$dir/log" &
-daemon_pid=$!
-await test -s "$dir/state/http.addr"
-addr=$(cat "$dir/state/http.addr")
-key=$(cat "$dir/state/operator.key")
+launch
 await grep -q "does not know this bot token" "$dir/log"
 ready=$(curl -sS -w '%{http_code}' "http://$addr/readyz")
 contains "$ready" '"ready":false,"status":"not ready","why":"one: Telegram does not know this bot token'

@@ -41,13 +41,18 @@ await() {
         done
 }
 
-start() {
+# Starts the daemon; its bots may be refused.
+launch() {
         rm -f "$dir/state/http.addr"
         $wrapper "$DRAGOMAN" run "$dir" --listen 127.0.0.1:0 "$@" 2>>"$dir/log" &
         daemon_pid=$!
         await test -s "$dir/state/http.addr"
         addr=$(cat "$dir/state/http.addr")
         key=$(cat "$dir/state/operator.key")
+}
+
+start() {
+        launch "$@"
         await curl -sf "http://$addr/readyz"
 }
 
