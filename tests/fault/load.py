@@ -45,12 +45,14 @@ class Load:
     async def _post(self, box, message):
         """The data of the response, or None: send it again."""
         await asyncio.wait_for(self.daemon.up.wait(), MESSAGE_SECONDS)
+        if not self.daemon.up.is_set():  # killed since; its address is not that of the next run
+            return None
         client = box.get("client")
-        if client is None or box["run"] != len(self.daemon.runs):
+        if client is None or box["address"] != self.daemon.address:
             if client:
                 client.close()
             client = box["client"] = self.daemon.client()
-            box["run"] = len(self.daemon.runs)
+            box["address"] = self.daemon.address
         message.posts += 1
         try:
             status, _, answer = await client.request("POST", "/api/v2/messages/inbound", message.body())
