@@ -239,7 +239,7 @@ def run(lab):
     Agent.elsewhere = elsewhere + "/elsewhere"
     server, base = serve(Agent)
     target = Target(lab.binary, fearless(config(base)), [MODEL_KEY, HOOK_KEY])
-    whole = Trial("the daemon under hostile agents", "lives, ends in order, keeps memory and secrets")
+    whole = Trial("the daemon under hostile agents", "keeps running, stops cleanly, leaks neither memory nor secrets")
     try:
         target.start()
         lab.part(answers, target, 150)

@@ -105,7 +105,7 @@ def smuggling(target, rng, size):
 
 
 def noise(target, rng, size):
-    trial = Trial("HTTP: noise, floods of headers, foreign protocols", "refused or closed; nobody else notices")
+    trial = Trial("HTTP: noise, floods of headers, foreign protocols", "refused or closed; other clients are served")
     seeds = (b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
              b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32), b"SSH-2.0-x\r\n", b"*1\r\n$4\r\nPING\r\n",
              b"POST /api/v2/messages/inbound HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345")
@@ -350,7 +350,7 @@ def malformed(rng, schema):
 
 
 def bodies(target, rng, size):
-    trial = Trial("HTTP: hostile JSON for every route, with the operator's key", "well-formed answers, no error of ours, nothing malformed accepted")
+    trial = Trial("HTTP: hostile JSON for every route, with the operator's key", "well-formed answers, no internal error, nothing malformed accepted")
     routes = [(m, p, s) for m, p, s in routes_of(target) if s and "backup" not in p and p != "/api/v2/keys"]
     jobs = []
     for i in range(size):
@@ -388,7 +388,7 @@ def bodies(target, rng, size):
 
 
 def ids(target, rng, size):
-    trial = Trial("HTTP: ids and queries that are code", "400 or 404; no row of another, no error of ours")
+    trial = Trial("HTTP: ids and queries that are code", "400 or 404; no rows of other adapters, no internal error")
     paths = [(m, p) for m, p, s in routes_of(target) if "{" in p and not s]
     evil = ("%27%20OR%201=1--", "..%2f..%2fstate%2foperator.key", "%00", "1%00", "-1", "0", "9" * 25, "evt-", "evt--1", "evt-0x1", "trn-1e9",
             "dlv-9223372036854775808", "%ff%fe", "%e2%80%ae", "%25n%25s", "key-%20" + "1", "*", "%2a", "{id}", "a" * 300, "evt-1%0d%0aX:y",
@@ -498,7 +498,7 @@ def slow(binary, rng, size):
 
 def run(lab):
     target = Target(lab.binary, config(), [BOT, HOOK, CALLBACK])
-    whole = Trial("the daemon under hostile clients", "lives, ends in order, keeps memory and secrets")
+    whole = Trial("the daemon under hostile clients", "keeps running, stops cleanly, leaks neither memory nor secrets")
     try:
         target.start()
         for attack, share in ((smuggling, 4000), (noise, 1000), (without_key, 4000), (other_adapters, 3000), (ids, 3000), (bodies, 5000)):

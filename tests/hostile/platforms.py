@@ -285,7 +285,7 @@ def config(telegram, discord):
 
 
 def run(lab):
-    telegram = Trial("a Telegram server: spoilt updates, answers and redirects", "the adapter goes on or says why not; tokens go nowhere else")
+    telegram = Trial("a Telegram server: spoilt updates, answers and redirects", "the adapter continues or reports why not; tokens are sent to no other server")
     discord = Trial("a Discord server: spoilt events, frames and answers", "the same")
     stopped = threading.Event()
     Hostile.stopped = stopped
@@ -299,7 +299,7 @@ def run(lab):
     Discord.gateway = dc.replace("http", "ws")
     secrets = [t.format(i) for t in (TELEGRAM, DISCORD) for i in range(ADAPTERS)]
     target = Target(lab.binary, config(tg, dc), secrets)
-    whole = Trial("the daemon under hostile platforms", "lives, ends in order, keeps memory and secrets")
+    whole = Trial("the daemon under hostile platforms", "keeps running, stops cleanly, leaks neither memory nor secrets")
     enough = 4000 * lab.factor, 600 * lab.factor
     try:
         target.start()

@@ -110,7 +110,7 @@ class Target:
         return self.log_text()[-3000:].decode("utf-8", "replace")
 
     def stop(self, trial, limit_mb):
-        """What must hold after every attack: it lives, ends in order, kept its memory and its secrets."""
+        """What must hold after every attack: it runs, stops cleanly, and leaked neither memory nor secrets."""
         try:
             status, _, _ = self.ask("GET", "/healthz")
             trial.expect(status == 200, f"/healthz says {status}")
