@@ -143,14 +143,20 @@ static bool same(const char *a, const char *b)
         return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+static bool same_list(const struct setting_list *a, const struct setting_list *b)
+{
+        bool equal = a->count == b->count;
+
+        for (size_t i = 0; equal && i < a->count; i++)
+                equal = same(a->items[i], b->items[i]);
+        return equal;
+}
+
 /* Without `listen`, which a flag may override. */
 static bool same_http(const struct http_conf *a, const struct http_conf *b)
 {
-        bool proxies = a->trusted_proxy.count == b->trusted_proxy.count;
-
-        for (size_t i = 0; proxies && i < a->trusted_proxy.count; i++)
-                proxies = same(a->trusted_proxy.items[i], b->trusted_proxy.items[i]);
-        return proxies && same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
+        return same_list(&a->trusted_proxy, &b->trusted_proxy) &&
+               same(a->public_url, b->public_url) && same(a->tls_cert, b->tls_cert) &&
                same(a->tls_key, b->tls_key) && a->max_body_bytes == b->max_body_bytes &&
                a->max_bodies_bytes == b->max_bodies_bytes &&
                a->max_connections == b->max_connections &&
@@ -184,7 +190,7 @@ static void warn_of_restart(const struct daemon *d, const struct config *new)
             !same(old->bus_url, new->bus_url) ||
             old->confinement.enabled != new->confinement.enabled ||
             old->confinement.core_dumps != new->confinement.core_dumps ||
-            old->confinement.writable.count != new->confinement.writable.count)
+            !same_list(&old->confinement.writable, &new->confinement.writable))
                 log_warn("changes to http, store, bus and confinement take effect after a restart");
         else if (!same_file(&cert, &d->tls_cert) || !same_file(&key, &d->tls_key))
                 /* the server reads the file only at start */

@@ -49,6 +49,12 @@ contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"right","t
 config '{ "agents": { "echo": { "type": "echo", "prefix": "two " } }, "http": { "trustedProxy": ["10.0.0.1"] } }'
 reload 'configuration reloaded'
 contains "$(tail -5 "$dir/log")" "take effect after a restart"
+for place in /tmp /var/tmp; do # the second is as long a list as the first
+        before=$(grep -c 'take effect after a restart' "$dir/log")
+        config '{ "agents": { "echo": { "type": "echo", "prefix": "two " } }, "http": { "trustedProxy": ["10.0.0.1"] }, "confinement": { "writable": ["'$place'"] } }'
+        reload 'configuration reloaded'
+        [ "$(grep -c 'take effect after a restart' "$dir/log")" -gt "$before" ] || fail "confinement.writable changed without a warning"
+done
 config '{ "agents": { "echo": { "type": "echo", "prefx": "three " } } }'
 
 rc=0
