@@ -62,15 +62,6 @@ static void schema_group(const struct setting *row, json_t *s)
         json_object_set_new(s, "additionalProperties", json_false());
 }
 
-static void schema_words(const struct setting *row, json_t *s)
-{
-        json_t *number = json_pack("{s:s}", "type", "integer"), *words = json_object();
-
-        schema_range(row, number);
-        schema_choices(row, words);
-        json_object_set_new(s, "anyOf", json_pack("[o, o]", number, words));
-}
-
 static json_t *schema_of(const struct setting *row)
 {
         bool words = row->type == SETTING_INT && row->choices;
@@ -88,10 +79,15 @@ static json_t *schema_of(const struct setting *row)
                 json_array_append_new(types, json_string("null"));
                 json_object_set_new(s, "type", types);
         }
-        if (words)
-                schema_words(row, s);
-        else
+        if (words) {
+                json_t *number = json_pack("{s:s}", "type", "integer"), *named = json_object();
+
+                schema_range(row, number);
+                schema_choices(row, named);
+                json_object_set_new(s, "anyOf", json_pack("[o, o]", number, named));
+        } else {
                 schema_range(row, s);
+        }
         if (row->type == SETTING_STRINGS)
                 json_object_set_new(s, "items", json_pack("{s:s}", "type", "string"));
         if (row->type == SETTING_CHOICE)

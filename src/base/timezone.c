@@ -43,11 +43,6 @@ static uint32_t read32(const unsigned char *p)
         return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | (uint32_t)p[3];
 }
 
-static int64_t read64(const unsigned char *p)
-{
-        return (int64_t)((uint64_t)read32(p) << 32 | read32(p + 4));
-}
-
 static bool read_header(const unsigned char *p, size_t n, struct zone_counts *c)
 {
         if (n < HEADER_SIZE || memcmp(p, "TZif", 4) != 0)
@@ -72,10 +67,10 @@ static bool read_block(struct time_zone *z, const unsigned char *p, const struct
         z->at = mem_array(c->times, sizeof(*z->at));
         z->offset = mem_array(c->times, sizeof(*z->offset));
         z->before = (int32_t)read32(types);
-        for (; z->count < c->times; z->count++) {
+        for (; z->count < c->times; z->count++, p += 8) {
                 if (indexes[z->count] >= c->types)
                         return false;
-                z->at[z->count] = read64(p + z->count * 8);
+                z->at[z->count] = (int64_t)((uint64_t)read32(p) << 32 | read32(p + 4));
                 z->offset[z->count] = (int32_t)read32(types + (size_t)indexes[z->count] * 6);
         }
         return true;

@@ -195,35 +195,21 @@ static void lint_failover(struct settings_source *src, const struct agent_conf *
         free(path);
 }
 
-/* NULL: the table has no such row. */
-static const struct setting *find_row(const struct setting *table, const char *key)
-{
-        while (table && table->key && strcmp(table->key, key) != 0)
-                table++;
-        return table && table->key ? table : NULL;
-}
-
 /* Would a turn count as free because the agent's prices are not set? */
 static bool lacks_prices(const struct agent_conf *a)
 {
         static const char *const keys[] = { "pricePerMTokIn", "pricePerMTokOut" };
 
         for (size_t i = 0; i < COUNT(keys); i++) {
-                const struct setting *row = find_row(a->ops->settings, keys[i]);
+                const struct setting *row = a->ops->settings;
 
-                if (!row || *(const double *)(const void *)((const char *)a->conf + row->at) > 0)
+                while (row && row->key && strcmp(row->key, keys[i]) != 0)
+                        row++;
+                if (!row || !row->key ||
+                    *(const double *)(const void *)((const char *)a->conf + row->at) > 0)
                         return false;
         }
         return true;
-}
-
-static const struct agent_conf *find_agent(const struct config *c, const char *name)
-{
-        for (size_t i = 0; name && i < c->agent_count; i++) {
-                if (strcmp(c->agents[i]->name, name) == 0)
-                        return c->agents[i];
-        }
-        return NULL;
 }
 
 /* agent NULL: any may answer. */
@@ -233,7 +219,7 @@ static void lint_budget(const struct config *c, struct settings_source *src, con
         for (size_t i = 0; usd_per_day > 0 && i < c->agent_count; i++) {
                 const struct agent_conf *a = c->agents[i];
 
-                if ((agent && a != find_agent(c, agent)) || !lacks_prices(a))
+                if ((agent && strcmp(a->name, agent) != 0) || !lacks_prices(a))
                         continue;
                 settings_warn(src, path,
                               "cannot hold: agent '%s' has neither 'pricePerMTokIn' nor "

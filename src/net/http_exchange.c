@@ -44,17 +44,9 @@ bool http_exchange_has_room(const struct http_exchange *x, size_t n)
 
         if (n > s->max_bodies - s->bodies)
                 return false;
-        /* strangers must not shut out callers with a key; one body of theirs always fits */
+        /* leave room for callers with a key; one body without a key always fits */
         return !x->match.route->unproven || s->unproven_bodies == 0 ||
                s->unproven_bodies + n <= s->max_bodies / 2;
-}
-
-static void count_body(struct http_exchange *x, size_t n)
-{
-        x->counted += n;
-        x->server->bodies += n;
-        if (x->match.route->unproven)
-                x->server->unproven_bodies += n;
 }
 
 static void uncount_body(struct http_exchange *x)
@@ -86,7 +78,10 @@ bool http_exchange_add_body(struct http_exchange *x, const char *bytes, size_t n
                 http_refuse(x, 413, "too_large", "the body may have %zu bytes", x->body.max);
                 return false;
         }
-        count_body(x, n);
+        x->counted += n;
+        x->server->bodies += n;
+        if (x->match.route->unproven)
+                x->server->unproven_bodies += n;
         return true;
 }
 

@@ -58,8 +58,8 @@ struct http_server {
         struct http_server_hooks hooks;
         void *arg;
         size_t max_body, max_bodies;
-        size_t bodies,
-                unproven_bodies; /* bytes received and not yet answered; the latter's share */
+        size_t bodies;          /* bytes received and not yet answered */
+        size_t unproven_bodies; /* of these, on routes that the gate leaves open */
         int64_t allowed_ms[HTTP_PHASES];
         struct http_conns in[HTTP_PHASES];
         LIST_HEAD(, http_conn) conns;

@@ -17,14 +17,14 @@ static bool is_token(const char *p, size_t n)
         return n > 0;
 }
 
-static bool named(const struct http_guard_header *h, const char *name)
+bool http_guard_is_named(const struct http_guard_header *h, const char *name)
 {
         return h->name_n == strlen(name) && strncasecmp(h->name, name, h->name_n) == 0;
 }
 
 /*
- * The library compares values with the blanks at their end: it takes "chunked " for a body that
- * lasts until the connection ends. So blanks are not forgiven here.
+ * Trailing blanks count: the library does not remove them, and reads "chunked " as a body that
+ * lasts until the connection ends.
  */
 static bool value_is(const struct http_guard_header *h, const char *text)
 {
@@ -91,20 +91,20 @@ static const char *check_header(struct framing *f, const struct http_guard_heade
                 if ((c < 0x20 && c != '\t') || c == 0x7f)
                         return "a header value holds a control character";
         }
-        if (named(h, "content-length")) {
+        if (http_guard_is_named(h, "content-length")) {
                 if (f->lengths++ > 0)
                         return "Content-Length is repeated";
                 if (!is_length(h))
                         return "Content-Length is not a plain number";
-        } else if (named(h, "transfer-encoding")) {
+        } else if (http_guard_is_named(h, "transfer-encoding")) {
                 if (f->encodings++ > 0)
                         return "Transfer-Encoding is repeated";
                 if (f->old || !value_is(h, "chunked"))
                         return "this Transfer-Encoding is not understood";
-        } else if (named(h, "expect")) {
+        } else if (http_guard_is_named(h, "expect")) {
                 if (!value_is(h, "100-continue"))
                         return "this Expect is not understood";
-        } else if (named(h, "host")) {
+        } else if (http_guard_is_named(h, "host")) {
                 if (f->hosts++ > 0)
                         return "Host is repeated";
                 if (!is_host(h))

@@ -17,6 +17,8 @@ struct http_guard_header {
         bool folded; /* continued on another line */
 };
 
+/* In any case. */
+bool http_guard_is_named(const struct http_guard_header *h, const char *name);
 /* NULL: the request is fine; else the reason, a constant text for the answer. */
 const char *http_guard_check(const char *method, const char *target, const char *version,
                              const struct http_guard_header *headers, size_t count);

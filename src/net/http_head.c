@@ -95,11 +95,6 @@ static const char *read_head(struct head *h, struct http_exchange *x, const char
         return http_guard_check(method, x->target, version, h->headers, h->count);
 }
 
-static bool named(const struct http_guard_header *g, const char *name)
-{
-        return g->name_n == strlen(name) && strncasecmp(g->name, name, g->name_n) == 0;
-}
-
 /* After the guard: at most one of the two headers, and a plain number. */
 static uint64_t announced_body(const struct head *h, bool *chunked)
 {
@@ -107,9 +102,9 @@ static uint64_t announced_body(const struct head *h, bool *chunked)
 
         *chunked = false;
         for (size_t i = 0; i < h->count; i++) {
-                if (named(&h->headers[i], "content-length"))
+                if (http_guard_is_named(&h->headers[i], "content-length"))
                         length = strtoull(h->headers[i].value, NULL, 10);
-                else if (named(&h->headers[i], "transfer-encoding"))
+                else if (http_guard_is_named(&h->headers[i], "transfer-encoding"))
                         *chunked = true;
         }
         return length;
