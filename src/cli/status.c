@@ -118,7 +118,7 @@ static void print_confinement(const json_t *c)
         print_heading("confinement");
         print_row("writes", "landlock", json_str(c, "writes", "?"), json_str(c, "writesWhy", NULL));
         print_row("calls", "seccomp", json_str(c, "calls", "?"), json_str(c, "callsWhy", NULL));
-        print_row("memory", "dumps",
+        print_row("memory", "no dumps",
                   strcmp(json_str(c, "coreDumps", ""), "off") == 0 ? "on" : "off",
                   strcmp(json_str(c, "coreDumps", ""), "off") == 0
                           ? NULL
