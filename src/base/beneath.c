@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-/* Does the path stay where it begins, whatever the names in it are? */
+/* Is the path relative and without ".."? */
 static bool is_plain(const char *path)
 {
         const char *part = path;

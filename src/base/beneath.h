@@ -1,8 +1,8 @@
 /*
- * beneath: files below a folder in which somebody else may change names at any time.
+ * beneath: files below a folder in which another program may change names at any time.
  *
- * Paths are relative, without "..", and no component may be a link. Checking a name and opening it
- * later is no check: these functions open first, and look at the descriptor.
+ * Paths are relative, without "..", and no component may be a link. A check of the name can be out
+ * of date when the file is opened: these functions open first, then check the descriptor.
  */
 #ifndef BASE_BENEATH_H
 #define BASE_BENEATH_H
@@ -18,8 +18,8 @@ int beneath_open(int folder, const char *path, int flags, mode_t mode);
 /* The same one component at a time, for kernels and sandboxes without openat2. */
 int beneath_walk(int folder, const char *path, int flags, mode_t mode);
 /*
- * Opens a regular file for reading, without ever waiting for its other end. -1 with an error: it is
- * missing, a link, no regular file, known by a second name, or larger than max bytes. `place` names
+ * Opens a regular file for reading; never blocks, not even on a pipe. -1 with an error: it is
+ * missing, a link, no regular file, has a second name, or is larger than max bytes. `place` names
  * the folder in errors.
  */
 int beneath_open_file(int folder, const char *place, const char *path, int64_t max, int64_t *size,

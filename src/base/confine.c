@@ -65,7 +65,7 @@ void confine_memory(bool allow, bool final, struct confine_report *report)
          LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |  \
          LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REFER | LANDLOCK_ACCESS_FS_TRUNCATE)
 #define IN_FILE (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE)
-/* What is refused elsewhere. Reading is not: secrets and certificates may be anywhere. */
+/* Refused elsewhere. Reading is not: secrets and certificates may be anywhere. */
 #define CONTROLLED                                                               \
         (IN_FOLDER | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_CHAR | \
          LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |           \
@@ -132,11 +132,11 @@ static int confine_writes(const char *const *writable, struct confine_report *re
 #ifdef ARCHITECTURE
 
 /*
- * A list of what is refused, not of what is allowed: the libraries below us change the calls they
- * make with every version. The unit's SystemCallFilter is the list of what is allowed.
+ * A list of refused calls, not of allowed ones: libraries change the calls they make with every
+ * version. The unit's SystemCallFilter lists the allowed ones.
  */
 static const int refused[] = {
-#if !SANITIZED /* it reads its own memory by ptrace, and starts a program that knows symbols */
+#if !SANITIZED /* a sanitizer reads memory by ptrace, and starts a program to find symbols */
         SYS_execve,
         SYS_execveat,
         SYS_ptrace,
@@ -163,7 +163,7 @@ static const int refused[] = {
         SYS_mount_setattr,
         SYS_name_to_handle_at,
         SYS_open_by_handle_at,
-        /* much of the kernel, rarely used: where its faults are found */
+        /* large, rarely used parts of the kernel, where most of its bugs are found */
         SYS_bpf,
         SYS_perf_event_open,
         SYS_userfaultfd,
@@ -250,7 +250,7 @@ static void answer(struct filter *f, int error)
 
 #define LOW(argument) (offsetof(struct seccomp_data, args[argument])) /* both are little-endian */
 
-/* What depends on an argument. Each ends the program for its call. */
+/* Calls that are refused by an argument. Each block ends the program for its call. */
 static void add_arguments(struct filter *f)
 {
         /* clone3 has its flags in memory, where a filter cannot see; libc then uses clone */
@@ -261,7 +261,7 @@ static void add_arguments(struct filter *f)
         add(f, BPF_JMP | BPF_JSET | BPF_K, 0, 1, NAMESPACES);
         answer(f, EPERM);
         answer(f, 0);
-        /* a terminal takes these for typed words */
+        /* these put text into a terminal as if it were typed */
         add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 5, SYS_ioctl);
         load(f, LOW(1));
         add(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, TIOCSTI);

@@ -1,10 +1,10 @@
 /*
- * confine: what this process can no longer do, whatever mistake is in its code.
+ * confine: limits what a mistake in this process can do.
  *
- * Landlock limits where it writes, seccomp which system calls it makes. Both hold for the calling
- * thread and for threads and children it starts later, for ever. So call confine_self before other
- * threads exist, and start children by base/spawn_thread.h, which is exempt. A kernel that lacks
- * one of them is no error: the report says so.
+ * Landlock limits where it writes, seccomp which system calls it makes. Both apply permanently to
+ * the calling thread and to threads and children it starts later. So call confine_self before other
+ * threads exist, and start children by base/spawn_thread.h, which is not confined. A kernel without
+ * one of them is no error: see the report.
  */
 #ifndef BASE_CONFINE_H
 #define BASE_CONFINE_H
@@ -22,14 +22,14 @@ struct confine_report {
 };
 
 /*
- * No core dumps and no debuggers: memory holds every secret. `allow` undoes it, as far as it is not
- * final; call it with false as early as possible, and again with the setting. The second call is
- * final. Builds with a sanitizer, which attaches to itself, keep both.
+ * Forbids core dumps and debuggers, because memory holds every secret; `allow` permits them again
+ * unless an earlier call was `final`. Call it with false as early as possible, and again, final,
+ * with the setting. Builds with a sanitizer, which attaches to itself, keep both.
  */
 void confine_memory(bool allow, bool final, struct confine_report *report);
 /*
- * writable: NULL-terminated; directories, with all beneath them, and files. -1: one of them cannot
- * be opened; nothing is confined then.
+ * writable: NULL-terminated; files, and directories with everything below them. -1: one of them
+ * cannot be opened, and nothing is confined.
  */
 int confine_self(const char *const *writable, struct confine_report *report, struct error *err);
 

@@ -14,13 +14,13 @@
 /* Begins with the time, so that an index over trace ids grows at its end. */
 char *id_trace(char out[ID_TRACE_SIZE]);
 char *id_span(char out[ID_SPAN_SIZE]);
-/* Neither of the wrong length or alphabet, nor zero, which the standard forbids. */
+/* 32 lower-case hex digits, not all zero. */
 bool id_is_trace(const char *trace);
 /* The trace id of a W3C traceparent ("00-TRACE-SPAN-01"). false: malformed, to be ignored. */
 bool id_trace_of_parent(const char *traceparent, char out[ID_TRACE_SIZE]);
 /*
- * Whether to record the trace is decided by whoever began it. False: this is its traceparent, and
- * they do not; true also if it is NULL, malformed or of another trace.
+ * The sampled flag of a trace. False: traceparent belongs to `trace` and clears the flag. True also
+ * if it is NULL, malformed or of another trace.
  */
 bool id_parent_samples(const char *traceparent, const char *trace);
 /* Uniform in [0, below); below must not be 0. */

@@ -23,7 +23,10 @@
 json_t *json_read(const char *text, size_t n, struct error *err);
 /* The same, with the line of a mistake in *line. */
 json_t *json_read_line(const char *text, size_t n, int *line, struct error *err);
-/* Retries without these limits; a NUL becomes U+FFFD. An error is that of json_read. */
+/*
+ * Retries with duplicate keys and NULs permitted; a NUL becomes U+FFFD. Depth stays limited. An
+ * error is that of json_read.
+ */
 json_t *json_read_lenient(const char *text, size_t n, struct error *err);
 
 /* Borrowed members. */

@@ -300,7 +300,7 @@ static int read_url(const struct value_context *p, const struct setting *row, co
         return 0;
 }
 
-/* A file that only the daemon's user can read may be checked by somebody else. */
+/* Only warn about a missing permission: `config check` may run as another user. */
 static int check_file(const struct value_context *p, const char *path)
 {
         struct stat st;

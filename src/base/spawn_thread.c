@@ -44,7 +44,7 @@ int spawn_thread_start(struct error *err)
         sigset_t all, before;
         int rc;
 
-        /* signals are for the loop; children get an empty mask from whoever forks */
+        /* signals are for the loop; fn empties the mask in the child */
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
         rc = pthread_create(&spawner.thread, NULL, serve, NULL);

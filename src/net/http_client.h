@@ -24,7 +24,7 @@ struct http_client_options {
         long max_connections;   /* 0: 256 */
 };
 
-/* An open regular file, read by position: what has its name now does not matter. */
+/* An open regular file, read by position; its name may change meanwhile. */
 struct http_file {
         int fd;
         int64_t size;

@@ -88,7 +88,7 @@ struct part_file {
         curl_off_t size, at;
 };
 
-/* A file that shrank ends the call: the announced bytes can never follow. */
+/* Abort the call if the file shrank: fewer bytes than announced are left. */
 static size_t read_file(char *out, size_t size, size_t count, void *arg)
 {
         struct part_file *f = arg;

@@ -232,7 +232,7 @@ struct spawn_job {
         int rc;
 };
 
-/* The loop waits, so its data may be used on this thread. */
+/* Runs on the spawner while the loop waits, so it may use the loop's data. */
 static void run_spawn(void *arg)
 {
         struct spawn_job *j = arg;

@@ -9,8 +9,8 @@
 /* "READY=1", "STOPPING=1". Never blocks; ignores errors. */
 void sd_notify_send(const char *state);
 /*
- * Reports from the loop, twice in each WATCHDOG_USEC, that the loop runs: a loop that hangs falls
- * silent, and systemd restarts the daemon. Yours to free; NULL: nobody wants to know.
+ * Sends WATCHDOG=1 from a timer of the loop, twice per WATCHDOG_USEC, so that systemd restarts a
+ * daemon whose loop hangs. Yours to free; NULL: the service manager did not ask for it.
  */
 struct timer *sd_notify_watchdog(struct loop *l);
 

@@ -22,7 +22,7 @@
 
 struct copy {
         char *path; /* its final name, for errors */
-        char *part; /* its name while it is incomplete: random, so that nobody can wait for it */
+        char *part; /* its name while it is incomplete: random, so it cannot be predicted */
         int fd;     /* the part as we made it; -1: not yet */
         sqlite3 *to;
         sqlite3_backup *pages;

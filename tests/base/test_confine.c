@@ -1,4 +1,4 @@
-/* What a confined process can no longer do. Each case runs in a child: confinement is for ever. */
+/* What a confined process cannot do. Each case runs in a child: confinement is permanent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static int in_child(int (*fn)(void))
         return WEXITSTATUS(status);
 }
 
-/* The exit status tells the line, modulo 250. */
+/* The exit status is the line of the failure, modulo 250. */
 #define EXPECT(condition)                            \
         do {                                         \
                 if (!(condition)) {                  \

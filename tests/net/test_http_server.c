@@ -447,7 +447,7 @@ static void the_bodies_of_all_requests_are_limited(void **state)
         assert_int_equal(ask(&t, &c, chunk), 503);
         assert_non_null(strstr(c.in.data, "Retry-After: 1\r\n"));
         http_raw_close(&c);
-        /* those whom the gate does not know have only half of it */
+        /* requests without a key share half of it */
         post_later(&t, &c, "/strange", 300);
         assert_true(http_raw_wait_closed(&c));
         assert_int_equal(http_raw_status(&c, 0), 503);
@@ -803,7 +803,7 @@ static void a_slow_reader_is_not_cut(void **state)
         close_site(&t);
 }
 
-/* A client that does not read its stream is cut; a stream without events may be silent for ever. */
+/* A client that does not read its stream is cut; a stream without events stays open. */
 static void an_unread_stream_is_cut_and_a_quiet_one_is_not(void **state)
 {
         struct http_server_options o = { .request_seconds = 1 };

@@ -9,7 +9,8 @@
  * The way out:
  *
  *     dc_send.c      sends deliveries; dc_payload.c makes their calls, dc_destination.c finds the
- *                    channel, dc_outcome.c reads the answers
+ *                    channel, dc_outcome.c reads the answers, dc_window.c says when an unsure one
+ *                    may have arrived
  *     dc_deferred.c  acknowledges slash commands and replies to them; dc_commands.c registers them
  *     dc_tools.c     tools for agents, lookups for the road and the API
  *     dc_rest.h      the REST API: dc_rest, dc_call, dc_rate_limit
