@@ -4,6 +4,7 @@
  * Streamed pieces are a preview; the reply to the message is the truth. When the stream breaks, the
  * rest is printed at the end, so nothing is shown twice or missed.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -332,9 +333,9 @@ static void print_banner(struct terminal *t)
                dir, base);
         printf("  data     %s (put your settings into %s/config.json)\n", dir, dir);
         printf("  next     connect Discord or Telegram: docs/platforms/ (Slack is coming)\n"
-               "           in another terminal: dragoman status %s\n"
+               "           in another terminal: %s status %s\n"
                "\n",
-               dir);
+               program_invocation_name, dir);
         printf("%sWrite a message; /help for more, Ctrl-D to leave.%s\n",
                print_style(stdout, STYLE_DIM), print_style(stdout, STYLE_PLAIN));
         fflush(stdout);
