@@ -1,4 +1,4 @@
-/* Files of others are not believed. */
+/* Files of other users are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static void files_of_others_and_files_others_may_write_are_refused(void **state)
         static const struct {
                 uid_t owner;
                 mode_t mode;
-                const char *error; /* NULL: it is believed */
+                const char *error; /* NULL: it is accepted */
         } rows[] = {
                 { SELF, S_IFREG | 0600, NULL },
                 { SELF, S_IFREG | 0644, NULL },
@@ -82,12 +82,12 @@ static void own_links_are_followed_where_they_may_be(void **state)
         assert_int_equal(fd, -1);
         assert_non_null(strstr(err.text, "is a symbolic link"));
         assert_int_equal(trust_check(link, TRUST_NO_LINKS, &err), -1);
-        /* what it leads to is judged */
+        /* its target is checked */
         assert_int_equal(chmod(file, 0666), 0);
         assert_int_equal(trust_open(link, TRUST_OWN_LINKS, &fd, &err), -1);
         assert_non_null(strstr(err.text, "mode 666"));
         assert_int_equal(trust_check(link, TRUST_OWN_LINKS, &err), -1);
-        /* and the link itself: its owner chooses where it leads */
+        /* and the link itself, because its owner chooses the target */
         assert_int_equal(chmod(file, 0600), 0);
         if (geteuid() == 0) { /* else nothing can be given away */
                 assert_int_equal(lchown(link, 1, 1), 0);
