@@ -69,9 +69,9 @@ int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, str
                         " id, turn, adapter, channel, thread, kind, class, payload, state,"
                         " attempt, fence, owner, lease_ms, due_ms, expires_ms, created_ms,"
                         " ended_ms, platform_id, trace, request_key, request_hash, edits,"
-                        " read_from, unsampled)"
+                        " read_from, unsampled, read_seq)"
                         " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
-                        " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
+                        " ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
                         SQL_INT(row->id), SQL_REF(row->turn), SQL_TEXT(row->adapter),
                         SQL_TEXT(row->channel), SQL_TEXT(row->thread),
                         SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->class),
@@ -81,7 +81,8 @@ int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, str
                         SQL_INT(row->created_ms), SQL_REF(row->ended_ms),
                         SQL_TEXT(row->platform_id), SQL_TEXT(row->trace),
                         SQL_TEXT(row->request_key), SQL_TEXT(row->request_hash),
-                        SQL_INT(row->edits), SQL_TEXT(row->read_from), SQL_INT(row->unsampled));
+                        SQL_INT(row->edits), SQL_TEXT(row->read_from), SQL_INT(row->unsampled),
+                        SQL_INT(row->read_seq));
 }
 
 int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
@@ -90,13 +91,14 @@ int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int6
         return (int)sql_update(tx, err,
                                "UPDATE deliveries SET state = 'sending', attempt = ?2,"
                                " fence = ?3, owner = ?4, lease_ms = ?5, kind = ?6, edits = ?7,"
-                               " read_from = ?9"
+                               " read_from = ?9, read_seq = ?10"
                                " WHERE id = ?1 AND fence = ?8"
                                " AND state IN ('queued', 'sending')",
                                SQL_INT(row->id), SQL_INT(row->attempt), SQL_INT(row->fence),
                                SQL_TEXT(row->owner), SQL_INT(row->lease_ms),
                                SQL_TEXT(delivery_kind_name(row->kind)), SQL_INT(row->edits),
-                               SQL_INT(old_fence), SQL_TEXT(row->read_from));
+                               SQL_INT(old_fence), SQL_TEXT(row->read_from),
+                               SQL_INT(row->read_seq));
 }
 
 int delivery_row_settle(struct store_tx *tx, const struct delivery_row *row, struct error *err)
@@ -179,7 +181,7 @@ int delivery_row_set_reply_of(struct store_tx *tx, int64_t id, int64_t turn, str
         "id, turn, adapter, channel, thread, kind, class, payload, state, attempt, fence,"     \
         " owner, lease_ms, due_ms, expires_ms, created_ms, ended_ms, platform_id, error_kind," \
         " error, trace, request_key, request_hash, edits, reply_of, read_from, unsampled,"     \
-        " (SELECT conversation FROM turns WHERE turns.id = deliveries.turn)"
+        " read_seq, (SELECT conversation FROM turns WHERE turns.id = deliveries.turn)"
 
 int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct error *err)
 {
@@ -198,7 +200,7 @@ int delivery_row_next(struct store_stmt *s, struct delivery_row *row, struct err
                  OUT_TEXT(&row->error_kind), OUT_TEXT(&row->error), OUT_TEXT(&row->trace),
                  OUT_TEXT(&row->request_key), OUT_TEXT(&row->request_hash), OUT_INT(&row->edits),
                  OUT_INT(&row->reply_of), OUT_TEXT(&row->read_from), OUT_BOOL(&row->unsampled),
-                 OUT_INT(&row->conversation));
+                 OUT_INT(&row->read_seq), OUT_INT(&row->conversation));
         if (delivery_kind_parse(kind, &row->kind) && delivery_state_parse(state, &row->state))
                 return 1;
         error_set(err, ERR_CORRUPT, "delivery 'dlv-%lld' has kind '%.40s' and state '%.40s'",
@@ -417,14 +419,14 @@ int delivery_row_find_message(struct store_tx *tx, const struct delivery_message
         return rc < 0 ? -1 : count;
 }
 
-struct store_stmt *delivery_row_list_sent(struct store_tx *tx, int64_t newest)
+struct store_stmt *delivery_row_list_sent(struct store_tx *tx, int64_t before, int64_t newest)
 {
         return sql_query(tx,
                          "SELECT id, adapter, channel, platform_id, coalesce(ended_ms, 0),"
                          " CASE WHEN kind IN ('send', 'upload') THEN 1 ELSE 0 END,"
                          " CASE WHEN payload LIKE '%\"buttons\"%' THEN 1 ELSE 0 END"
-                         " FROM deliveries WHERE fence > 0 ORDER BY id DESC LIMIT ?1",
-                         SQL_INT(newest));
+                         " FROM deliveries WHERE fence > 0 AND id < ?1 ORDER BY id DESC LIMIT ?2",
+                         SQL_INT(before), SQL_INT(newest));
 }
 
 int delivery_row_next_sent(struct store_stmt *s, struct sent_row *row, struct error *err)

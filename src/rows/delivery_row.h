@@ -56,11 +56,13 @@ struct delivery_row {
         int64_t edits;            /* the delivery whose message it edits; 0: none */
         int64_t reply_of;         /* the turn it answers from outside; 0: none; not inserted */
         const char *read_from;    /* where reading back begins; NULL: nowhere */
+        int64_t read_seq;         /* the end of the journal then; 0: not known */
         bool unsampled;           /* who began the trace does not record it */
 };
 
 int delivery_row_insert(struct store_tx *tx, const struct delivery_row *row, struct error *err);
-/* Writes attempt, fence, owner, lease_ms, kind, edits and read_from. 1; 0: stale fence; -1. */
+/* Writes attempt, fence, owner, lease_ms, kind, edits, read_from and read_seq. 1; 0: stale fence;
+ * -1. */
 int delivery_row_claim(struct store_tx *tx, const struct delivery_row *row, int64_t old_fence,
                        struct error *err);
 /* Writes state, attempt, times, platform_id, error, kind, edits. 1; 0: stale fence; -1. */
@@ -144,7 +146,7 @@ struct sent_row {
         bool buttons;
 };
 /* The newest of all adapters, newest first. */
-struct store_stmt *delivery_row_list_sent(struct store_tx *tx, int64_t newest);
+struct store_stmt *delivery_row_list_sent(struct store_tx *tx, int64_t before, int64_t newest);
 int delivery_row_next_sent(struct store_stmt *s, struct sent_row *row, struct error *err);
 
 struct attempt_row {

@@ -200,6 +200,8 @@ const struct store_migration schema_steps[] = {
           "ALTER TABLE turns ADD COLUMN discard_reason TEXT;" },
         { 25, "traces that are not recorded",
           "ALTER TABLE deliveries ADD COLUMN unsampled BIGINT NOT NULL DEFAULT 0;" },
+        { 26, "where the journal was at a send",
+          "ALTER TABLE deliveries ADD COLUMN read_seq BIGINT NOT NULL DEFAULT 0;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

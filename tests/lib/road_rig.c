@@ -244,7 +244,10 @@ static void record_send(struct rig *g, const struct delivery *d, bool reconcile)
         struct rig_sent *s = &g->sent[g->sent_count++ % RIG_MAX];
         json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
 
-        *s = (struct rig_sent){ .delivery = d->id, .fence = d->fence, .reconcile = reconcile };
+        *s = (struct rig_sent){ .delivery = d->id,
+                                .fence = d->fence,
+                                .read_seq = d->read_seq,
+                                .reconcile = reconcile };
         snprintf(s->read_from, sizeof(s->read_from), "%s", d->read_from ? d->read_from : "");
         snprintf(s->adapter, sizeof(s->adapter), "%s", d->adapter);
         snprintf(s->channel, sizeof(s->channel), "%s", d->channel);

@@ -33,7 +33,7 @@ struct rig_run {
 };
 
 struct rig_sent {
-        int64_t delivery, fence;
+        int64_t delivery, fence, read_seq;
         char adapter[16], channel[32], thread[32], kind[16], target[16], text[256];
         char message[32], emoji[16], name[128], reply_to[32], read_from[32];
         bool answered, reconcile;

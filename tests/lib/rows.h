@@ -35,6 +35,20 @@
                         " BEGIN SELECT RAISE(ABORT, 'the test refuses'); END", \
                         0, 0)
 #define rows_accept(s) rows_sql_update(s, "DROP TRIGGER refusal", 0, 0)
+/* Appends n events to the journal, behind the bus, or n sent deliveries, above all others. */
+#define rows_add_events(s, n) \
+        rows_add(s, "journal(type, stream, time_ms, payload)", "'test', 9, 0, '{}'", n)
+#define rows_add_deliveries(s, n)                                                         \
+        rows_add(s,                                                                       \
+                 "deliveries(id, adapter, channel, kind, class, payload, state, attempt," \
+                 " fence, due_ms, created_ms, trace)",                                    \
+                 "1000000 + i, 'other', 'c', 'send', 0, '{}', 'sent', 1, 1, 0, 0, 't'", n)
+#define rows_add(s, into, values, n)                                                   \
+        rows_sql_update(s,                                                             \
+                        "INSERT INTO " into " WITH RECURSIVE numbers(i) AS"            \
+                        " (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < ?1)" \
+                        " SELECT " values " FROM numbers",                             \
+                        n, 0)
 
 int64_t rows_sql_number(struct store *s, const char *sql);
 const char *rows_sql_text(struct store *s, const char *sql);

@@ -312,14 +312,62 @@ static void on_records(void *arg, const struct message_records *records)
         }
 }
 
-static void read_records(struct rig *g)
+static void read_records_of(struct rig *g, int64_t delivery, int64_t seq)
 {
+        const struct delivery d = {
+                .id = delivery, .adapter = "look", .channel = "c", .read_seq = seq
+        };
         unsigned before = seen.calls;
 
-        message_records_read(g->road,
-                             &(struct delivery){ .id = 99, .adapter = "look", .channel = "c" },
-                             on_records, NULL);
+        message_records_read(g->road, &d, on_records, NULL);
         rig_until(g, &seen.calls, before + 1);
+}
+
+static void read_records(struct rig *g)
+{
+        read_records_of(g, 99, 0);
+}
+
+/* However much was stored since: the ids that matter are those of messages after the send. */
+static void a_search_reads_what_followed_its_send(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        rig_say(g, "look", "c", "echo", "before", NULL);
+        rig_until(g, &g->run_count, 1);
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        rig_say(g, "look", "d", "echo", "after", NULL);
+        rig_until(g, &g->run_count, 2);
+        rows_add_events(g->store, 9000);
+        read_records(g);
+        assert_int_equal(seen.received, 0);
+        read_records_of(g, g->sent[0].delivery, g->sent[0].read_seq);
+        assert_int_equal(seen.received, 1);
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2);
+        assert_true(g->sent[1].reconcile);
+        assert_int_equal(g->sent[1].read_seq, g->sent[0].read_seq);
+        rig_free(g);
+}
+
+static void a_search_reads_the_sends_around_its_own(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", NULL, "one|two");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_DONE, ERR_NONE, -1);
+        rig_until(g, &g->sent_count, 2);
+        rows_add_deliveries(g->store, 2000);
+        read_records_of(g, 0, 0);
+        assert_int_equal(seen.own, 0);
+        read_records_of(g, g->sent[1].delivery, g->sent[1].read_seq);
+        assert_int_equal(seen.own, 1);
+        assert_false(seen.whole); /* there may be others in between */
+        rig_free(g);
 }
 
 static void a_message_whose_id_nobody_knows_makes_others_ambiguous(void **state)
@@ -405,6 +453,8 @@ int main(void)
                 cmocka_unit_test(sends_that_are_looked_for_take_places),
                 cmocka_unit_test(an_answer_whose_draft_is_lost_can_be_looked_for),
                 cmocka_unit_test(admins_are_asked_before_the_outcome_is_stored),
+                cmocka_unit_test(a_search_reads_what_followed_its_send),
+                cmocka_unit_test(a_search_reads_the_sends_around_its_own),
                 cmocka_unit_test(a_message_whose_id_nobody_knows_makes_others_ambiguous),
                 cmocka_unit_test(a_message_that_may_be_there_stays_so_whatever_becomes_of_it),
         };

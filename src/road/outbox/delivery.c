@@ -50,6 +50,7 @@ struct delivery_job *delivery_load(const struct delivery_row *row)
                                                           .payload = row->payload,
                                                           .trace = row->trace,
                                                           .unsampled = row->unsampled,
+                                                          .read_seq = row->read_seq,
                                                           .created_ms = row->created_ms });
 
         j->edits = row->edits;
@@ -188,6 +189,7 @@ int delivery_store(struct store_tx *tx, struct bus_batch *batch, const struct de
                 .request_hash = j->request_hash,
                 .edits = j->edits,
                 .read_from = j->d.read_from,
+                .read_seq = j->d.read_seq,
         };
         struct buf payload;
         int rc;

@@ -46,6 +46,7 @@ struct delivery {
         int64_t created_ms;
         /* what road_platforms.read_from said before the send; NULL: nothing */
         const char *read_from;
+        int64_t read_seq;           /* the end of the journal then; 0: not known */
         int64_t reconcile_until_ms; /* loop_now_ms at which reconcile must have ended */
 };
 
@@ -99,7 +100,10 @@ struct message_records {
 /* records NULL: the store failed. */
 typedef void message_records_fn(void *arg, const struct message_records *records);
 
-/* Reads the newest messages of the delivery's adapter. Calls done once, later. */
+/*
+ * Reads messages of the delivery's adapter: those since it was sent, and its newest sends. Calls
+ * done once, later.
+ */
 void message_records_read(struct road *r, const struct delivery *d, message_records_fn *done,
                           void *arg);
 /* Stores what was found out so far: read_from of the next reconcile or send, after a crash. */

@@ -13,15 +13,19 @@
 #include "rows/journal_row.h"
 
 #define DELIVERIES_READ 2000
+#define NEAR_READ       5000 /* deliveries around the one that is looked for */
+#define NEAR_AFTER      4000 /* of these, later ones */
 #define EVENTS_READ     8000
+#define EVENTS_SINCE    25000 /* after it was sent */
 
 struct records_read {
         struct road *road;
-        int64_t delivery;
+        int64_t delivery, read_seq; /* delivery 0: the newest of the adapter alone */
         char *adapter, *channel;
         int64_t known_ms; /* the last end of a send of the channel that has an id */
         struct arena arena;
         struct message_record *items;
+        size_t item_max;
         struct message_records found;
         message_records_fn *done;
         void *arg;
@@ -29,6 +33,10 @@ struct records_read {
 
 static void add(struct records_read *v, const char *channel, const char *id, bool own, bool plain)
 {
+        if (v->found.count == v->item_max) {
+                v->item_max = v->item_max > 0 ? 2 * v->item_max : 1024;
+                v->items = mem_realloc(v->items, v->item_max * sizeof(*v->items));
+        }
         v->items[v->found.count++] =
                 (struct message_record){ .channel = arena_strdup(&v->arena, channel),
                                          .id = arena_strdup(&v->arena, id),
@@ -51,35 +59,57 @@ static void judge(struct records_read *v, const struct sent_row *row)
                 v->found.ambiguous = true;
 }
 
-static int read_sent(struct store_tx *tx, struct records_read *v, struct error *err)
+/* Reads deliveries below *before, newest first; *before is then the last one's. How many, or -1. */
+static int read_sent(struct store_tx *tx, struct records_read *v, int most, int64_t *before,
+                     struct error *err)
 {
-        struct store_stmt *s = delivery_row_list_sent(tx, DELIVERIES_READ);
+        struct store_stmt *s = delivery_row_list_sent(tx, *before, most);
         struct sent_row row;
         int rc, n = 0;
 
         while ((rc = delivery_row_next_sent(s, &row, err)) == 1) {
                 n++;
+                *before = row.id;
                 if (strcmp(row.adapter, v->adapter) != 0 || !row.message)
                         continue;
                 judge(v, &row);
                 if (row.platform_id)
                         add(v, row.channel, row.platform_id, true, !row.buttons);
         }
-        v->found.whole = n < DELIVERIES_READ;
-        return rc;
+        return rc < 0 ? -1 : n;
 }
 
+/* The newest, and those around the delivery: they may have been sent at the same time. */
+static int read_sends(struct store_tx *tx, struct records_read *v, struct error *err)
+{
+        int64_t before = INT64_MAX;
+        int n = read_sent(tx, v, DELIVERIES_READ, &before, err);
+
+        v->found.whole = n >= 0 && n < DELIVERIES_READ;
+        if (n < 0 || v->found.whole || v->delivery == 0 ||
+            before <= v->delivery - (NEAR_READ - NEAR_AFTER))
+                return n < 0 ? -1 : 0;
+        if (before > v->delivery + NEAR_AFTER)
+                before = v->delivery + NEAR_AFTER;
+        return read_sent(tx, v, NEAR_READ, &before, err) < 0 ? -1 : 0;
+}
+
+/*
+ * What was not known before the send was stored after it: a search that began long ago does not
+ * depend on how much has been stored since.
+ */
 static int read_received(struct store_tx *tx, struct records_read *v, struct error *err)
 {
-        struct journal_range range = { .before = INT64_MAX };
-        struct store_stmt *s = journal_row_scan(tx, &range);
+        struct journal_range since = { .after = v->read_seq }, newest = { .before = INT64_MAX };
+        struct store_stmt *s = journal_row_scan(tx, v->read_seq > 0 ? &since : &newest);
+        int most = v->read_seq > 0 ? EVENTS_SINCE : EVENTS_READ;
         struct journal_row row;
         int rc, n = 0;
 
         while ((rc = journal_row_next(s, &row, err)) == 1) {
                 if (row.key && row.channel && row.adapter && strcmp(row.adapter, v->adapter) == 0)
                         add(v, row.channel, row.key, false, false);
-                if (++n == EVENTS_READ) {
+                if (++n == most) {
                         rows_end(s);
                         return 0;
                 }
@@ -93,12 +123,12 @@ static int read_records(struct store_tx *tx, void *arg, struct error *err)
 
         arena_release(&v->arena);
         arena_init(&v->arena);
-        v->items = arena_alloc(&v->arena, (DELIVERIES_READ + EVENTS_READ) * sizeof(*v->items));
-        v->found = (struct message_records){ .items = v->items };
+        v->found = (struct message_records){ 0 };
         v->known_ms = 0;
-        if (read_sent(tx, v, err) < 0)
+        if (read_sends(tx, v, err) < 0 || read_received(tx, v, err) < 0)
                 return -1;
-        return read_received(tx, v, err);
+        v->found.items = v->items;
+        return 0;
 }
 
 static void on_read(void *arg, const struct error *err)
@@ -108,6 +138,7 @@ static void on_read(void *arg, const struct error *err)
         v->road->writes--;
         v->done(v->arg, err ? NULL : &v->found);
         arena_release(&v->arena);
+        free(v->items);
         free(v->adapter);
         free(v->channel);
         free(v);
@@ -120,6 +151,7 @@ void message_records_read(struct road *r, const struct delivery *d, message_reco
 
         v->road = r;
         v->delivery = d->id;
+        v->read_seq = d->read_seq;
         v->adapter = mem_strdup(d->adapter);
         v->channel = mem_strdup(d->channel);
         v->done = done;

@@ -422,7 +422,8 @@ static int write_claim(struct store_tx *tx, void *arg, struct error *err)
                                     .lease_ms = j->lease_ms,
                                     .kind = j->d.kind,
                                     .edits = j->edits,
-                                    .read_from = j->d.read_from };
+                                    .read_from = j->d.read_from,
+                                    .read_seq = j->d.read_seq };
         int rc;
 
         free(c->target);
@@ -548,6 +549,7 @@ static void note_read_from(struct road *r, struct delivery_job *j)
                 r->platforms.read_from(r->platforms.adapters, &j->d, text, sizeof(text));
         free(j->read_from);
         j->d.read_from = j->read_from = text[0] ? mem_strdup(text) : NULL;
+        j->d.read_seq = bus_head(r->bus);
 }
 
 static void begin_claim(struct road *r, struct delivery_job *j)
