@@ -37,6 +37,7 @@ class Size:
     random_kills: int
     passes: int  # kills at each fault point
     seconds: int  # at most
+    unknown: float = 0  # share of the messages, at most
 
 
 # ---- the platform ----
@@ -337,6 +338,7 @@ class Campaign:
             self.plan.append((None, self._run_seconds()))
         self.rng.shuffle(self.plan)
         self.random_kills = self.point_kills = 0
+        self.unreached = []
         self.tally = Tally()
         self.line = None  # the result
 
@@ -426,8 +428,8 @@ class Campaign:
             self.point_kills += 1
             return
         check(self.daemon.alive, f"with fault {fault} the daemon exited: {self.daemon.log_tail()}")
-        await self.daemon.kill()  # all messages are written: counts as a random kill
-        self.random_kills += 1
+        await self.daemon.kill()
+        self.unreached.append(fault)
 
     async def _run_for(self, seconds):
         await self.daemon.spawn()
@@ -522,7 +524,7 @@ class Campaign:
         return self._result()
 
     def _result(self):
-        tally, kills = self.tally, self.random_kills + self.point_kills
+        tally, kills = self.tally, self.random_kills + self.point_kills + len(self.unreached)
         percent = 100 * len(tally.unknown) / max(1, self.people.count)
         self.line = (f"{self.platform.name}: messages {self.people.count}, chats {self.size.chats}, kills {kills}, "
                      f"lost {len(tally.lost)}, answered twice {len(tally.twice)}, out of order "
@@ -531,9 +533,12 @@ class Campaign:
         bad = {"lost": tally.lost, "answered twice": tally.twice, "out of order": tally.disorder,
                "problems": tally.problems}
         faults = [f"{what}: {len(items)}: {'; '.join(items[:5])}" for what, items in bad.items() if items]
+        if len(tally.unknown) > self.size.unknown * self.people.count:
+            faults.append(f"unknown: {len(tally.unknown)}, at most {100 * self.size.unknown:g} % may be")
         check(not faults, "\n".join(faults))
         looked, reasons, probes = looked_for(self.daemon)
-        return (f"{self.random_kills} random kills, {self.point_kills} at fault points; "
+        return (f"{self.random_kills} random kills, {self.point_kills} at fault points"
+                + (f", {len(self.unreached)} before {' '.join(self.unreached)}" if self.unreached else "") + "; "
                 + ", ".join(f"{what} {n}" for what, n in sorted(self.weather.fired.items()) if n)
                 + f", clock jumps {self.weather.jumps}\n      "
                 + (f"sends without an answer: {looked.get('had arrived', 0)} had arrived, "

@@ -11,7 +11,7 @@ def trouble(kind, method, probability, **more):
 class Telegram(Platform):
     name = "telegram"
     rests = 0.02
-    sizes = {"short": Size(8_000, 250, 64, 1, 600), "full": Size(100_000, 1000, 1000, 10, 7200)}
+    sizes = {"short": Size(8_000, 250, 64, 1, 600, 0.005), "full": Size(100_000, 1000, 1000, 10, 7200, 0.0005)}
 
     def adapter(self, address):
         # the simulator works on no call after its connection is gone
