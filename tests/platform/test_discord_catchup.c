@@ -451,21 +451,19 @@ static char *leave_gap(struct rig *g, unsigned shard)
 }
 
 /*
- * Only the first shard reads recent conversations, after which everything is released; the others
- * have to release it themselves.
+ * A session with a gap is resumed, and a message without a guild is replayed before the gap is
+ * known: it is held.
  */
-static void no_shard_holds_all_channels_for_ever(void **state)
+static void replay_before_the_gap(struct rig *g, unsigned shard)
 {
-        static const char message[] = "{\"id\":\"900\",\"channel_id\":\"77\",\"type\":0,"
-                                      "\"content\":\"hi\",\"author\":{\"id\":\"5\"}}";
-        struct rig *g = *state;
+        static const char message[] = "{\"id\":\"900\",\"channel_id\":\"80\",\"type\":0,"
+                                      "\"content\":\"hi\",\"author\":{\"id\":\"8\"}}";
         char *session;
 
-        g->o.gateway.shards = 2;
+        g->o.gateway.shards = shard + 1;
         connected(g);
         close_it(g);
-        session = leave_gap(g, 1);
-        g->fake.unanswered = session;
+        g->fake.unanswered = session = leave_gap(g, shard);
         begin(g);
         for (int i = 0; i < STEPS && !g->fake.unanswered_conn; i++)
                 loop_step(g->loop, true);
@@ -475,8 +473,20 @@ static void no_shard_holds_all_channels_for_ever(void **state)
                 loop_step(g->loop, false);
         assert_int_equal(fake_road.received_count, 0);
         fake_dispatch(&g->fake, g->fake.unanswered_conn, "RESUMED", "{}");
-        await(g, &fake_road.received_count, 1);
+        g->fake.unanswered = NULL;
         free(session);
+}
+
+/*
+ * Only the first shard reads recent conversations, after which everything is released; the others
+ * have to release it themselves.
+ */
+static void no_shard_holds_all_channels_for_ever(void **state)
+{
+        struct rig *g = *state;
+
+        replay_before_the_gap(g, 1);
+        await(g, &fake_road.received_count, 1);
 }
 
 /* 300 channels of one guild have messages: the next guild waits until most are read. */
@@ -711,28 +721,45 @@ static void first_dms_of_people_met_are_read_back(void **state)
         read_dms_of_stored_people(*state, true);
 }
 
-/* Somebody who is not named writes again: what was missed comes first. */
-static void a_live_dm_shows_where_one_was_missed(void **state)
+/* DM 80 is read by the i-th call: what was missed comes first. */
+static void find_missed_dm(struct rig *g, unsigned i)
 {
-        struct rig *g = *state;
         char *body = mem_printf("[{\"id\":\"%s\",\"channel_id\":\"80\",\"content\":\"first\","
                                 "\"author\":{\"id\":\"8\"}},{\"id\":\"1\"}]",
                                 recent(g, 1));
+        unsigned received = fake_road.received_count, asked = g->get_count;
+
+        assert_string_equal(g->gets[i].path, "/channels/80/messages?limit=100");
+        answer(g, i, 200, body);
+        free(body);
+        assert_string_equal(g->gets[asked].path, "/channels/80");
+        answer(g, asked, 200, "{\"id\":\"80\",\"type\":1}");
+        await(g, &fake_road.received_count, received + 2);
+        assert_string_equal(key(received), recent(g, 1));
+        assert_string_equal(key(received + 1), "900");
+}
+
+/* Somebody who is not named writes again. */
+static void a_live_dm_shows_where_one_was_missed(void **state)
+{
+        struct rig *g = *state;
 
         lose_session_after(g, "100");
         write_in(g, "80", "", "900", "");
         await(g, &g->get_count, 2);
-        assert_string_equal(g->gets[1].path, "/channels/80/messages?limit=100");
-        answer(g, 1, 200, body);
-        free(body);
-        assert_string_equal(g->gets[2].path, "/channels/80");
-        answer(g, 2, 200, "{\"id\":\"80\",\"type\":1}");
-        await(g, &fake_road.received_count, 3);
-        assert_string_equal(key(1), recent(g, 1));
-        assert_string_equal(key(2), "900");
+        find_missed_dm(g, 1);
         write_in(g, "80", "", "901", ""); /* it is read once */
         await(g, &fake_road.received_count, 4);
         assert_int_equal(g->get_count, 3);
+}
+
+static void a_replayed_dm_shows_where_one_was_missed(void **state)
+{
+        struct rig *g = *state;
+
+        replay_before_the_gap(g, 0);
+        await(g, &g->get_count, 1);
+        find_missed_dm(g, 0);
 }
 
 /* ---- members of messages read back ---- */
@@ -945,6 +972,7 @@ int main(void)
                 T(first_dms_of_people_in_rules_are_read_back),
                 T(first_dms_of_people_met_are_read_back),
                 T(a_live_dm_shows_where_one_was_missed),
+                T(a_replayed_dm_shows_where_one_was_missed),
                 T(messages_read_back_have_their_senders_roles),
                 T(a_person_who_left_has_no_roles),
                 T(a_member_lookup_retries),

@@ -388,6 +388,7 @@ void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t 
                  LOG_S("adapter", o->adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));
         if (shard == 0) { /* the shard with the DMs */
+                dc_intake_want_dms(c->in);
                 begin_recent(c, from);
                 dc_dm_scan_begin(c->dms);
         } else if (!c->recent) { /* nothing else would release */

@@ -220,6 +220,18 @@ static void on_event(void *arg, const struct dc_dispatch *e)
         add_update(in, u, e, channel);
 }
 
+void dc_intake_want_dms(struct dc_intake *in)
+{
+        struct intake_update *base;
+
+        TAILQ_FOREACH(base, &in->window.window, next) {
+                const struct dc_update *u = (const struct dc_update *)base;
+
+                if (u->from_gateway && is_of_dm(in, &u->e))
+                        dc_catchup_dm(in->catchup, base->chat, NULL);
+        }
+}
+
 void dc_intake_post(struct dc_intake *in, const json_t *interaction,
                     void (*stored)(void *arg, bool ok), void *arg)
 {

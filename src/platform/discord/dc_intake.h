@@ -85,6 +85,8 @@ struct dc_intake {
 
 /* A missed message, oldest first: goes before held events of its channel. */
 void dc_intake_missed(struct dc_intake *in, const char *channel, json_t *message);
+/* A gap has become known: DMs that were replayed before wait for what is missing in theirs. */
+void dc_intake_want_dms(struct dc_intake *in);
 /* A lookup has ended. known: it is cached, or passes for a plain channel. */
 void dc_intake_channel_found(struct dc_intake *in, const char *channel, bool known);
 /* The same; JSON null: the member is unknown. */
