@@ -307,6 +307,28 @@ static void help_lists_what_the_sender_may_do(void **state)
         dispatch_free(d);
 }
 
+static void only_an_admin_resends(void **state)
+{
+        struct dispatch *d = rig_dispatch("[]", rig_adapter());
+        struct incoming in = group_message("7", "/resend dlv-1");
+        struct decision out;
+
+        (void)state;
+        in.chat = CHAT_DM;
+        out = decided(d, &in);
+        assert_int_equal(out.command, COMMAND_NONE);
+        assert_false(out.trigger);
+        assert_string_equal(out.notice, "Only admins may use `/resend`.");
+        assert_string_equal(out.reason, "the command /resend is for admins");
+        in.sender_id = "1"; /* an admin */
+        assert_int_equal(decided(d, &in).command, COMMAND_RESEND);
+        in.text = "/resend the last one"; /* for the agent */
+        out = decided(d, &in);
+        assert_int_equal(out.command, COMMAND_NONE);
+        assert_true(out.trigger);
+        dispatch_free(d);
+}
+
 /* Discord shows a placeholder until the command is answered. */
 static void an_awaited_command_is_answered_by_its_result_alone(void **state)
 {
@@ -485,6 +507,7 @@ int main(void)
                 cmocka_unit_test(old_commands_and_rules_that_say_off_are_ignored),
                 cmocka_unit_test(new_begins_a_new_session),
                 cmocka_unit_test(help_lists_what_the_sender_may_do),
+                cmocka_unit_test(only_an_admin_resends),
                 cmocka_unit_test(an_awaited_command_is_answered_by_its_result_alone),
                 cmocka_unit_test(too_many_commands_are_ignored),
                 cmocka_unit_test(only_an_admin_pauses_and_resumes),

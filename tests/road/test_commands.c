@@ -524,11 +524,36 @@ static void knows_resend(struct rig *g, const struct incoming *in, struct decisi
         }
 }
 
+/* An answer by the adapter "x" that may have arrived. */
+static struct rig *unsure(void)
+{
+        struct rig *g = rig_new();
+
+        rig_say(g, "x", "c", "echo", "hi", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_answer(g, 0, "answer");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until_count(g, "deliveries WHERE id = 1 AND state = 'unknown'", 1);
+        g->decides = knows_resend;
+        return g;
+}
+
+static void assert_state_after(struct rig *g, const char *adapter, const char *text,
+                               const char *state)
+{
+        unsigned sent = g->sent_count;
+
+        rig_say(g, adapter, "d", "echo", text, NULL);
+        rig_until(g, &g->sent_count, sent + 1); /* the answer to the command */
+        rig_result(g, sent, SEND_DONE, ERR_NONE, -1);
+        rig_settle(g);
+        assert_string_equal(rig_text(g, "state FROM deliveries WHERE id = 1"), state);
+}
+
 static void only_the_word_no_leaves_a_delivery(void **state)
 {
-        static const struct {
-                const char *text, *state;
-        } rows[] = {
+        static const char *const rows[][2] = {
                 { "/resend dlv-1", "sending" },     { "/resend dlv-1 now", "sending" },
                 { "/resend dlv-1 no", "failed" },   { "/resend dlv-1 No.", "failed" },
                 { "/resend dlv-12 no", "unknown" },
@@ -536,22 +561,32 @@ static void only_the_word_no_leaves_a_delivery(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                struct rig *g = rig_new();
+                struct rig *g = unsure();
 
-                rig_say(g, "x", "c", "echo", "hi", NULL);
-                rig_until(g, &g->run_count, 1);
-                rig_answer(g, 0, "answer");
-                rig_until(g, &g->sent_count, 1);
-                rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
-                rig_until_count(g, "deliveries WHERE id = 1 AND state = 'unknown'", 1);
-                g->decides = knows_resend;
-                rig_say(g, "x", "d", "echo", rows[i].text, NULL);
-                rig_until(g, &g->sent_count, 2); /* what was done about it */
-                rig_settle(g);
-                assert_string_equal(rig_text(g, "state FROM deliveries WHERE id = 1"),
-                                    rows[i].state);
+                assert_state_after(g, "x", rows[i][0], rows[i][1]);
                 rig_free(g);
         }
+}
+
+static void a_delivery_is_resent_or_left_only_once(void **state)
+{
+        struct rig *g = unsure();
+
+        (void)state;
+        assert_state_after(g, "x", "/resend dlv-1 no", "failed");
+        assert_state_after(g, "x", "/resend dlv-1", "failed");
+        rig_free(g);
+}
+
+/* Admins of one adapter need not be admins of another. */
+static void a_delivery_of_another_adapter_is_not_resent(void **state)
+{
+        struct rig *g = unsure();
+
+        (void)state;
+        assert_state_after(g, "nonce", "/resend dlv-1", "unknown");
+        assert_state_after(g, "nonce", "/resend dlv-1 no", "unknown");
+        rig_free(g);
 }
 
 int main(void)
@@ -573,6 +608,8 @@ int main(void)
                 cmocka_unit_test(why_sees_a_decision_made_just_before),
                 cmocka_unit_test(why_is_stored_when_the_process_ends),
                 cmocka_unit_test(only_the_word_no_leaves_a_delivery),
+                cmocka_unit_test(a_delivery_is_resent_or_left_only_once),
+                cmocka_unit_test(a_delivery_of_another_adapter_is_not_resent),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
