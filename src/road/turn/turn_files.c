@@ -42,11 +42,9 @@ static void settle(struct turn_file *f)
 static void on_ready(void *arg)
 {
         struct turn_file *f = arg;
-        struct turn *t = f->turn;
 
         settle(f);
-        if (t->files.pending == 0 && t->phase == PHASE_QUEUED)
-                lane_pump(t->road, t->lane);
+        lane_pump(f->turn->road, f->turn->lane);
 }
 
 static void on_too_late(void *arg)
@@ -66,7 +64,7 @@ void turn_files_want(struct turn *t, const struct incoming *in)
         struct road *r = t->road;
         struct turn_file *f;
 
-        if (t->phase != PHASE_QUEUED || t->cancel.why || !turn_files_needed(r, in))
+        if (t->cancel.why || !turn_files_needed(r, in))
                 return;
         f = mem_zalloc(sizeof(*f));
         f->turn = t;
