@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../lib/road_rig.h"
+#include "base/mem.h"
 #include "road/road_state.h"
 
 #define PATH  "channels/j/c/attachments/1-a.txt"
@@ -192,6 +193,42 @@ static void text_does_not_wait_behind_files_of_others(void **state)
         rig_until(g, &g->run_count, 3);
         assert_int_equal(g->runs[2].run->input_count, 150);
         rig_answer(g, 2, "I have looked");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+/* A file does not join the text of others, nor does a text that waits behind its sender's files. */
+static void files_are_kept_apart_from_the_text_of_others(void **state)
+{
+        static const struct {
+                const char *sender, *text, *source;
+        } rows[] = {
+                { "flooder", "look", "F1" }, { "bob", "hi", NULL },   { "flooder", "please", NULL },
+                { "admin", "me too", NULL }, { "eve", "this", "F2" },
+        };
+        struct rig *g = rig_new();
+
+        (void)state;
+        say(g, "ann", "batch", "work", NULL);
+        rig_until(g, &g->run_count, 1);
+        for (unsigned i = 0; i < COUNT(rows); i++) {
+                say(g, rows[i].sender, "batch", rows[i].text, rows[i].source);
+                rig_until_count(g, "trigger_log", 2 + i);
+        }
+        rig_answer(g, 0, "done");
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "hi+me too");
+        rig_answer(g, 1, "hello");
+        rig_settle(g);
+        assert_int_equal(g->run_count, 2);
+        rig_file(g, 0, PATH, NULL);
+        rig_until(g, &g->run_count, 3);
+        assert_string_equal(g->runs[2].text, "look+please");
+        rig_answer(g, 2, "I have looked");
+        rig_file(g, 1, PATH, NULL);
+        rig_until(g, &g->run_count, 4);
+        assert_string_equal(g->runs[3].text, "this");
+        rig_answer(g, 3, "I see");
         rig_until_idle(g);
         rig_free(g);
 }
@@ -446,6 +483,7 @@ int main(void)
                 cmocka_unit_test(a_file_that_cannot_be_had_is_explained),
                 cmocka_unit_test(a_turn_waits_for_its_files_until_a_deadline),
                 cmocka_unit_test(text_does_not_wait_behind_files_of_others),
+                cmocka_unit_test(files_are_kept_apart_from_the_text_of_others),
                 cmocka_unit_test(text_does_not_join_files_that_are_being_stored),
                 cmocka_unit_test(a_persons_own_messages_keep_their_order),
                 cmocka_unit_test(files_are_fetched_again_after_a_restart),

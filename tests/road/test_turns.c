@@ -12,6 +12,7 @@
 
 #include "../lib/road_rig.h"
 #include "base/id.h"
+#include "base/mem.h"
 
 static void an_event_is_acknowledged_and_answered_once(void **state)
 {
@@ -221,6 +222,36 @@ static void two_people_in_one_window_are_two_turns(void **state)
         rig_answer(g, 1, "to the others");
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "turns"), 2);
+        rig_free(g);
+}
+
+static void no_message_joins_a_turn_before_its_senders_last(void **state)
+{
+        static const struct {
+                const char *who, *text;
+                enum reply_mode mode;
+        } rows[] = {
+                { "ann", "a1", MODE_AMBIENT }, { "bob", "b1", MODE_REPLY },
+                { "ann", "a2", MODE_REPLY },   { "bob", "b2", MODE_REPLY },
+                { "ann", "a3", MODE_AMBIENT },
+        };
+        struct rig *g = rig_new();
+
+        (void)state;
+        says(g, "eve", "work");
+        rig_until(g, &g->run_count, 1);
+        for (unsigned i = 0; i < COUNT(rows); i++) {
+                g->policy.mode = rows[i].mode;
+                says(g, rows[i].who, rows[i].text);
+                rig_until_count(g, "trigger_log", 2 + i);
+        }
+        g->auto_answer = true;
+        rig_answer(g, 0, "done");
+        rig_until(g, &g->run_count, 4);
+        assert_string_equal(g->runs[1].text, "a1");
+        assert_string_equal(g->runs[2].text, "b1+a2+b2");
+        assert_string_equal(g->runs[3].text, "a3");
+        rig_until_idle(g);
         rig_free(g);
 }
 
@@ -783,6 +814,7 @@ int main(void)
                 cmocka_unit_test(the_cost_of_a_turn_counts_once),
                 cmocka_unit_test(a_burst_is_one_turn_across_a_restart),
                 cmocka_unit_test(two_people_in_one_window_are_two_turns),
+                cmocka_unit_test(no_message_joins_a_turn_before_its_senders_last),
                 cmocka_unit_test(an_endless_burst_is_cut_by_the_maximum_wait),
                 cmocka_unit_test(an_interrupted_turn_is_repeated_if_the_agent_allows),
                 cmocka_unit_test(turns_of_an_earlier_run_come_first),

@@ -87,12 +87,10 @@ static struct incoming *take_pending(struct inbox *i)
 
 /* ---- placing a message ---- */
 
-/* Did the sender also write the turn's last message? */
-static bool is_same_sender(const struct turn *t, const struct incoming *in)
+static bool is_same_sender(const struct incoming *a, const struct incoming *b)
 {
-        const char *last = t->run.input_count > 0 ? turn_last_input(t)->sender_id : NULL;
-
-        return last && in->sender_id ? strcmp(last, in->sender_id) == 0 : !last && !in->sender_id;
+        return a->sender_id && b->sender_id ? strcmp(a->sender_id, b->sender_id) == 0
+                                            : a->sender_id == b->sender_id;
 }
 
 /* Does it wait for files, or will it as soon as its messages are stored? */
@@ -106,6 +104,32 @@ static bool waits_for_files(const struct road *r, const struct turn *t)
         return t->files.pending > 0;
 }
 
+/* Does a queued turn with messages of this sender wait for files? */
+static bool sender_waits(const struct road *r, const struct lane *lane, const char *sender)
+{
+        const struct turn *t;
+
+        TAILQ_FOREACH(t, &lane->waiting, in_lane)
+                if (waits_for_files(r, t) && turn_has_sender(t, sender))
+                        return true;
+        return false;
+}
+
+/* Would one sender wait for the files of another, if the message joined the turn? */
+static bool mixes_files(const struct road *r, const struct turn *t, const struct incoming *in)
+{
+        bool waits = turn_files_needed(r, in) || sender_waits(r, t->lane, in->sender_id);
+
+        for (unsigned i = 0; i < t->run.input_count; i++) {
+                const struct incoming *other = t->inputs[i];
+
+                if (!is_same_sender(other, in) &&
+                    (waits || sender_waits(r, t->lane, other->sender_id)))
+                        return true;
+        }
+        return false;
+}
+
 /*
  * A queued turn takes further messages of its sender until its debounce ends. An agent with
  * AGENT_BATCHES gets everything that arrived while the lane was busy, but two people who write at
@@ -115,7 +139,7 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in,
                      const struct decision *d)
 {
         enum reply_mode mode = t->policy.mode;
-        bool same_sender = is_same_sender(t, in);
+        bool same_sender = is_same_sender(turn_last_input(t), in);
 
         if (t->cancel.pending || t->cancel.why || t->run.id < t->lane->reset_turn ||
             (t->phase != PHASE_QUEUED && t->phase != PHASE_STORING) ||
@@ -125,8 +149,8 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in,
         if (mode != d->policy.mode &&
             !(reply_mode_answers(mode) && reply_mode_answers(d->policy.mode)))
                 return false;
-        if (!same_sender && waits_for_files(r, t))
-                return false; /* nobody waits for the files of others */
+        if (mixes_files(r, t, in))
+                return false;
         if (mode == MODE_AMBIENT || (same_sender && t->queue.due_mono > loop_now_ms(r->loop)))
                 return true;
         return (same_sender || t->lane->running) &&
@@ -143,7 +167,7 @@ static struct turn *find_turn_to_join(struct road *r, struct lane *lane, const s
         {
                 if (may_join(r, t, in, d))
                         return t;
-                if (is_same_sender(t, in))
+                if (turn_has_sender(t, in->sender_id))
                         return NULL;
         }
         return NULL;

@@ -2,7 +2,6 @@
  * lane: conversations with open turns, and when the next turn may start.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "road/road_state.h"
@@ -155,20 +154,9 @@ static void on_due(void *arg)
         lane_pump(t->road, t->lane);
 }
 
-static bool is_of_sender(const struct turn *t, const char *sender)
-{
-        for (unsigned i = 0; i < t->run.input_count; i++) {
-                const char *other = t->inputs[i]->sender_id;
-
-                if (sender && other ? strcmp(sender, other) == 0 : sender == other)
-                        return true;
-        }
-        return false;
-}
-
 /*
- * The first queued turn that does not wait for files: nobody waits behind the files of others, but
- * a person's own messages keep their order. NULL: none.
+ * The first queued turn that does not wait for files, without changing the order of a person's own
+ * messages. A turn behind its sender's files has one sender (decide.c). NULL: none.
  */
 static struct turn *next_turn(const struct lane *lane)
 {
@@ -178,7 +166,7 @@ static struct turn *next_turn(const struct lane *lane)
                 if (t->files.pending > 0)
                         continue;
                 TAILQ_FOREACH(earlier, &lane->waiting, in_lane)
-                        if (earlier == t || is_of_sender(earlier, turn_last_input(t)->sender_id))
+                        if (earlier == t || turn_has_sender(earlier, turn_last_input(t)->sender_id))
                                 break;
                 if (earlier == t)
                         return t;

@@ -100,6 +100,17 @@ struct incoming *turn_last_input(const struct turn *t)
         return t->inputs[t->run.input_count - 1];
 }
 
+bool turn_has_sender(const struct turn *t, const char *sender)
+{
+        for (unsigned i = 0; i < t->run.input_count; i++) {
+                const char *other = t->inputs[i]->sender_id;
+
+                if (sender && other ? strcmp(sender, other) == 0 : sender == other)
+                        return true;
+        }
+        return false;
+}
+
 char *turn_inputs_text(const struct turn *t)
 {
         struct buf text;

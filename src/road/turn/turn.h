@@ -178,7 +178,8 @@ void turn_free(struct turn *t);
 void turn_enter(struct turn *t, enum turn_phase phase);
 void turn_add_input(struct turn *t, struct incoming *in); /* takes ownership */
 struct incoming *turn_last_input(const struct turn *t);
-char *turn_inputs_text(const struct turn *t); /* "12,15", yours to free */
+bool turn_has_sender(const struct turn *t, const char *sender); /* NULL: nobody */
+char *turn_inputs_text(const struct turn *t);                   /* "12,15", yours to free */
 void turn_write_inputs(const struct turn *t, const char *key, struct buf *json);
 const char *turn_agent(const struct turn *t); /* that has it now: run.agent, or by failover */
 bool turn_is_unsampled(const struct turn *t); /* who began the trace does not record it */
