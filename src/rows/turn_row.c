@@ -125,8 +125,8 @@ int turn_row_fail_over(struct store_tx *tx, const struct turn_row *row, struct e
 int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct error *err)
 {
         /*
-         * A failed turn may be retried, one of a listening rule may get a late reply. After a
-         * crash only the row knows who ran it.
+         * Keep the policy of a failed turn for a retry, and with keeps_policy for late replies.
+         * After a crash only the row knows which agent ran the turn.
          */
         return (int)sql_update(
                 tx, err,

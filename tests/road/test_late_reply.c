@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../lib/road_rig.h"
+#include "road/road_state.h"
 #include "road/turn/late_reply.h"
 
 struct reported {
@@ -60,15 +61,19 @@ static void an_answer_from_outside_ends_a_running_turn(void **state)
 
 static void a_rule_that_listens_decides_about_late_replies_too(void **state)
 {
+        static const char *const phrases[] = { "pass" };
         static const struct {
                 enum reply_mode mode;
                 const char *text, *why;
+                size_t phrases;
         } rows[] = {
                 { MODE_SILENT, "noted", "the rule posts no answers" },
                 { MODE_AMBIENT, "No action needed.", "the agent had nothing to say" },
                 { MODE_AMBIENT, "Saturday?", NULL },
                 { MODE_REPLY, "`[SILENT]` nobody asked", "the agent had nothing to say" },
                 { MODE_REPLY, "No action needed.", NULL },
+                { MODE_REPLY, "Pass.", "the agent had nothing to say", 1 },
+                { MODE_REPLY, "Pass.", NULL, 0 },
         };
 
         (void)state;
@@ -77,6 +82,8 @@ static void a_rule_that_listens_decides_about_late_replies_too(void **state)
                 struct reported t;
 
                 g->policy.mode = rows[i].mode;
+                g->policy.no_reply = phrases;
+                g->policy.no_reply_count = rows[i].phrases;
                 g->late_replies = (struct late_reply_policy){ .max_replies = 2 };
                 rig_say(g, "j", "c", "echo", "hello", NULL);
                 rig_until(g, &g->run_count, 1);
@@ -93,6 +100,36 @@ static void a_rule_that_listens_decides_about_late_replies_too(void **state)
                         assert_string_equal(rig_text(g, "discard_reason FROM turns"), rows[i].why);
                 rig_free(g);
         }
+}
+
+static bool only_b_replies_late(struct agents *ctx, const char *agent,
+                                struct late_reply_policy *out)
+{
+        (void)ctx;
+        *out = (struct late_reply_policy){ .max_replies = 2 };
+        return strcmp(agent, "b") == 0;
+}
+
+/* Only the agent that took over may reply late. */
+static void a_listening_rule_decides_about_late_replies_after_a_failover(void **state)
+{
+        struct rig *g = rig_new();
+        struct reported t;
+
+        (void)state;
+        g->policy.mode = MODE_SILENT;
+        g->road->agents.late_replies = only_b_replies_late;
+        rig_say(g, "j", "c", "echo", "hello", NULL);
+        rig_until(g, &g->run_count, 1);
+        turn_failed_over(g->runs[0].run,
+                         &(struct turn_failover){ .from = "echo", .to = "b", .why = "it is gone" });
+        rig_answer(g, 0, "");
+        rig_until_idle(g);
+        submit(g, 1, NULL, "noted", &t);
+        rig_until(g, &t.calls, 1);
+        assert_int_equal(t.result.outcome, LATE_REPLY_DISCARDED);
+        assert_string_equal(t.result.why, "the rule posts no answers");
+        rig_free(g);
 }
 
 static void a_reply_to_a_queued_turn_is_refused_for_now(void **state)
@@ -284,6 +321,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(an_answer_from_outside_ends_a_running_turn),
                 cmocka_unit_test(a_rule_that_listens_decides_about_late_replies_too),
+                cmocka_unit_test(a_listening_rule_decides_about_late_replies_after_a_failover),
                 cmocka_unit_test(a_reply_to_a_queued_turn_is_refused_for_now),
                 cmocka_unit_test(replies_at_the_same_time_share_the_allowance),
                 cmocka_unit_test(a_repeated_key_gives_the_same_delivery),

@@ -339,8 +339,9 @@ void turn_commit(struct turn *t)
                 e->claimed = outbox_claim_new(r, e->answer.jobs[0]);
         }
         t->progress.end = NULL;
-        e->keeps_policy = t->policy.mode != MODE_REPLY && r->agents.late_replies &&
-                          r->agents.late_replies(r->agents.agents, t->run.agent,
+        e->keeps_policy = (t->policy.mode != MODE_REPLY || t->policy.no_reply_count > 0) &&
+                          r->agents.late_replies &&
+                          r->agents.late_replies(r->agents.agents, turn_agent(t),
                                                  &(struct late_reply_policy){ 0 });
         e->outcome = (struct turn_outcome){ .answered = e->answer.messages > 0,
                                             .thread = e->answer.thread,
