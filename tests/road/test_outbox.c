@@ -386,6 +386,32 @@ static void an_unconfirmed_send_is_repeated_only_if_idempotent(void **state)
         rig_free(g);
 }
 
+static void admins_are_shown_whole_characters_of_an_unsure_message(void **state)
+{
+        struct rig *g = rig_new();
+        struct buf text, quote;
+
+        (void)state;
+        buf_init(&text, 0);
+        buf_init(&quote, 0);
+        for (int i = 0; i < 150; i++)
+                buf_addstr(&text, i == 0 ? "<b>x</b>" : "é");
+        buf_addstr(&quote, "> x");
+        for (int i = 0; i < 99; i++) /* 200 bytes would end within the next one */
+                buf_addstr(&quote, "é");
+        buf_addstr(&quote, "\n\nI do not know");
+        g->asks_admins = true;
+        put(g, (struct outgoing){ .adapter = "x", .channel = "c", .text = text.data });
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(g->sent[1].channel, "admin");
+        assert_memory_equal(g->sent[1].text, quote.data, quote.len);
+        buf_release(&text);
+        buf_release(&quote);
+        rig_free(g);
+}
+
 static void an_unconfirmed_send_is_read_back_if_possible(void **state)
 {
         struct rig *g = rig_new();
@@ -809,6 +835,7 @@ int main(void)
                 cmocka_unit_test(an_unsure_send_counts_whatever_its_reason),
                 cmocka_unit_test(each_attempt_is_told_what_the_last_one_knew),
                 cmocka_unit_test(an_unconfirmed_send_is_repeated_only_if_idempotent),
+                cmocka_unit_test(admins_are_shown_whole_characters_of_an_unsure_message),
                 cmocka_unit_test(an_unconfirmed_send_is_read_back_if_possible),
                 cmocka_unit_test(sends_interrupted_by_a_restart_are_unconfirmed),
                 cmocka_unit_test(a_result_of_an_earlier_claim_is_ignored),

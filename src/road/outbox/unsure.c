@@ -58,23 +58,24 @@ static void on_asked(void *arg, const struct outbox_receipt *receipt)
                 log_warn("cannot ask an admin about a delivery", LOG_S("why", receipt->error.text));
 }
 
-/* The beginning of its text, without markup. */
+/* The beginning of its text, without HTML tags. */
 static void add_quote(struct buf *b, const char *payload_text)
 {
         json_t *payload = json_read(payload_text, strlen(payload_text), NULL);
         const char *text = json_str(payload, "text", json_str(payload, "name", ""));
-        size_t n = 0;
+        struct buf plain;
         bool tag = false;
 
-        buf_addstr(b, "> ");
-        for (const char *p = text; *p && n < QUOTE_BYTES; p++) {
+        buf_init(&plain, 0);
+        for (const char *p = text; *p; p++) {
                 tag = tag || *p == '<';
-                if (!tag) {
-                        buf_addch(b, *p == '\n' || *p == '`' ? ' ' : *p);
-                        n++;
-                }
+                if (!tag)
+                        buf_addch(&plain, *p == '\n' || *p == '`' ? ' ' : *p);
                 tag = tag && *p != '>';
         }
+        buf_addstr(b, "> ");
+        buf_add(b, plain.data, utf8_prefix(plain.data, plain.len, UTF8_BYTES, QUOTE_BYTES));
+        buf_release(&plain);
         json_decref(payload);
 }
 
