@@ -97,8 +97,10 @@ int adapter_file_to_send(const struct adapter *a, const char *path, struct http_
         int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         out->fd = -1;
-        if (folder < 0) {
+        if (folder < 0 && (errno == ENOENT || errno == ENOTDIR)) {
                 error_set(err, ERR_MISSING, "there is no file '%.100s' in the workspace", path);
+        } else if (folder < 0) {
+                error_set(err, ERR_IO, "cannot open the workspace: %s", strerror(errno));
         } else {
                 out->fd = beneath_open_file(folder, "the workspace", path, a->ops->upload_max,
                                             &out->size, err);

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -205,6 +206,34 @@ static void a_file_of_the_workspace_is_uploaded_with_its_caption(void **state)
         assert_non_null(strstr(request, "name=\"caption\"\r\n\r\n<i>sea</i>\r\n"));
         assert_non_null(strstr(request, "name=\"photo\"; filename=\"sea.png\"\r\n"));
         assert_non_null(strstr(request, "picture bytes"));
+}
+
+/* The workspace needs the first descriptor, the file the second. */
+static void an_upload_waits_for_a_free_descriptor(void **state)
+{
+        (void)state;
+        for (rlim_t spare = 0; spare < 2; spare++) {
+                struct rig *g = rig_new();
+                struct rlimit old, few;
+                int next;
+
+                rig_put_file(g, "a.txt", "bytes");
+                rig_connect(g);
+                next = dup(0);
+                close(next);
+                getrlimit(RLIMIT_NOFILE, &old);
+                few = old;
+                few.rlim_cur = (rlim_t)next + spare;
+                assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+                rig_send(g, (struct delivery){ .kind = DELIVER_UPLOAD,
+                                               .channel = "7",
+                                               .payload = "{\"path\":\"a.txt\"}" });
+                setrlimit(RLIMIT_NOFILE, &old);
+                assert_int_equal(rig_sent(g)->result.outcome, SEND_RETRY);
+                assert_int_equal(fake_road.sent[0].result.kind, ERR_IO);
+                assert_int_equal(fake_server_requests(g->server), 4);
+                rig_free(g);
+        }
 }
 
 /* The file that was checked is the file that is sent. */
@@ -507,6 +536,7 @@ int main(void)
                 cmocka_unit_test(invalid_deliveries_are_rejected_without_a_call),
                 cmocka_unit_test_setup_teardown(
                         a_file_of_the_workspace_is_uploaded_with_its_caption, rig_begin, rig_end),
+                cmocka_unit_test(an_upload_waits_for_a_free_descriptor),
                 cmocka_unit_test_setup_teardown(a_link_swapped_in_while_sending_is_not_followed,
                                                 rig_begin, rig_end),
                 cmocka_unit_test_setup_teardown(a_caption_is_not_cut, rig_begin, rig_end),
