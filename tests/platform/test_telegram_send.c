@@ -46,11 +46,6 @@ static const struct {
           "\"url\":\"https://x.org\"}]]}}", "501" },
         { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"more\"}", 9, "editMessageText",
           "{\"chat_id\":7,\"message_id\":5,\"text\":\"more\",\"parse_mode\":\"HTML\"}", "501" },
-        { DELIVER_EDIT, "7", NULL, "{\"messageId\":\"5\",\"text\":\"?\","
-          "\"buttons\":[[{\"text\":\"Yes\",\"data\":\"y\"}]]}", 0, "editMessageText",
-          "{\"chat_id\":7,\"message_id\":5,\"text\":\"?\",\"parse_mode\":\"HTML\","
-          "\"reply_markup\":{\"inline_keyboard\":[[{\"text\":\"Yes\",\"callback_data\":\"y\"}]]}}",
-          "501" },
         { DELIVER_DELETE, "7", NULL, "{\"messageId\":\"5\"}", 0, "deleteMessage",
           "{\"chat_id\":7,\"message_id\":5}", "5" },
         { DELIVER_REACT, "7", NULL, "{\"messageId\":\"5\",\"emoji\":\"✅\"}", 0,
@@ -124,6 +119,10 @@ static void invalid_deliveries_are_rejected_without_a_call(void **state)
                 { DELIVER_SEND,
                   "{\"text\":\"a\",\"buttons\":[[{\"text\":\"b\",\"data\":\"" LONG_DATA "\"}]]}",
                   "the data of button 'b' must have 1 to 64 bytes" },
+                { DELIVER_EDIT,
+                  "{\"messageId\":\"5\",\"text\":\"a\",\"buttons\":[[{\"text\":\"b\","
+                  "\"data\":\"b\"}]]}",
+                  "an edit cannot add buttons on Telegram" },
                 { DELIVER_THREAD, "{}", "Telegram does not support deliveries of kind 'thread'" },
         };
 

@@ -175,7 +175,7 @@ void tg_reconcile(struct adapter *a, const struct delivery *d);
 void tg_reconcile_from(struct adapter *a, const struct delivery *d, char *out, size_t size);
 /* A message was sent with this id, by a call that began then. After tg_ids_note. */
 void tg_reconcile_sent(struct telegram *tg, const char *chat, int64_t id, int64_t started_ms);
-/* A message of somebody else arrived. After tg_ids_note. */
+/* A message of another sender arrived. After tg_ids_note. */
 void tg_reconcile_received(struct telegram *tg, const char *chat, int64_t id);
 /* Some message has this id, which is new; called by tg_ids_note. */
 void tg_reconcile_known(struct telegram *tg, const char *chat, int64_t id);

@@ -1,19 +1,24 @@
 /*
  * Finds out whether a send without an answer arrived; see docs/RELIABILITY.md for the reasoning.
  *
- * Telegram cannot be asked what a chat contains, but an edit that changes nothing tells whose
- * message an id is. Our message, if it arrived, has an id above `before`, the highest that was
+ * Telegram cannot be asked what a chat contains, but the answer to an edit that changes nothing
+ * shows who sent a message. Ours, if it arrived, has an id above `before`, the highest that was
  * known before the send, and below `after`, one that was certainly given after it:
  *
  *     LOADING    the stored messages are read
  *     SETTLING   Telegram may still be working on the send
- *     ASKING     ids above `before` that nobody knows are asked for, one by one
+ *     ASKING     unknown ids above `before` are asked for, one by one
  *     WAITING    for `after`: the id of a message that was sent or written later; or for
- *                somebody to claim an id that is still nobody's
+ *                updates that explain the ids still unknown
  *
- * found: an id that nobody knows is a message of ours: only one send of a chat is under way, so it
- * is this one. Not arrived: every id in between belongs to another message. Whatever is not as
- * expected ends as unsure: a person may miss an answer, but never gets two.
+ * Found: an unknown id is a message of ours; only one send of a chat is under way, so it is this
+ * one. Not arrived: every id in between belongs to another message. Whatever is not as expected
+ * ends as unsure: a person may miss an answer, but never gets two.
+ *
+ * An edit with the wrong keyboard would replace the keyboard of the message. So the ids asked for
+ * are of the message that is looked for, of people, or of a message sent without buttons, to which
+ * no edit adds any (make_edit of tg_send.c). If another message of ours may be there, none is asked
+ * for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +36,7 @@
 #define PROBE_MS     15000
 #define RETRY_MS     500
 #define RETRY_MAX_MS 30000
-#define MISSING_MS   30000 /* for an id to be claimed, once all others are */
+#define MISSING_MS   30000 /* for an id to become known, once a later one is */
 #define CROWD        40    /* with more ids to ask for, wait for updates that explain them */
 #define CROWD_MS     20000
 #define LOOK_MS      200
@@ -39,7 +44,7 @@
 
 enum probe {
         PROBE_OWN,    /* a message of the bot's own */
-        PROBE_OTHERS, /* somebody else's */
+        PROBE_OTHERS, /* of another sender */
         PROBE_NONE,   /* not in this chat, or deleted */
         PROBE_AGAIN,  /* no answer this time */
         PROBE_ODD,    /* an answer we do not understand */
@@ -54,7 +59,7 @@ struct tg_doubt {
         int64_t look_past;                        /* ids to ask for above `after` */
         int64_t settled_ms, until_ms, patient_ms; /* patient: to wait for updates until then */
         bool needs_chat;               /* may be a channel, where others' posts can be edited */
-        bool ambiguous;                /* another message of ours may be there */
+        bool ambiguous;                /* another message of ours may be there: ask for none */
         bool quiet;                    /* no update was waiting, after it had settled */
         int64_t quiet_highest;         /* the highest id known then */
         int64_t first;                 /* of `known` */
@@ -190,16 +195,6 @@ static void ask_again(struct tg_doubt *b, const struct tg_answer *a)
         timer_start(b->timer, a->retry_after_ms > wait ? a->retry_after_ms : wait);
 }
 
-static void on_control(struct tg_doubt *b, enum probe answer)
-{
-        if (answer != PROBE_OWN) {
-                end_unsure(b, "Telegram does not recognise an earlier message of the bot");
-                return;
-        }
-        b->controlled = true;
-        step(b);
-}
-
 static void on_probe(void *arg, const struct tg_answer *a)
 {
         struct tg_doubt *b = arg;
@@ -217,10 +212,11 @@ static void on_probe(void *arg, const struct tg_answer *a)
                          "an edit without changes got an unexpected answer: %.250s",
                          a->ok ? "it changed a message" : a->why);
                 end_unsure(b, why);
+        } else if (b->asked == b->control && answer != PROBE_OWN) {
+                end_unsure(b, "Telegram does not recognise an earlier message of the bot");
         } else if (b->asked == b->control) {
-                on_control(b, answer);
-        } else if (answer == PROBE_OWN && b->ambiguous) {
-                end_unsure(b, "an earlier message of this chat may have arrived, too");
+                b->controlled = true;
+                step(b);
         } else if (answer == PROBE_OWN) {
                 end_found(b, b->asked);
         } else {
@@ -261,7 +257,7 @@ static void ask(struct tg_doubt *b, const char *method, int64_t id, tg_answer_fn
         }
         b->probes++;
         b->asked = id;
-        b->asked_final = id <= tg_ids_highest(tg, b->chat);
+        b->asked_final = id < b->after || id <= tg_ids_highest(tg, b->chat);
         params = json_object();
         tg_call_set_id(params, "chat_id", b->chat);
         if (id > 0)
@@ -330,8 +326,7 @@ static const enum probe *answer_to(const struct tg_doubt *b, int64_t id)
 }
 
 /*
- * Ids that nobody knows and that were not asked for: how many, counted up to CROWD + 1, and the
- * first (0: none).
+ * Unknown ids that were not asked for: how many, counted up to CROWD + 1, and the first (0: none).
  */
 static int count_unknown(const struct tg_doubt *b, int64_t *first)
 {
@@ -363,6 +358,17 @@ static int64_t missing_id(const struct tg_doubt *b, bool *asked)
         return 0;
 }
 
+/* Waits for messages that show more; ends the search when its time is over. */
+static void wait_for_news(struct tg_doubt *b, int64_t now, const char *why)
+{
+        if (b->after && b->until_ms > now + MISSING_MS)
+                b->until_ms = now + MISSING_MS;
+        if (now < b->until_ms)
+                timer_start(b->timer, b->until_ms - now);
+        else
+                end_unsure(b, why);
+}
+
 /* There is nothing left to ask for. */
 static void conclude(struct tg_doubt *b, int64_t now)
 {
@@ -381,16 +387,8 @@ static void conclude(struct tg_doubt *b, int64_t now)
                         end_unsure(b, "there is no earlier message of the bot to compare with");
                 return;
         }
-        if (missing && b->until_ms > now + MISSING_MS)
-                b->until_ms = now + MISSING_MS;
-        if (now < b->until_ms) {
-                timer_start(b->timer, b->until_ms - now);
-                return;
-        }
-        if (missing)
-                snprintf(why, sizeof(why), "message %" PRId64 " is not known, and not there",
-                         missing);
-        end_unsure(b, missing ? why : "no later message showed that it did not");
+        snprintf(why, sizeof(why), "message %" PRId64 " is not known, and not there", missing);
+        wait_for_news(b, now, missing ? why : "no later message showed that it did not");
 }
 
 static void step(struct tg_doubt *b)
@@ -416,7 +414,9 @@ static void step(struct tg_doubt *b)
                 timer_start(b->timer, LOOK_MS);
                 return;
         }
-        if ((b->needs_chat || id) && (now >= b->until_ms || b->probes >= PROBES_MAX))
+        if (id && b->ambiguous)
+                wait_for_news(b, now, "an earlier message of this chat may have arrived, too");
+        else if ((b->needs_chat || id) && (now >= b->until_ms || b->probes >= PROBES_MAX))
                 end_unsure(b, "it was asked for too often, or for too long");
         else if (b->needs_chat)
                 ask(b, "getChat", 0, on_chat_type);
@@ -447,8 +447,9 @@ static bool read_record(const struct message_record *m, int64_t *id)
 
 static void note_own(struct tg_doubt *b, const struct message_record *m, int64_t id)
 {
-        if (id > b->before)
-                b->before = id; /* sends of a chat follow each other */
+        /* sends of a chat follow each other, unless it has two names */
+        if (id > b->before && strcmp(b->channel, b->chat) == 0)
+                b->before = id;
         if (m->plain && id > b->control)
                 b->control = id;
 }

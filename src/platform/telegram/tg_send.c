@@ -135,16 +135,6 @@ static json_t *make_keyboard(const json_t *rows, struct error *err)
         return json_pack("{s:o}", "inline_keyboard", keyboard);
 }
 
-static int add_buttons(struct tg_send *s, const json_t *payload, struct error *err)
-{
-        const json_t *rows = json_object_get(payload, "buttons");
-        json_t *markup = rows ? make_keyboard(rows, err) : NULL;
-
-        if (markup)
-                json_object_set_new(s->request.params, "reply_markup", markup);
-        return rows && !markup ? -1 : 0;
-}
-
 json_t *tg_send_markup(const struct delivery *d)
 {
         json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
@@ -161,21 +151,30 @@ json_t *tg_send_markup(const struct delivery *d)
 static int make_send(struct tg_send *s, const struct delivery *d, const json_t *payload,
                      struct error *err)
 {
+        const json_t *rows = json_object_get(payload, "buttons");
+        json_t *markup;
+
         s->request.method = "sendMessage";
         add_topic(s, d->thread);
         add_reply(s, d, payload);
         if (add_text(s, payload, "text", err) < 0)
                 return -1;
-        return add_buttons(s, payload, err);
+        markup = rows ? make_keyboard(rows, err) : NULL;
+        if (markup)
+                json_object_set_new(s->request.params, "reply_markup", markup);
+        return rows && !markup ? -1 : 0;
 }
 
+/* tg_reconcile.c edits messages that were sent without buttons: they must not get any later. */
 static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *payload,
                      struct error *err)
 {
         s->request.method = "editMessageText";
-        if (add_message_id(s, d, payload, err) < 0 || add_text(s, payload, "text", err) < 0)
+        if (json_object_get(payload, "buttons"))
+                return error_set(err, ERR_INVALID, "an edit cannot add buttons on Telegram");
+        if (add_message_id(s, d, payload, err) < 0)
                 return -1;
-        return add_buttons(s, payload, err);
+        return add_text(s, payload, "text", err);
 }
 
 static int make_delete(struct tg_send *s, const struct delivery *d, const json_t *payload,
