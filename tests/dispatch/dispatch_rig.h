@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../lib/road_rig.h"
+#include "../lib/rule_list.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 
@@ -38,18 +39,9 @@ static inline struct dispatch_adapter rig_adapter(void)
 static inline void rig_set(struct dispatch *d, const char *rules_json, struct dispatch_adapter chat)
 {
         struct dispatch_adapter *a = mem_array(1, sizeof(*a));
-        struct error err = { 0 };
-        struct settings_source *src =
-                settings_source_new("config.json", NULL, rules_json, strlen(rules_json), &err);
-        size_t count = json_array_size(settings_source_root(src));
-        struct rule *rules = mem_array(count, sizeof(*rules));
+        size_t count;
+        struct rule *rules = rule_list_read(rules_json, &count);
 
-        for (size_t i = 0; i < count; i++) {
-                if (rule_conf_read(src, i, json_array_get(settings_source_root(src), i), &rules[i],
-                                   &err) < 0)
-                        fail_msg("%s", err.text);
-        }
-        settings_source_free(src);
         a[0] = chat;
         a[0].name = mem_strdup(CHAT);
         a[0].platform = mem_strdup("discord");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../lib/placement_stub.h"
+#include "../lib/rule_list.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 
@@ -95,18 +96,10 @@ static void the_named_agent_survives_in_the_journal(void **state)
 static struct dispatch *dispatch_with_rules(const char *text)
 {
         struct dispatch_adapter *a = mem_array(1, sizeof(*a));
-        struct error err = { 0 };
-        struct settings_source *src = settings_source_new(NULL, NULL, text, strlen(text), &err);
-        size_t count = json_array_size(settings_source_root(src));
-        struct rule *rules = mem_array(count, sizeof(*rules));
         struct dispatch *d = dispatch_new();
+        size_t count;
+        struct rule *rules = rule_list_read(text, &count);
 
-        for (size_t i = 0; i < count; i++)
-                assert_int_equal(rule_conf_read(src, i,
-                                                json_array_get(settings_source_root(src), i),
-                                                &rules[i], &err),
-                                 0);
-        settings_source_free(src);
         a[0] = (struct dispatch_adapter){ .name = mem_strdup("api"),
                                           .platform = mem_strdup("api"),
                                           .agent = mem_strdup("helper"),
@@ -159,6 +152,25 @@ static void a_rule_that_says_off_wins_over_a_named_agent(void **state)
         dispatch_free(d);
 }
 
+/* What a client may ask that is restricted to an adapter: chat_bridge.c. */
+static void an_adapter_may_choose_its_agent_and_those_of_its_rules(void **state)
+{
+        struct dispatch *d = dispatch_with_rules(
+                "[{\"name\":\"quiet\",\"when\":{\"text\":\"secret\"},\"mode\":\"off\","
+                "\"agent\":\"muted\"},"
+                "{\"name\":\"elsewhere\",\"when\":{\"adapter\":\"other\"},"
+                "\"agent\":\"foreign\"},"
+                "{\"name\":\"short\",\"when\":{\"text\":\"short\"},\"agent\":\"expert\"}]");
+
+        (void)state;
+        assert_true(dispatch_may_choose(d, "api", "helper"));
+        assert_true(dispatch_may_choose(d, "api", "expert"));
+        assert_false(dispatch_may_choose(d, "api", "foreign"));
+        assert_false(dispatch_may_choose(d, "api", "muted"));
+        assert_false(dispatch_may_choose(d, "other", "foreign"));
+        dispatch_free(d);
+}
+
 /* Clients choose a new chat and sender for each request, if they like. */
 static void the_rate_limit_counts_the_key_that_asks(void **state)
 {
@@ -179,6 +191,7 @@ int main(void)
                 cmocka_unit_test(a_trusted_client_may_name_the_agent),
                 cmocka_unit_test(the_named_agent_survives_in_the_journal),
                 cmocka_unit_test(a_rule_that_says_off_wins_over_a_named_agent),
+                cmocka_unit_test(an_adapter_may_choose_its_agent_and_those_of_its_rules),
                 cmocka_unit_test(the_rate_limit_counts_the_key_that_asks),
         };
 

@@ -9,28 +9,25 @@
 
 #include "../lib/placement_stub.h"
 #include "../lib/road_rig.h"
+#include "../lib/rule_list.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
 #include "dispatch/dry_run.h"
 
 /* Trusts the rig's adapter "j" and allows so many turns a minute. */
-static void configure(struct dispatch *d, int64_t turns, struct rule *rules, size_t rule_count)
+static struct dispatch *dispatch_with(int64_t turns, const char *rules_json)
 {
         struct dispatch_adapter *a = mem_array(1, sizeof(*a));
+        struct dispatch *d = dispatch_new();
+        size_t count;
+        struct rule *rules = rule_list_read(rules_json, &count);
 
         a[0] = (struct dispatch_adapter){ .name = mem_strdup("j"),
                                           .platform = mem_strdup("journaled"),
                                           .trusted = true,
                                           .rate = { turns, 60 } };
-        dispatch_set(d, a, 1, rules, rule_count, "echo");
-}
-
-static struct dispatch *dispatch_with(int64_t turns)
-{
-        struct dispatch *d = dispatch_new();
-
-        configure(d, turns, NULL, 0);
+        dispatch_set(d, a, 1, rules, count, "echo");
         return d;
 }
 
@@ -50,7 +47,7 @@ static bool admitted(struct dispatch *d, const char *channel, const char *sender
 static void turns_count_after_a_restart_and_joined_messages_do_not(void **state)
 {
         struct rig *g = rig_new();
-        struct dispatch *d = dispatch_with(3);
+        struct dispatch *d = dispatch_with(3, "[]");
         struct error err;
 
         (void)state;
@@ -75,19 +72,13 @@ static void turns_count_after_a_restart_and_joined_messages_do_not(void **state)
 
 static void the_rate_of_a_rule_counts_after_a_restart(void **state)
 {
-        static const char text[] = "{\"name\": \"slow\", \"rateLimit\": {\"turns\": 1, "
-                                   "\"seconds\": 3600}}";
-        struct rule *rules = mem_array(1, sizeof(*rules));
-        struct dispatch *d = dispatch_new();
+        static const char rules[] = "[{\"name\": \"slow\", \"rateLimit\": {\"turns\": 1, "
+                                    "\"seconds\": 3600}}]";
+        struct dispatch *d = dispatch_with(0, rules);
         struct rig *g = rig_new();
         struct error err;
-        struct settings_source *src =
-                settings_source_new("config.json", NULL, text, sizeof(text) - 1, &err);
 
         (void)state;
-        assert_int_equal(rule_conf_read(src, 0, settings_source_root(src), &rules[0], &err), 0);
-        settings_source_free(src);
-        configure(d, 0, rules, 1);
         g->auto_answer = g->auto_send = true;
         rig_say(g, "j", "c", "echo", "one", NULL);
         rig_say(g, "look", "c", "echo", "on an adapter that is not configured", NULL);
@@ -103,22 +94,16 @@ static void the_rate_of_a_rule_counts_after_a_restart(void **state)
 
 static void listening_counts_apart_after_a_restart_too(void **state)
 {
-        static const char text[] =
-                "{\"name\": \"room\", \"mode\": \"ambient\", \"when\": "
-                "{\"channel\": \"c\"}, \"rateLimit\": {\"turns\": 1, \"seconds\": 60}}";
-        struct rule *rules = mem_array(1, sizeof(*rules));
-        struct dispatch *d = dispatch_new();
+        static const char rules[] =
+                "[{\"name\": \"room\", \"mode\": \"ambient\", \"when\": "
+                "{\"channel\": \"c\"}, \"rateLimit\": {\"turns\": 1, \"seconds\": 60}}]";
+        struct dispatch *d = dispatch_with(1, rules);
         struct rig *g = rig_new();
         struct incoming asked = { .adapter = "j", .channel = "c", .sender_id = "7", .text = "?" };
         struct decision out;
         struct error err;
-        struct settings_source *src =
-                settings_source_new("config.json", NULL, text, sizeof(text) - 1, &err);
 
         (void)state;
-        assert_int_equal(rule_conf_read(src, 0, settings_source_root(src), &rules[0], &err), 0);
-        settings_source_free(src);
-        configure(d, 1, rules, 1);
         g->auto_answer = g->auto_send = true;
         rig_say(g, "j", "c", "echo", "nice weather", NULL);
         rig_until(g, &g->run_count, 1);

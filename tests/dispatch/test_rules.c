@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../lib/placement_stub.h"
+#include "../lib/rule_list.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -32,21 +33,9 @@ static struct dispatch *dispatch_with(const char *rules_json, const char *only_a
 {
         struct dispatch_adapter *adapters = mem_array(2, sizeof(*adapters));
         struct dispatch *d = dispatch_new();
-        struct error err = { 0 };
-        struct settings_source *src =
-                settings_source_new("config.json", NULL, rules_json, strlen(rules_json), &err);
         size_t count;
-        struct rule *rules;
+        struct rule *rules = rule_list_read(rules_json, &count);
 
-        assert_non_null(src);
-        count = json_array_size(settings_source_root(src));
-        rules = mem_array(count, sizeof(*rules));
-        for (size_t i = 0; i < count; i++)
-                assert_int_equal(rule_conf_read(src, i,
-                                                json_array_get(settings_source_root(src), i),
-                                                &rules[i], &err),
-                                 0);
-        settings_source_free(src);
         adapters[0] = (struct dispatch_adapter){ .name = mem_strdup("discord-mybot"),
                                                  .platform = mem_strdup("discord"),
                                                  .debounce_ms = 3000,
@@ -848,21 +837,13 @@ static void expect_mistake(const char *rule, const char *sentence)
 static bool covers(const char *wide, const char *narrow)
 {
         char *text = mem_printf("[{\"when\": %s}, {\"when\": %s}]", wide, narrow);
-        struct error err = { 0 };
-        struct settings_source *src =
-                settings_source_new("config.json", NULL, text, strlen(text), &err);
-        struct rule r[2];
-        bool result;
+        size_t count;
+        struct rule *r = rule_list_read(text, &count);
+        bool result = rule_covers(&r[0], &r[1]);
 
-        for (size_t i = 0; i < 2; i++) {
-                if (rule_conf_read(src, i, json_array_get(settings_source_root(src), i), &r[i],
-                                   &err) < 0)
-                        fail_msg("%s", err.text);
-        }
-        result = rule_covers(&r[0], &r[1]);
         rule_conf_release(&r[0]);
         rule_conf_release(&r[1]);
-        settings_source_free(src);
+        free(r);
         free(text);
         return result;
 }

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "patience.h"
 #include "rows/schema.h"
+#include "rule_list.h"
 #include "scratch.h"
 
 /* ---- the road's hooks ---- */
@@ -299,24 +300,6 @@ int api_rig_teardown(void **state)
         return 0;
 }
 
-static struct rule *read_rules(const char *text, size_t *count)
-{
-        char *whole = mem_printf("{\"rules\":%s}", text);
-        struct error err;
-        struct settings_source *src =
-                settings_source_new("config.json", NULL, whole, strlen(whole), &err);
-        const json_t *list = json_object_get(settings_source_root(src), "rules");
-        struct rule *rules;
-
-        *count = json_array_size(list);
-        rules = mem_array(*count, sizeof(*rules));
-        for (size_t i = 0; i < *count; i++)
-                must(rule_conf_read(src, i, json_array_get(list, i), &rules[i], &err) == 0, &err);
-        settings_source_free(src);
-        free(whole);
-        return rules;
-}
-
 void api_rig_dispatch(struct api_rig *r, const char *dm, const char *rules)
 {
         static const char *const names[][2] = { { "api", "api" }, { "terminal", "cli" } };
@@ -325,7 +308,7 @@ void api_rig_dispatch(struct api_rig *r, const char *dm, const char *rules)
         struct setting_list list = { &entry, 1, true };
         struct access_lists lists = { .dm = &list };
         size_t count = 0;
-        struct rule *read = rules ? read_rules(rules, &count) : NULL;
+        struct rule *read = rules ? rule_list_read(rules, &count) : NULL;
 
         for (size_t i = 0; i < COUNT(names); i++)
                 a[i] = (struct dispatch_adapter){ .name = mem_strdup(names[i][0]),

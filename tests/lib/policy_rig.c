@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "rows/schema.h"
+#include "rule_list.h"
 #include "scratch.h"
 
 static struct dispatch_adapter adapter(const char *name, const char *platform, const char *dm,
@@ -28,32 +29,11 @@ static struct dispatch_adapter adapter(const char *name, const char *platform, c
                                           .max_hops = 3 };
 }
 
-static size_t read_rules(const char *text, struct rule **out)
-{
-        struct error err;
-        struct settings_source *src;
-        json_t *list = text ? json_loads(text, 0, NULL) : NULL;
-        size_t n = json_array_size(list);
-        char *file = mem_printf("{\"rules\": %s}", text ? text : "[]");
-
-        src = settings_source_new("config.json", NULL, file, strlen(file), &err);
-        assert_non_null(src);
-        *out = mem_array(n + 1, sizeof(**out));
-        for (size_t i = 0; i < n; i++) {
-                if (rule_conf_read(src, i, json_array_get(list, i), &(*out)[i], &err) < 0)
-                        fail_msg("%s", err.text);
-        }
-        settings_source_free(src);
-        json_decref(list);
-        free(file);
-        return n;
-}
-
 void policy_rig_reload(struct policy_rig *g, const char *rules)
 {
         struct dispatch_adapter *a = mem_array(2, sizeof(*a));
-        struct rule *list;
-        size_t n = read_rules(rules, &list);
+        size_t n;
+        struct rule *list = rule_list_read(rules ? rules : "[]", &n);
 
         a[0] = adapter("tg", "telegram", g->dm, g->admin);
         a[1] = adapter("dc", "discord", g->dm, g->admin);
