@@ -264,6 +264,29 @@ static void a_report_lists_the_rules_tried(void **state)
                        "\"why\":\"channel 'lounge' is not 'ops'\"}]");
 }
 
+static void inbound_of_trace(struct api_rig *r, const char *text, const char *part)
+{
+        char *body = mem_printf("{\"instanceId\":\"terminal\",\"chatId\":\"c\",\"traceId\":\"" TRACE
+                                "\",\"text\":\"%s\"}",
+                                text);
+
+        api_rig_expect(r, "POST", "/api/v2/messages/inbound?wait=15000", body, 202, part);
+        free(body);
+}
+
+static void a_notice_of_an_earlier_message_with_the_trace_is_no_reply(void **state)
+{
+        struct api_rig *r = *state;
+
+        api_rig_dispatch(r, NULL,
+                         "[{\"name\":\"off\",\"when\":{\"text\":\"quiet\"},\"mode\":\"off\"},"
+                         "{\"name\":\"slow\",\"rateLimit\":{\"turns\":1,\"seconds\":600}}]");
+        inbound_of_trace(r, "one", "\"text\":\"re: one\"");
+        inbound_of_trace(r, "two", "\"text\":\"Too many messages");
+        api_rig_update(r, "deliveries SET created_ms = created_ms - ?1", 5000, 0);
+        inbound_of_trace(r, "quiet", "\"text\":null");
+}
+
 /* Reads every route, with an agent and an adapter that have secrets, after a failure of one. */
 static void no_answer_contains_a_secret(void **state)
 {
@@ -313,6 +336,7 @@ int main(void)
                 API_RIG_CASE(sends_and_completions_continue_a_trace_too),
                 API_RIG_CASE(reports_are_found_by_chat_and_id_and_listed),
                 API_RIG_CASE(a_report_lists_the_rules_tried),
+                API_RIG_CASE(a_notice_of_an_earlier_message_with_the_trace_is_no_reply),
                 cmocka_unit_test(no_answer_contains_a_secret),
         };
 
