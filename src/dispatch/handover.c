@@ -127,10 +127,12 @@ static int write_change(struct store_tx *tx, void *change, struct error *err)
         const struct handover *h = c->handover;
         int rc;
 
+        if (!c->resume && handover_row_put(tx, h, err) < 0)
+                return -1;
+        if (handover_row_delete_expired(tx, h->since_ms, err) < 0)
+                return -1;
         if (!c->resume)
-                return handover_row_put(tx, h, err) < 0
-                               ? -1
-                               : handover_row_delete_expired(tx, h->since_ms, err);
+                return 0;
         rc = handover_row_delete(tx, &h->chat, err);
         if (rc == 0 && c->base.done) /* not part of a decision */
                 return error_set(err, ERR_MISSING, "the agent is not paused there");

@@ -90,6 +90,18 @@ static void a_channel_is_paused_with_its_threads(void **state)
         assert_false(decide(g, "7", "9").trigger);
 }
 
+static void an_expired_pause_cannot_be_resumed(void **state)
+{
+        struct policy_rig *g = *state;
+        struct handover p = { .chat = { "tg", "7", NULL }, .since_ms = 1, .until_ms = 2 };
+        struct policy_outcome o = { 0 };
+
+        handover_pause(g->policy->handovers, &p, policy_rig_done, &o);
+        assert_int_equal(policy_rig_wait(g, &o), ERR_NONE);
+        assert_true(decide(g, "7", NULL).trigger);
+        assert_int_equal(resume_at(g, "7", NULL), ERR_MISSING);
+}
+
 static void a_pause_survives_a_restart(void **state)
 {
         struct policy_rig *g = *state;
@@ -169,6 +181,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(a_paused_chat_is_remembered_but_not_answered, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(a_channel_is_paused_with_its_threads, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(an_expired_pause_cannot_be_resumed, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(a_pause_survives_a_restart, setup, teardown),
                 cmocka_unit_test_setup_teardown(a_pause_ends_at_its_time, setup, teardown),
