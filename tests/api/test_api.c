@@ -184,6 +184,7 @@ static void unknown_routes_and_methods_have_the_error_envelope(void **state)
         expect_error(api_rig_ask(r, "GET", "/api/v2/events/evt-999", NULL), 404, "NOT_FOUND");
         expect_error(api_rig_ask(r, "GET", "/api/v2/events/nonsense", NULL), 404, "NOT_FOUND");
         expect_error(api_rig_ask(r, "GET", "/api/v2/turns/trn-999", NULL), 404, "NOT_FOUND");
+        api_rig_expect(r, "GET", "/api/v2/turns/trn-02", NULL, 404, "there is no turn 'trn-02'");
         expect_error(api_rig_ask(r, "GET", "/api/v2/deliveries/dlv-999", NULL), 404, "NOT_FOUND");
         expect_error(api_rig_ask(r, "GET", "/api/v2/why/evt-999", NULL), 404, "NOT_FOUND");
         expect_error(api_rig_ask(r, "POST", "/api/v2/agents/nobody/health", NULL), 404,
@@ -512,12 +513,19 @@ static void unknown_parameters_are_refused(void **state)
                 "/api/v2/events?since=yesterday", "/api/v2/turns?state=tired",
                 "/api/v2/turns?limit=1&limit=2",  "/api/v2/dead-letters?cursor=x",
                 "/api/v2/events/stream?types=,",  "/api/v2/events/stream?after=x",
-                "/api/v2/deliveries/dlv-1?x=1",
+                "/api/v2/deliveries/dlv-1?x=1",   "/api/v2/status?x=1",
         };
         struct api_rig *r = *state;
 
         for (size_t i = 0; i < COUNT(paths); i++)
                 expect_error(api_rig_ask(r, "GET", paths[i], NULL), 400, "VALIDATION_ERROR");
+        expect_error(api_rig_ask(r, "DELETE", "/api/v2/rules/night?dryRun=1", NULL), 400,
+                     "VALIDATION_ERROR");
+        expect_error(api_rig_ask(r, "POST", "/api/v2/messages/send?x=1", "{}"), 400,
+                     "VALIDATION_ERROR");
+        /* except where software of others asks */
+        api_rig_expect(r, "GET", "/v1/models?api-version=1", NULL, 200, NULL);
+        api_rig_expect(r, "GET", "/healthz?x=1", NULL, 200, NULL);
 }
 
 /* ---- dead letters ---- */

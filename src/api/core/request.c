@@ -24,16 +24,28 @@ static void on_parsed(void *arg, const struct json_parsed *parsed)
         api_of(x)->parsed = NULL;
 }
 
+/* Clients of foreign protocols and webhooks may add parameters of their own. */
+static bool refuses_query(const struct route *r)
+{
+        return !r->query && r->scope >= SCOPE_READ && strncmp(r->path, "/api/v2/", 8) == 0;
+}
+
 void request_run(struct http_exchange *x)
 {
         const struct route *route = request_route(x);
         struct api_job *j;
+        struct body b;
         char *text;
         size_t n = 0;
 
         if (api_of(x)->closed) {
                 http_refuse(x, 503, "UNAVAILABLE", "shutting down");
                 return;
+        }
+        if (refuses_query(route)) {
+                if (request_query(x, &b, NULL) < 0)
+                        return;
+                body_release(&b);
         }
         http_body(x, &n);
         if ((!route->body && !route->reads_body) || n < JSON_OFFLOAD_MIN) {
