@@ -60,7 +60,7 @@ int64_t bus_event_seq(const char *id)
 
         if (strncmp(id, "evt-", 4) == 0)
                 id += 4;
-        if (*id == '\0')
+        if (*id == '\0' || (*id == '0' && id[1] != '\0'))
                 return -1;
         for (; *id; id++) {
                 if (*id < '0' || *id > '9' || seq > (INT64_MAX - 9) / 10)

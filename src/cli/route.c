@@ -1,7 +1,6 @@
 /*
  * Decides an event by the current configuration, without a daemon and without acting on it.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +46,11 @@ static struct incoming *event_from_file(const char *path, struct error *err)
 /* A file, or "evt-12" of the journal. */
 static struct incoming *get_event(const char *dir, const char *what, struct error *err)
 {
-        struct event_lookup lookup = { 0 };
-        char *end;
+        struct event_lookup lookup = { .seq = bus_event_seq(what) };
 
         if (strncmp(what, "evt-", 4) != 0)
                 return event_from_file(what, err);
-        errno = 0;
-        lookup.seq = strtoll(what + 4, &end, 10);
-        if (errno || *end || lookup.seq <= 0) {
+        if (lookup.seq <= 0) {
                 error_set(err, ERR_INVALID, "'%s' is not an event", what);
                 return NULL;
         }

@@ -1,7 +1,6 @@
 /*
  * Decides past events again, perhaps by another configuration, and shows the differences.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +30,10 @@ struct replay_job {
 static int read_since(struct replay_job *r, const char *text)
 {
         int64_t span_ms;
-        char *end;
 
         if (strncmp(text, "evt-", 4) == 0) {
-                errno = 0;
-                r->after_event = strtoll(text + 4, &end, 10);
-                if (!errno && end != text + 4 && *end == '\0' && r->after_event > 0)
+                r->after_event = bus_event_seq(text);
+                if (r->after_event > 0)
                         return 0;
         }
         if (clock_parse_iso(text, &r->since_ms) == 0)

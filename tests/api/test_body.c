@@ -263,6 +263,9 @@ static void ids_have_a_prefix_or_none(void **state)
         assert_int_equal(field_id("dlv-", "trn-42"), -1);
         assert_int_equal(field_id("dlv-", "dlv-"), -1);
         assert_int_equal(field_id("dlv-", "-42"), -1);
+        assert_int_equal(field_id("dlv-", "dlv-042"), -1);
+        assert_int_equal(field_id("dlv-", "042"), -1);
+        assert_int_equal(field_id("dlv-", "0"), 0);
         assert_int_equal(field_id("dlv-", "dlv-99999999999999999999"), -1);
 }
 

@@ -240,6 +240,7 @@ static void reports_are_found_by_chat_and_id_and_listed(void **state)
         api_rig_expect(r, "GET", "/api/v2/why/terminal%2F-100%2Fa%2F77", NULL, 200,
                        "\"event\":{\"id\":\"evt-1\"");
         api_rig_expect(r, "GET", "/api/v2/why/78", NULL, 200, "\"messageId\":\"78\"");
+        api_rig_expect(r, "GET", "/api/v2/why/evt-01", NULL, 404, "nothing is known");
         api_rig_expect(r, "GET", "/api/v2/why/terminal%2Fb%2F77", NULL, 404, "nothing is known");
         api_rig_expect(r, "GET", "/api/v2/why/terminal%2Fb", NULL, 200, "\"messageId\":\"78\"");
         a = api_rig_ask(r, "GET", "/api/v2/why?limit=1", NULL);

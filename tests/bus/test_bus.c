@@ -106,6 +106,8 @@ static void streams_and_event_ids_are_parsed(void **state)
         assert_int_equal(bus_event_seq("evt-"), -1);
         assert_int_equal(bus_event_seq("evt-4x"), -1);
         assert_int_equal(bus_event_seq("-4"), -1);
+        assert_int_equal(bus_event_seq("evt-042"), -1);
+        assert_int_equal(bus_event_seq("evt-0"), 0);
         assert_int_equal(bus_event_seq("99999999999999999999"), -1);
 }
 

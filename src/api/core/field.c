@@ -36,7 +36,9 @@ int64_t field_id(const char *prefix, const char *text)
 
         if (strncmp(text, prefix, n) == 0)
                 text += n;
-        return text[0] != '-' && field_int(text, &number) == 0 ? number : -1;
+        if (text[0] == '-' || (text[0] == '0' && text[1] != '\0') || field_int(text, &number) < 0)
+                return -1;
+        return number;
 }
 
 /* ---- documentation ---- */

@@ -47,7 +47,7 @@ static bool parse_id(const char *id, const char *prefix, int64_t *out)
 {
         size_t n = strlen(prefix);
 
-        if (strncmp(id, prefix, n) != 0 || id[n] == '\0' || strlen(id + n) > 18 ||
+        if (strncmp(id, prefix, n) != 0 || id[n] == '\0' || id[n] == '0' || strlen(id + n) > 18 ||
             strspn(id + n, "0123456789") != strlen(id + n))
                 return false;
         *out = strtoll(id + n, NULL, 10);
