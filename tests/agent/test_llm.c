@@ -88,6 +88,29 @@ static void a_streamed_answer_arrives_in_pieces_with_its_cost(void **state)
         fake_turn_release(&t);
 }
 
+/* Such as a key of a proxy, which belongs in no record. */
+static void a_query_of_the_base_url_stays_at_the_end(void **state)
+{
+        static const struct fake_answer script[] = { { GOOD, .end = FAKE_CLOSE },
+                                                     { "HTTP/1.1 404 Not Found\r\n" NO_BODY } };
+        struct agent_rig *b = *state;
+        struct fake_turn t;
+        char *base;
+
+        b->server = fake_server_new(b->loop, script, 2);
+        base = fake_server_url(b->server, "/v1/?key=hidden#part");
+        apply(b, "openai", base, "");
+        free(base);
+        run(b, &t, "hi");
+        assert_string_equal(t.text, "Hello, you");
+        fake_turn_release(&t);
+        assert_has(fake_server_request(b->server, 0), "POST /v1/chat/completions?key=hidden HTTP");
+        run(b, &t, "hi");
+        assert_has(t.error, "/v1: HTTP 404");
+        assert_null(strstr(t.error, "hidden"));
+        fake_turn_release(&t);
+}
+
 #define SAID(usage) \
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" usage
 
@@ -633,6 +656,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 T(a_token_in_the_url_is_not_recorded),
                 T(a_streamed_answer_arrives_in_pieces_with_its_cost),
+                T(a_query_of_the_base_url_stays_at_the_end),
                 T(cached_tokens_have_their_own_price),
                 T(the_request_carries_key_trace_and_idempotency_key),
                 T(a_whole_answer_to_a_streaming_request_is_read),

@@ -217,7 +217,7 @@ static void cancel_run(const struct llm *m, const struct llm_reader *r, const st
         if (!*r->run_id)
                 return;
         id = http_text_escape(r->run_id);
-        url = mem_printf("%s%s/%s/cancel", m->base, m->path, id);
+        url = mem_printf("%s%s/%s/cancel%s", m->base, m->path, id, m->query);
         call_headers_init(&h);
         call_headers_secret(&h, "Authorization: Bearer ", m->conf->key);
         call_headers_run(&h, run);

@@ -142,10 +142,7 @@ static void write_notice(const struct llm_call *c, const struct llm_failure *f,
 /* For the operator. Omits the query, which may hold a key. */
 static void write_record(const struct llm_call *c, const char *why, struct buf *out)
 {
-        const char *base = c->llm->base;
-
-        buf_addf(out, "%s %s at %.*s: ", c->llm->wire->name, c->llm->model,
-                 (int)strcspn(base, "?#"), base);
+        buf_addf(out, "%s %s at %s: ", c->llm->wire->name, c->llm->model, c->llm->base);
         if (c->status)
                 buf_addf(out, "HTTP %d", c->status);
         else
@@ -390,7 +387,7 @@ void llm_start(struct agent *a, struct turn_run *run)
         static const struct http_handlers handlers = { on_head, on_data, on_done };
         const struct llm *m = a->self;
         const struct llm_conf *conf = m->conf;
-        char *url = mem_printf("%s%s", m->base, m->path);
+        char *url = mem_printf("%s%s%s", m->base, m->path, m->query);
         struct llm_call *c = run->agent_data;
         struct call_headers h;
         struct buf body;
@@ -462,6 +459,7 @@ int llm_check_conf(struct settings_source *src, const char *path, const void *se
 int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
 {
         struct llm *m = mem_zalloc(sizeof(*m));
+        const char *url, *query;
         size_t n;
 
         m->agent = a;
@@ -469,9 +467,13 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
         m->wire = wire;
         m->model = model;
         m->path = mem_strdup(wire->path);
-        m->base = mem_strdup(m->conf->base_url ? m->conf->base_url : wire->base);
-        for (n = strlen(m->base); n > 0 && m->base[n - 1] == '/'; n--)
-                m->base[n - 1] = '\0';
+        url = m->conf->base_url ? m->conf->base_url : wire->base;
+        n = strcspn(url, "?#");
+        query = url + n;
+        m->query = mem_strndup(query, strcspn(query, "#"));
+        while (n > 0 && url[n - 1] == '/')
+                n--;
+        m->base = mem_strndup(url, n);
         LIST_INIT(&m->probes);
         a->self = m;
         return 0;
@@ -482,7 +484,7 @@ void llm_check_health(struct agent *a, void *token)
 {
         static const int without_list[] = { 404, 405, 0 };
         struct llm *m = a->self;
-        char *url = mem_printf("%s%s", m->base, m->wire->health);
+        char *url = mem_printf("%s%s%s", m->base, m->wire->health, m->query);
         struct call_headers h;
 
         init_headers(&h, m);
@@ -500,5 +502,6 @@ void llm_close(struct agent *a)
         health_probes_drop(&m->probes);
         free(m->path);
         free(m->base);
+        free(m->query);
         free(m);
 }

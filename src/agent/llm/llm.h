@@ -41,8 +41,9 @@ struct llm {
         const struct llm_conf *conf;
         const struct llm_wire *wire;
         const char *model; /* without "anthropic/" or the like */
-        char *base;        /* without trailing slash */
+        char *base;        /* without trailing slash and query */
         char *path;        /* of the call, appended to base */
+        char *query;       /* of the configured URL, with its "?"; ends each URL; "": none */
         struct health_probes probes;
 };
 
