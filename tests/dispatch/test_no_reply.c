@@ -255,6 +255,20 @@ static void phrases_can_be_set_with_a_limit_of_length(void **state)
         dispatch_free(d);
 }
 
+static void the_limit_of_length_applies_to_the_default_phrases_too(void **state)
+{
+        struct dispatch *d =
+                rig_dispatch("[{\"mode\": \"ambient\", \"when\": {\"channel\": \"*\"}, "
+                             "\"silenceMaxChars\": 16}]",
+                             rig_adapter());
+        struct reply_policy policy = policy_of(d);
+
+        (void)state;
+        assert_true(no_reply_matches(&policy, "No action needed"));
+        assert_false(no_reply_matches(&policy, "No action needed at this time."));
+        dispatch_free(d);
+}
+
 /* A model's answer has up to 256 KB. */
 static void long_answers_are_read_in_linear_time(void **state)
 {
@@ -279,6 +293,7 @@ int main(void)
                 cmocka_unit_test(silence_is_recognised_however_it_is_written),
                 cmocka_unit_test(real_answers_are_never_swallowed),
                 cmocka_unit_test(phrases_can_be_set_with_a_limit_of_length),
+                cmocka_unit_test(the_limit_of_length_applies_to_the_default_phrases_too),
                 cmocka_unit_test(long_answers_are_read_in_linear_time),
         };
 

@@ -8,22 +8,29 @@
 #include "base/mem.h"
 #include "dispatch/dispatch_private.h"
 
+/* Without a rule that names one; NULL: none. */
+static const char *own_agent(const struct dispatch *d, const struct dispatch_adapter *a)
+{
+        return a->agent ? a->agent : d->only_agent;
+}
+
 const char *rule_select_agent(const struct evaluation *e)
 {
         if (e->in->agent && e->adapter->trusted)
                 return e->in->agent;
         if (e->rule && e->rule->agent)
                 return e->rule->agent;
-        return e->adapter->agent ? e->adapter->agent : e->d->only_agent;
+        return own_agent(e->d, e->adapter);
 }
 
 bool dispatch_may_choose(const struct dispatch *d, const char *adapter, const char *agent)
 {
         const struct dispatch_adapter *a = map_get(&d->by_name, adapter);
-        const char *own = a && a->agent ? a->agent : d->only_agent;
+        const char *own;
 
         if (!a)
                 return false;
+        own = own_agent(d, a);
         if (own && strcmp(own, agent) == 0)
                 return true;
         for (size_t i = 0; i < a->rule_count; i++)
@@ -65,8 +72,7 @@ static const char *const no_reply_phrases[] = {
 static const struct rule *rule_of_agent(const struct evaluation *e)
 {
         const struct rule *r = e->rule;
-        const char *own = e->adapter->agent ? e->adapter->agent : e->d->only_agent;
-        const char *chosen = r && r->agent ? r->agent : own;
+        const char *chosen = r && r->agent ? r->agent : own_agent(e->d, e->adapter);
 
         if (!e->in->agent || !e->adapter->trusted)
                 return r;
@@ -117,6 +123,7 @@ static bool trigger(struct evaluation *e)
                 } else if (ambient) {
                         policy->no_reply = no_reply_phrases;
                         policy->no_reply_count = COUNT(no_reply_phrases);
+                        policy->no_reply_chars = r->silence_chars;
                 }
         }
         chat_session_assign(e);
