@@ -58,7 +58,7 @@ struct daemon {
         bool stopping;
         bool reloading, reload_again;
         struct timer *trim;
-        struct timer *watchdog; /* NULL: nobody wants it fed */
+        struct timer *watchdog; /* NULL: systemd expects none */
         uint64_t work_seen;     /* at the last check */
         uint64_t work_trimmed;  /* when memory was last trimmed */
 };
@@ -379,8 +379,8 @@ static int make_dirs(const char *dir, struct error *err)
 }
 
 /*
- * The address of an earlier run would send commands, and with them the operator key, to whoever has
- * its port now. The store takes long to open; the lock says that a daemon runs.
+ * Commands send the operator key to the address in the file once the lock is held. The address of
+ * an earlier run may belong to another program now, and opening the store takes long.
  */
 static void forget_address(const char *state_dir)
 {

@@ -35,7 +35,7 @@ static void print_removed(const json_t *data)
         printf("%s is %s\n", json_str(data, "id", "?"), json_str(data, "status", "?"));
 }
 
-/* May everyone be allowed? 1: yes; 0: no one is asked for; -1: refused. */
+/* 1: everyone is allowed, and that is confirmed; 0: the rule names someone; -1: refused. */
 static int confirm_everyone(const struct args *a, const char *who, struct error *err)
 {
         const char *colon = strrchr(who, ':'), *id = colon ? colon + 1 : who;

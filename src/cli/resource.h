@@ -32,8 +32,8 @@ int resource_fetch(struct client *c, const char *path, json_t *items, struct err
 int resource_request(const struct args *a, struct client *c, const char *method, const char *path,
                      struct buf *body, resource_print_fn *print, struct error *err);
 /*
- * The same for `what`, a name. If the daemon cannot tell who or what is meant, asks at a terminal:
- * 1 with *meant, yours to free, to be named in another request.
+ * The same for `what`, a name. If the daemon answers with candidates, asks at a terminal which one
+ * is meant: 1 with *meant, yours to free, to be named in another request.
  */
 int resource_request_named(const struct args *a, struct client *c, const char *path,
                            struct buf *body, resource_print_fn *print, const char *what,

@@ -25,8 +25,8 @@ const struct setting http_settings[] = {
           .help = "Address and port of the HTTP API, such as `127.0.0.1:8420` or `[::1]:8420`; "
                   "port 0 picks a free one." },
         { "publicUrl", SETTING_URL, "null", .at = HTTP(public_url),
-          .help = "The URL of the API as seen from outside, for webhooks and links. With it "
-                  "`/metrics` and the reasons of `/readyz` need a key." },
+          .help = "The URL of the API as seen from outside, for webhooks and links. If set, "
+                  "`/metrics` and the reasons in `/readyz` need a key." },
         { "tlsCert", SETTING_FILE, "null", 1, 4096, .at = HTTP(tls_cert),
           .help = "PEM file with the certificate chain, relative to the data directory; with "
                   "`tlsKey` the API speaks HTTPS." },
@@ -39,8 +39,8 @@ const struct setting http_settings[] = {
           .help = "Largest request body." },
         { "maxBodiesBytes", SETTING_INT, "67108864", 1048576, 1099511627776,
           .at = HTTP(max_bodies_bytes),
-          .help = "Largest sum of the request bodies that are being received or answered; beyond "
-                  "it requests get 503. Never less than `maxBodyBytes`." },
+          .help = "Largest total size of all request bodies in memory; above it requests get 503. "
+                  "At least `maxBodyBytes`." },
         { "maxConnections", SETTING_INT, "20000", 1, 1000000, .at = HTTP(max_connections),
           .help = "Maximum number of open connections. Lowered when the open-file limit of the "
                   "process is too small: 512 files stay reserved for platforms, agents and the "
@@ -59,12 +59,13 @@ const struct setting http_settings[] = {
 static const struct setting confinement_settings[] = {
         { "enabled", SETTING_BOOL, "true", .at = CONFINEMENT(enabled),
           .help = "Limit where the daemon writes (Landlock) and which system calls it makes "
-                  "(seccomp), where the kernel can. Programs that it starts are exempt." },
+                  "(seccomp), as far as the kernel supports it. Programs that it starts are "
+                  "exempt." },
         { "writable", SETTING_STRINGS, "[]", .at = CONFINEMENT(writable),
-          .help = "Files and directories it may write besides the data directory, such as a place "
-                  "for backups; absolute paths of what exists." },
+          .help = "Files and directories that the daemon may write besides the data directory, "
+                  "such as one for backups. Absolute paths; they must exist." },
         { "coreDumps", SETTING_BOOL, "false", .at = CONFINEMENT(core_dumps),
-          .help = "Permit core dumps and debuggers, which show every secret." },
+          .help = "Permit core dumps and debuggers, which can read every secret." },
         SETTING_END,
 };
 
@@ -91,7 +92,7 @@ const struct setting config_root_settings[] = {
           .help = "The HTTP API." },
         { "confinement", SETTING_GROUP, "{}", .group = confinement_settings,
           .at = ROOT(confinement),
-          .help = "What the daemon gives up after its start; see SECURITY.md." },
+          .help = "Rights that the daemon drops at its start; see SECURITY.md." },
         { "store", SETTING_STRING, "\"" DEFAULT_STORE "\"", 1, 2000, .at = ROOT(store),
           .help = "The database: `sqlite` is a file in the data directory." },
         { "bus", SETTING_STRING, "\"local\"", 1, 2000, .at = ROOT(bus),
@@ -106,7 +107,7 @@ const struct setting config_root_settings[] = {
         { "limits", SETTING_GROUP, "{}", .group = road_settings, .at = ROOT(limits),
           .help = "Limits of queues, times and attempts." },
         { "attachments", SETTING_GROUP, "{}", .group = attachment_settings, .at = ROOT(attachments),
-          .help = "Files that people send, which are downloaded into the workspace for the turn "
+          .help = "Files that people send. They are downloaded into the workspace for the turn "
                   "that answers them." },
         SETTING_END,
 };

@@ -27,7 +27,7 @@ struct dispatch_adapter {
         bool trusted;          /* clients authenticate with a key: no access check */
         struct access *access; /* NULL: no one is allowed, unless trusted */
         struct turn_rate rate;
-        struct turn_rate ambient_rate; /* of turns nobody asked for */
+        struct turn_rate ambient_rate; /* of unrequested turns */
         int64_t max_hops;              /* bots a message may have passed through */
         int64_t debounce_ms, debounce_max_ms, max_age_seconds;
         int64_t conversation_seconds, dm_conversation_seconds; /* 0: no sessions */

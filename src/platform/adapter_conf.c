@@ -71,8 +71,8 @@ const struct setting adapter_common_settings[] = {
           .help = "How many turns one person may start." },
         { "ambientRateLimit", SETTING_GROUP, "{}", .group = ambient_rate_settings,
           .at = AT(ambient_rate),
-          .help = "The same for turns nobody asked for: rules with mode `ambient` or `silent`, and "
-                  "a message that is not addressed to the bot. Neither uses up the other." },
+          .help = "A separate limit for unrequested turns: those of `silent` rules, and those of "
+                  "`ambient` rules for messages that are not addressed to the bot." },
         { "maxHops", SETTING_INT, "3", 0, 100, .at = AT(max_hops),
           .help = "Messages that passed through more bots than this are not answered." },
         { "budget", SETTING_GROUP, "{}", .group = budget_settings, .at = AT(budget),

@@ -29,23 +29,23 @@
 /* clang-format off */
 const struct setting attachment_settings[] = {
         { "totalBytes", SETTING_INT, "5368709120", 1048576, PEBIBYTE, .at = AT(total_bytes),
-          .help = "All saved attachments together; beyond it those that were unused for the "
-                  "longest time are deleted, never those a turn needs now." },
+          .help = "Limit for all saved attachments together. Above it the least recently used "
+                  "are deleted, except those that a turn needs now." },
         { "chatBytes", SETTING_INT, "1073741824", 1048576, PEBIBYTE, .at = AT(chat_bytes),
-          .help = "The same for one chat." },
+          .help = "The same limit for one chat." },
         { "keepDays", SETTING_NUMBER, "30", -1, 36500, .at = AT(keep_days),
-          .help = "Saved attachments that were unused for this long are deleted; -1: never." },
+          .help = "Delete saved attachments that were not used for this long; -1: never." },
         { "adapterBytesPerHour", SETTING_INT, "2147483648", 0, PEBIBYTE,
           .at = AT(adapter_hour_bytes),
-          .help = "What one adapter downloads within an hour; further attachments are reported to "
-                  "the agent as not available." },
+          .help = "How much one adapter downloads per hour. Further attachments are marked as not "
+                  "available for the agent." },
         { "senderBytesPerHour", SETTING_INT, "268435456", 0, PEBIBYTE, .at = AT(sender_hour_bytes),
-          .help = "The same for one sender." },
+          .help = "The same limit for one sender." },
         { "adapterQueue", SETTING_INT, "200", 1, 100000, .at = AT(adapter_queue),
-          .help = "Downloads of one adapter that may wait or run; beyond it the sender with the "
-                  "most of them loses the newest." },
+          .help = "How many downloads of one adapter may wait or run. Above that the newest "
+                  "download of the sender with the most is dropped." },
         { "senderQueue", SETTING_INT, "20", 1, 100000, .at = AT(sender_queue),
-          .help = "Downloads of one sender that may wait or run." },
+          .help = "How many downloads of one sender may wait or run." },
         SETTING_END,
 };
 /* clang-format on */

@@ -26,15 +26,15 @@ const struct setting road_settings[] = {
         { "turnAttempts", SETTING_INT, "3", 1, 100, .at = AT(turn_attempts),
           .help = "How often a turn is started if the process ends while it runs." },
         { "fileSeconds", SETTING_INT, "60", 0, 3600, .at = AT(file_seconds),
-          .help = "The longest a turn waits for the files of its messages; then the agent is asked "
-                  "without those that are missing, and told so." },
+          .help = "How long a turn waits for the files of its messages. After that the agent runs "
+                  "without the missing files; they are marked as not available." },
         { "openDeliveries", SETTING_INT, "50000", 1, 10000000, .at = AT(open_deliveries),
           .help = "Deliveries of one adapter that may be open; at the limit no further turn "
                   "starts there." },
         { "unconfirmedSends", SETTING_INT, "32", 1, 100000, .at = AT(unconfirmed_sends),
           .was = "sendsInDoubt",
-          .help = "Sends of one adapter that may be under way if repeating them is not safe; a "
-                  "crash leaves at most this many to be looked for, or unknown." },
+          .help = "How many sends of one adapter may be in progress at once where a repeated send "
+                  "could post twice. A crash leaves at most this many to reconcile." },
         { "deliveryAttempts", SETTING_INT, "8", 1, 1000, .at = AT(delivery_attempts),
           .help = "Attempts before a delivery becomes a dead letter; rate limits do not count." },
         { "deliverySeconds", SETTING_INT, "60", 1, 3600, .at = AT(delivery_seconds),
@@ -43,8 +43,8 @@ const struct setting road_settings[] = {
           .at = AT(delivery_expiry_seconds),
           .help = "An answer that could not be sent for this long expires; 0: never." },
         { "reconcileSeconds", SETTING_INT, "600", 1, 86400, .at = AT(reconcile_seconds),
-          .help = "How long to find out whether a send without an answer arrived, where the "
-                  "platform can be asked; its chat waits meanwhile." },
+          .help = "How long to ask the platform whether an unconfirmed send arrived. The chat "
+                  "waits meanwhile." },
         { "retryBaseMs", SETTING_INT, "500", 1, 60000, .at = AT(retry_base_ms),
           .help = "The first pause before a delivery is retried; it doubles with every attempt, "
                   "with jitter." },

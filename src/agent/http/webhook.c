@@ -30,8 +30,8 @@ static const struct setting settings[] = {
         { "format", SETTING_CHOICE, "\"dragoman\"", .choices = formats, .at = AT(format),
           .help = "The request: our payload, or that of OpenClaw's `/hooks/agent`." },
         { "secret", SETTING_SECRET, "null", SETTING_SECRET_SHORTEST, .at = AT(secret),
-          .help = "At least 16 characters; signs each request: `X-Dragoman-Signature: "
-                  "t=SECONDS,v1=HEX`, an HMAC-SHA256 over `SECONDS.BODY`." },
+          .help = "Signs each request: `X-Dragoman-Signature: t=SECONDS,v1=HEX`, the HMAC-SHA256 "
+                  "of `SECONDS.BODY`. At least 16 characters." },
         { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(key),
           .help = "Sent as `Authorization: Bearer`." },
         { "headers", SETTING_STRINGS, "[]", .at = AT(headers),

@@ -56,14 +56,14 @@ const struct setting llm_settings[] = {
         { "pricePerMTokOut", SETTING_NUMBER, "0", 0, 100000, .at = AT(prices.out),
           .help = "US dollars per million output tokens; 0: not counted." },
         { "pricePerMTokCached", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.cached),
-          .help = "US dollars per million input tokens read from the service's cache; -1: a tenth "
-                  "of `pricePerMTokIn` at Anthropic, half of it elsewhere." },
+          .help = "US dollars per million input tokens read from the service's cache; -1: 0.1 "
+                  "times `pricePerMTokIn` at Anthropic, 0.5 times elsewhere." },
         { "pricePerMTokCacheWrite", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.written),
-          .help = "US dollars per million input tokens written to the service's cache; -1: "
-                  "`pricePerMTokIn`, at Anthropic 1.25 times as much." },
+          .help = "US dollars per million input tokens written to the service's cache; -1: 1.25 "
+                  "times `pricePerMTokIn` at Anthropic, as much as it elsewhere." },
         { "pricePerMTokCacheWrite1h", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.written_1h),
-          .help = "The same for what the cache keeps for an hour; -1: `pricePerMTokIn`, at "
-                  "Anthropic twice as much." },
+          .help = "The same for tokens that the cache keeps for an hour; -1: 2 times "
+                  "`pricePerMTokIn` at Anthropic, as much as it elsewhere." },
         SETTING_END
 };
 

@@ -47,8 +47,8 @@ bool auth_origin_ok(const struct auth *a, const char *origin, const char *host);
 /* Connections per address; 0: no limit. */
 unsigned auth_max_per_address(const struct auth *a);
 /*
- * Can only this machine connect? With a public URL a proxy may forward the requests of others, and
- * they look like our own: from 127.0.0.1, to 127.0.0.1, often without a header that tells.
+ * Can only this machine connect? With a public URL a proxy may forward the requests of others. They
+ * look local: from 127.0.0.1, to 127.0.0.1, often without a header of the proxy.
  */
 bool auth_is_local(const struct auth *a);
 /* "127.0.0.1:8420", "[::1]:0", "localhost:1" → true. */

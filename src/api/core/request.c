@@ -165,7 +165,7 @@ bool request_reaches(struct http_exchange *x, const char *adapter)
         return false;
 }
 
-/* A tunnel or proxy that the configuration does not mention is often given away by its headers. */
+/* Headers often reveal a tunnel or proxy that the configuration does not mention. */
 bool request_is_local(const struct http_exchange *x)
 {
         static const char *const forwarded[] = { "Forwarded",         "Via",

@@ -260,7 +260,7 @@ static void put(struct http_exchange *x, struct body *b, const struct access_rul
                 body_mistake(b, "instanceId", "there is no adapter '%.60s'", r.adapter);
         else if (!same && !ask->force && allows_everyone(ask))
                 body_mistake(b, "platformUserId",
-                             "'%.60s' allows everyone; with \"force\": true (--yes) it does",
+                             "'%.60s' allows everyone; confirm it with \"force\": true (--yes)",
                              ask->user);
         if (b->mistake_count > 0) {
                 reply_mistakes(x, b);

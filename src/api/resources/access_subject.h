@@ -33,7 +33,7 @@ void access_subject_release(struct access_subject *s);
 int access_subject_check(struct access_subject *s, struct adapters *all, const char *adapter,
                          struct error *err);
 int access_subject_read(struct store_tx *tx, void *subject, struct error *err);
-/* 0, or -1: nobody has the name, or several people have. */
+/* 0, or -1: no one or several people have the name. */
 int access_subject_found(const struct access_subject *s, struct error *err);
 
 #endif

@@ -77,8 +77,8 @@ const struct route why_routes[] = {
           .summary = "The trace report of a message: event, decision with the rules that were "
                      "tried, turn with the agents that failed, deliveries, and one sentence. The "
                      "id is an event, turn, delivery or trace, the platform's own id of a message, "
-                     "or ADAPTER/CHAT/ID. Of a message the bot sent, answerTo tells what it "
-                     "answers. Where several messages have the id, candidates lists them.",
+                     "or ADAPTER/CHAT/ID. For a message of the bot, answerTo is the message it "
+                     "answers. If several messages have the id, candidates lists them.",
           .status = 200,
           .answer = "{\"data\": {\"summary\", \"event\", \"decision\", \"rules\", \"turn\", "
                     "\"deliveries\", \"answerTo\", \"traceId\"}} or {\"data\": {\"summary\", "

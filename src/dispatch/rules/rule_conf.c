@@ -105,12 +105,12 @@ const struct setting rule_settings[] = {
           .help = "A prompt that precedes the conversation; `ambient` has a default that asks "
                   "the agent to read the room." },
         { "silence", SETTING_STRINGS, "[]", .at = AT(silence),
-          .help = "Phrases that mean there is nothing to say: an answer of such words is not "
-                  "posted, nor, whatever the list, one that begins with `[SILENT]`; a phrase that "
-                  "ends with `*` may be followed by anything. Without it `ambient` has a list of "
-                  "its own." },
+          .help = "An answer that consists of one of these phrases is not posted; punctuation and "
+                  "fillers such as \"at this time\" do not count, and after a phrase with a final "
+                  "`*` any text may follow. An answer that begins with `[SILENT]` is never posted. "
+                  "`ambient` has a default list." },
         { "silenceMaxChars", SETTING_INT, "100", 1, 1000, .at = AT(silence_chars),
-          .help = "A longer answer is always posted, whatever phrase it begins with." },
+          .help = "Phrases of `silence` apply to answers of at most this length." },
         { "debounceMs", SETTING_INT, "-1", -1, 600000, .at = AT(debounce_ms),
           .help = "Wait this long for further messages of the same person before answering; -1: "
                   "the adapter's." },

@@ -35,8 +35,8 @@ static const struct setting api_settings[] = {
                   "events of the HTTP API." },
         { "callbackSecret", SETTING_SECRET, "null", SETTING_SECRET_SHORTEST,
           .at = AT(callback_secret),
-          .help = "At least 16 characters; signs each post: `X-Dragoman-Signature: "
-                  "t=UNIX,v1=HEX`, the HMAC-SHA256 of `UNIX.BODY`." },
+          .help = "Signs each post: `X-Dragoman-Signature: t=UNIX,v1=HEX`, the HMAC-SHA256 of "
+                  "`UNIX.BODY`. At least 16 characters." },
         { "callbackIdempotent", SETTING_BOOL, "true", .at = AT(callback_idempotent),
           .help = "The receiver ignores a repeated `Idempotency-Key`, so a post with an unknown "
                   "outcome is repeated." },

@@ -59,8 +59,8 @@ static const struct setting discord_settings[] = {
           .help = "A long answer appears while it is being written, by editing one message; such "
                   "an answer starts no thread." },
         { "catchUpMessages", SETTING_INT, "100", 0, 1000, .at = AT(catch_up_messages),
-          .help = "After a lost session: take at most so many missed messages of each channel, the "
-                  "newest; as many older ones that are meant for the bot are taken besides." },
+          .help = "After a lost session: how many missed messages to take from each channel, "
+                  "newest first; and as many older ones that are addressed to the bot." },
         { "catchUpSeconds", SETTING_INT, "3600", 0, 604800, .at = AT(catch_up_seconds),
           .help = "After a lost session: skip missed messages older than this; 0: read none." },
         { "mediaMaxBytes", SETTING_INT, "26214400", 0, 524288000, .at = AT(media_max_bytes),

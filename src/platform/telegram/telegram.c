@@ -35,10 +35,10 @@ static const struct setting telegram_settings[] = {
           .help = "Larger attachments are not downloaded; 0: none are. Telegram's own server "
                   "serves 20 MB at most." },
         { "reconcileAfterMs", SETTING_INT, "3000", 0, 600000, .at = AT(reconcile_after_ms),
-          .help = "How long Telegram may still be working on a send whose answer was lost; then "
-                  "it is looked for." },
+          .help = "Wait this long after a lost response before asking whether the send arrived: "
+                  "Telegram may still be working on it." },
         { "whenUnsure", SETTING_CHOICE, "\"report\"", .choices = unsure, .at = AT(when_unsure),
-          .help = "A message of which nobody can tell whether it arrived: `report` makes it a "
+          .help = "What to do if it stays unknown whether a message arrived: `report` makes it a "
                   "dead letter, `repeat` sends it again once, marked with \xf0\x9f\x94\x81, `ask` "
                   "lets an admin decide." },
         { "streaming", SETTING_BOOL, "true", .at = AT(streaming),
