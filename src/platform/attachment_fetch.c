@@ -19,7 +19,7 @@
 #define HOUR_MS        3600000
 #define LEAST_CHARGE   65536 /* of a small file, so that budgets also limit the number */
 
-/* Everybody whose files were fetched within the hour. */
+/* A sender with open fetches, or with files fetched within the hour. */
 struct fetch_sender {
         char *id;
         unsigned open, running; /* fetches */
@@ -50,7 +50,7 @@ struct attachment_queue {
         struct attachment_files *files;
         TAILQ_HEAD(, attachment_fetch) list;
         struct map senders;
-        int64_t hour_ms; /* beginning of the hour that is counted */
+        int64_t hour_began_ms; /* of the hour that is counted; 0: none */
         int64_t bytes;
         unsigned open, running;
         bool closing;
@@ -88,12 +88,13 @@ static void sender_free_if_idle(struct attachment_queue *q, struct fetch_sender 
 
 static void begin_hour(struct attachment_queue *q)
 {
-        int64_t now_ms = loop_now_ms(q->adapter->loop);
+        int64_t now_ms = loop_now_ms(q->adapter->loop),
+                length = attachment_files_limits(q->files)->hour_ms;
         void *s;
 
-        if (q->hour_ms > 0 && now_ms - q->hour_ms < HOUR_MS)
+        if (q->hour_began_ms > 0 && now_ms - q->hour_began_ms < (length > 0 ? length : HOUR_MS))
                 return;
-        q->hour_ms = now_ms;
+        q->hour_began_ms = now_ms;
         q->bytes = 0;
         for (size_t i = 0; map_each(&q->senders, &i, NULL, &s);) {
                 ((struct fetch_sender *)s)->bytes = 0;
@@ -291,7 +292,7 @@ static void pump(struct attachment_queue *q)
         }
 }
 
-/* Takes a place from the sender who has the most, if that is somebody else. */
+/* Takes a place from the sender with the most places, unless that is s. */
 static bool make_place(struct attachment_queue *q, const struct fetch_sender *s)
 {
         struct attachment_fetch *f, *newest = NULL;

@@ -4,8 +4,8 @@
  *     looking (is it there?) ──► waiting ──► locating (where is it?) ──► downloading ──► saving
  *
  * Each adapter has one queue, bounded in number, size, time and bytes an hour, for all and for each
- * sender. Places go to the sender who has the fewest running, so nobody's files wait behind those
- * of one other person.
+ * sender. Places go to the sender with the fewest running downloads, so files do not wait behind
+ * those of one other person.
  */
 #ifndef PLATFORM_ATTACHMENT_FETCH_H
 #define PLATFORM_ATTACHMENT_FETCH_H

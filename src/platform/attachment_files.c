@@ -78,7 +78,7 @@ struct attachment_job {
         int64_t size;            /* result; -1: no file */
         unsigned gone;           /* result: deleted files */
         char why[200];           /* result */
-        attachment_job_fn *done; /* NULL: nobody waits */
+        attachment_job_fn *done; /* NULL: dropped, or a sweep */
         void *arg;
         STAILQ_ENTRY(attachment_job) next;
 };
@@ -553,23 +553,18 @@ const struct attachment_limits *attachment_files_limits(const struct attachment_
         return &fs->limits;
 }
 
-static void set_defaults(struct attachment_limits *out)
-{
-        static const struct setting *const tables[] = { attachment_settings, NULL };
-        struct settings_source *src = settings_source_new(NULL, NULL, "{}", 2, NULL);
-
-        settings_read(src, "", settings_source_root(src), tables, NULL, out, NULL);
-        settings_source_free(src);
-}
-
 struct attachment_files *attachment_files_new(struct loop *l, const char *dir)
 {
+        static const struct setting *const tables[] = { attachment_settings, NULL };
+        struct settings_source *defaults = settings_source_new(NULL, NULL, "{}", 2, NULL);
         struct attachment_files *fs = mem_zalloc(sizeof(*fs));
 
+        settings_read(defaults, "", settings_source_root(defaults), tables, NULL, &fs->limits,
+                      NULL);
+        settings_source_free(defaults);
         fs->loop = l;
         fs->dir = mem_strdup(dir);
         fs->total = -1;
-        set_defaults(&fs->limits);
         map_init(&fs->pins);
         STAILQ_INIT(&fs->jobs);
         fs->sweep = timer_new(l, on_sweep, fs);

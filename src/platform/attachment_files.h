@@ -20,6 +20,7 @@ struct attachment_limits {
         double keep_days; /* -1: for ever */
         int64_t adapter_hour_bytes, sender_hour_bytes;
         int64_t adapter_queue, sender_queue;
+        int64_t hour_ms; /* 0: an hour; tests shorten it */
 };
 extern const struct setting attachment_settings[]; /* the section "attachments" */
 

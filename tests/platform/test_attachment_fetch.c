@@ -208,6 +208,33 @@ static void budgets_of_bytes_are_kept(void **state)
                 "the budget for this hour is used up (attachments.adapterBytesPerHour)");
 }
 
+static void budgets_begin_again_every_hour(void **state)
+{
+        struct rig *g = *state;
+        struct wish *bob, *refused, *ann;
+        int64_t start;
+
+        g->limits.sender_hour_bytes = 1 << 20;
+        g->limits.adapter_hour_bytes = 2 << 20;
+        attachment_files_set_limits(g->files, &g->limits);
+        ann = wish(g, "ann", 1 << 20);
+        bob = wish(g, "bob", 1 << 20);
+        await_looks(g);
+        attachment_fetch_fail(bob->fetch, "gone");
+        refused = wish(g, "ann", 1 << 20);
+        await_looks(g);
+        assert_string_equal(refused->why, sender_refusal);
+        assert_false(ann->done);
+        g->limits.hour_ms = 2;
+        attachment_files_set_limits(g->files, &g->limits);
+        for (start = loop_now_ms(g->loop); loop_now_ms(g->loop) < start + 3;)
+                loop_step(g->loop, false);
+        wish(g, "ann", 1 << 20);
+        wish(g, "bob", 1 << 20);
+        await_looks(g);
+        assert_int_equal(g->done, 2); /* nobody else is refused */
+}
+
 static void small_files_are_limited_in_number(void **state)
 {
         struct rig *g = *state;
@@ -351,6 +378,7 @@ int main(void)
                 TEST(a_flooder_is_refused_and_nobody_else),
                 TEST(a_full_queue_takes_from_the_sender_with_the_most),
                 TEST(budgets_of_bytes_are_kept),
+                TEST(budgets_begin_again_every_hour),
                 TEST(small_files_are_limited_in_number),
                 TEST(budgets_count_what_arrives),
                 TEST(a_downloaded_file_is_not_downloaded_again),
