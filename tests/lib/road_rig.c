@@ -348,13 +348,15 @@ static void fetch_history(struct adapters *ctx, const char *adapter, const char 
 static void on_message_due(void *arg)
 {
         struct rig *g = arg;
-        const struct channel_message m = { .sender_name = "Eve", .text = g->message_text };
+        const struct channel_message m = { .sender_name = "Eve",
+                                           .text = g->message_text,
+                                           .is_own = g->message_is_own };
         channel_history_fn *done = g->message_done;
         struct error err = { 0 };
 
         g->message_done = NULL;
         if (!g->message_text)
-                error_set(&err, ERR_NET, "no answer");
+                error_set(&err, g->message_is_gone ? ERR_MISSING : ERR_NET, "no answer");
         if (done)
                 done(g->message_arg, &m, g->message_text ? 1 : 0, g->message_text ? NULL : &err);
 }

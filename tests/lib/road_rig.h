@@ -101,6 +101,7 @@ struct rig {
         unsigned history_count;
         /* what the platform says about one message; NULL: it cannot be fetched */
         const char *message_text;
+        bool message_is_own, message_is_gone;
         bool message_hangs;
         unsigned message_fetches;
         channel_history_fn *message_done;

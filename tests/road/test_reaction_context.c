@@ -122,6 +122,18 @@ static void an_unseen_message_is_fetched_from_the_platform(void **state)
         assert_string_equal(text_of(g, 1), "[reacted with 🔬 to a message; its text is not known.]");
         rig_answer(g, 1, "two");
         rig_until_idle(g);
+        g->message_is_gone = true;
+        reacts(g, "779", EVENT_REACTION_RECEIVED);
+        assert_string_equal(text_of(g, 2), "[reacted with 🔬 to a message; it has been deleted.]");
+        rig_answer(g, 2, "three");
+        rig_until_idle(g);
+        g->message_text = "of an earlier data directory";
+        g->message_is_own = true;
+        reacts(g, "780", EVENT_REACTION_RECEIVED);
+        assert_string_equal(text_of(g, 3), "[reacted with 🔬 to your message:]\n"
+                                           "> of an earlier data directory");
+        rig_answer(g, 3, "four");
+        rig_until_idle(g);
         rig_free(g);
 }
 
