@@ -483,12 +483,15 @@ static void a_session_after_an_outage_is_replaced_soon(void **state)
         g->o.times.backoff_max_ms = 3600000;
         connected(g);
         g->gateway->shards[0]->failures = 40; /* attempts that failed before */
-        fake_ws_cut(g->fake.last);
+        fake_say(&g->fake, g->fake.last, "{\"op\":7,\"d\":null}");
         await(g, &g->readies, 2);
+        assert_int_equal(g->gateway->shards[0]->wait_ms, 0); /* at once */
         assert_int_equal(g->gateway->shards[0]->failures, 0);
         assert_int_equal(g->gateway->shards[0]->short_lived, 1);
-        fake_ws_cut(g->fake.last); /* but sessions that end one after the other wait longer */
+        /* but sessions that end one after the other wait longer */
+        fake_say(&g->fake, g->fake.last, "{\"op\":7,\"d\":null}");
         await(g, &g->readies, 3);
+        assert_int_equal(g->gateway->shards[0]->wait_ms, -1);
         assert_int_equal(g->gateway->shards[0]->short_lived, 2);
         g->gateway->o.times.stable_ms = 1;
         for (int64_t now = loop_now_ms(g->loop); loop_now_ms(g->loop) < now + 2;)

@@ -162,20 +162,30 @@ static void impossible_deliveries_are_rejected_with_a_reason(void **state)
         }
 }
 
+/* Sends note.txt from the workspace. */
+static void upload(struct rig *g, const char *payload)
+{
+        rig_put_file(g, "note.txt", "the bytes");
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        rig_send(g,
+                 (struct delivery){ .kind = DELIVER_UPLOAD, .channel = "7", .payload = payload });
+}
+
+/* The request of an upload that was accepted. */
+static const char *uploaded(struct rig *g)
+{
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        return fake_server_request(g->server, 2);
+}
+
 static void a_file_is_uploaded_with_its_caption(void **state)
 {
         struct rig *g = *state;
         const char *request;
 
-        rig_put_file(g, "note.txt", "the bytes");
-        says(g, 200, SENT);
-        rig_connect(g, "");
-        rig_send(g, (struct delivery){ .kind = DELIVER_UPLOAD,
-                                       .channel = "7",
-                                       .payload = "{\"path\":\"note.txt\",\"mime\":\"text/plain\","
-                                                  "\"text\":\"see\"}" });
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        request = fake_server_request(g->server, 2);
+        upload(g, "{\"path\":\"note.txt\",\"mime\":\"text/plain\",\"text\":\"see\"}");
+        request = uploaded(g);
         assert_non_null(
                 strstr(request, "\"attachments\":[{\"id\":\"0\",\"filename\":\"note.txt\"}]"));
         assert_non_null(strstr(request, "\"content\":\"see\""));
@@ -190,15 +200,9 @@ static void a_link_swapped_in_while_sending_is_not_followed(void **state)
         struct rig *g = *state;
         const char *request;
 
-        rig_put_file(g, "note.txt", "the bytes");
-        says(g, 200, SENT);
-        rig_connect(g, "");
-        rig_send(g, (struct delivery){ .kind = DELIVER_UPLOAD,
-                                       .channel = "7",
-                                       .payload = "{\"path\":\"note.txt\"}" });
+        upload(g, "{\"path\":\"note.txt\"}");
         rig_swap_for_link(g, "note.txt");
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        request = fake_server_request(g->server, 2);
+        request = uploaded(g);
         assert_non_null(strstr(request, "\r\n\r\nthe bytes\r\n"));
         assert_null(strstr(request, "secret\r\n"));
 }
@@ -312,6 +316,16 @@ static void a_refused_reference_is_left_out(void **state)
         }
 }
 
+static void refuse_reply(struct rig *g)
+{
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
+                                       .channel = "7",
+                                       .payload = "{\"text\":\"hi\",\"replyTo\":\"5\"}",
+                                       .turn = 9 });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+}
+
 /* Without a reference the refusal is final. */
 static void another_refusal_is_not_repeated(void **state)
 {
@@ -319,12 +333,19 @@ static void another_refusal_is_not_repeated(void **state)
 
         says(g, 403, "{\"code\":160002,\"message\":\"Cannot reply\"}");
         says(g, 403, "{\"code\":160002,\"message\":\"Cannot reply\"}");
-        rig_connect(g, "");
-        rig_send(g, (struct delivery){ .kind = DELIVER_SEND,
-                                       .channel = "7",
-                                       .payload = "{\"text\":\"hi\",\"replyTo\":\"5\"}",
-                                       .turn = 9 });
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+        refuse_reply(g);
+}
+
+/* The reference is fine; sending without it would be refused as well. */
+static void a_refusal_of_something_else_is_not_repeated(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 400,
+             "{\"code\":50035,\"message\":\"Invalid Form Body\",\"errors\":{\"content\":"
+             "{\"_errors\":[{\"code\":\"BASE_TYPE_MAX_LENGTH\",\"message\":\"too long\"}]}}}");
+        says(g, 200, SENT);
+        refuse_reply(g);
 }
 
 static void a_global_limit_freezes_the_adapter(void **state)
@@ -855,6 +876,7 @@ int main(void)
                 cmocka_unit_test(answers_decide_the_outcome),
                 cmocka_unit_test(a_refused_reference_is_left_out),
                 TEST(another_refusal_is_not_repeated),
+                TEST(a_refusal_of_something_else_is_not_repeated),
                 TEST(a_global_limit_freezes_the_adapter),
                 TEST(a_revoked_token_stops_the_adapter),
                 TEST(each_delivery_has_one_nonce),
