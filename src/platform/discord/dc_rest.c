@@ -135,12 +135,6 @@ static void refuse_waiting(struct dc_rest *r)
         }
 }
 
-/* Other known codes are about one message or person, not about the route. */
-static bool is_denied(int code)
-{
-        return code == NO_ACCESS || code == NO_PERMISSION || !dc_outcome_advice(code);
-}
-
 static void note_date(struct dc_rest *r, const struct http_call *http)
 {
         int64_t date_ms = http_text_date_ms(http_call_header(http, "Date"));
@@ -192,7 +186,9 @@ static struct dc_bucket *learn(struct dc_call *c, const struct dc_answer *a)
                                         : shared  ? "shared"
                                                   : "bucket"));
         }
-        if (a->status == 403 && is_denied(a->code)) {
+        /* other known codes are about one message or person, not about the route */
+        if (a->status == 403 &&
+            (a->code == NO_ACCESS || a->code == NO_PERMISSION || !dc_outcome_advice(a->code))) {
                 b->denied_ms = now + DENIED_MS;
                 b->denied_code = a->code ? a->code : NO_PERMISSION;
         }

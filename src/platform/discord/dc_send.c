@@ -263,20 +263,13 @@ static void look_on(struct dc_send *s, const char *newest)
 {
         char first[DC_ID_SIZE];
 
-        dc_id_at(s->window.first_ms - LOOK_MARGIN_MS, first);
         store_window(s, s->window.claimed_ms); /* for the next attempt, when this one ends */
-        if (!s->has_window || dc_id_time_ms(newest) >= s->window.first_ms)
+        if (!s->has_window || dc_id_time_ms(newest) >= s->window.first_ms) {
                 look(s, newest);
-        else
-                look(s, first);
-}
-
-/* It was not found, and is not there, or Discord still knows its nonce. */
-static void end_look(struct dc_send *s)
-{
-        s->looked = true;
-        store_window(s, dc_rest_now_ms(s->dc->rest));
-        proceed(s);
+                return;
+        }
+        dc_id_at(s->window.first_ms - LOOK_MARGIN_MS, first);
+        look(s, first);
 }
 
 /* The next attempt goes on from here. */
@@ -326,21 +319,25 @@ static void on_looked(void *arg, const struct dc_answer *a)
         const json_t *found = a->ok ? look_at(s, a->result, &newest) : NULL;
 
         s->call = NULL;
-        if (found)
+        if (found) {
                 end(s, &(struct send_result){ .outcome = SEND_DONE,
                                               .platform_id = json_str(found, "id", NULL),
                                               .why = "an earlier attempt had arrived",
                                               .retry_after_ms = -1 });
-        else if ((a->ok && look_is_complete(s, json_array_size(a->result), newest)) || !is_old(s))
-                end_look(s);
-        else if (!a->ok)
+        } else if ((a->ok && look_is_complete(s, json_array_size(a->result), newest)) ||
+                   !is_old(s)) { /* it is not there, or Discord still knows its nonce */
+                s->looked = true;
+                store_window(s, dc_rest_now_ms(s->dc->rest));
+                proceed(s);
+        } else if (!a->ok) {
                 leave_look(s, ERR_REFUSED, a->why);
-        else if (newest && ++s->pages < LOOK_PAGES && clock_boot_ms() - s->began_ms < LOOK_MS)
+        } else if (newest && ++s->pages < LOOK_PAGES && clock_boot_ms() - s->began_ms < LOOK_MS) {
                 look_on(s, newest);
-        else
+        } else {
                 leave_look(s, ERR_TIMEOUT,
                            "an earlier attempt may have arrived, and so much was written there "
                            "then that it was not found in time");
+        }
 }
 
 static void look(struct dc_send *s, const char *after)
