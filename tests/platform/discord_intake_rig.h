@@ -273,9 +273,11 @@ static inline void write_in(struct rig *g, const char *channel, const char *guil
 static inline void answer_it(struct asked *a, int status, const char *text)
 {
         json_t *body = text ? json_read(text, strlen(text), NULL) : NULL;
-        const struct dc_answer answer = {
-                .ok = status == 200, .status = status, .result = body, .why = "as scripted"
-        };
+        const struct dc_answer answer = { .ok = status == 200,
+                                          .status = status,
+                                          .code = (int)json_int(body, "code", 0),
+                                          .result = body,
+                                          .why = "as scripted" };
         dc_answer_fn *done = a->done;
 
         assert_non_null(done);

@@ -15,18 +15,30 @@
 
 /* ---- reading back ---- */
 
-/* Replaces the session by a new one, which introduces the guild: channel 10 has a new message. */
-static void lose_session(struct rig *g)
+/* Introduces the guild: channel 10 has a new message. */
+static void introduce_guild(struct rig *g)
 {
-        unsigned identifies = g->fake.identifies;
         char now[24], *guild;
 
-        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
-        await(g, &g->fake.identifies, identifies + 1);
         dc_id_at(clock_wall_ms(), now);
         guild = mem_printf(GUILD("\"%s\""), now, now);
         fake_dispatch(&g->fake, g->fake.last, "GUILD_CREATE", guild);
         free(guild);
+}
+
+static void replace_session(struct rig *g)
+{
+        unsigned identifies = g->fake.identifies;
+
+        fake_say(&g->fake, g->fake.last, "{\"op\":9,\"d\":false}");
+        await(g, &g->fake.identifies, identifies + 1);
+}
+
+/* The new session introduces the guild. */
+static void lose_session(struct rig *g)
+{
+        replace_session(g);
+        introduce_guild(g);
 }
 
 /* The session is lost after a message in channel 10, which is about to be read back. */
@@ -49,7 +61,17 @@ static const char *id_and(const struct rig *g, unsigned n, const char *rest)
         return text;
 }
 
-/* Answers the i-th call with recent messages, newest first; fewer than 100 end with an old one. */
+/* Answers the i-th call with the messages of b, and then the lookup of their author. */
+static void answer_page(struct rig *g, unsigned i, struct buf *b)
+{
+        buf_addch(b, ']');
+        answer(g, i, 200, b->data);
+        buf_release(b);
+        if (g->member.done && g->member_is)
+                answer_member(g, 200, g->member_is);
+}
+
+/* Recent messages, newest first; fewer than 100 end with an old one. */
 static void page(struct rig *g, unsigned i, unsigned first, unsigned count)
 {
         uint64_t id = g->recent + first + count - 1;
@@ -64,11 +86,7 @@ static void page(struct rig *g, unsigned i, unsigned first, unsigned count)
                          k ? "," : "", (unsigned long long)(id - k));
         if (count < 100)
                 buf_addstr(&b, ",{\"id\":\"1\",\"channel_id\":\"10\",\"content\":\"old\"}");
-        buf_addch(&b, ']');
-        answer(g, i, 200, b.data);
-        buf_release(&b);
-        if (g->member.done && g->member_is)
-                answer_member(g, 200, g->member_is);
+        answer_page(g, i, &b);
 }
 
 static void missed_messages_come_before_live_ones(void **state)
@@ -105,11 +123,7 @@ static void chatter(struct rig *g, unsigned i, unsigned first, unsigned count, u
                          "\"content\":\"talk\",\"author\":{\"id\":\"5\"}%s}",
                          b.len ? "," : "[", recent(g, k),
                          k == to_us || to_us == ALL ? ",\"mentions\":[{\"id\":\"42\"}]" : "");
-        buf_addch(&b, ']');
-        answer(g, i, 200, b.data);
-        buf_release(&b);
-        if (g->member.done && g->member_is)
-                answer_member(g, 200, g->member_is);
+        answer_page(g, i, &b);
 }
 
 /* Of 320 messages 120 may be taken: the newest, and the oldest because it mentions the bot. */
@@ -227,9 +241,7 @@ static void pages_are_sorted(void **state)
                          "%s{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":\"x\","
                          "\"author\":{\"id\":\"5\"}}",
                          i ? "," : "[", recent(g, order[i]));
-        buf_addch(&b, ']');
-        answer(g, 0, 200, b.data);
-        buf_release(&b);
+        answer_page(g, 0, &b);
         assert_string_equal(g->gets[1].path + strlen("/channels/10/messages?before="),
                             id_and(g, 200, "&limit=100"));
         answer(g, 1, 200, "[]");
@@ -255,9 +267,7 @@ static void endless_pages_are_bounded(void **state)
                                  "%s{\"id\":\"%s\",\"channel_id\":\"10\",\"author\":{\"id\":"
                                  "\"42\"}}",
                                  k ? "," : "[", recent(g, 90000 - asked * 100 - k));
-                buf_addch(&b, ']');
-                answer(g, asked % GETS, 200, b.data);
-                buf_release(&b);
+                answer_page(g, asked % GETS, &b);
         }
         assert_int_equal(asked, 51); /* 50, and one for catchUpMessages */
         assert_int_equal(fake_road.received_count, 1);
@@ -634,10 +644,13 @@ static void failed_catch_up_is_repeated_later(void **state)
 static void first_dms_of_named_people_are_read_back(void **state)
 {
         struct rig *g = *state;
-        char seven[] = "7", user[] = "user:8", role[] = "role:9", none[] = "none";
-        char *admins[] = { seven }, *dm[] = { user, role, none, seven };
+        char seven[] = "7", user[] = "user:8", role[] = "role:9", none[] = "none", six[] = "6",
+             channel[] = "10";
+        char *admins[] = { seven }, *dm[] = { user, role, none, seven },
+             *allow[] = { channel, six };
         const struct adapter_common common = { .admins = { admins, 1, true },
-                                               .dm = { dm, 4, true } };
+                                               .dm = { dm, 4, true },
+                                               .allow = { allow, 2, true } };
         char *body =
                 mem_printf("{\"id\":\"70\",\"type\":1,\"last_message_id\":\"%s\"}", recent(g, 1));
 
@@ -656,11 +669,85 @@ static void first_dms_of_named_people_are_read_back(void **state)
         assert_int_equal(g->opened_count, 3);
         assert_string_equal(g->opened.path, "8");
         answer_it(&g->opened, 200, "{\"id\":\"80\",\"type\":1,\"last_message_id\":null}");
-        assert_int_equal(g->opened_count, 3); /* a role is nobody, and 7 is known */
-        assert_int_equal(g->get_count, 2);    /* nobody has written in 80 */
+        assert_string_equal(g->opened.path, "6");
+        answer_it(&g->opened, 200, "{\"id\":\"60\",\"type\":1,\"last_message_id\":null}");
+        assert_int_equal(g->opened_count, 4); /* not a role, not 7 again, not the channel */
+        assert_int_equal(g->get_count, 2);    /* 80 and 60 are empty */
 }
 
-/* The last rule, of everyone, is optional. */
+/* Catch-up opens the DM of the admin 7. */
+static void lose_session_with_an_admin(struct rig *g)
+{
+        static char seven[] = "7";
+        static char *admins[] = { seven };
+        static const struct adapter_common common = { .admins = { admins, 1, true } };
+
+        g->adapter.common = &common;
+        g->o.catchup_times = (struct dc_catchup_times){ .wait_ms = 1, .done_ms = 5, .again_ms = 5 };
+        lose_session_after(g, "100");
+        await(g, &g->opened_count, 1);
+        assert_string_equal(g->opened.path, "7");
+}
+
+#define QUIET_DM "{\"id\":\"70\",\"type\":1,\"last_message_id\":null}"
+
+static void dms_opened_too_fast_are_opened_later(void **state)
+{
+        struct rig *g = *state;
+
+        lose_session_with_an_admin(g);
+        answer_it(&g->opened, 403, "{\"code\":40003}");
+        await(g, &g->opened_count, 2);
+        assert_string_equal(g->opened.path, "7");
+        answer_it(&g->opened, 403, "{\"code\":50278}"); /* a refusal is final */
+        for (int i = 0; i < 20; i++)
+                loop_step(g->loop, false);
+        assert_int_equal(g->opened_count, 2);
+}
+
+/* A message may have arrived after the first look, but in the second gap. */
+static void a_second_gap_opens_dms_again(void **state)
+{
+        struct rig *g = *state;
+
+        lose_session_with_an_admin(g);
+        lose_session(g);
+        write_in(g, "12", "1", "901", ""); /* it is up */
+        await(g, &fake_road.received_count, 2);
+        assert_int_equal(g->opened_count, 1);
+        answer_it(&g->opened, 200, QUIET_DM);
+        assert_int_equal(g->opened_count, 2);
+        answer_it(&g->opened, 200, QUIET_DM);
+        assert_int_equal(g->opened_count, 2);
+}
+
+static void dms_that_could_not_be_opened_keep_the_gap_open(void **state)
+{
+        struct rig *g = *state;
+        unsigned at = 1;
+
+        lose_session_with_an_admin(g);
+        answer(g, 0, 200, "[]"); /* channel 10 */
+        for (; g->get_count == 1 && at < 20; at++) {
+                answer_it(&g->opened, 503, NULL);
+                for (int i = 0; i < STEPS && g->opened_count == at; i++)
+                        loop_step(g->loop, true);
+        }
+        assert_int_equal(at, 12); /* ten retries, then catch-up starts over */
+        assert_true(is_missing(g));
+        assert_string_equal(g->opened.path, "7");
+        await(g, &g->get_count, 2);
+        answer(g, 1, 200, "[]"); /* no guilds */
+        for (int i = 0; i < 20; i++)
+                loop_step(g->loop, true);
+        assert_true(is_missing(g)); /* until the DM is opened */
+        answer_it(&g->opened, 200, QUIET_DM);
+        for (int i = 0; i < STEPS && is_missing(g); i++)
+                loop_step(g->loop, true);
+        assert_false(is_missing(g));
+}
+
+/* Rules for 7 and a person with the account 21, and one for everyone, if given; 11 was met. */
 static int store_people(struct store_tx *tx, void *everyone, struct error *err)
 {
         static const struct access_rule rules[] = {
@@ -670,55 +757,73 @@ static int store_people(struct store_tx *tx, void *everyone, struct error *err)
                 { .user = "4", .place = "group", .enabled = true },
                 { .user = "3", .enabled = true, .expires_ms = 1 },
                 { .user = "2", .enabled = true, .deny = true },
-                { .user = "*", .enabled = true },
         };
-        const struct identity met = { "discord", "11" };
+        const struct identity met = { "discord", "11" }, known = { "discord", "21" },
+                              elsewhere = { "telegram", "13" };
+        struct access_rule of_person = { .enabled = true },
+                           of_everyone = { .user = everyone, .enabled = true };
         int64_t id, person;
 
-        for (size_t i = 0; i < COUNT(rules) - !*(bool *)everyone; i++)
+        for (size_t i = 0; i < COUNT(rules); i++)
                 if (access_rule_row_insert(tx, &rules[i], &id, err) < 0)
                         return -1;
-        if (person_row_insert(tx, 1, &person, err) < 0 ||
+        if (person_row_insert(tx, 1, &of_person.person, err) < 0 ||
+            person_row_add_identity(tx, &elsewhere, of_person.person, 1, &id, err) < 0 ||
+            person_row_add_identity(tx, &known, of_person.person, 1, &id, err) < 0 ||
+            access_rule_row_insert(tx, &of_person, &id, err) < 0 ||
+            (everyone && access_rule_row_insert(tx, &of_everyone, &id, err) < 0) ||
+            person_row_insert(tx, 1, &person, err) < 0 ||
             person_row_add_identity(tx, &met, person, 1, &id, err) < 0)
                 return -1;
         return person_row_update_identity(
                 tx, id, &(struct person_sighting){ .identity = met, .adapter = "dc" }, err);
 }
 
-static void read_dms_of_stored_people(struct rig *g, bool everyone)
+/* everyone: the user of a rule; NULL: none. met: the DMs of people who were met are opened, too. */
+static void read_dms_of_stored_people(struct rig *g, const char *everyone, bool met)
 {
+        static const char *const expected[] = { "7", "21", "11" };
         struct error err = { 0 };
         struct store *store =
                 store_open(g->loop,
                            &(struct store_options){
                                    .url = "sqlite", .dir = g->dir, .migrations = schema_steps },
                            &err);
+        unsigned count = met ? 3 : 2;
 
         assert_non_null(store);
-        assert_int_equal(store_write_now(store, store_people, &everyone, &err), 0);
+        assert_int_equal(store_write_now(store, store_people, (char *)(uintptr_t)everyone, &err),
+                         0);
         g->adapter.store = store;
         lose_session_after(g, "100");
-        await(g, &g->opened_count, 1);
-        assert_string_equal(g->opened.path, "7");
-        answer_it(&g->opened, 200, "{\"id\":\"70\",\"type\":1,\"last_message_id\":null}");
-        assert_int_equal(g->opened_count, everyone ? 2 : 1);
-        if (everyone) {
-                assert_string_equal(g->opened.path, "11");
-                answer_it(&g->opened, 200, "{\"id\":\"80\",\"type\":1,\"last_message_id\":null}");
-                assert_int_equal(g->opened_count, 2);
+        for (unsigned i = 0; i < count; i++) {
+                await(g, &g->opened_count, i + 1);
+                assert_string_equal(g->opened.path, expected[i]);
+                answer_it(&g->opened, 200, QUIET_DM);
         }
+        assert_int_equal(g->opened_count, count);
         close_it(g);
         store_close(store);
 }
 
 static void first_dms_of_people_in_rules_are_read_back(void **state)
 {
-        read_dms_of_stored_people(*state, false);
+        read_dms_of_stored_people(*state, NULL, false);
 }
 
 static void first_dms_of_people_met_are_read_back(void **state)
 {
-        read_dms_of_stored_people(*state, true);
+        read_dms_of_stored_people(*state, "*", true);
+}
+
+static void a_setting_may_let_everyone_write(void **state)
+{
+        struct rig *g = *state;
+        char word[] = "everyone", *list[] = { word };
+        const struct adapter_common common = { .dm = { list, 1, true } };
+
+        g->adapter.common = &common;
+        read_dms_of_stored_people(g, NULL, true);
 }
 
 /* DM 80 is read by the i-th call: what was missed comes first. */
@@ -739,7 +844,7 @@ static void find_missed_dm(struct rig *g, unsigned i)
         assert_string_equal(key(received + 1), "900");
 }
 
-/* Somebody who is not named writes again. */
+/* A person who is not named writes again. */
 static void a_live_dm_shows_where_one_was_missed(void **state)
 {
         struct rig *g = *state;
@@ -760,6 +865,29 @@ static void a_replayed_dm_shows_where_one_was_missed(void **state)
         replay_before_the_gap(g, 0);
         await(g, &g->get_count, 1);
         find_missed_dm(g, 0);
+}
+
+/* Long after a gap, a DM or a guild is a new one. */
+static void new_chats_long_after_a_gap_are_not_read_back(void **state)
+{
+        struct rig *g = *state;
+        int64_t start;
+
+        g->o.catchup_times.introduce_ms = 1;
+        connected(g);
+        write_in(g, "10", "1", "100", "");
+        await(g, &fake_road.received_count, 1);
+        fake_road_ack(0, ERR_NONE);
+        replace_session(g);
+        write_in(g, "12", "1", "101", "");
+        await(g, &fake_road.received_count, 2);
+        for (start = loop_now_ms(g->loop); loop_now_ms(g->loop) < start + 3;)
+                loop_step(g->loop, false);
+        introduce_guild(g);
+        write_in(g, "80", "", "900", "");
+        await(g, &fake_road.received_count, 3);
+        assert_string_equal(key(2), "900");
+        assert_int_equal(g->get_count, 0);
 }
 
 /* ---- members of messages read back ---- */
@@ -881,15 +1009,13 @@ static void the_first_session_reads_nothing_back(void **state)
         assert_int_equal(g->get_count, 0);
 }
 
-/* The margin for differing clocks must not reach behind the first session. */
-static void messages_from_before_the_first_session_are_not_read(void **state)
+/* Channel 10 has a message from before the first session and one from after it: only that counts.
+ */
+static void only_the_later_one_is_missed(struct rig *g)
 {
-        struct rig *g = *state;
-        char before[24], first[24], after[24], *body;
+        char before[24], after[24], *body;
 
         dc_id_at(clock_wall_ms() - 20000, before);
-        dc_id_at(clock_wall_ms(), first);
-        lose_session_after(g, first);
         dc_id_at(clock_wall_ms() + 20000, after);
         body = mem_printf("[{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":\"new\",\"author\":"
                           "{\"id\":\"5\"}},{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":"
@@ -903,6 +1029,31 @@ static void messages_from_before_the_first_session_are_not_read(void **state)
         assert_string_equal(key(1), after);
 }
 
+/* The margin for differing clocks must not reach behind the first session. */
+static void messages_from_before_the_first_session_are_not_read(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        dc_id_at(clock_wall_ms(), now);
+        lose_session_after(g, now);
+        only_the_later_one_is_missed(g);
+}
+
+static void the_first_session_is_known_after_a_restart(void **state)
+{
+        struct rig *g = *state;
+        char now[24];
+
+        connected(g);
+        close_it(g);
+        g->ups = 0;
+        dc_id_at(clock_wall_ms(), now);
+        lose_session_after(g, now); /* of the second run, which resumes */
+        assert_int_equal(g->fake.resumes, 1);
+        only_the_later_one_is_missed(g);
+}
+
 static int64_t wall_ms_ahead(void)
 {
         return clock_wall_ms() + 1800000;
@@ -913,22 +1064,12 @@ static int64_t wall_ms_ahead(void)
 static void the_first_session_begins_by_discords_clock(void **state)
 {
         struct rig *g = *state;
-        char before[24], first[24], after[24], *body;
+        char now[24];
 
         g->o.gateway.wall_ms = wall_ms_ahead;
-        dc_id_at(clock_wall_ms() - 20000, before);
-        dc_id_at(clock_wall_ms(), first);
-        dc_id_at(clock_wall_ms() + 20000, after);
-        lose_session_after(g, first);
-        body = mem_printf("[{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":\"new\",\"author\":"
-                          "{\"id\":\"5\"}},{\"id\":\"%s\",\"channel_id\":\"10\",\"content\":"
-                          "\"old\",\"author\":{\"id\":\"5\"}}]",
-                          after, before);
-        answer(g, 0, 200, body);
-        free(body);
-        answer_member(g, 200, g->member_is);
-        assert_int_equal(fake_road.received_count, 2);
-        assert_string_equal(key(1), after);
+        dc_id_at(clock_wall_ms(), now);
+        lose_session_after(g, now);
+        only_the_later_one_is_missed(g);
 }
 
 static void closing_with_everything_in_flight_is_safe(void **state)
@@ -969,10 +1110,15 @@ int main(void)
                 T(a_gap_closes_when_all_is_stored),
                 T(failed_catch_up_is_repeated_later),
                 T(first_dms_of_named_people_are_read_back),
+                T(dms_opened_too_fast_are_opened_later),
+                T(a_second_gap_opens_dms_again),
+                T(dms_that_could_not_be_opened_keep_the_gap_open),
                 T(first_dms_of_people_in_rules_are_read_back),
                 T(first_dms_of_people_met_are_read_back),
+                T(a_setting_may_let_everyone_write),
                 T(a_live_dm_shows_where_one_was_missed),
                 T(a_replayed_dm_shows_where_one_was_missed),
+                T(new_chats_long_after_a_gap_are_not_read_back),
                 T(messages_read_back_have_their_senders_roles),
                 T(a_person_who_left_has_no_roles),
                 T(a_member_lookup_retries),
@@ -980,6 +1126,7 @@ int main(void)
                 T(few_members_are_looked_up_at_once),
                 T(the_first_session_reads_nothing_back),
                 T(messages_from_before_the_first_session_are_not_read),
+                T(the_first_session_is_known_after_a_restart),
                 T(the_first_session_begins_by_discords_clock),
                 T(closing_with_everything_in_flight_is_safe),
         };

@@ -11,8 +11,8 @@
 #include "platform/discord/dc_id.h"
 #include "rows/conversation_row.h"
 
-#define MARGIN_MS    60000  /* clocks differ */
-#define INTRODUCE_MS 300000 /* after a gap, guilds introduced later are new */
+#define MARGIN_MS    60000 /* clocks differ */
+#define INTRODUCE_MS 300000
 #define DONE_MS      3000
 #define AGAIN_MS     300000 /* the next attempt, after Discord was unavailable */
 #define RECENT_DAYS  30
@@ -370,7 +370,7 @@ void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t 
         }
         if (from < now - o->catchup_seconds * 1000)
                 from = now - o->catchup_seconds * 1000;
-        if (from < ready->first_ms) /* nobody was listening before */
+        if (from < ready->first_ms) /* there was no session to miss it */
                 from = ready->first_ms;
         dc_gateway_stats(c->in->gateway, &stats);
         c->shards = stats.shards;
@@ -381,7 +381,8 @@ void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t 
         }
         c->gaps[shard] = (struct gap){ .open = true,
                                        .since_ms = from,
-                                       .until_ms = loop_now_ms(o->adapter->loop) + INTRODUCE_MS };
+                                       .until_ms = loop_now_ms(o->adapter->loop) +
+                                                   o->catchup_times.introduce_ms };
         timer_start(c->timer, o->catchup_times.done_ms);
         dc_readback_restart(c->readback);
         log_info("discord session lost; reading back missed messages",
@@ -447,6 +448,8 @@ struct dc_catchup *dc_catchup_new(struct dc_intake *in)
                 times->done_ms = DONE_MS;
         if (times->again_ms <= 0)
                 times->again_ms = AGAIN_MS;
+        if (times->introduce_ms <= 0)
+                times->introduce_ms = INTRODUCE_MS;
         c->in = in;
         c->readback = dc_readback_new(in);
         c->dms = dc_dm_scan_new(in);

@@ -33,7 +33,7 @@ void dc_catchup_continue(struct dc_catchup *c);
 /* A GUILD_CREATE. */
 void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild);
 
-/* A DM that may have missed messages. dm: as Discord describes it; NULL: somebody writes in it. */
+/* A DM with missed messages, perhaps. dm: Discord's description; NULL: a message came from it. */
 void dc_catchup_dm(struct dc_catchup *c, const char *channel, const json_t *dm);
 
 /* ---- dc_dm_scan.c: opens DMs of people who may have written their first ---- */

@@ -2,7 +2,7 @@
  * A first DM that arrives while there is no session leaves no trace: Discord lists no DMs, and no
  * conversation has its channel. So catch-up opens the DMs of people who may write one, which shows
  * the newest message: those named in `admins`, `dm`, `allow` and stored access rules; and where
- * everyone may write, people whom the bot has met lately.
+ * everyone may write, people the bot has met lately.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #define MET_MAX     50 /* of those only met */
 #define OPENED_FAST 40003
 
-/* Whose DMs to open. Filled from the settings, then from the store. */
+/* The people to ask about. Filled from the settings, then from the store. */
 struct dm_people {
         struct dc_dm_scan *scan; /* NULL: no longer wanted */
         char *adapter;
@@ -96,23 +96,19 @@ static int read_people(struct store_tx *tx, void *arg, struct error *err)
                     (rule.adapter && strcmp(rule.adapter, p->adapter) != 0) ||
                     (rule.place && strcmp(rule.place, "dm") != 0))
                         continue;
-                if (rule.user)
-                        add_person(p, rule.user);
                 if (rule.user && strcmp(rule.user, "*") == 0)
                         p->everyone = true;
-                if (rule.person > 0 &&
-                    add_identities(person_row_list_identities(tx, rule.person, 0), p, err) < 0)
-                        rc = -1;
-                if (rc < 0)
-                        break;
+                else if (rule.user)
+                        add_person(p, rule.user);
+                else if (add_identities(person_row_list_identities(tx, rule.person, 0), p, err) <
+                         0) {
+                        rows_end(s);
+                        return -1;
+                }
         }
-        if (rc < 0) {
-                rows_end(s);
-                return -1;
-        }
-        return p->everyone ? add_identities(person_row_list_met(tx, "discord", p->adapter, MET_MAX),
-                                            p, err)
-                           : 0;
+        if (rc < 0 || !p->everyone)
+                return rc;
+        return add_identities(person_row_list_met(tx, "discord", p->adapter, MET_MAX), p, err);
 }
 
 /* ---- on the loop ---- */
@@ -144,7 +140,7 @@ static void on_people(void *arg, const struct error *err)
                 return;
         }
         if (err)
-                log_warn("cannot read whose DMs to open", LOG_S("adapter", p->adapter),
+                log_warn("cannot read which DMs to open", LOG_S("adapter", p->adapter),
                          LOG_S("why", err->text));
         s->reading = false;
         s->failed = s->failed || err;
@@ -187,7 +183,7 @@ static void open_next(void *scan)
 
         while (s->next < p->count && dc_cache_channel(s->in->cache, p->ids[s->next], &info))
                 s->next++; /* a channel of `allow` */
-        if (s->next < p->count && s->in->hooks.open_dm) {
+        if (s->next < p->count) {
                 s->asking = true;
                 s->in->hooks.open_dm(s->in->hooks.ctx, p->ids[s->next], on_opened, s);
                 return;

@@ -1,9 +1,9 @@
 /*
  * dc_intake: the path of Discord's events to the inbox.
  *
- *     gateway ──► which channel, which member? ──► read ──► intake: files, order, store
- *     post    ──┘ (dc_lookup)                      (dc_event)            │
- *     catch-up ─┘                                       acknowledged after the commit
+ *     gateway ──► which channel, which member? ──► read ──► intake: order, store
+ *     post    ──┘ (dc_lookup)                      (dc_event)        │
+ *     catch-up ─┘                                   acknowledged after the commit
  *
  * Events of one channel are stored in order; an interaction does not wait, because it must be
  * acknowledged within three seconds. REST calls go through the owner's `get` hook.
@@ -29,6 +29,7 @@ struct dc_catchup_times {
         int64_t hold_ms;  /* 30000: live events of a channel wait no longer for the missed ones */
         int64_t done_ms;  /* 3000: after the last sign of something to read, catch-up is over */
         int64_t again_ms; /* 300000: the next attempt after giving up */
+        int64_t introduce_ms; /* 300000: after a gap, guilds and DMs that appear later are new */
 };
 
 struct dc_intake_options {
@@ -44,14 +45,14 @@ struct dc_intake_hooks {
         void *ctx;
         /* Answers later, or never after dc_intake_free. */
         void (*get)(void *ctx, const struct dc_get *q, dc_answer_fn *done, void *arg);
-        /* The same for the DM of a user, opened if need be. May be NULL. */
+        /* The same for the DM of a user, opened if need be. */
         void (*open_dm)(void *ctx, const char *user, dc_answer_fn *done, void *arg);
         /* As in struct dc_gateway_handlers. */
         void (*ready)(void *ctx, const struct dc_gateway_ready *ready);
         void (*state)(void *ctx, enum dc_gateway_state state, const char *why);
         /* An interaction of the gateway is stored: acknowledge it. */
         void (*stored)(void *ctx, const json_t *interaction);
-        /* A person has written in this DM channel. May be NULL. */
+        /* The DM channel of a person. May be NULL. */
         void (*dm)(void *ctx, const char *user, const char *channel);
         /* A message of the bot itself. May be NULL. */
         void (*own)(void *ctx, const json_t *message);
@@ -69,7 +70,7 @@ bool dc_intake_channel(const struct dc_intake *in, const char *channel,
                        struct dc_channel_info *out);
 const char *dc_intake_user_named(const struct dc_intake *in, const char *username);
 
-/* ---- for dc_lookup.c, dc_catchup.c and dc_readback.c ---- */
+/* ---- for dc_lookup.c and the files of dc_catchup.h ---- */
 
 struct dc_intake {
         struct dc_intake_options o; /* strings of the gateway are the caller's */
