@@ -816,6 +816,11 @@ static void first_dms_of_people_met_are_read_back(void **state)
         read_dms_of_stored_people(*state, "*", true);
 }
 
+static void a_rule_may_let_everyone_on_discord_write(void **state)
+{
+        read_dms_of_stored_people(*state, "discord:*", true);
+}
+
 static void a_setting_may_let_everyone_write(void **state)
 {
         struct rig *g = *state;
@@ -1115,6 +1120,7 @@ int main(void)
                 T(dms_that_could_not_be_opened_keep_the_gap_open),
                 T(first_dms_of_people_in_rules_are_read_back),
                 T(first_dms_of_people_met_are_read_back),
+                T(a_rule_may_let_everyone_on_discord_write),
                 T(a_setting_may_let_everyone_write),
                 T(a_live_dm_shows_where_one_was_missed),
                 T(a_replayed_dm_shows_where_one_was_missed),

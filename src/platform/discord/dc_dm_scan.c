@@ -96,7 +96,8 @@ static int read_people(struct store_tx *tx, void *arg, struct error *err)
                     (rule.adapter && strcmp(rule.adapter, p->adapter) != 0) ||
                     (rule.place && strcmp(rule.place, "dm") != 0))
                         continue;
-                if (rule.user && strcmp(rule.user, "*") == 0)
+                if (rule.user &&
+                    (strcmp(rule.user, "*") == 0 || strcmp(rule.user, "discord:*") == 0))
                         p->everyone = true;
                 else if (rule.user)
                         add_person(p, rule.user);
