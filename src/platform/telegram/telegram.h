@@ -181,6 +181,8 @@ void tg_reconcile_received(struct telegram *tg, const char *chat, int64_t id);
 void tg_reconcile_known(struct telegram *tg, const char *chat, int64_t id);
 /* Telegram had no updates for us when it was asked then. */
 void tg_reconcile_quiet(struct telegram *tg, int64_t asked_ms);
+/* A search waits for such a poll; in a busy bot, each poll that Telegram holds brings an update. */
+bool tg_reconcile_needs_quiet(const struct telegram *tg);
 void tg_reconcile_progress(struct telegram *tg);
 void tg_reconcile_close(struct telegram *tg);
 

@@ -387,7 +387,9 @@ void tg_link_poll(struct intake *in)
         if (in->count == 0) {
                 timer_stop(tg->timer);
                 /* a send without an answer waits for news */
-                poll(tg, TAILQ_EMPTY(&tg->doubts) ? tg->conf->poll_seconds : 1);
+                poll(tg, TAILQ_EMPTY(&tg->doubts)       ? tg->conf->poll_seconds
+                         : tg_reconcile_needs_quiet(tg) ? 0
+                                                        : 1);
         } else if (tg_intake_has_room(tg) && !timer_active(tg->timer)) {
                 timer_start(tg->timer, POLL_PAUSE_MS);
         }

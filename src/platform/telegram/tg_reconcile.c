@@ -40,6 +40,7 @@
 #define CROWD        40    /* with more ids to ask for, wait for updates that explain them */
 #define CROWD_MS     20000
 #define LOOK_MS      200
+#define HELD_MS      1000 /* later, a poll proves as much without being held */
 #define MOVED        "the group became a supergroup, where ids start again"
 
 enum probe {
@@ -668,6 +669,18 @@ void tg_reconcile_quiet(struct telegram *tg, int64_t asked_ms)
                 b->quiet = true;
                 b->quiet_highest = tg_ids_highest(tg, b->chat);
         }
+}
+
+bool tg_reconcile_needs_quiet(const struct telegram *tg)
+{
+        int64_t now = loop_now_ms(tg->adapter->loop);
+        const struct tg_doubt *b;
+
+        TAILQ_FOREACH(b, &tg->doubts, next) {
+                if (!b->quiet && !b->after && !b->wait && now >= b->settled_ms + HELD_MS)
+                        return true;
+        }
+        return false;
 }
 
 void tg_reconcile_close(struct telegram *tg)
