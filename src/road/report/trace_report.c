@@ -53,6 +53,7 @@ struct trace_report {
 
         int64_t begin_ms;
         struct tally answer, late, notice;
+        struct buf summary;
 };
 
 static void report_release(struct trace_report *r)
@@ -64,6 +65,7 @@ static void report_release(struct trace_report *r)
         free(r->answer.error);
         free(r->late.error);
         free(r->notice.error);
+        buf_release(&r->summary);
 }
 
 /* The number of "trn-7" in a member; 0: none. */
@@ -563,18 +565,15 @@ static void summarize(const struct trace_report *r, struct buf *b)
 
 static int add_parts(struct trace_report *r)
 {
-        struct buf summary;
-
+        buf_init(&r->summary, 0);
         if (add_event(r) < 0 || add_decision(r) < 0 || add_turn(r) < 0 || add_deliveries(r) < 0)
                 return -1;
         if (r->hidden || (!r->event && !r->decision && !r->turn && r->delivery_id == 0))
                 return error_set(r->err, ERR_MISSING, "it was pruned");
         add_answer_to(r);
-        buf_init(&summary, 0);
-        summarize(r, &summary);
+        summarize(r, &r->summary);
         jsonw_str(r->json, "traceId", r->trace[0] ? r->trace : NULL);
-        jsonw_str(r->json, "summary", summary.data);
-        buf_release(&summary);
+        jsonw_str(r->json, "summary", r->summary.data);
         return 0;
 }
 
@@ -646,7 +645,7 @@ static int add_item(struct store_tx *tx, struct trace_ref ref, const char *adapt
                     bool people_only, struct buf *json, struct error *err)
 {
         struct delivery_row *d = NULL;
-        struct buf parts, summary;
+        struct buf parts;
         struct trace_report r = { .tx = tx,
                                   .json = &parts,
                                   .err = err,
@@ -655,7 +654,6 @@ static int add_item(struct store_tx *tx, struct trace_ref ref, const char *adapt
         int rc;
 
         buf_init(&parts, 0);
-        buf_init(&summary, 0);
         rc = begin(&r, ref);
         jsonw_open(&parts, '{');
         if (rc == 1 && add_parts(&r) < 0)
@@ -665,18 +663,16 @@ static int add_item(struct store_tx *tx, struct trace_ref ref, const char *adapt
         if (rc == 1 && ref.kind == TRACE_DELIVERY)
                 rc = delivery_row_get(tx, ref.id, &d, err);
         if (rc == 1) {
-                summarize(&r, &summary);
                 jsonw_open(json, '{');
                 if (d)
                         add_item_of_delivery(json, d);
                 else
                         add_item_of_event(&r, json);
-                jsonw_str(json, "summary", summary.data);
+                jsonw_str(json, "summary", r.summary.data);
                 jsonw_close(json, '}');
         }
         free(d);
         report_release(&r);
-        buf_release(&summary);
         buf_release(&parts);
         return rc;
 }
@@ -787,8 +783,7 @@ int trace_report_last(struct store_tx *tx, const struct incoming *asked, struct 
         buf_release(&json);
         if (rc == 0) {
                 add_quote(&r, text);
-                summarize(&r, text);
-                buf_addch(text, '.');
+                buf_addf(text, "%s.", r.summary.data);
         }
         report_release(&r);
         return rc;
