@@ -596,12 +596,6 @@ static int64_t take_budget(struct road *r, struct outbox_adapter *a, const struc
         return pace_take(a->pace, j->d.channel, group, j->d.class, now);
 }
 
-/* It failed, and its next attempt is not due. */
-static bool is_failing(const struct delivery_job *j, int64_t now)
-{
-        return j->d.attempt > 0 && j->due_mono > now && !j->unconfirmed;
-}
-
 /* Must one wait for the other? A late reply belongs to no turn, but has its trace. */
 static bool is_related(const struct delivery_job *a, const struct delivery_job *b)
 {
@@ -622,7 +616,9 @@ static struct delivery_job *choose(const struct delivery_queue *q, int64_t now, 
         if (q->active)
                 return NULL;
         TAILQ_FOREACH(j, &q->jobs, next) {
-                bool fails = is_failing(j, now), waits = fails;
+                /* it failed, and its next attempt is not due */
+                bool fails = j->d.attempt > 0 && j->due_mono > now && !j->unconfirmed;
+                bool waits = fails;
 
                 for (size_t i = 0; i < count && !waits; i++)
                         waits = is_related(j, failing[i]);
@@ -645,15 +641,6 @@ static struct delivery_job *unconfirmed_first(const struct road *r, const struct
         struct delivery_job *sent = excluded_by(r, q->adapter, j);
 
         return sent && sent->queue == q && sent->phase == JOB_QUEUED ? sent : j;
-}
-
-/* For the other one to end, or if that is NULL, for fewer unconfirmed sends. */
-static void wait_in_list(struct delivery_queue *q, struct delivery_job *other)
-{
-        leave_lists(q);
-        q->waits_for = other;
-        q->blocked = !other;
-        TAILQ_INSERT_TAIL(other ? &other->waiting : &q->adapter->blocked, q, next_blocked);
 }
 
 void outbox_pump(struct road *r, struct delivery_queue *q)
@@ -686,7 +673,10 @@ void outbox_pump(struct road *r, struct delivery_queue *q)
         }
         other = excluded_by(r, q->adapter, j);
         if (other || !may_claim(r, q->adapter, j)) {
-                wait_in_list(q, other);
+                leave_lists(q); /* it waits for the other, or for fewer unconfirmed sends */
+                q->waits_for = other;
+                q->blocked = !other;
+                TAILQ_INSERT_TAIL(other ? &other->waiting : &q->adapter->blocked, q, next_blocked);
                 return;
         }
         wait = take_budget(r, q->adapter, j);

@@ -1,6 +1,5 @@
 /*
- * unsure: what becomes of a message of which nobody can tell whether it arrived, as the adapter's
- * setting wants it (whenUnsure).
+ * unsure: what happens to a message that may have arrived, by the adapter's setting whenUnsure.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,18 +17,15 @@
 #define QUOTE_BYTES 200
 #define ADMINS_MAX  5 /* who are asked */
 
-/* Drafts and questions to admins are not worth it. */
-static bool is_answer(const struct delivery_job *j)
-{
-        return (j->d.kind == DELIVER_SEND || j->d.kind == DELIVER_UPLOAD) &&
-               j->d.class == PACE_FINAL;
-}
-
+/* The setting counts for answers, not for drafts and questions to admins. */
 static enum unsure_policy policy_of(const struct road *r, const struct delivery_job *j,
                                     const struct setting_list **admins)
 {
+        bool answer = (j->d.kind == DELIVER_SEND || j->d.kind == DELIVER_UPLOAD) &&
+                      j->d.class == PACE_FINAL;
+
         *admins = NULL;
-        if (!r->platforms.when_unsure || !is_answer(j))
+        if (!r->platforms.when_unsure || !answer)
                 return UNSURE_REPORT;
         return r->platforms.when_unsure(r->platforms.adapters, j->d.adapter, admins);
 }

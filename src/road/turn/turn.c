@@ -290,13 +290,7 @@ static void publish_live(struct turn *t, const char *type, const char *key, cons
         buf_release(&json);
 }
 
-static void show(struct turn *t, const char *text, size_t n)
-{
-        publish_live(t, "turn.delta", "text", text, n);
-        draft_add(t, text, n);
-}
-
-/* Nobody sees a text grow that may turn out to be "no reply". */
+/* Holds text back while it may become "no reply". */
 void turn_delta(struct turn_run *run, const char *text, size_t n)
 {
         struct turn *t = (struct turn *)run;
@@ -313,7 +307,8 @@ void turn_delta(struct turn_run *run, const char *text, size_t n)
                 text = held->data;
                 n = held->len;
         }
-        show(t, text, n);
+        publish_live(t, "turn.delta", "text", text, n);
+        draft_add(t, text, n);
 }
 
 void turn_progress(struct turn_run *run, const char *label)
@@ -340,7 +335,7 @@ static int write_failover(struct store_tx *tx, void *arg, struct error *err)
                                   err);
 }
 
-/* A failure is no loss: the end of the turn writes the same. */
+/* A failure loses nothing: the end of the turn writes the same. */
 static void on_failover_written(void *arg, const struct error *err)
 {
         struct failover_write *w = arg;
@@ -353,22 +348,11 @@ static void on_failover_written(void *arg, const struct error *err)
         free(w);
 }
 
-/* For those who ask while it runs. */
-static void store_failover(const struct turn *t)
-{
-        struct failover_write *w = mem_zalloc(sizeof(*w));
-
-        w->turn = t->run.id;
-        w->fence = t->run.fence;
-        w->agent = mem_strdup(t->failover.agent);
-        w->failed = mem_printf("%s]", t->failover.failed.data);
-        store_write(t->road->store, write_failover, on_failover_written, w);
-}
-
 void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
 {
         struct turn *t = (struct turn *)run;
         struct buf *failed = &t->failover.failed;
+        struct failover_write *w;
         char iso[CLOCK_ISO_SIZE];
 
         if (failed->len == 0)
@@ -387,7 +371,13 @@ void turn_failed_over(struct turn_run *run, const struct turn_failover *f)
         t->failover.tokens_cached += f->tokens_cached;
         t->failover.tokens_out += f->tokens_out;
         t->failover.cost_microusd += f->cost_microusd;
-        store_failover(t);
+        /* stored now as well, so that `why` names the agent while the turn runs */
+        w = mem_zalloc(sizeof(*w));
+        w->turn = t->run.id;
+        w->fence = t->run.fence;
+        w->agent = mem_strdup(f->to);
+        w->failed = mem_printf("%s]", failed->data);
+        store_write(t->road->store, write_failover, on_failover_written, w);
 }
 
 void turn_give_up(struct turn *t, const char *why)

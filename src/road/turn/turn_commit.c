@@ -46,26 +46,15 @@ static int64_t duration_ms(const struct turn_end *e)
         return e->turn->started_ms > 0 ? between_ms(e->turn->started_ms, e->now_ms) : 0;
 }
 
-/* Debounce, and waiting for the conversation and a free place. */
-static int64_t wait_ms(const struct turn_end *e)
-{
-        const struct turn *t = e->turn;
-
-        return between_ms(t->created_ms, t->started_ms > 0 ? t->started_ms : e->now_ms);
-}
-
 /*
- * The next turn of the conversation has to know what was asked, also if there was no answer; a
- * notice of a failure is none. A question that the agent's service refuses as such is left out: it
- * would be refused again with every later one. What was stopped is not asked any more.
+ * A question is kept for the next turn, even if this one failed. One that the agent's service
+ * refuses is not: it would be refused again with every later question. Nor is one that was stopped.
+ * The notice of a failure is not an answer.
  */
-static bool has_transcript(const struct turn_end *e)
-{
-        return e->state == TURN_DONE || (e->state == TURN_FAILED && e->reply.kind != ERR_INVALID);
-}
-
 static int write_transcript(struct store_tx *tx, const struct turn_end *e, struct error *err)
 {
+        bool kept =
+                e->state == TURN_DONE || (e->state == TURN_FAILED && e->reply.kind != ERR_INVALID);
         const struct turn *t = e->turn;
         struct transcript_row row = { .conversation = t->run.conversation,
                                       .turn = t->run.id,
@@ -73,7 +62,7 @@ static int write_transcript(struct store_tx *tx, const struct turn_end *e, struc
                                       .time_ms = e->now_ms,
                                       .session = t->run.session };
 
-        for (unsigned i = 0; i < t->run.input_count; i++) {
+        for (unsigned i = 0; kept && i < t->run.input_count; i++) {
                 const struct incoming *in = t->inputs[i];
 
                 row.name = in->sender_name ? in->sender_name : in->sender_username;
@@ -137,7 +126,9 @@ static int append_event(struct store_tx *tx, struct turn_end *e, struct error *e
         jsonw_str(&payload, "agent", turn_agent(t));
         jsonw_int(&payload, "attempt", t->run.attempt);
         jsonw_int(&payload, "durationMs", duration_ms(e));
-        jsonw_int(&payload, "waitMs", wait_ms(e));
+        /* debounce, and waiting for the conversation and a free place */
+        jsonw_int(&payload, "waitMs",
+                  between_ms(t->created_ms, t->started_ms > 0 ? t->started_ms : e->now_ms));
         turn_write_inputs(t, "events", &payload);
         jsonw_int(&payload, "deliveries", (int64_t)e->answer.messages);
         if (e->reply.kind != ERR_NONE) {
@@ -178,8 +169,8 @@ static int write_end(struct store_tx *tx, void *arg, struct error *err)
         e->stale = rc == 0;
         if (rc != 1)
                 return rc;
-        if ((has_transcript(e) && write_transcript(tx, e, err) < 0) ||
-            write_trigger_log(tx, e, err) < 0 || append_event(tx, e, err) < 0)
+        if (write_transcript(tx, e, err) < 0 || write_trigger_log(tx, e, err) < 0 ||
+            append_event(tx, e, err) < 0)
                 return -1;
         for (size_t i = 0; i < a->superseded_count; i++) {
                 if (delivery_row_supersede(tx, a->superseded[i], e->now_ms, err) < 0)
