@@ -255,7 +255,7 @@ static void on_lost(void *id, const struct error *err)
         free(id);
 }
 
-/* Files that the last run did not get, or has, are found or fetched again. */
+/* Files are fetched again, or found where the last run put them. */
 static void start_recovered(struct road *r, struct turn *t)
 {
         for (unsigned i = 0; i < t->run.input_count; i++)

@@ -1,4 +1,4 @@
-/* Files are fetched for a turn, after the decision; nobody waits for the files of others. */
+/* Files are fetched for a turn, after the decision; text does not wait for the files of others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

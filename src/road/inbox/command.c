@@ -45,7 +45,7 @@ const char *command_name(enum road_command what)
         return names[what];
 }
 
-/* Only while it is unknown: what was decided stays so. */
+/* Only while it is unknown: a decision is final. */
 static int decide_delivery(struct store_tx *tx, struct command *c, struct error *err)
 {
         struct delivery_row *row = NULL;

@@ -256,7 +256,7 @@ static void retry(struct road *r, struct delivery_job *j, const struct send_resu
                result);
 }
 
-/* The adapter is gone: the row says that it may have arrived, and is looked for when it is back. */
+/* The adapter is gone. It is asked about the message when it is back. */
 static void park(struct road *r, struct delivery_job *j)
 {
         if (!j->reconciling)
@@ -270,7 +270,7 @@ static void park(struct road *r, struct delivery_job *j)
         road_check_drained(r);
 }
 
-/* Nobody can tell whether it arrived. */
+/* The platform could not say whether it arrived. */
 static void end_unsure(struct road *r, struct delivery_job *j, const struct send_result *result)
 {
         char *marked = unsure_repeats(r, j);

@@ -3,7 +3,7 @@
  *
  * A reaction event carries only a message id. The text is looked up among the chat's latest
  * messages, or fetched from the platform, and passed as a quotation, so that it is not mistaken for
- * the reacting person's words. Where neither has it, the agent is told so.
+ * the reacting person's words. If neither has it, the quotation says so.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -178,11 +178,11 @@ void turn_free(struct turn *t);
 void turn_enter(struct turn *t, enum turn_phase phase);
 void turn_add_input(struct turn *t, struct incoming *in); /* takes ownership */
 struct incoming *turn_last_input(const struct turn *t);
-bool turn_has_sender(const struct turn *t, const char *sender); /* NULL: nobody */
+bool turn_has_sender(const struct turn *t, const char *sender); /* NULL: unnamed */
 char *turn_inputs_text(const struct turn *t);                   /* "12,15", yours to free */
 void turn_write_inputs(const struct turn *t, const char *key, struct buf *json);
 const char *turn_agent(const struct turn *t); /* that has it now: run.agent, or by failover */
-bool turn_is_unsampled(const struct turn *t); /* who began the trace does not record it */
+bool turn_is_unsampled(const struct turn *t); /* the caller does not record its trace */
 struct turn *turn_find(const struct road *r, int64_t id);
 bool turn_may_start(const struct road *r, const char *adapter);
 void turn_claim(struct turn *t);
@@ -203,7 +203,7 @@ bool turn_files_needed(const struct road *r, const struct incoming *in);
 /* Fetches the files of an input; the turn does not start before they are there or given up. */
 void turn_files_want(struct turn *t, const struct incoming *in);
 void turn_files_forget(struct turn *t, int64_t event); /* its input has changed or gone */
-void turn_files_apply(struct turn *t); /* tells the inputs where their files are, or why not */
+void turn_files_apply(struct turn *t); /* gives the inputs the path of each file, or the error */
 void turn_files_write(const struct turn *t, struct buf *json); /* as a member, if there are any */
 void turn_files_release(struct turn *t);
 
