@@ -128,14 +128,6 @@ static void print_rule(const json_t *rule)
         putchar('\n');
 }
 
-static void print_failed_agent(struct timeline *t, const json_t *f)
-{
-        print_time(t, json_str(f, "failedAt", NULL));
-        print_quoted(stdout, "agent ", json_str(f, "agent", "?"));
-        print_field(stdout, " failed: ", json_str(f, "error", "?"), TEXT_SHOWN);
-        putchar('\n');
-}
-
 static void print_turn(struct timeline *t, const json_t *turn, const char *reason)
 {
         const char *ended = json_str(turn, "endedAt", NULL), *id = json_str(turn, "id", "?");
@@ -153,8 +145,12 @@ static void print_turn(struct timeline *t, const json_t *turn, const char *reaso
                                (double)json_int(turn, "waitMs", 0) / 1000.0);
                 putchar('\n');
         }
-        json_array_foreach(json_object_get(turn, "failedAgents"), i, failed)
-                print_failed_agent(t, failed);
+        json_array_foreach(json_object_get(turn, "failedAgents"), i, failed) {
+                print_time(t, json_str(failed, "failedAt", NULL));
+                print_quoted(stdout, "agent ", json_str(failed, "agent", "?"));
+                print_field(stdout, " failed: ", json_str(failed, "error", "?"), TEXT_SHOWN);
+                putchar('\n');
+        }
         print_time(t, ended);
         printf("%s %s", id, json_str(turn, "state", "?"));
         print_quoted(stdout, ended ? " by agent " : " with agent ", json_str(turn, "agent", NULL));

@@ -111,23 +111,16 @@ static int read_parts(struct http_agent_reply *r, const json_t *parts, struct er
 
 /* ---- members ---- */
 
-/* In the reply's "usage", in its metadata, or in the "cost" (Omni's) or "usage" of that. */
-static void read_usage(struct http_agent_reply *r, const json_t *object)
-{
-        const json_t *metadata = json_object_get(object, "metadata");
-
-        usage_read(&r->usage, json_object_get(object, "usage"));
-        usage_read(&r->usage, metadata);
-        usage_read(&r->usage, json_object_get(metadata, "cost"));
-        usage_read(&r->usage, json_object_get(metadata, "usage"));
-}
-
 int http_agent_reply_members(struct http_agent_reply *r, const json_t *object, struct error *err)
 {
         static const char *const keys[] = { "reply", "text" };
         const json_t *parts = json_object_get(object, "parts");
+        const json_t *metadata = json_object_get(object, "metadata");
 
-        read_usage(r, object);
+        usage_read(&r->usage, json_object_get(object, "usage"));
+        usage_read(&r->usage, metadata);
+        usage_read(&r->usage, json_object_get(metadata, "cost")); /* Omni's */
+        usage_read(&r->usage, json_object_get(metadata, "usage"));
         if (parts && !json_is_null(parts)) {
                 if (!json_is_array(parts))
                         return error_set(err, ERR_PROTOCOL, "'parts' of the answer is not a list");

@@ -24,12 +24,6 @@ static void on_parsed(void *arg, const struct json_parsed *parsed)
         api_of(x)->parsed = NULL;
 }
 
-/* Clients of foreign protocols and webhooks may add parameters of their own. */
-static bool refuses_query(const struct route *r)
-{
-        return !r->query && r->scope >= SCOPE_READ && strncmp(r->path, "/api/v2/", 8) == 0;
-}
-
 void request_run(struct http_exchange *x)
 {
         const struct route *route = request_route(x);
@@ -42,7 +36,9 @@ void request_run(struct http_exchange *x)
                 http_refuse(x, 503, "UNAVAILABLE", "shutting down");
                 return;
         }
-        if (refuses_query(route)) {
+        /* webhooks and clients of foreign protocols may add parameters of their own */
+        if (!route->query && route->scope >= SCOPE_READ &&
+            strncmp(route->path, "/api/v2/", 8) == 0) {
                 if (request_query(x, &b, NULL) < 0)
                         return;
                 body_release(&b);

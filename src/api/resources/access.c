@@ -223,14 +223,24 @@ static void on_subject(void *arg, const struct error *err)
         subject_job_free(j);
 }
 
-/* Owns the strings, some of which belong to a rule that may be deleted meanwhile. */
-static void keep(struct subject_job *j)
+/* Owns its strings, some of which belong to a rule that may be deleted meanwhile. */
+static struct subject_job *subject_job_new(const struct access_ask *ask,
+                                           const struct access_rule *r)
 {
+        struct subject_job *j = mem_zalloc(sizeof(*j));
         const char **texts[] = { &j->ask.adapter, &j->ask.user, &j->ask.place, &j->ask.reason,
                                  &j->ask.message };
 
+        buf_init(&j->subject.others, 0);
+        buf_init(&j->subject.details, 0);
+        j->ask = *ask;
         for (size_t i = 0; i < COUNT(texts); i++)
                 *texts[i] = j->kept[i] = mem_strdup(*texts[i]);
+        j->ask.type = r->deny ? "deny" : "allow";
+        j->id = r->id;
+        j->subject.user = given(j->ask.user);
+        j->subject.person = r->person;
+        return j;
 }
 
 static bool allows_everyone(const struct access_ask *ask)
@@ -267,15 +277,7 @@ static void put(struct http_exchange *x, struct body *b, const struct access_rul
                 body_release(b);
                 return;
         }
-        j = mem_zalloc(sizeof(*j));
-        buf_init(&j->subject.others, 0);
-        buf_init(&j->subject.details, 0);
-        j->ask = *ask;
-        j->id = r.id;
-        keep(j);
-        j->ask.type = r.deny ? "deny" : "allow";
-        j->subject.user = given(j->ask.user);
-        j->subject.person = r.person;
+        j = subject_job_new(ask, &r);
         if (!same && !ask->force)
                 known = access_subject_check(&j->subject, api_of(x)->env.adapters, r.adapter, &err);
         j->body = *b;

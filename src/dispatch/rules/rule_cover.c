@@ -41,12 +41,6 @@ static bool globs_hold_all(const struct setting_list *wide, const struct setting
         return narrow->count > 0;
 }
 
-/* An absent list is any value. */
-static bool list_covers(const struct setting_list *wide, const struct setting_list *narrow)
-{
-        return !wide->set || (narrow->set && globs_hold_all(wide, narrow));
-}
-
 /* Without `event`, the type follows from `reaction`. */
 static bool events_cover(const struct rule *wide, const struct rule *narrow)
 {
@@ -101,8 +95,11 @@ bool rule_covers(const struct rule *wide, const struct rule *narrow)
         };
 
         for (size_t i = 0; i < COUNT(lists); i++) {
-                if (!list_covers((const struct setting_list *)((const char *)wide + lists[i]),
-                                 (const struct setting_list *)((const char *)narrow + lists[i])))
+                const struct setting_list *w = (const void *)((const char *)wide + lists[i]);
+                const struct setting_list *n = (const void *)((const char *)narrow + lists[i]);
+
+                /* an absent list is any value */
+                if (w->set && !(n->set && globs_hold_all(w, n)))
                         return false;
         }
         return !wide->hours.set && events_cover(wide, narrow) && address_covers(wide, narrow) &&
