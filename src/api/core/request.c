@@ -134,6 +134,16 @@ char *request_own_key(const struct http_exchange *x, const char *key)
         return mem_printf("key-%lld:%s", (long long)caller_of(x)->id, key);
 }
 
+void request_hash(const char *what, const json_t *body, char hash[SHA256_HEX_SIZE])
+{
+        char *text = json_dumps(body, JSON_SORT_KEYS | JSON_COMPACT);
+        char *whole = mem_printf("%s %s", what, text ? text : "");
+
+        crypto_sha256_hex(whole, strlen(whole), hash);
+        free(text);
+        free(whole);
+}
+
 int request_key(struct http_exchange *x, const char **key)
 {
         size_t n;

@@ -11,6 +11,7 @@
 #include "api/core/body.h"
 #include "api/core/reply.h"
 #include "api/core/routes.h"
+#include "base/crypto.h"
 
 static inline const struct route *request_route(const struct http_exchange *x)
 {
@@ -32,6 +33,8 @@ int request_body(struct http_exchange *x, struct body *b, void *out);
 int64_t request_id(struct http_exchange *x, const char *prefix, const char *what);
 /* The Idempotency-Key as stored: each caller has its own. Yours to free. */
 char *request_own_key(const struct http_exchange *x, const char *key);
+/* Identifies a request by what it asks for and its body: the same key for another is a conflict. */
+void request_hash(const char *what, const json_t *body, char hash[SHA256_HEX_SIZE]);
 /* The header Idempotency-Key, NULL when absent; -1: answered with 400. */
 int request_key(struct http_exchange *x, const char **key);
 /* false: answered with 403. */

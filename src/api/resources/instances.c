@@ -8,7 +8,6 @@
 #include "api/core/page.h"
 #include "api/core/request.h"
 #include "base/clock.h"
-#include "base/crypto.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "platform/tools.h"
@@ -273,19 +272,6 @@ static void on_result(void *arg, const char *result, const struct error *err)
         }
 }
 
-/* Another call with the same Idempotency-Key is a conflict. */
-static const char *hash_call(const char *adapter, const char *tool, const json_t *body,
-                             char hash[SHA256_HEX_SIZE])
-{
-        char *text = json_dumps(body, JSON_SORT_KEYS | JSON_COMPACT);
-        char *whole = mem_printf("tool %s %s %s", adapter, tool, text ? text : "");
-
-        crypto_sha256_hex(whole, strlen(whole), hash);
-        free(text);
-        free(whole);
-        return hash;
-}
-
 static void call_tool(struct http_exchange *x)
 {
         const struct adapter *a = adapter_of(x);
@@ -293,7 +279,7 @@ static void call_tool(struct http_exchange *x)
         struct tool_ask ask = { 0 };
         struct tool_request q = { 0 };
         char hash[SHA256_HEX_SIZE];
-        char *own_key = NULL;
+        char *own_key = NULL, *what;
         struct api_job *j;
         struct body b;
 
@@ -308,7 +294,10 @@ static void call_tool(struct http_exchange *x)
         q.arguments = ask.arguments;
         if (key) {
                 q.request_key = own_key = request_own_key(x, key);
-                q.request_hash = hash_call(a->name, tool, b.root, hash);
+                what = mem_printf("tool %s %s", a->name, tool);
+                request_hash(what, b.root, hash);
+                free(what);
+                q.request_hash = hash;
         }
         j = mem_alloc(sizeof(*j));
         api_job_begin(j, x);

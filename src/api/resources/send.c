@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "api/core/request.h"
-#include "base/crypto.h"
 #include "base/id.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -142,21 +141,15 @@ static void send_job_free(struct send_job *j)
  * another's sends. Copy the headers at once: they are gone with the client, and a send without its
  * key would be repeated.
  */
-static void set_key(struct send_job *j, const struct http_exchange *x, const char *key)
+static void copy_headers(struct send_job *j, const struct http_exchange *x, const char *key)
 {
-        char *text, *whole;
-
         if (!id_trace_of_parent(http_header(x, "traceparent"), j->trace))
                 j->trace[0] = '\0';
         j->unsampled = !id_parent_samples(http_header(x, "traceparent"), j->trace);
         if (!key)
                 return;
         j->key = request_own_key(x, key);
-        text = json_dumps(j->body.root, JSON_SORT_KEYS | JSON_COMPACT);
-        whole = mem_printf("%s %s", delivery_kind_name(j->kind), text ? text : "");
-        crypto_sha256_hex(whole, strlen(whole), j->hash);
-        free(text);
-        free(whole);
+        request_hash(delivery_kind_name(j->kind), j->body.root, j->hash);
 }
 
 /* [[{"text","data"}, ...], ...], a list per row. NULL without buttons; yours to free. */
@@ -351,7 +344,7 @@ static void send_as(struct http_exchange *x, enum delivery_kind kind)
                 return;
         }
         j->kind = kind;
-        set_key(j, x, key);
+        copy_headers(j, x, key);
         if (check(x, &j->ask, kind)) {
                 if (policy && strncmp(j->ask.to, "per-", 4) == 0) /* follow merges */
                         j->person = persons_current(policy->persons, field_id("per-", j->ask.to));
