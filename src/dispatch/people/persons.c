@@ -46,7 +46,9 @@ static char *person_key(char out[24], int64_t person)
 
 int64_t person_parse_id(const char *text)
 {
-        return bus_event_seq(strncmp(text, "per-", 4) == 0 ? text + 4 : text);
+        if (strncmp(text, "per-", 4) == 0)
+                text += 4;
+        return strncmp(text, "evt-", 4) == 0 ? -1 : bus_event_seq(text);
 }
 
 int64_t persons_lookup(const struct persons *p, const char *platform, const char *user)
