@@ -82,7 +82,7 @@ struct agents {
 
 /* The timer then closes it if retired and without holds. */
 void agent_slot_release(struct agent_slot *s);
-/* What a health check or a turn shows about the agent. latency_ms -1: not measured. */
+/* Records the result of a health check or a turn. latency_ms -1: not measured. */
 void agent_slot_observe(struct agent_slot *s, bool healthy, int64_t latency_ms, const char *why);
 
 /* agent_runs.c */

@@ -75,7 +75,7 @@ void usage_read(struct usage *u, const json_t *object)
         read_cost(u, object);
 }
 
-/* Some report a cache beside `in` without Anthropic's names: more than there is in all. */
+/* Counts of the cache that exceed `in` cannot be part of it, whatever their names. */
 static bool is_beside(const struct usage *u)
 {
         return u->beside || u->cached + u->written > u->in;

@@ -18,7 +18,7 @@
 
 /* ---- the copy's place ---- */
 
-/* Before the work. */
+/* Fails before the daemon copies the database. */
 static int check_place(const char *to, struct error *err)
 {
         char *copy = mem_strdup(to), *folder = dirname(copy);
@@ -62,8 +62,10 @@ static int copy_file(const char *from, const char *to)
         if (out >= 0)
                 rc = copy_bytes(in, out) == 0 && fsync(out) == 0 ? 0 : -1;
         why = errno;
-        if (out >= 0 && close(out) < 0)
+        if (out >= 0 && close(out) < 0 && rc == 0) {
+                why = errno;
                 rc = -1;
+        }
         if (out >= 0 && rc < 0)
                 unlink(to);
         if (in >= 0)

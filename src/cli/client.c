@@ -76,9 +76,9 @@ static int no_daemon(const struct client *c, struct error *err)
 }
 
 /*
- * A file of the state directory that is opened. Root may ask about the daemon of another user, who
- * must not make us read files of others: it belongs to whom the directory belongs to, and is no
- * link. 0, or -1 with errno.
+ * Reads a line of a file in the state directory. Root may ask about the daemon of another user, who
+ * must not make us read other files: refuses links, and files of another owner than the
+ * directory's. 0, or -1 with errno.
  */
 static int read_line_at(int state, const char *name, char out[STATE_LINE])
 {
@@ -135,7 +135,7 @@ static int locate(struct client *c, struct error *err)
         /* a killed daemon leaves its address behind: keep our key from another program */
         if (local_store_has_daemon(c->dir) == 0)
                 return no_daemon(c, err);
-        /* after the lock is known to be held: who takes it first removes the address */
+        /* only now: a daemon that has taken the lock has removed the address of an earlier run */
         if (read_line(c->dir, "http.addr", address) < 0) {
                 if (errno == EPERM || errno == ELOOP)
                         return error_set(err, ERR_REFUSED,

@@ -29,7 +29,7 @@ struct llm_conf {
         double temperature; /* below 0: not sent */
         int64_t timeout_ms, first_byte_ms, silence_ms;
         int64_t retries;
-        struct usage_prices prices; /* of the cache: below 0: the wire's share of prices.in */
+        struct usage_prices prices; /* a cache price below 0: the wire's share of prices.in */
 };
 extern const struct setting llm_settings[];
 

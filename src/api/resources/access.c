@@ -174,7 +174,7 @@ static void write_ask(struct http_exchange *x, int64_t id, const struct access_a
 
 /* ---- who is meant ---- */
 
-/* A rule that waits for a look into the store. */
+/* A rule that waits until its subject is looked up in the store. */
 struct subject_job {
         struct api_job job;
         struct access_subject subject;

@@ -48,7 +48,7 @@ static bool is_beneath(const char *folder, const char *place)
         return beneath;
 }
 
-/* Its folder exists, but is none of them. */
+/* Does its folder exist, but in none of these places? */
 static bool is_outside(const struct api_env *env, const char *path)
 {
         const char *slash = strrchr(path, '/');
@@ -63,7 +63,7 @@ static bool is_outside(const struct api_env *env, const char *path)
         return outside;
 }
 
-/* "Permission denied" alone would not say by whom. */
+/* Names the confinement as the cause: "Permission denied" alone does not. */
 static void explain_place(const struct api_env *env, const char *path, struct error *err)
 {
         struct buf places;

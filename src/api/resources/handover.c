@@ -73,7 +73,7 @@ static void list(struct http_exchange *x)
         reply_json(x, 200, &json);
 }
 
-/* A pause that waits for a look into the store. */
+/* A pause that waits until its chat is looked up in the store. */
 struct pause_job {
         struct api_job job;
         struct body body;

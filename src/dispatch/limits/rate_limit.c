@@ -241,7 +241,7 @@ int rate_limit_restore(struct dispatch *d, struct store_tx *tx, struct error *er
                 struct trigger_turn *t = &turns[count - 1];
                 const struct dispatch_adapter *a = map_get(&d->by_name, t->adapter);
                 const struct rule *r = t->rule ? map_get(&d->rules_by_name, t->rule) : NULL;
-                /* the log does not say who was addressed; direct requests must not suffer */
+                /* the log does not record addressing; spare the limit of direct requests */
                 bool ambient = r && !reply_mode_answers(r->mode);
                 char *key = mem_printf("%lld", (long long)t->turn);
 
