@@ -23,7 +23,7 @@
 #define PEBIBYTE       1125899906842624
 #define DAY_MS         86400000.0
 #define BLOCK          4096    /* a small file uses a block, so quotas also limit their number */
-#define PART_MS        3600000 /* an older part is of a save that was interrupted */
+#define PART           ":part" /* of a file that is being written; no safe name has a colon */
 #define FOLDER         "attachments"
 
 /* clang-format off */
@@ -320,7 +320,7 @@ static void save(struct attachment_job *j, int workspace)
         if (!has_room_in_chat(j, workspace) || !has_room(j, workspace))
                 return;
         folder = beneath_make_folder(workspace, j->path, &name);
-        part = mem_printf("%s.part", name);
+        part = mem_printf("%s" PART, name);
         if (folder < 0 || write_file(folder, part, j->bytes, j->n) < 0 ||
             renameat(folder, part, folder, name) < 0) {
                 snprintf(j->why, sizeof(j->why), "it could not be saved: %s", strerror(errno));
@@ -349,11 +349,12 @@ static void find(struct attachment_job *j, int workspace)
         close(fd);
 }
 
+/* No save runs during a sweep, so a part is of a save that was interrupted. */
 static bool is_part(const char *path)
 {
         size_t n = strlen(path);
 
-        return n > 5 && strcmp(path + n - 5, ".part") == 0;
+        return n > strlen(PART) && strcmp(path + n - strlen(PART), PART) == 0;
 }
 
 static void sweep(struct attachment_job *j, int workspace)
@@ -370,8 +371,7 @@ static void sweep(struct attachment_job *j, int workspace)
                 struct found f = s.items[i];
                 int64_t age_ms = now_ms - f.used_ms;
 
-                if ((age_ms > kept_ms || (is_part(f.path) && age_ms > PART_MS)) &&
-                    delete_found(j, workspace, &f)) {
+                if ((age_ms > kept_ms || is_part(f.path)) && delete_found(j, workspace, &f)) {
                         s.bytes -= f.bytes;
                         j->total -= f.bytes;
                         free(f.path);

@@ -234,13 +234,14 @@ static void old_files_are_swept_unless_they_are_in_use(void **state)
         save(g, IN("7", "2"), 10);
         save(g, IN("7", "3"), 10);
         save(g, IN("7", "4"), 10);
-        save(g, "channels/tg/7/attachments/5-a.bin.part", 10);
-        save(g, "channels/tg/7/attachments/report.pdf", 10); /* an agent's own */
+        save(g, "channels/tg/7/attachments/5-a.bin:part", 10); /* of an interrupted save */
+        save(g, "channels/tg/7/attachments/6-a.part", 10);     /* sent under this name */
+        save(g, "channels/tg/7/attachments/report.pdf", 10);   /* an agent's own */
         age(g, IN("7", "1"), 31);
         age(g, IN("7", "2"), 29);
         age(g, IN("7", "3"), 31);
         age(g, IN("7", "4"), 31);
-        age(g, "channels/tg/7/attachments/5-a.bin.part", 1);
+        age(g, "channels/tg/7/attachments/6-a.part", 1);
         age(g, "channels/tg/7/attachments/report.pdf", 99);
         link = real(g, "channels/elsewhere");
         assert_int_equal(symlink("tg", link), 0); /* not scanned twice */
@@ -252,7 +253,8 @@ static void old_files_are_swept_unless_they_are_in_use(void **state)
         assert_true(exists(g, IN("7", "2")));
         assert_true(exists(g, IN("7", "3")));
         assert_true(exists(g, IN("7", "4")));
-        assert_false(exists(g, "channels/tg/7/attachments/5-a.bin.part"));
+        assert_false(exists(g, "channels/tg/7/attachments/5-a.bin:part"));
+        assert_true(exists(g, "channels/tg/7/attachments/6-a.part"));
         assert_true(exists(g, "channels/tg/7/attachments/report.pdf"));
         g->limits.keep_days = -1;
         attachment_files_set_limits(g->files, &g->limits);
@@ -274,6 +276,19 @@ static void a_sweep_enforces_a_smaller_quota(void **state)
         assert_false(exists(g, IN("8", "1")));
 }
 
+static void a_dropped_file_is_not_saved(void **state)
+{
+        struct rig *g = *state;
+        struct attachment_job *dropped;
+
+        attachment_files_save(g->files, IN("7", "1"), mem_zalloc(9), 9, on_done, g);
+        dropped = attachment_files_save(g->files, IN("7", "2"), mem_zalloc(9), 9, on_done, g);
+        attachment_files_drop(dropped);
+        await(g);
+        assert_int_equal(find(g, IN("7", "2"), 0), -1);
+        assert_true(exists(g, IN("7", "1")));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -286,6 +301,7 @@ int main(void)
                 TEST(the_quota_holds_across_a_restart),
                 TEST(old_files_are_swept_unless_they_are_in_use),
                 TEST(a_sweep_enforces_a_smaller_quota),
+                TEST(a_dropped_file_is_not_saved),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
