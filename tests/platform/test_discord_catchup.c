@@ -858,8 +858,11 @@ static void a_live_dm_shows_where_one_was_missed(void **state)
         write_in(g, "80", "", "900", "");
         await(g, &g->get_count, 2);
         find_missed_dm(g, 1);
-        write_in(g, "80", "", "901", ""); /* it is read once */
-        await(g, &fake_road.received_count, 4);
+        write_in(g, "80", "", "901", "");                       /* it is read once */
+        fake_dispatch(&g->fake, g->fake.last, "MESSAGE_CREATE", /* by the bot: it misses nothing */
+                      "{\"id\":\"902\",\"channel_id\":\"81\",\"author\":{\"id\":\"42\"}}");
+        write_in(g, "12", "1", "903", "");
+        await(g, &fake_road.received_count, 5);
         assert_int_equal(g->get_count, 3);
 }
 

@@ -220,6 +220,36 @@ static void mentions_of_the_bot_are_recognised_and_removed(void **state)
         }
 }
 
+/* Catch-up keeps such messages beyond its limit. */
+static void messages_to_the_bot_are_recognised(void **state)
+{
+        static const struct {
+                const char *message;
+                bool role_mentions, to_us;
+        } rows[] = {
+                { "{\"channel_id\":\"10\"}", true, false },
+                { "{\"channel_id\":\"10\",\"mentions\":[{\"id\":\"5\"}]}", true, false },
+                { "{\"channel_id\":\"10\",\"mentions\":[{\"id\":\"42\"}]}", false, true },
+                { "{\"channel_id\":\"10\",\"mention_roles\":[\"77\"]}", false, false },
+                { "{\"channel_id\":\"10\",\"mention_roles\":[\"77\"]}", true, true },
+                { "{\"channel_id\":\"10\",\"referenced_message\":{\"author\":{\"id\":\"5\"}}}",
+                  true, false },
+                { "{\"channel_id\":\"10\",\"referenced_message\":{\"author\":{\"id\":\"42\"}}}",
+                  false, true },
+                { "{\"channel_id\":\"99\"}", false, true }, /* a DM, or unknown */
+        };
+        struct rig *g = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                json_t *message = parse(rows[i].message);
+
+                g->reader.role_mentions = rows[i].role_mentions;
+                if (dc_event_is_to_us(&g->reader, message) != rows[i].to_us)
+                        fail_msg("%s", rows[i].message);
+                json_decref(message);
+        }
+}
+
 static void role_mentions_count_only_when_configured(void **state)
 {
         struct rig *g = *state;
@@ -585,6 +615,7 @@ int main(void)
                 T(threads_and_posts_belong_to_their_channel),
                 T(notices_of_discord_are_ignored),
                 T(mentions_of_the_bot_are_recognised_and_removed),
+                T(messages_to_the_bot_are_recognised),
                 T(role_mentions_count_only_when_configured),
                 T(a_role_mention_in_a_message_read_back_is_removed),
                 T(a_missing_member_is_recognised),

@@ -214,7 +214,7 @@ static void keep(struct readback_job *j, json_t *message)
         }
 }
 
-/* stored NULL: unknown; the inbox recognises repeats. */
+/* stored NULL: none is known to be; the inbox recognises repeats. */
 static void sort_out(struct readback_job *j, const bool *stored)
 {
         int64_t pages_max = PAGES_MAX + j->r->in->o.catchup_messages / PAGE;
@@ -259,7 +259,7 @@ static void on_stored(void *arg, const struct error *err)
                 if (err)
                         log_warn("cannot look up missed messages", LOG_S("adapter", l->adapter),
                                  LOG_S("why", err->text));
-                sort_out(j, err ? NULL : l->stored);
+                sort_out(j, l->stored); /* after an error, as far as it was read */
         }
         free(l->adapter);
         free(l);
