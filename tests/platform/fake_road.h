@@ -27,7 +27,7 @@ static struct {
         char read_from[100]; /* the last of delivery_set_read_from */
         unsigned wakes;
         char woken[100];
-        bool ignores_results; /* nobody waits for them any more */
+        bool ignores_results; /* the road waits for none of them */
         const struct message_records *records;
         struct incoming received; /* only its borrowed pointers */
         unsigned received_count;

@@ -232,7 +232,7 @@ static void budgets_begin_again_every_hour(void **state)
         wish(g, "ann", 1 << 20);
         wish(g, "bob", 1 << 20);
         await_looks(g);
-        assert_int_equal(g->done, 2); /* nobody else is refused */
+        assert_int_equal(g->done, 2); /* no other is refused */
 }
 
 static void small_files_are_limited_in_number(void **state)

@@ -192,7 +192,7 @@ static void files_in_use_stay_and_the_new_one_is_refused(void **state)
         attachment_files_pin(g->files, IN("7", "1"));
         attachment_files_pin(g->files, IN("7", "2"));
         attachment_files_pin(g->files, IN("7", "2"));
-        attachment_files_unpin(g->files, IN("7", "2")); /* somebody else still uses it */
+        attachment_files_unpin(g->files, IN("7", "2")); /* pinned once more */
         assert_int_equal(save(g, IN("7", "3"), MIB), -1);
         assert_string_equal(g->why, "the attachments of this chat that are in use leave no room "
                                     "for it (attachments.chatBytes)");
