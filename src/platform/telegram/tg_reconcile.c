@@ -238,7 +238,7 @@ static void on_chat_type(void *arg, const struct tg_answer *a)
         if (a->status == 0 || a->status == 429 || a->status >= 500) {
                 ask_again(b, a);
         } else if (!a->ok || strcmp(type, "supergroup") != 0) {
-                end_unsure(b, a->ok ? "in a channel the bot's messages cannot be told from others"
+                end_unsure(b, a->ok ? "in a channel, the bot's posts look like those of others"
                                     : a->why);
         } else {
                 b->needs_chat = false;
