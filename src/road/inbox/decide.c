@@ -104,29 +104,24 @@ static bool waits_for_files(const struct road *r, const struct turn *t)
         return t->files.pending > 0;
 }
 
-/* Does a queued turn with messages of this sender wait for files? */
-static bool sender_waits(const struct road *r, const struct lane *lane, const char *sender)
-{
-        const struct turn *t;
-
-        TAILQ_FOREACH(t, &lane->waiting, in_lane)
-                if (waits_for_files(r, t) && turn_has_sender(t, sender))
-                        return true;
-        return false;
-}
-
 /* Would one sender wait for the files of another, if the message joined the turn? */
 static bool mixes_files(const struct road *r, const struct turn *t, const struct incoming *in)
 {
-        bool waits = turn_files_needed(r, in) || sender_waits(r, t->lane, in->sender_id);
+        bool waits = turn_files_needed(r, in);
+        const struct turn *other;
 
-        for (unsigned i = 0; i < t->run.input_count; i++) {
-                const struct incoming *other = t->inputs[i];
-
-                if (!is_same_sender(other, in) &&
-                    (waits || sender_waits(r, t->lane, other->sender_id)))
-                        return true;
+        TAILQ_FOREACH(other, &t->lane->waiting, in_lane) {
+                if (!waits_for_files(r, other))
+                        continue;
+                waits = waits || turn_has_sender(other, in->sender_id);
+                for (unsigned i = 0; i < t->run.input_count; i++)
+                        if (!is_same_sender(t->inputs[i], in) &&
+                            turn_has_sender(other, t->inputs[i]->sender_id))
+                                return true;
         }
+        for (unsigned i = 0; waits && i < t->run.input_count; i++)
+                if (!is_same_sender(t->inputs[i], in))
+                        return true;
         return false;
 }
 
@@ -149,12 +144,11 @@ static bool may_join(struct road *r, struct turn *t, const struct incoming *in,
         if (mode != d->policy.mode &&
             !(reply_mode_answers(mode) && reply_mode_answers(d->policy.mode)))
                 return false;
-        if (mixes_files(r, t, in))
+        if (mode != MODE_AMBIENT && !(same_sender && t->queue.due_mono > loop_now_ms(r->loop)) &&
+            !((same_sender || t->lane->running) &&
+              (r->agents.abilities(r->agents.agents, t->run.agent) & AGENT_BATCHES)))
                 return false;
-        if (mode == MODE_AMBIENT || (same_sender && t->queue.due_mono > loop_now_ms(r->loop)))
-                return true;
-        return (same_sender || t->lane->running) &&
-               (r->agents.abilities(r->agents.agents, t->run.agent) & AGENT_BATCHES) != 0;
+        return !mixes_files(r, t, in);
 }
 
 /* Never a turn before the sender's last one. NULL: start a new turn. */
