@@ -178,8 +178,9 @@ static const char adapters_text[] =
         "the rules decide; RULES.md has examples.\n\n"
         "`rateLimit` counts turns, not messages: a message that joins a waiting turn is free.\n"
         "A sender over the limit gets one notice per period, and the trigger log has the\n"
-        "reason. Counters survive a restart. `ambientRateLimit` counts the unrequested turns\n"
-        "of ambient and silent rules, so that they do not use up `rateLimit`.\n\n"
+        "reason. Counters survive a restart, except those of API keys. `ambientRateLimit`\n"
+        "counts the unrequested turns of ambient and silent rules, so that they do not use\n"
+        "up `rateLimit`.\n\n"
         "Keys of every adapter:\n\n";
 
 static const char agents_text[] =
