@@ -212,7 +212,8 @@ static bool is_counted(const struct road *r, const struct delivery_job *j)
 
 /*
  * Sends that are looked for leave fewer places, so that their number does not grow with every
- * crash, but some: it takes a later message to find out about them.
+ * crash, but some: it takes a later message to find out about them. Uploads and final edits under
+ * way are counted with them.
  */
 static int64_t send_limit(const struct outbox_adapter *a)
 {
