@@ -327,7 +327,7 @@ static void tune_process(bool exit_with_parent)
                 setrlimit(RLIMIT_NOFILE, &files);
         }
         setenv("UV_THREADPOOL_SIZE", "2", 0);
-        mallopt(M_ARENA_MAX, 2);
+        mallopt(M_ARENA_MAX, 4); /* with fewer, the loop and the writer wait for each other */
         signal(SIGPIPE, SIG_IGN);
         if (exit_with_parent) {
                 prctl(PR_SET_PDEATHSIG, SIGTERM);
