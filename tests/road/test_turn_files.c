@@ -459,6 +459,38 @@ static void an_edit_adds_a_file_to_a_turn_that_waits_for_a_place(void **state)
         rig_free(g);
 }
 
+static void text_does_not_wait_for_a_file_that_an_edit_adds(void **state)
+{
+        const struct attachment added = { .kind = "document", .source = "F1" };
+        struct rig *g = rig_new();
+
+        (void)state;
+        say(g, "ann", "batch", "work", NULL);
+        rig_until(g, &g->run_count, 1);
+        rig_receive(g, &(struct incoming){
+                               .key = "1", .sender_id = "eve", .guild = "batch", .text = "look" });
+        rig_until_count(g, "trigger_log", 2);
+        say(g, "bob", "batch", "hi", NULL);
+        rig_until_count(g, "trigger_log", 3);
+        rig_receive(g, &(struct incoming){ .type = EVENT_MESSAGE_EDITED,
+                                           .key = "1e",
+                                           .id = "1",
+                                           .sender_id = "eve",
+                                           .guild = "batch",
+                                           .text = "look here",
+                                           .attachments = &added,
+                                           .attachment_count = 1 });
+        rig_until(g, &g->held_count, 1);
+        rig_answer(g, 0, "done");
+        rig_until(g, &g->run_count, 2);
+        assert_string_equal(g->runs[1].text, "look here+hi");
+        assert_string_equal(file_of(g, 1)->error,
+                            "an edit added it to a turn with messages of others");
+        rig_answer(g, 1, "hello");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
 static void a_cancelled_turn_lets_its_files_go(void **state)
 {
         struct rig *g = rig_new();
@@ -492,6 +524,7 @@ int main(void)
                 cmocka_unit_test(the_files_of_the_only_message_are_not_fetched_after_its_deletion),
                 cmocka_unit_test(an_edit_fetches_the_files_of_the_new_message),
                 cmocka_unit_test(an_edit_adds_a_file_to_a_turn_that_waits_for_a_place),
+                cmocka_unit_test(text_does_not_wait_for_a_file_that_an_edit_adds),
                 cmocka_unit_test(a_cancelled_turn_lets_its_files_go),
         };
 

@@ -119,10 +119,7 @@ static bool mixes_files(const struct road *r, const struct turn *t, const struct
                             turn_has_sender(other, t->inputs[i]->sender_id))
                                 return true;
         }
-        for (unsigned i = 0; waits && i < t->run.input_count; i++)
-                if (!is_same_sender(t->inputs[i], in))
-                        return true;
-        return false;
+        return waits && turn_has_others(t, in->sender_id);
 }
 
 /*

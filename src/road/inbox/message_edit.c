@@ -105,9 +105,13 @@ static void on_committed(struct effect *e)
                 return;
         t->queue.changes--;
         turn_files_forget(t, m->event);
-        for (unsigned i = 0; i < t->run.input_count; i++)
-                if (t->inputs[i]->event == m->event)
-                        turn_files_want(t, t->inputs[i]);
+        for (unsigned i = 0; i < t->run.input_count; i++) {
+                if (t->inputs[i]->event != m->event)
+                        continue;
+                turn_files_want(t, t->inputs[i]);
+                if (turn_has_others(t, t->inputs[i]->sender_id))
+                        turn_files_hurry(t, m->event);
+        }
         turn_check_cancel(t);
         lane_pump(m->road, t->lane);
 }

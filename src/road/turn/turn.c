@@ -100,14 +100,25 @@ struct incoming *turn_last_input(const struct turn *t)
         return t->inputs[t->run.input_count - 1];
 }
 
+static bool is_of(const struct incoming *in, const char *sender)
+{
+        return sender && in->sender_id ? strcmp(sender, in->sender_id) == 0
+                                       : sender == in->sender_id;
+}
+
 bool turn_has_sender(const struct turn *t, const char *sender)
 {
-        for (unsigned i = 0; i < t->run.input_count; i++) {
-                const char *other = t->inputs[i]->sender_id;
-
-                if (sender && other ? strcmp(sender, other) == 0 : sender == other)
+        for (unsigned i = 0; i < t->run.input_count; i++)
+                if (is_of(t->inputs[i], sender))
                         return true;
-        }
+        return false;
+}
+
+bool turn_has_others(const struct turn *t, const char *sender)
+{
+        for (unsigned i = 0; i < t->run.input_count; i++)
+                if (!is_of(t->inputs[i], sender))
+                        return true;
         return false;
 }
 

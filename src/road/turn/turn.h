@@ -179,6 +179,7 @@ void turn_enter(struct turn *t, enum turn_phase phase);
 void turn_add_input(struct turn *t, struct incoming *in); /* takes ownership */
 struct incoming *turn_last_input(const struct turn *t);
 bool turn_has_sender(const struct turn *t, const char *sender); /* NULL: unnamed */
+bool turn_has_others(const struct turn *t, const char *sender); /* other senders */
 char *turn_inputs_text(const struct turn *t);                   /* "12,15", yours to free */
 void turn_write_inputs(const struct turn *t, const char *key, struct buf *json);
 const char *turn_agent(const struct turn *t); /* that has it now: run.agent, or by failover */
@@ -202,6 +203,8 @@ void turn_leave(struct turn *t);              /* frees it and pumps its lane */
 bool turn_files_needed(const struct road *r, const struct incoming *in);
 /* Fetches the files of an input; the turn does not start before they are there or given up. */
 void turn_files_want(struct turn *t, const struct incoming *in);
+/* Gives up files of an input that are not there at once: others must not wait for them. */
+void turn_files_hurry(struct turn *t, int64_t event);
 void turn_files_forget(struct turn *t, int64_t event); /* its input has changed or gone */
 void turn_files_apply(struct turn *t); /* gives the inputs the path of each file, or the error */
 void turn_files_write(const struct turn *t, struct buf *json); /* as a member, if there are any */

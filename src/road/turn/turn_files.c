@@ -19,6 +19,7 @@ struct turn_file {
         int64_t event;
         struct held_files *held;
         struct timer *timer; /* NULL: nothing is being fetched */
+        bool hurried;
         TAILQ_ENTRY(turn_file) next;
 };
 
@@ -53,8 +54,11 @@ static void on_too_late(void *arg)
         struct road *r = f->turn->road;
         char why[100];
 
-        snprintf(why, sizeof(why), "it did not arrive within %lld s (limits.fileSeconds)",
-                 (long long)r->limits.file_seconds);
+        if (f->hurried)
+                snprintf(why, sizeof(why), "an edit added it to a turn with messages of others");
+        else
+                snprintf(why, sizeof(why), "it did not arrive within %lld s (limits.fileSeconds)",
+                         (long long)r->limits.file_seconds);
         r->platforms.stop_files(f->held, why);
         on_ready(f);
 }
@@ -80,6 +84,18 @@ void turn_files_want(struct turn *t, const struct incoming *in)
         t->files.pending++;
         f->timer = timer_new(r->loop, on_too_late, f);
         timer_start(f->timer, r->limits.file_seconds * 1000);
+}
+
+void turn_files_hurry(struct turn *t, int64_t event)
+{
+        struct turn_file *f;
+
+        TAILQ_FOREACH(f, &t->files.list, next) {
+                if (f->event != event || !f->timer)
+                        continue;
+                f->hurried = true;
+                timer_start(f->timer, 0);
+        }
 }
 
 static void file_free(struct turn_file *f)
