@@ -568,6 +568,14 @@ void rig_say(struct rig *g, const char *adapter, const char *channel, const char
         rig_receive(g, &in);
 }
 
+void rig_queue_delivery(struct rig *g)
+{
+        g->adapters_down = g->auto_answer = true;
+        rig_say(g, "x", "c", "echo", "hello", NULL);
+        rig_until_count(g, "deliveries WHERE state = 'queued'", 1);
+        rig_settle(g);
+}
+
 void rig_receive(struct rig *g, const struct incoming *given)
 {
         struct incoming in = *given;

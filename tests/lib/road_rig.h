@@ -125,6 +125,8 @@ void rig_restart(struct rig *g);
 /* Both return at once. key NULL: a new one. */
 void rig_say(struct rig *g, const char *adapter, const char *channel, const char *agent,
              const char *text, const char *key);
+/* An answer of adapter "x" waits; adapters_down = false and outbox_wake send it. */
+void rig_queue_delivery(struct rig *g);
 /* Fills in what is NULL: adapter "j", channel "c", agent "echo", sender Ann. */
 void rig_receive(struct rig *g, const struct incoming *in);
 void rig_answer(struct rig *g, unsigned run, const char *text);

@@ -199,10 +199,9 @@ static int store_recent(struct store_tx *tx, void *arg, struct error *err)
         return 0;
 }
 
-/* A hundred newer messages are stored already: all twenty missed ones are taken. */
-static void stored_messages_do_not_count(void **state)
+/* The adapter's store, with what fill writes. */
+static struct store *open_store(struct rig *g, store_fn *fill, void *arg)
 {
-        struct rig *g = *state;
         struct error err = { 0 };
         struct store *store =
                 store_open(g->loop,
@@ -211,8 +210,17 @@ static void stored_messages_do_not_count(void **state)
                            &err);
 
         assert_non_null(store);
-        assert_int_equal(store_write_now(store, store_recent, g, &err), 0);
+        assert_int_equal(store_write_now(store, fill, arg, &err), 0);
         g->adapter.store = store;
+        return store;
+}
+
+/* A hundred newer messages are stored already: all twenty missed ones are taken. */
+static void stored_messages_do_not_count(void **state)
+{
+        struct rig *g = *state;
+        struct store *store = open_store(g, store_recent, g);
+
         g->o.catchup_messages = 20;
         lose_session_after(g, "100");
         chatter(g, 0, 300, 100, 0);
@@ -783,18 +791,9 @@ static int store_people(struct store_tx *tx, void *everyone, struct error *err)
 static void read_dms_of_stored_people(struct rig *g, const char *everyone, bool met)
 {
         static const char *const expected[] = { "7", "21", "11" };
-        struct error err = { 0 };
-        struct store *store =
-                store_open(g->loop,
-                           &(struct store_options){
-                                   .url = "sqlite", .dir = g->dir, .migrations = schema_steps },
-                           &err);
+        struct store *store = open_store(g, store_people, (char *)(uintptr_t)everyone);
         unsigned count = met ? 3 : 2;
 
-        assert_non_null(store);
-        assert_int_equal(store_write_now(store, store_people, (char *)(uintptr_t)everyone, &err),
-                         0);
-        g->adapter.store = store;
         lose_session_after(g, "100");
         for (unsigned i = 0; i < count; i++) {
                 await(g, &g->opened_count, i + 1);

@@ -96,6 +96,19 @@ static void assert_asks(struct rig *g, unsigned i, const char *id)
         assert_non_null(strstr(rig_body(g, i), member));
 }
 
+/* The answer to the next questions. */
+static void says_nothing_is_there(struct rig *g, int questions)
+{
+        while (questions-- > 0)
+                says(g, 400, NOTHING);
+}
+
+static void assert_found(struct rig *g, const char *id)
+{
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_sent(g)->platform_id, id);
+}
+
 /* ---- what is asked ---- */
 
 static void a_question_has_the_keyboard_of_the_message_that_is_looked_for(void **state)
@@ -106,8 +119,7 @@ static void a_question_has_the_keyboard_of_the_message_that_is_looked_for(void *
         struct rig *g = *state;
 
         says(g, 400, OTHERS);
-        for (int i = 0; i < 3; i++)
-                says(g, 400, NOTHING);
+        says_nothing_is_there(g, 3);
         says(g, 400, OWN);
         connect_now(g);
         has_record(&record);
@@ -132,8 +144,7 @@ static void messages_that_are_known_are_not_asked_for(void **state)
         static const struct message_record record = { .channel = "9", .id = "9:7" };
         struct rig *g = *state;
 
-        for (int i = 0; i < 3; i++)
-                says(g, 400, NOTHING);
+        says_nothing_is_there(g, 3);
         connect_now(g);
         has_record(&record);
         tg_ids_note(telegram_of(g), "8", 6, 0); /* other chats of the account */
@@ -152,16 +163,14 @@ static void keys_of_other_events_are_not_message_ids(void **state)
         connect_now(g);
         has_record(&record);
         look(g, "7", "7:5");
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, "6");
+        assert_found(g, "6");
 }
 
 static void many_ids_are_asked_for_only_if_updates_do_not_explain_them(void **state)
 {
         struct rig *g = *state;
 
-        for (int i = 0; i < 3; i++)
-                says(g, 400, NOTHING);
+        says_nothing_is_there(g, 3);
         connect_now(g);
         look(g, "7", "7:5:60");
         for (int64_t id = 6; id < 60; id++)
@@ -219,8 +228,7 @@ static void the_search_begins_after_the_newest_message_of_the_chat(void **state)
         connect_now(g);
         has_record(&record);
         look(g, "7", "7:5");
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, "8");
+        assert_found(g, "8");
 }
 
 /* It was asked for when no message had this id yet. */
@@ -228,16 +236,14 @@ static void an_id_is_asked_for_again_once_a_higher_one_is_known(void **state)
 {
         struct rig *g = *state;
 
-        for (int i = 0; i < 3; i++)
-                says(g, 400, NOTHING);
+        says_nothing_is_there(g, 3);
         says(g, 400, OWN);
         connect_now(g);
         look(g, "7", "7:5");
         rig_requests(g, 7);
         tg_ids_note(telegram_of(g), "8", 9, 0);
         tg_reconcile_sent(telegram_of(g), "8", 9, loop_now_ms(g->loop));
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, "6");
+        assert_found(g, "6");
 }
 
 static void a_search_begins_at_the_message_that_is_answered(void **state)
@@ -308,8 +314,7 @@ static void ids_above_an_update_are_asked_for(void **state)
         struct rig *g = *state;
         struct telegram *tg;
 
-        for (int i = 0; i < 3; i++)
-                says(g, 400, NOTHING);
+        says_nothing_is_there(g, 3);
         says(g, 400, OWN);
         connect_now(g);
         tg = telegram_of(g);
@@ -318,8 +323,7 @@ static void ids_above_an_update_are_asked_for(void **state)
         tg_reconcile_quiet(tg, loop_now_ms(g->loop));
         tg_ids_note(tg, "8", 6, 0);
         tg_reconcile_received(tg, "8", 6);
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, "9");
+        assert_found(g, "9");
 }
 
 static void a_later_send_with_a_lower_id_ends_the_search(void **state)
@@ -402,8 +406,7 @@ static void ids_of_the_chat_before_it_moved_are_not_known_in_the_new_one(void **
         tg_chat_moved(telegram_of(g), "-5", GROUP);
         has_record(&record);
         look(g, GROUP, GROUP ":5");
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, "6");
+        assert_found(g, "6");
 }
 
 /* Sends to the old and to the new name do not wait for each other. */
@@ -418,8 +421,7 @@ static void a_send_by_the_new_name_does_not_hide_an_earlier_one_by_the_old(void 
         tg_chat_moved(telegram_of(g), "-5", GROUP);
         has_record(&record);
         look(g, "-5", GROUP ":5");
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, "6");
+        assert_found(g, "6");
 }
 
 /* ---- late answers ---- */
@@ -435,8 +437,7 @@ static void a_send_under_way_is_cut_before_it_is_looked_for(void **state)
         rig_requests(g, 5);
         look(g, "7", "7:5");
         assert_true(TAILQ_EMPTY(&telegram_of(g)->sends));
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, "6");
+        assert_found(g, "6");
 }
 
 static void an_answer_that_comes_too_late_is_not_taken_for_another_message(void **state)
@@ -471,16 +472,14 @@ static void a_late_update_is_no_proof_that_nothing_arrived(void **state)
         says(g, 400, OWN);
         connect_now(g);
         look(g, "7", "7:5:6");
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, "7");
+        assert_found(g, "7");
 }
 
 static void nothing_before_and_after_a_later_message_is_proof(void **state)
 {
         struct rig *g = *state;
 
-        for (int i = 0; i < 3; i++)
-                says(g, 400, NOTHING);
+        says_nothing_is_there(g, 3);
         connect_now(g);
         look(g, "7", "7:5:6");
         assert_int_equal(rig_sent(g)->result.outcome, SEND_RETRY);

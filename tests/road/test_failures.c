@@ -132,10 +132,7 @@ static void a_delivery_claimed_elsewhere_is_not_sent(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-        g->adapters_down = g->auto_answer = true;
-        rig_say(g, "x", "c", "echo", "hello", NULL);
-        rig_until_count(g, "deliveries WHERE state = 'queued'", 1);
-        rig_settle(g);
+        rig_queue_delivery(g);
         rig_update(g, "deliveries SET fence = fence + 1", 0, 0);
         g->adapters_down = false;
         outbox_wake(g->road, "x");

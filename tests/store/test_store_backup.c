@@ -186,8 +186,7 @@ static void a_backup_to_a_full_disk_leaves_no_file(void **state)
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, store_rig_setup, store_rig_teardown)
 
-/* The name of the part was "PATH.part-PID" once; whoever made a link of it chose what is written.
- */
+/* The name of the part was once "PATH.part-PID": a link of that name chose the file written. */
 static void a_part_file_follows_no_link(void **state)
 {
         struct store_rig *r = *state;
