@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "discord_rig.h"
-#include "platform/tools.h"
+#include "platform/platform_tool.h"
 
 static json_t *spec;
 
@@ -488,8 +488,9 @@ static void tools_match_discords_description(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 json_t *arguments = json_loads(rows[i].arguments, 0, NULL);
 
-                tool_call(g->adapters, "dc", rows[i].tool,
-                          &(struct tool_request){ .arguments = arguments }, on_tool_done, &done);
+                platform_tool_call(g->adapters, "dc", rows[i].tool,
+                                   &(struct tool_request){ .arguments = arguments }, on_tool_done,
+                                   &done);
                 json_decref(arguments);
                 for (int n = 0; n < 100000 && done <= i; n++)
                         loop_step(g->loop, true);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "discord_rig.h"
-#include "platform/tools.h"
+#include "platform/platform_tool.h"
 
 static struct {
         unsigned calls;
@@ -37,8 +37,8 @@ static void call(struct rig *g, const char *tool, const char *arguments)
 
         assert_non_null(parsed);
         last.calls = 0;
-        tool_call(g->adapters, "dc", tool, &(struct tool_request){ .arguments = parsed }, on_done,
-                  NULL);
+        platform_tool_call(g->adapters, "dc", tool, &(struct tool_request){ .arguments = parsed },
+                           on_done, NULL);
         json_decref(parsed);
         assert_int_equal(last.calls, 0); /* not before the call has returned */
 }

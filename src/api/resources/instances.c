@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "platform/tools.h"
+#include "platform/platform_tool.h"
 #include "road/report/row_json.h"
 
 #define LATE_MS 60000  /* a delivery waiting longer degrades its adapter */
@@ -285,7 +285,7 @@ static void call_tool(struct http_exchange *x)
 
         if (!a)
                 return;
-        if (!tool_find(a->ops, tool)) {
+        if (!platform_tool_find(a->ops, tool)) {
                 reply_missing(x, "tool", tool);
                 return;
         }
@@ -301,7 +301,7 @@ static void call_tool(struct http_exchange *x)
         }
         j = mem_alloc(sizeof(*j));
         api_job_begin(j, x);
-        tool_call(api_of(x)->env.adapters, a->name, tool, &q, on_result, j);
+        platform_tool_call(api_of(x)->env.adapters, a->name, tool, &q, on_result, j);
         free(own_key);
         body_release(&b);
 }

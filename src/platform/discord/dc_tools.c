@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "platform/discord/discord.h"
-#include "platform/tools.h"
+#include "platform/platform_tool.h"
 
 #define READ_LIMIT 20
 #define READ_MAX   100 /* Discord's */
@@ -64,7 +64,7 @@ static void ask(struct tool_call *t, const char *route, const char *id, const ch
 static const char *id_of(const json_t *arguments, const char *name, bool required,
                          char space[DC_ID_SIZE], struct error *err)
 {
-        const char *id = tool_text(arguments, name, required, space, err);
+        const char *id = platform_tool_text(arguments, name, required, space, err);
 
         if (!id || dc_id_valid(id))
                 return id;
@@ -124,13 +124,13 @@ static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,
         else
                 out.reply_to = id_of(arguments, "reply_to", false, reply_to, &err);
         if (needs & TEXT_ARG)
-                out.text = tool_text(arguments, "content", true, text, &err);
+                out.text = platform_tool_text(arguments, "content", true, text, &err);
         if (needs & EMOJI)
-                out.emoji = tool_text(arguments, "emoji", true, text, &err);
+                out.emoji = platform_tool_text(arguments, "emoji", true, text, &err);
         if (needs & NAME)
-                out.file.name = tool_text(arguments, "name", true, text, &err);
+                out.file.name = platform_tool_text(arguments, "name", true, text, &err);
         if (err.kind != ERR_NONE)
-                tool_refuse(a, done, arg, &err);
+                platform_tool_refuse(a, done, arg, &err);
         else
                 outbox_submit(a->road, &out, on_submitted, call_new(a, done, arg));
 }
@@ -220,7 +220,7 @@ static void tool_read(struct adapter *a, const struct tool_request *q, platform_
         int64_t limit = json_int(q->arguments, "limit", READ_LIMIT);
 
         if (err.kind != ERR_NONE) {
-                tool_refuse(a, done, arg, &err);
+                platform_tool_refuse(a, done, arg, &err);
                 return;
         }
         limit = limit < 1 ? 1 : limit > READ_MAX ? READ_MAX : limit;
@@ -285,7 +285,7 @@ static void tool_guilds(struct adapter *a, const struct tool_request *q, platfor
         const char *after = id_of(q->arguments, "after", false, space, &err);
 
         if (err.kind != ERR_NONE) {
-                tool_refuse(a, done, arg, &err);
+                platform_tool_refuse(a, done, arg, &err);
                 return;
         }
         snprintf(query, sizeof(query), "limit=200%s%s", after ? "&after=" : "", after ? after : "");
@@ -381,7 +381,7 @@ static void tool_channels(struct adapter *a, const struct tool_request *q, platf
         struct tool_call *t;
 
         if (err.kind != ERR_NONE) {
-                tool_refuse(a, done, arg, &err);
+                platform_tool_refuse(a, done, arg, &err);
                 return;
         }
         t = call_new(a, done, arg);

@@ -1,4 +1,4 @@
-#include "platform/tools.h"
+#include "platform/platform_tool.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "platform/adapters.h"
 
-const struct platform_tool *tool_find(const struct platform_ops *ops, const char *name)
+const struct platform_tool *platform_tool_find(const struct platform_ops *ops, const char *name)
 {
         for (const struct platform_tool *t = ops->tools; t && t->name; t++)
                 if (strcmp(t->name, name) == 0)
@@ -40,7 +40,8 @@ static void fail_later(struct loop *l, platform_tool_fn *done, void *arg, const 
         loop_defer(l, on_failed_tool, f);
 }
 
-void tool_refuse(struct adapter *a, platform_tool_fn *done, void *arg, const struct error *err)
+void platform_tool_refuse(struct adapter *a, platform_tool_fn *done, void *arg,
+                          const struct error *err)
 {
         fail_later(a->loop, done, arg, err);
 }
@@ -79,11 +80,11 @@ static int check_arguments(const struct platform_tool *t, const json_t *argument
         return rc;
 }
 
-void tool_call(struct adapters *as, const char *adapter, const char *tool,
-               const struct tool_request *q, platform_tool_fn *done, void *arg)
+void platform_tool_call(struct adapters *as, const char *adapter, const char *tool,
+                        const struct tool_request *q, platform_tool_fn *done, void *arg)
 {
         struct adapter *a = adapters_find(as, adapter);
-        const struct platform_tool *t = a ? tool_find(a->ops, tool) : NULL;
+        const struct platform_tool *t = a ? platform_tool_find(a->ops, tool) : NULL;
         struct error err = { 0 };
 
         if (!a)
@@ -101,8 +102,8 @@ void tool_call(struct adapters *as, const char *adapter, const char *tool,
                 fail_later(as->loop, done, arg, &err);
 }
 
-const char *tool_text(const json_t *arguments, const char *name, bool required, char space[24],
-                      struct error *err)
+const char *platform_tool_text(const json_t *arguments, const char *name, bool required,
+                               char space[24], struct error *err)
 {
         const json_t *value = json_object_get(arguments, name);
 
