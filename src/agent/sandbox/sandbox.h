@@ -1,0 +1,100 @@
+/*
+ * sandbox: runs commands of the agent where they can see and change only what they may.
+ *
+ * Commands of a conversation share a standing sandbox (bubblewrap around a small command server),
+ * which is made for the first command and ended when idle. If the configured sandbox cannot be
+ * made, commands are refused with the reason and how to mend it; nothing runs elsewhere instead.
+ */
+#ifndef AGENT_SANDBOX_SANDBOX_H
+#define AGENT_SANDBOX_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/workspace/workspace.h"
+#include "base/error.h"
+#include "base/settings.h"
+#include "net/loop.h"
+
+struct sandbox_conf {
+        char *kind;                /* "bwrap", "docker:NAME", "host" or "none" */
+        struct setting_list hosts; /* reachable, "example.org" or "*.example.org:8080"; else none */
+        int64_t memory_mb, processes, file_mb, disk_mb, cpu_seconds;
+        int64_t timeout_seconds, output_kb, idle_seconds, jobs;
+};
+extern const struct setting sandbox_settings[]; /* the group "sandbox" of a built-in agent */
+
+struct sandboxes;
+/* conf is borrowed. */
+struct sandboxes *sandboxes_new(struct loop *l, const struct sandbox_conf *conf, const char *dir);
+void sandboxes_free(struct sandboxes *all); /* ends everything; no callback follows */
+
+/* Which sandbox: commands with an equal key share one. */
+struct sandbox_key {
+        int64_t conversation;
+        struct workspace_view *view; /* what is mounted */
+};
+
+struct sandbox_command {
+        const char *command;     /* for bash -c, as data: never pasted into another command */
+        const char *const *argv; /* instead of command */
+        const char *input;       /* for stdin; NULL: /dev/null */
+        size_t input_n;
+        const char *cwd;    /* inside; NULL: the channel's folder */
+        int64_t timeout_ms; /* 0: the configured one */
+};
+
+struct sandbox_result {
+        int exit_code; /* -1 when ended by a signal */
+        int signal;
+        enum error_kind kind; /* ERR_NONE, ERR_TIMEOUT, ERR_LIMIT, ERR_CANCELLED; else it failed */
+        const char *why;      /* for the model; NULL: none */
+};
+
+struct sandbox_handlers {
+        void (*on_output)(void *arg, int fd, const char *bytes, size_t n); /* fd 1 or 2 */
+        void (*on_exit)(void *arg, const struct sandbox_result *r);        /* once, last */
+};
+
+struct sandbox_run;
+/* NULL with an error for the model and the operator. No handler is called before it returns. */
+struct sandbox_run *sandbox_start(struct sandboxes *all, const struct sandbox_key *key,
+                                  const struct sandbox_command *command,
+                                  const struct sandbox_handlers *h, void *arg, struct error *err);
+/* Ends it with all its children; no handler is called. */
+void sandbox_abandon(struct sandbox_run *r);
+
+/* ---- background jobs: they live as long as their sandbox ---- */
+
+struct sandbox_job {
+        int id;
+        const char *command; /* borrowed */
+        int64_t started_ms;  /* wall clock */
+        bool running;
+        int exit_code, signal;
+        size_t unread; /* bytes of output */
+};
+
+/* 0 with the id, or -1. */
+int sandbox_job_start(struct sandboxes *all, const struct sandbox_key *key,
+                      const struct sandbox_command *command, int *id, struct error *err);
+/* Moves what was printed since the last call to *out (the last output_kb of it). */
+int sandbox_job_read(struct sandboxes *all, const struct sandbox_key *key, int id, struct buf *out,
+                     struct sandbox_job *state, struct error *err);
+int sandbox_job_write(struct sandboxes *all, const struct sandbox_key *key, int id,
+                      const char *bytes, size_t n, bool close, struct error *err);
+int sandbox_job_kill(struct sandboxes *all, const struct sandbox_key *key, int id,
+                     struct error *err);
+void sandbox_jobs_each(struct sandboxes *all, int64_t conversation, /* 0: all */
+                       void (*fn)(void *arg, int64_t conversation, const struct sandbox_job *j),
+                       void *arg);
+/* Ends a conversation's sandboxes: /new, or the policy. */
+void sandbox_end(struct sandboxes *all, int64_t conversation);
+
+/* ---- for doctor, status and start ---- */
+
+/* Runs `true` with the full argument list; blocks. 0, or -1 with why it cannot work here. */
+int sandbox_probe(const struct sandbox_conf *conf, const char *dir, struct error *err);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * tool: what the built-in agent can do.
+ *
+ * A tool is a row of the table in tools.c and a file with its functions. The loop checks the
+ * arguments against the schema and the policy, stores that the call began, calls start, and stores
+ * the result before the model sees it. An error is a result like any other: the model reads it and
+ * tries something else.
+ */
+#ifndef AGENT_TOOLS_TOOL_H
+#define AGENT_TOOLS_TOOL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "agent/sandbox/sandbox.h"
+#include "agent/workspace/workspace.h"
+
+#define TOOL_LINES_MAX 2000
+#define TOOL_BYTES_MAX (50 << 10)
+
+enum tool_flag {
+        TOOL_READ_ONLY = 1 << 0, /* without effects: may run again after a crash */
+        TOOL_UNTRUSTED = 1 << 1, /* the result may hold text of strangers */
+        TOOL_RISKY = 1 << 2,     /* asks if the turn has seen such text, see policy.h */
+};
+
+struct tool_call;
+
+struct tool {
+        const char *name;
+        const char *description; /* for the model */
+        const char *parameters;  /* JSON Schema of an object; "label" is added to all */
+        unsigned flags;
+        void (*start)(struct tool_call *c);  /* tool_finish follows, perhaps before it returns */
+        void (*cancel)(struct tool_call *c); /* ends children; no tool_finish follows; frees data */
+};
+
+/* What the tools of one turn work with. */
+struct tool_scope {
+        struct agent *agent;
+        const struct turn_run *run;
+        struct workspace_view *view;
+        struct sandboxes *sandboxes;
+        struct sandbox_key sandbox;
+};
+
+/* The result, which belongs to the caller of tool_finish until then. */
+struct tool_result {
+        bool is_error;
+        bool untrusted;
+        json_t *content; /* array of text and image blocks, see llm/model.h */
+        json_t *details; /* for the journal, never for the model; may be NULL */
+};
+
+struct tool_call {
+        const struct tool *tool;
+        const struct tool_scope *scope;
+        const char *id;          /* unique in the turn */
+        const json_t *arguments; /* checked */
+        void *data;              /* the tool's own; NULL when it starts */
+        /* set by the caller: */
+        void (*on_output)(struct tool_call *c, const char *text, size_t n); /* live; may be NULL */
+        void (*on_done)(struct tool_call *c, struct tool_result *r);        /* takes what r holds */
+        void *arg;
+};
+
+/* All tools, NULL-terminated, by name. */
+extern const struct tool *const tools[];
+const struct tool *tool_find(const char *name);
+/* -1: ERR_INVALID with a text for the model: what is wrong, and what would have been accepted. */
+int tool_check(const struct tool *t, const json_t *arguments, struct error *err);
+/* For tools; takes the JSON. */
+void tool_finish(struct tool_call *c, struct tool_result *r);
+void tool_finish_text(struct tool_call *c, bool is_error, const char *fmt, ...)
+        __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * workspace: the files that agents see, DIR/workspace.
+ *
+ *     MEMORY.md  skills/  events/
+ *     channels/<adapter>/<channel>/{MEMORY.md, log.jsonl, context.jsonl, attachments/, skills/,
+ *                                   scratch/}
+ *
+ * A view is what the tools of one turn may see: the channel's folder, writable, and what all
+ * channels share, read-only. Other channels are not in it. Programs in the sandbox change these
+ * folders at any time, so every access of ours goes through base/beneath.h.
+ */
+#ifndef AGENT_WORKSPACE_WORKSPACE_H
+#define AGENT_WORKSPACE_WORKSPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define WORKSPACE_INSIDE "/workspace" /* where a sandbox has it */
+
+/* A file or folder of the view. */
+struct workspace_mount {
+        int fd;             /* O_PATH, close-on-exec */
+        const char *inside; /* "/workspace/channels/tg/42" */
+        bool writable, is_folder;
+};
+
+struct workspace_view {
+        char *adapter, *channel;
+        char *folder; /* of the channel, inside: "/workspace/channels/tg/42" */
+        struct workspace_mount *mounts;
+        size_t count;
+        int channel_fd;
+};
+
+/* Makes the channel's folder if it is missing. dir: the data directory. */
+int workspace_view_open(const char *dir, const char *adapter, const char *channel,
+                        struct workspace_view **out, struct error *err);
+void workspace_view_free(struct workspace_view *v);
+
+/*
+ * A path as the model writes it (absolute inside, or relative to the channel's folder) as a folder
+ * of the view and a path beneath it, for base/beneath.h. -1 with a text for the model: outside the
+ * view, or not writable. *path is yours to free.
+ */
+int workspace_resolve(const struct workspace_view *v, const char *name, bool writes, int *folder,
+                      char **path, struct error *err);
+
+/*
+ * Daemons that run as root give the files of a channel to the user that sandboxes run as; else
+ * these are our own ids.
+ */
+uid_t workspace_uid(void);
+gid_t workspace_gid(void);
+/* Gives a file or folder we made to that user. */
+int workspace_give(int fd, struct error *err);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * step_row: what a turn of the built-in agent did so far: messages, answers of the model, results
+ * of tools. Each is stored before the next is taken, so a turn goes on after a crash.
+ */
+#ifndef ROWS_STEP_ROW_H
+#define ROWS_STEP_ROW_H
+
+#include "rows/rows.h"
+
+enum step_kind {
+        STEP_USER,         /* messages of people, also those that joined the running turn */
+        STEP_ASSISTANT,    /* an answer of the model, complete */
+        STEP_TOOL_STARTED, /* a call may have had effects from here on */
+        STEP_TOOL_DONE,    /* its result */
+        STEP_COMPACTION,   /* a summary of what precedes {"firstKept"} */
+};
+
+const char *step_kind_name(enum step_kind kind);
+bool step_kind_parse(const char *name, enum step_kind *out);
+
+struct step_row {
+        int64_t id;
+        int64_t conversation, turn;
+        const char *session; /* NULL: none */
+        enum step_kind kind;
+        const char *call; /* id of the tool call; NULL: none */
+        const char *body; /* JSON; see agent/llm/model.h */
+        int64_t cost_microusd;
+        int64_t time_ms;
+};
+
+/*
+ * Adds a step of a running turn. 1; 0: the turn ended or another attempt has it (stale fence); -1.
+ * Sets row->id and counts the attempt as one that made progress.
+ */
+int step_row_insert(struct store_tx *tx, struct step_row *row, int64_t fence, struct error *err);
+
+/*
+ * Steps of a conversation, or of a session in any conversation, oldest first: from the last
+ * compaction's firstKept on, the compaction first, and not before the turn `from` (of the last
+ * /new).
+ */
+struct store_stmt *step_row_list(struct store_tx *tx, int64_t conversation, const char *session,
+                                 int64_t from);
+struct store_stmt *step_row_list_turn(struct store_tx *tx, int64_t turn);
+int step_row_next(struct store_stmt *s, struct step_row *out, struct error *err);
+
+#endif
