@@ -34,6 +34,8 @@ enum setting_type {
         SETTING_SECRET,  /* struct secret *, from a handle; may be NULL; min is bytes */
         SETTING_STRINGS, /* struct setting_list; one string counts as a list */
         SETTING_GROUP,   /* an embedded struct with the table `group`; default "null": zeroes */
+        SETTING_MAP,     /* struct setting_map: `max` bytes for each, by the table `group` */
+        SETTING_PAIRS,   /* struct setting_pairs */
 };
 
 /* `min` of secrets that sign or are compared: shorter ones can be found by trying. */
@@ -43,6 +45,20 @@ struct setting_list {
         char **items;
         size_t count;
         bool set; /* the key was given, even as [] */
+};
+
+/* Structs by name, in the order of the file; names are [A-Za-z0-9_-], at most 32 bytes. */
+struct setting_map {
+        char **names;
+        void **items;
+        size_t count;
+};
+
+/* An object of strings. A value may be a handle as of a secret; none is ever shown. */
+struct setting_pairs {
+        char **names;
+        struct secret **values;
+        size_t count;
 };
 
 struct setting {

@@ -15,6 +15,8 @@ static const char *schema_type(enum setting_type type)
         case SETTING_NUMBER:
                 return "number";
         case SETTING_GROUP:
+        case SETTING_MAP:
+        case SETTING_PAIRS:
                 return "object";
         default:
                 return "string";
@@ -94,6 +96,15 @@ static json_t *schema_of(const struct setting *row)
                 schema_choices(row, s);
         if (row->type == SETTING_GROUP)
                 schema_group(row, s);
+        if (row->type == SETTING_MAP) {
+                json_t *item = json_pack("{s:s}", "type", "object");
+
+                schema_group(row, item);
+                json_object_set_new(s, "additionalProperties", item);
+        }
+        if (row->type == SETTING_PAIRS)
+                json_object_set_new(s, "additionalProperties",
+                                    json_pack("{s:s}", "type", "string"));
         if (row->type == SETTING_URL)
                 json_object_set_new(s, "pattern", json_string("^[hH][tT][tT][pP][sS]?://"));
         if (row->fallback)
@@ -136,6 +147,8 @@ static void markdown_type(const struct setting *row, struct buf *out)
                 [SETTING_SECRET] = "secret",
                 [SETTING_STRINGS] = "list of strings",
                 [SETTING_GROUP] = "object",
+                [SETTING_MAP] = "object of objects",
+                [SETTING_PAIRS] = "object of strings or secrets",
         };
         int64_t min, max;
 
@@ -175,6 +188,12 @@ static void markdown_rows(const struct setting *table, const char *prefix, struc
                 buf_addstr(out, " |\n");
                 if (row->type == SETTING_GROUP)
                         markdown_rows(row->group, key, out);
+                if (row->type == SETTING_MAP) {
+                        char *inner = mem_printf("%s.NAME", key);
+
+                        markdown_rows(row->group, inner, out);
+                        free(inner);
+                }
                 free(key);
         }
 }

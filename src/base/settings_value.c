@@ -17,6 +17,8 @@
 #include "base/settings_private.h"
 #include "base/utf8.h"
 
+#define MAP_NAME_MAX 32
+
 struct value_context {
         struct settings_source *src;
         const char *path;
@@ -73,6 +75,8 @@ static void add_accepted(const struct setting *row, struct buf *b)
                         "a string such as \"env:NAME\", \"file:PATH\" or \"cmd:PROGRAM ARG\"",
                 [SETTING_STRINGS] = "a string or a list of strings",
                 [SETTING_GROUP] = "an object",
+                [SETTING_MAP] = "an object of named objects",
+                [SETTING_PAIRS] = "an object of strings",
         };
 
         buf_addstr(b, words[row->type]);
@@ -435,6 +439,105 @@ static int read_group(const struct value_context *p, const struct setting *row, 
         return settings_read(p->src, p->path, value, tables, NULL, at, p->err);
 }
 
+static bool is_map_name(const char *name)
+{
+        size_t n = strlen(name);
+
+        for (const char *c = name; *c; c++) {
+                if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
+                        return false;
+        }
+        return n > 0 && n <= MAP_NAME_MAX;
+}
+
+/* An item that cannot be read is counted as well, so that settings_value_release frees it. */
+static int read_map(const struct value_context *p, const struct setting *row, const json_t *value,
+                    void *at)
+{
+        const struct setting *const tables[] = { row->group, NULL };
+        struct setting_map *map = at;
+        size_t n = json_object_size(value);
+        int rc = 0;
+
+        if (!json_is_object(value))
+                return wrong_type(p, row, value);
+        map->names = mem_array(n, sizeof(*map->names));
+        map->items = mem_array(n, sizeof(*map->items));
+        for (void *it = json_object_iter((json_t *)(uintptr_t)value); it;
+             it = json_object_iter_next((json_t *)(uintptr_t)value, it)) {
+                const char *name = json_object_iter_key(it);
+                char *path = settings_path(p->path, name);
+                size_t i = map->count++;
+
+                map->names[i] = mem_strdup(name);
+                map->items[i] = mem_zalloc((size_t)row->max);
+                if (!is_map_name(name))
+                        rc = settings_error(p->src, path, rc < 0 ? NULL : p->err,
+                                            "expected a name of 1 to %d letters, digits, '_' "
+                                            "and '-'",
+                                            MAP_NAME_MAX);
+                if (settings_read(p->src, path, json_object_iter_value(it), tables, NULL,
+                                  map->items[i], rc < 0 ? NULL : p->err) < 0)
+                        rc = -1;
+                free(path);
+        }
+        return rc;
+}
+
+static int read_pairs(const struct value_context *p, const struct setting *row, const json_t *value,
+                      void *at)
+{
+        struct setting_pairs *pairs = at;
+        size_t n = json_object_size(value);
+
+        if (!json_is_object(value))
+                return wrong_type(p, row, value);
+        pairs->names = mem_array(n, sizeof(*pairs->names));
+        pairs->values = mem_array(n, sizeof(*pairs->values));
+        for (void *it = json_object_iter((json_t *)(uintptr_t)value); it;
+             it = json_object_iter_next((json_t *)(uintptr_t)value, it)) {
+                const char *name = json_object_iter_key(it);
+                const json_t *item = json_object_iter_value(it);
+                struct error cause;
+                bool literal;
+
+                if (!json_is_string(item))
+                        return settings_member_error(p->src, p->path, name, p->err,
+                                                     "expected a string, not %s", kind_of(item));
+                if (secret_resolve(json_string_value(item), p->src->dir,
+                                   &pairs->values[pairs->count], &literal, &cause) < 0)
+                        return settings_member_error(p->src, p->path, name, p->err, "%s",
+                                                     cause.text);
+                pairs->names[pairs->count++] = mem_strdup(name);
+        }
+        return 0;
+}
+
+static void release_map(const struct setting *row, struct setting_map *map)
+{
+        const struct setting *const tables[] = { row->group, NULL };
+
+        for (size_t i = 0; i < map->count; i++) {
+                settings_release(tables, map->items[i]);
+                free(map->items[i]);
+                free(map->names[i]);
+        }
+        free(map->items);
+        free(map->names);
+        *map = (struct setting_map){ 0 };
+}
+
+static void release_pairs(struct setting_pairs *pairs)
+{
+        for (size_t i = 0; i < pairs->count; i++) {
+                secret_free(pairs->values[i]);
+                free(pairs->names[i]);
+        }
+        free(pairs->values);
+        free(pairs->names);
+        *pairs = (struct setting_pairs){ 0 };
+}
+
 int settings_value_read(struct settings_source *src, const char *path, const struct setting *row,
                         const json_t *value, bool given, void *out, struct error *err)
 {
@@ -445,6 +548,7 @@ int settings_value_read(struct settings_source *src, const char *path, const str
                 [SETTING_URL] = read_url,         [SETTING_CHOICE] = read_choice,
                 [SETTING_FILE] = read_file,       [SETTING_SECRET] = read_secret,
                 [SETTING_STRINGS] = read_strings, [SETTING_GROUP] = read_group,
+                [SETTING_MAP] = read_map,         [SETTING_PAIRS] = read_pairs,
         };
         const struct value_context p = { src, path, err };
         char *at = (char *)out + row->at;
@@ -498,6 +602,12 @@ void settings_value_release(const struct setting *row, void *out)
         case SETTING_GROUP:
                 settings_release(tables, at);
                 break;
+        case SETTING_MAP:
+                release_map(row, at);
+                break;
+        case SETTING_PAIRS:
+                release_pairs(at);
+                break;
         }
 }
 
@@ -505,6 +615,7 @@ void settings_value_show(const struct setting *row, const void *value, const jso
                          struct buf *out)
 {
         const struct setting_list *list = value;
+        const struct setting_map *map = value;
         const char *text, *usual = json_string_value(fallback);
         struct buf inner;
 
@@ -544,7 +655,20 @@ void settings_value_show(const struct setting *row, const void *value, const jso
                         jsonw_raw(out, row->key, inner.data);
                 buf_release(&inner);
                 return;
+        case SETTING_MAP:
+                if (map->count == 0)
+                        return;
+                jsonw_open_member(out, row->key, '{');
+                for (size_t i = 0; i < map->count; i++) {
+                        buf_init(&inner, 0);
+                        settings_show(row->group, map->items[i], &inner);
+                        jsonw_raw(out, map->names[i], inner.data);
+                        buf_release(&inner);
+                }
+                jsonw_close(out, '}');
+                return;
         case SETTING_SECRET:
+        case SETTING_PAIRS:
         case SETTING_NONE:
                 return;
         }

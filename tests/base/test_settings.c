@@ -570,6 +570,83 @@ static void values_are_shown_without_defaults_and_secrets(void **state)
         settings_source_free(src);
 }
 
+struct server {
+        int64_t seconds;
+        struct setting_pairs env;
+};
+
+static const struct setting server_settings[] = {
+        { "seconds", SETTING_INT, "60", 1, 600, .at = offsetof(struct server, seconds) },
+        { "env", SETTING_PAIRS, "{}", .at = offsetof(struct server, env) },
+        SETTING_END
+};
+
+static const struct setting map_settings[] = { { "servers", SETTING_MAP, "{}", 0,
+                                                 sizeof(struct server), .group = server_settings,
+                                                 .help = "Servers.", .at = 0 },
+                                               SETTING_END };
+
+static int read_map_text(const char *text, struct setting_map *map, struct error *err)
+{
+        const struct setting *const map_tables[] = { map_settings, NULL };
+        struct settings_source *src = source(text);
+        int rc = settings_read(src, "", settings_source_root(src), map_tables, NULL, map, err);
+
+        settings_source_free(src);
+        return rc;
+}
+
+static void named_objects_and_pairs_are_read(void **state)
+{
+        const struct setting *const map_tables[] = { map_settings, NULL };
+        struct setting_map map = { 0 };
+        const struct server *s;
+        struct buf shown;
+
+        (void)state;
+        buf_init(&shown, 0);
+        assert_int_equal(read_map_text("{\"servers\": {\"z\": {}, \"a\": {\"seconds\": 5, "
+                                       "\"env\": {\"KEY\": \"env:TEST_TOKEN\", \"D\": \"1\"}}}}",
+                                       &map, NULL),
+                         0);
+        assert_int_equal(map.count, 2);
+        assert_string_equal(map.names[0], "z");
+        s = map.items[0];
+        assert_int_equal(s->seconds, 60);
+        s = map.items[1];
+        assert_int_equal(s->env.count, 2);
+        assert_string_equal(s->env.names[0], "KEY");
+        assert_string_equal(secret_reveal(s->env.values[0]), getenv("TEST_TOKEN"));
+        assert_string_equal(secret_reveal(s->env.values[1]), "1");
+        settings_show(map_settings, &map, &shown);
+        assert_string_equal(shown.data, "{\"servers\":{\"z\":{},\"a\":{\"seconds\":5}}}");
+        buf_clear(&shown);
+        settings_doc_markdown(map_settings, &shown);
+        assert_non_null(strstr(shown.data, "| `servers.NAME.env` | object of strings or secrets"));
+        buf_release(&shown);
+        settings_release(map_tables, &map);
+        assert_int_equal(map.count, 0);
+}
+
+static void mistakes_in_named_objects_name_their_path(void **state)
+{
+        struct setting_map map = { 0 };
+        struct error err = { 0 };
+
+        (void)state;
+        assert_int_equal(read_map_text("{\"servers\": {\"a\": {\"seconds\": 0}}}", &map, &err), -1);
+        assert_string_equal(err.text,
+                            "config.json:1: servers.a.seconds: 0 is too small (1 to 600)");
+        assert_int_equal(read_map_text("{\"servers\": {\"a b\": {}}}", &map, &err), -1);
+        assert_non_null(strstr(err.text, "expected a name of 1 to 32 letters"));
+        assert_int_equal(read_map_text("{\"servers\": {\"a\": {\"env\": {\"K\": 1}}}}", &map, &err),
+                         -1);
+        assert_string_equal(err.text,
+                            "config.json:1: servers.a.env.K: expected a string, not a number");
+        assert_int_equal(read_map_text("{\"servers\": [\"a\"]}", &map, &err), -1);
+        assert_non_null(strstr(err.text, "expected an object of named objects, not a list"));
+}
+
 static void a_text_without_a_file_names_only_the_path(void **state)
 {
         struct error err = { 0 };
@@ -640,6 +717,8 @@ int main(void)
                 cmocka_unit_test(the_schema_has_types_ranges_and_defaults),
                 cmocka_unit_test(the_markdown_table_has_a_row_per_setting),
                 cmocka_unit_test(values_are_shown_without_defaults_and_secrets),
+                cmocka_unit_test(named_objects_and_pairs_are_read),
+                cmocka_unit_test(mistakes_in_named_objects_name_their_path),
                 cmocka_unit_test(a_text_without_a_file_names_only_the_path),
         };
 
