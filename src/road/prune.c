@@ -29,10 +29,10 @@ static int write_prune(struct store_tx *tx, void *arg, struct error *err)
 
         p->more = false;
         for (enum prune_table table = 0; table < PRUNE_TABLES; table++) {
-                int64_t count = prune_row_delete(tx, table,
-                                                 table == PRUNE_TRANSCRIPT ? p->transcript_before_ms
-                                                                           : p->record_before_ms,
-                                                 p->future_ms, err);
+                bool said = table == PRUNE_TRANSCRIPT || table == PRUNE_STEPS;
+                int64_t count = prune_row_delete(
+                        tx, table, said ? p->transcript_before_ms : p->record_before_ms,
+                        p->future_ms, err);
 
                 if (count < 0)
                         return -1;

@@ -23,6 +23,7 @@ static const char *const statements[] = {
         [PRUNE_TRIGGER_LOG] =
                 "DELETE FROM trigger_log WHERE event IN " OLDEST_LINES("trigger_log", "event"),
         [PRUNE_TRANSCRIPT] = "DELETE FROM transcript WHERE id IN " OLDEST_LINES("transcript", "id"),
+        [PRUNE_STEPS] = "DELETE FROM steps WHERE id IN " OLDEST_LINES("steps", "id"),
 };
 
 int64_t prune_row_delete(struct store_tx *tx, enum prune_table table, int64_t before_ms,

@@ -15,6 +15,7 @@ enum prune_table {
         PRUNE_TURNS,
         PRUNE_TRIGGER_LOG,
         PRUNE_TRANSCRIPT,
+        PRUNE_STEPS,
         PRUNE_TABLES,
 };
 

@@ -202,6 +202,24 @@ const struct store_migration schema_steps[] = {
           "ALTER TABLE deliveries ADD COLUMN unsampled BIGINT NOT NULL DEFAULT 0;" },
         { 26, "where the journal was at a send",
           "ALTER TABLE deliveries ADD COLUMN read_seq BIGINT NOT NULL DEFAULT 0;" },
+        { 27, "steps of the built-in agent",
+          /* see step_row.h; first_kept: of a compaction */
+          "CREATE TABLE steps("
+          " id AUTOKEY, conversation BIGINT NOT NULL, turn BIGINT NOT NULL, session TEXT,"
+          " agent TEXT NOT NULL, person TEXT, kind TEXT NOT NULL, call TEXT, body TEXT NOT NULL,"
+          " first_kept BIGINT NOT NULL DEFAULT 0, cost_microusd BIGINT NOT NULL DEFAULT 0,"
+          " time_ms BIGINT NOT NULL);"
+          "CREATE INDEX steps_by_conversation ON steps(conversation, id);"
+          "CREATE INDEX steps_by_session ON steps(session, id) WHERE session IS NOT NULL;"
+          "CREATE INDEX steps_by_turn ON steps(turn, id);"
+          /* a call starts once and ends once */
+          "CREATE UNIQUE INDEX steps_call ON steps(turn, call, kind) WHERE call IS NOT NULL;"
+          "CREATE INDEX steps_compactions ON steps(conversation, id) WHERE kind = 'compaction';"
+          "CREATE INDEX steps_session_compactions ON steps(session, id)"
+          " WHERE kind = 'compaction' AND session IS NOT NULL;"
+          "CREATE INDEX steps_cost ON steps(time_ms) WHERE cost_microusd > 0;"
+          /* the last attempt that stored a step */
+          "ALTER TABLE turns ADD COLUMN progress_attempt BIGINT NOT NULL DEFAULT 0;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

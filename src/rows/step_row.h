@@ -12,7 +12,7 @@ enum step_kind {
         STEP_ASSISTANT,    /* an answer of the model, complete */
         STEP_TOOL_STARTED, /* a call may have had effects from here on */
         STEP_TOOL_DONE,    /* its result */
-        STEP_COMPACTION,   /* a summary of what precedes {"firstKept"} */
+        STEP_COMPACTION,   /* a summary of what precedes first_kept */
 };
 
 const char *step_kind_name(enum step_kind kind);
@@ -22,27 +22,38 @@ struct step_row {
         int64_t id;
         int64_t conversation, turn;
         const char *session; /* NULL: none */
+        const char *agent;
+        const char *person; /* who pays for it: "person-7" or "tg:42"; NULL: unknown */
         enum step_kind kind;
-        const char *call; /* id of the tool call; NULL: none */
-        const char *body; /* JSON; see agent/llm/model.h */
+        const char *call;   /* a tool call, by the step that asked and its place: "12.0"; or NULL */
+        const char *body;   /* JSON; see agent/llm/model.h */
+        int64_t first_kept; /* of a compaction: the id of the first step after the summary */
         int64_t cost_microusd;
         int64_t time_ms;
 };
 
 /*
- * Adds a step of a running turn. 1; 0: the turn ended or another attempt has it (stale fence); -1.
- * Sets row->id and counts the attempt as one that made progress.
+ * Adds a step of a running turn. 1; 0: the turn ended or another attempt has it (stale fence), or
+ * the call has such a step; -1. Sets row->id and counts the attempt as one that made progress.
  */
 int step_row_insert(struct store_tx *tx, struct step_row *row, int64_t fence, struct error *err);
+/*
+ * The same for a turn that is being cancelled, which may have ended. Only for results of calls.
+ */
+int step_row_insert_cancelled(struct store_tx *tx, struct step_row *row, struct error *err);
 
 /*
- * Steps of a conversation, or of a session in any conversation, oldest first: from the last
- * compaction's firstKept on, the compaction first, and not before the turn `from` (of the last
- * /new).
+ * Steps of a conversation, or of a session in any conversation, oldest first: those that the last
+ * compaction kept, and it and what followed; none before the turn `from` (of the last /new).
  */
 struct store_stmt *step_row_list(struct store_tx *tx, int64_t conversation, const char *session,
                                  int64_t from);
 struct store_stmt *step_row_list_turn(struct store_tx *tx, int64_t turn);
 int step_row_next(struct store_stmt *s, struct step_row *out, struct error *err);
+
+/* What an agent's steps since since_ms cost, by person. */
+struct store_stmt *step_row_list_costs(struct store_tx *tx, const char *agent, int64_t since_ms);
+int step_row_next_cost(struct store_stmt *s, const char **person, int64_t *microusd,
+                       struct error *err);
 
 #endif

@@ -168,7 +168,7 @@ int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct erro
 {
         return (int)sql_update(tx, err,
                                "UPDATE turns SET state = 'queued', attempt = 0,"
-                               " fence = fence + 1, cancel_reason = NULL,"
+                               " progress_attempt = 0, fence = fence + 1, cancel_reason = NULL,"
                                " progress_reaction = 0, due_ms = ?2, ended_ms = NULL,"
                                " answered_by = NULL, failed_agents = NULL"
                                " WHERE id = ?1 AND state = 'failed'",
@@ -177,14 +177,14 @@ int turn_row_revive(struct store_tx *tx, int64_t id, int64_t due_ms, struct erro
 
 /* ---- reading ---- */
 
-#define SELECT_TURNS                                                                      \
-        "SELECT t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace,"       \
-        " t.attempt, t.fence, t.owner, t.due_ms, t.created_ms, t.started_ms,"             \
-        " t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_cached, t.tokens_out," \
-        " t.cost_microusd, t.session, t.cancel_reason, t.reply_policy, t.draft,"          \
-        " t.progress_reaction, t.answered_by, t.failed_agents,"                           \
-        " t.discarded_replies, t.discarded_ms, t.discard_reason,"                         \
-        " c.adapter, c.channel, c.thread, c.person, c.history_turn"                       \
+#define SELECT_TURNS                                                                              \
+        "SELECT t.id, t.conversation, t.agent, t.rule, t.state, t.inputs, t.trace,"               \
+        " t.attempt, t.progress_attempt, t.fence, t.owner, t.due_ms, t.created_ms, t.started_ms," \
+        " t.ended_ms, t.error_kind, t.error, t.tokens_in, t.tokens_cached, t.tokens_out,"         \
+        " t.cost_microusd, t.session, t.cancel_reason, t.reply_policy, t.draft,"                  \
+        " t.progress_reaction, t.answered_by, t.failed_agents,"                                   \
+        " t.discarded_replies, t.discarded_ms, t.discard_reason,"                                 \
+        " c.adapter, c.channel, c.thread, c.person, c.history_turn"                               \
         " FROM turns t LEFT JOIN conversations c ON c.id = t.conversation"
 
 int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
@@ -197,11 +197,12 @@ int turn_row_next(struct store_stmt *s, struct turn_row *row, struct error *err)
         *row = (struct turn_row){ 0 };
         sql_read(s, OUT_INT(&row->id), OUT_INT(&row->conversation), OUT_TEXT(&row->agent),
                  OUT_TEXT(&row->rule), OUT_TEXT(&state), OUT_TEXT(&row->inputs),
-                 OUT_TEXT(&row->trace), OUT_INT(&row->attempt), OUT_INT(&row->fence),
-                 OUT_TEXT(&row->owner), OUT_INT(&row->due_ms), OUT_INT(&row->created_ms),
-                 OUT_INT(&row->started_ms), OUT_INT(&row->ended_ms), OUT_TEXT(&row->error_kind),
-                 OUT_TEXT(&row->error), OUT_INT(&row->tokens_in), OUT_INT(&row->tokens_cached),
-                 OUT_INT(&row->tokens_out), OUT_INT(&row->cost_microusd), OUT_TEXT(&row->session),
+                 OUT_TEXT(&row->trace), OUT_INT(&row->attempt), OUT_INT(&row->progress_attempt),
+                 OUT_INT(&row->fence), OUT_TEXT(&row->owner), OUT_INT(&row->due_ms),
+                 OUT_INT(&row->created_ms), OUT_INT(&row->started_ms), OUT_INT(&row->ended_ms),
+                 OUT_TEXT(&row->error_kind), OUT_TEXT(&row->error), OUT_INT(&row->tokens_in),
+                 OUT_INT(&row->tokens_cached), OUT_INT(&row->tokens_out),
+                 OUT_INT(&row->cost_microusd), OUT_TEXT(&row->session),
                  OUT_TEXT(&row->cancel_reason), OUT_TEXT(&row->reply_policy), OUT_INT(&row->draft),
                  OUT_INT(&row->progress_reaction), OUT_TEXT(&row->answered_by),
                  OUT_TEXT(&row->failed_agents), OUT_INT(&row->discarded_replies),

@@ -25,6 +25,7 @@ struct turn_row {
         const char *inputs; /* numbers of the events it answers: "12,15" */
         const char *trace;
         int64_t attempt, fence;
+        int64_t progress_attempt;                         /* the last that stored a step */
         const char *owner;                                /* the process that runs it */
         int64_t due_ms, created_ms, started_ms, ended_ms; /* 0: not yet */
         const char *error_kind, *error;
