@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "road/channel_folder.h"
 
 #define AT(field)      offsetof(struct attachment_limits, field)
 #define SWEEP_FIRST_MS 5000
@@ -117,18 +118,6 @@ static void scan_release(struct scan *s)
 static int64_t blocks(int64_t bytes)
 {
         return bytes < BLOCK ? BLOCK : bytes;
-}
-
-/* The operator may have made the workspace itself a link; below it agents can write. */
-static int open_workspace(const char *dir)
-{
-        char *workspace = mem_printf("%s/workspace", dir);
-        int fd = -1;
-
-        if (mkdir(workspace, 0755) == 0 || errno == EEXIST)
-                fd = open(workspace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        free(workspace);
-        return fd;
 }
 
 /* "<digits>-<name>" */
@@ -295,6 +284,7 @@ static int write_file(int folder, const char *name, const char *bytes, size_t n)
         fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
                 return -1;
+        channel_folder_give(fd); /* else the agent cannot read it, and says so */
         while (n > 0) {
                 ssize_t done = write(fd, bytes, n);
 
@@ -320,6 +310,8 @@ static void save(struct attachment_job *j, int workspace)
         if (!has_room_in_chat(j, workspace) || !has_room(j, workspace))
                 return;
         folder = beneath_make_folder(workspace, j->path, &name);
+        if (folder >= 0)
+                channel_folder_give(folder);
         part = mem_printf("%s" PART, name);
         if (folder < 0 || write_file(folder, part, j->bytes, j->n) < 0 ||
             renameat(folder, part, folder, name) < 0) {
@@ -387,7 +379,7 @@ static void sweep(struct attachment_job *j, int workspace)
 static void work(void *arg)
 {
         struct attachment_job *j = arg;
-        int workspace = open_workspace(j->dir);
+        int workspace = channel_folder_open_root(j->dir);
 
         if (workspace < 0) {
                 snprintf(j->why, sizeof(j->why), "the workspace cannot be opened: %s",

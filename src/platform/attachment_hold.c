@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "platform/adapters.h"
 #include "platform/attachment_fetch.h"
+#include "road/channel_folder.h"
 
 struct hold_file {
         struct attachment_hold *hold;
@@ -50,18 +51,17 @@ static char *short_name(const char *name)
 static const char *path_of(struct arena *arena, const struct incoming *in, size_t i)
 {
         const struct attachment *a = &in->attachments[i];
-        char *channel = attachment_files_safe_name(in->channel),
+        char *folder = channel_folder(in->adapter, in->channel),
              *message = attachment_files_safe_name(in->id ? in->id : "0"),
              *name = short_name(a->name ? a->name : "file");
         const char *path;
 
         if (i == 0)
-                path = arena_printf(arena, "channels/%s/%s/attachments/%s-%s", in->adapter, channel,
-                                    message, name);
+                path = arena_printf(arena, "%s/attachments/%s-%s", folder, message, name);
         else
-                path = arena_printf(arena, "channels/%s/%s/attachments/%s-%zu-%s", in->adapter,
-                                    channel, message, i + 1, name);
-        free(channel);
+                path = arena_printf(arena, "%s/attachments/%s-%zu-%s", folder, message, i + 1,
+                                    name);
+        free(folder);
         free(message);
         free(name);
         return path;

@@ -8,6 +8,9 @@
  * A view is what the tools of one turn may see: the channel's folder, writable, and what all
  * channels share, read-only. Other channels are not in it. Programs in the sandbox change these
  * folders at any time, so every access of ours goes through base/beneath.h.
+ *
+ * log.jsonl, context.jsonl and contexts/ are written from the store (log_file.h, context_file.h).
+ * They lie in the channel's folder but are read-only for the agent.
  */
 #ifndef AGENT_WORKSPACE_WORKSPACE_H
 #define AGENT_WORKSPACE_WORKSPACE_H
@@ -27,12 +30,13 @@ struct workspace_mount {
         bool writable, is_folder;
 };
 
+#define WORKSPACE_MOUNTS_MAX 8
 struct workspace_view {
         char *adapter, *channel;
         char *folder; /* of the channel, inside: "/workspace/channels/tg/42" */
-        struct workspace_mount *mounts;
+        struct workspace_mount mounts[WORKSPACE_MOUNTS_MAX]; /* outer ones first */
         size_t count;
-        int channel_fd;
+        int root_fd, channel_fd; /* the root is for us: no sandbox gets it */
 };
 
 /* Makes the channel's folder if it is missing. dir: the data directory. */
@@ -42,15 +46,15 @@ void workspace_view_free(struct workspace_view *v);
 
 /*
  * A path as the model writes it (absolute inside, or relative to the channel's folder) as a folder
- * of the view and a path beneath it, for base/beneath.h. -1 with a text for the model: outside the
- * view, or not writable. *path is yours to free.
+ * and a path beneath it, for base/beneath.h. -1 with a text for the model: outside the view, or not
+ * writable. The folder is borrowed from the view, *path is yours to free; "." is the folder itself.
  */
 int workspace_resolve(const struct workspace_view *v, const char *name, bool writes, int *folder,
                       char **path, struct error *err);
 
 /*
  * Daemons that run as root give the files of a channel to the user that sandboxes run as; else
- * these are our own ids.
+ * these are our own ids. See road/channel_folder.h.
  */
 uid_t workspace_uid(void);
 gid_t workspace_gid(void);
