@@ -141,6 +141,9 @@ static void on_event(void *arg, const char *type, const json_t *event)
         } else if (strcmp(type, "turn.delta") == 0 && ours && t->preview) {
                 buf_addstr(&t->streamed, text);
                 say(t, text, strlen(text));
+        } else if (strcmp(type, "turn.aside") == 0 && ours && t->preview) {
+                finish_line(t); /* what follows is another text */
+                buf_clear(&t->streamed);
         } else if (strcmp(type, "turn.progress") == 0 && ours) {
                 aside(t, "·", json_str(payload, "label", ""));
         } else if (strcmp(type, "message.sent") == 0) {

@@ -2,7 +2,7 @@
  * event_reader: reads the daemon's event stream and reconnects.
  *
  * Resumes with Last-Event-ID, so journal events arrive once each and in order. Transient events
- * (turn.delta, turn.progress) are lost during a break.
+ * (turn.delta, turn.aside, turn.progress) are lost during a break.
  */
 #ifndef CLI_EVENT_READER_H
 #define CLI_EVENT_READER_H

@@ -108,6 +108,13 @@ void turn_delta(struct turn_run *run, const char *text, size_t n)
         buf_add(&t->streamed, text, n);
 }
 
+void turn_goes_on(struct turn_run *run)
+{
+        struct fake_turn *t = reported_turn(run);
+
+        buf_clear(&t->streamed);
+}
+
 void turn_progress(struct turn_run *run, const char *label)
 {
         struct fake_turn *t = reported_turn(run);

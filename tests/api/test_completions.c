@@ -572,9 +572,35 @@ static void streams_of_one_trace_are_kept_apart(void **state)
         }
 }
 
+/* A client cannot take text back, but must not get the answer twice because of it. */
+static void what_was_said_before_tools_is_streamed_once(void **state)
+{
+        static const char body[] =
+                "{\"model\":\"echo\",\"stream\":true,\"messages\":[{\"role\":\"user\","
+                "\"content\":\"hang\"}]}";
+        struct api_rig *r = *state;
+        struct http_raw c;
+        bool done, usage;
+        char *said;
+
+        api_rig_send(r, &c, "POST", COMPLETIONS, "", body);
+        assert_true(http_raw_wait_for(&c, "\"role\":\"assistant\""));
+        api_rig_until(r, &r->hanging_count, 1);
+        turn_delta(r->hanging[0], "let me look", 11);
+        turn_goes_on(r->hanging[0]);
+        turn_delta(r->hanging[0], "re: ", 4);
+        api_rig_release(r);
+        assert_true(http_raw_wait_answers(&c, 1));
+        said = pieces(c.in.data, &done, &usage);
+        assert_string_equal(said, "let me look\n\nre: hang");
+        http_raw_close(&c);
+        free(said);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                API_RIG_CASE(what_was_said_before_tools_is_streamed_once),
                 API_RIG_CASE(a_completion_is_a_message_on_the_road),
                 API_RIG_CASE(all_agents_are_models),
                 API_RIG_CASE(the_rules_choose_when_no_agent_is_named),

@@ -83,6 +83,45 @@ static void a_growing_answer_is_one_edited_message(void **state)
         rig_free(g);
 }
 
+static void progress_is_shown_below_the_text(void **state)
+{
+        struct rig *g = begin("grow");
+
+        (void)state;
+        turn_progress(g->runs[0].run, "reading a file\nsecond line");
+        await(g, "send", "… reading a file");
+        turn_delta(g->runs[0].run, "Let me see.", 11);
+        await(g, "edit", "Let me see.");
+        turn_goes_on(g->runs[0].run);
+        turn_progress(g->runs[0].run, "running a command");
+        await(g, "edit", "Let me see.\n\n… running a command");
+        turn_delta(g->runs[0].run, "It works", 8);
+        await(g, "edit", "It works");
+        rig_answer(g, 0, "It works.");
+        await(g, "edit", "It works.");
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'send'"), 1);
+        rig_free(g);
+}
+
+/* A text before tools must not hide that the last one is marked. */
+static void silence_after_an_aside_is_recognised(void **state)
+{
+        struct rig *g = begin("grow");
+
+        (void)state;
+        turn_delta(g->runs[0].run, "looking", 7);
+        await(g, "send", "looking");
+        turn_goes_on(g->runs[0].run);
+        turn_delta(g->runs[0].run, "[SILENT]", 8);
+        rig_answer(g, 0, "[SILENT]");
+        await(g, "delete", NULL);
+        rig_until_idle(g);
+        for (unsigned i = 0; i < g->sent_count; i++)
+                assert_true(!g->sent[i].text || !strstr(g->sent[i].text, "SILENT"));
+        rig_free(g);
+}
+
 static void show_more(struct rig *g, const char *text)
 {
         turn_delta(g->runs[0].run, text, strlen(text));
@@ -282,6 +321,8 @@ int main(void)
                 cmocka_unit_test(a_quick_answer_has_no_draft),
                 cmocka_unit_test(typing_is_shown_while_a_turn_runs_and_not_after),
                 cmocka_unit_test(a_growing_answer_is_one_edited_message),
+                cmocka_unit_test(progress_is_shown_below_the_text),
+                cmocka_unit_test(silence_after_an_aside_is_recognised),
                 cmocka_unit_test(queued_pieces_of_a_draft_collapse_into_the_last),
                 cmocka_unit_test(a_repeated_turn_continues_its_draft),
                 cmocka_unit_test(a_draft_never_shows_a_marker),

@@ -308,14 +308,20 @@ static void on_live_event(void *arg, const struct bus_event *e)
         const char *text;
         json_t *delta;
 
-        if (all->streaming.count == 0 || strcmp(e->type, "turn.delta") != 0)
+        bool aside = strcmp(e->type, "turn.aside") == 0;
+
+        if (all->streaming.count == 0 || (!aside && strcmp(e->type, "turn.delta") != 0))
                 return;
         delta = json_loads(e->payload, 0, NULL);
         text = json_str(delta, "text", "");
         /* not by the trace, which other requests may share */
         c = map_get(&all->streaming, json_str(delta, "eventId", ""));
-        if (c && !c->ended)
+        if (c && !c->ended && aside && c->sent.len > 0) {
+                send_text(c, "\n\n", 2);
+                buf_clear(&c->sent); /* not part of the answer */
+        } else if (c && !c->ended) {
                 send_text(c, text, strlen(text));
+        }
         json_decref(delta);
 }
 

@@ -181,8 +181,8 @@ const struct route events_routes[] = {
         { "GET", "/api/v2/events/stream", SCOPE_READ, stream, REACH_LIST,
           .summary = "The journal as server-sent events: those after Last-Event-ID, then live, "
                      "without gap or repetition. Streamed text and progress (turn.delta, "
-                     "turn.progress) have no id. A client far behind gets a part and reconnects "
-                     "for more.",
+                     "turn.aside, turn.progress) have no id. A client far behind gets a part and "
+                     "reconnects for more.",
           .query = stream_query, .status = 200, .answer = "An event stream.",
           .content_type = "text/event-stream" },
         { "GET", "/api/v2/events/:id", SCOPE_READ, show, REACH_ROW, row_scope_event,

@@ -3,29 +3,37 @@
  *
  * Typing is shown from shortly after the start until the answer. Where the platform can edit, the
  * growing answer is one message: later pieces and the final text, stored with the turn's end, edit
- * it. Quick answers get no draft.
+ * it. Quick answers get no draft. What the agent does meanwhile ("reading report.csv") is shown
+ * below the text, or alone if it takes a while.
  *
  * The turn's row names the draft's delivery, so a turn that runs again after a crash continues the
  * same message.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "road/road_state.h"
 #include "road/turn/turn.h"
 
 #define TYPING_AFTER_MS 400
 #define TYPING_EVERY_MS 4500
 #define TYPING_LIFE_MS  5000
-#define FIRST_AFTER_MS  800 /* from the first text to the draft */
+#define FIRST_AFTER_MS  800  /* from the first text to the draft */
+#define LABEL_AFTER_MS  2000 /* from the first label to the draft, if there is no text */
 #define EDIT_EVERY_MS   1200
 #define TEXT_MAX        65536 /* longer previews are not updated */
+#define LABEL_MAX       120   /* bytes */
 
 struct draft {
         struct turn *turn;
         struct buf text;
+        bool over;                 /* the next text replaces this one */
+        char label[LABEL_MAX + 1]; /* what it does now; "": nothing to tell */
         struct timer *typing, *show;
         bool changed; /* since it was last shown */
         bool muted;   /* the agent may choose silence: no typing before its first text */
@@ -138,12 +146,18 @@ static struct delivery_job *make_preview(struct draft *d)
         bool first = t->display.draft_delivery == 0;
         struct rendered parts = { 0 };
         struct delivery_job *j;
-        struct buf payload;
+        struct buf text, payload;
         struct error err;
+        int rc;
 
-        if (r->platforms.render(r->platforms.adapters, t->run.adapter, d->text.data, false, &parts,
-                                &err) < 0 ||
-            parts.count == 0)
+        buf_init(&text, 0);
+        buf_add(&text, d->text.data, d->text.len);
+        if (d->label[0])
+                buf_addf(&text, "%s… %s", text.len ? "\n\n" : "", d->label);
+        rc = r->platforms.render(r->platforms.adapters, t->run.adapter, text.data, false, &parts,
+                                 &err);
+        buf_release(&text);
+        if (rc < 0 || parts.count == 0)
                 return NULL;
         buf_init(&payload, 0);
         jsonw_open(&payload, '{');
@@ -230,6 +244,14 @@ void draft_begin(struct turn *t)
         t->display.draft = d;
 }
 
+/* Shows the draft soon. first_ms: if there is none yet. */
+static void show_soon(struct draft *d, int64_t first_ms)
+{
+        d->changed = true;
+        if (!timer_active(d->show))
+                timer_start(d->show, d->turn->display.draft_delivery ? EDIT_EVERY_MS : first_ms);
+}
+
 void draft_add(struct turn *t, const char *text, size_t n)
 {
         struct draft *d = t->display.draft;
@@ -240,11 +262,32 @@ void draft_add(struct turn *t, const char *text, size_t n)
                 d->muted = false;
                 timer_start(d->typing, 0);
         }
+        if (d->over)
+                buf_clear(&d->text);
+        d->over = false;
         if (!d->show || d->text.overflow || buf_add(&d->text, text, n) < 0)
                 return; /* too long to preview: keep the last one */
-        d->changed = true;
-        if (!timer_active(d->show))
-                timer_start(d->show, t->display.draft_delivery ? EDIT_EVERY_MS : FIRST_AFTER_MS);
+        if (d->label[0] && !t->display.draft_delivery)
+                timer_stop(d->show); /* text is shown sooner */
+        d->label[0] = '\0';
+        show_soon(d, FIRST_AFTER_MS);
+}
+
+void draft_turn_over(struct turn *t)
+{
+        if (t->display.draft)
+                t->display.draft->over = true;
+}
+
+void draft_progress(struct turn *t, const char *label)
+{
+        struct draft *d = t->display.draft;
+
+        if (!d || !d->show)
+                return;
+        snprintf(d->label, sizeof(d->label), "%.*s",
+                 (int)utf8_prefix(label, strcspn(label, "\r\n"), UTF8_BYTES, LABEL_MAX), label);
+        show_soon(d, LABEL_AFTER_MS);
 }
 
 /* Drops queued pieces of the draft, which the end replaces. */

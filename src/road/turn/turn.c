@@ -322,9 +322,23 @@ void turn_delta(struct turn_run *run, const char *text, size_t n)
         draft_add(t, text, n);
 }
 
+void turn_goes_on(struct turn_run *run)
+{
+        struct turn *t = (struct turn *)run;
+
+        /* what comes next may be marked as "no reply" again */
+        t->display.streams = false;
+        buf_clear(&t->display.held);
+        publish_live(t, "turn.aside", "text", "", 0);
+        draft_turn_over(t);
+}
+
 void turn_progress(struct turn_run *run, const char *label)
 {
-        publish_live((struct turn *)run, "turn.progress", "label", label, strlen(label));
+        struct turn *t = (struct turn *)run;
+
+        publish_live(t, "turn.progress", "label", label, strlen(label));
+        draft_progress(t, label);
 }
 
 /* ---- failover ---- */

@@ -246,6 +246,8 @@ void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery
 
 void draft_begin(struct turn *t);
 void draft_add(struct turn *t, const char *text, size_t n);
+void draft_turn_over(struct turn *t);                   /* the next text replaces the one shown */
+void draft_progress(struct turn *t, const char *label); /* shown below the text so far */
 void draft_end(struct turn *t);
 void draft_supersede(struct turn *t, struct answer *a);
 

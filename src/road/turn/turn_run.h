@@ -67,6 +67,8 @@ struct turn_reply {
 
 /* Called by agents, never before the start slot has returned. */
 void turn_delta(struct turn_run *run, const char *text, size_t n);
+/* The streamed text so far is not the answer: the agent goes on working, and says more later. */
+void turn_goes_on(struct turn_run *run);
 void turn_progress(struct turn_run *run, const char *label);            /* "reading the manual" */
 void turn_finish(struct turn_run *run, const struct turn_reply *reply); /* once; frees run */
 
