@@ -26,13 +26,19 @@ enum tool_flag {
         TOOL_RISKY = 1 << 2,     /* asks if the turn has seen such text, see policy.h */
 };
 
+struct custom_tools;
+struct road;
+struct store;
 struct tool_call;
+struct tool_scope;
 
 struct tool {
         const char *name;
         const char *description; /* for the model */
         const char *parameters;  /* JSON Schema of an object; "label" is added to all */
         unsigned flags;
+        /* Is it of use in this turn? NULL: always. */
+        bool (*offered)(const struct tool_scope *scope);
         void (*start)(struct tool_call *c);  /* tool_finish follows, perhaps before it returns */
         void (*cancel)(struct tool_call *c); /* ends children; no tool_finish follows; frees data */
 };
@@ -42,8 +48,13 @@ struct tool_scope {
         struct agent *agent;
         const struct turn_run *run;
         struct workspace_view *view;
-        struct sandboxes *sandboxes;
+        struct sandboxes *sandboxes; /* NULL: no commands */
         struct sandbox_key sandbox;
+        struct loop *loop;
+        struct road *road;
+        struct store *store;
+        struct custom_tools *custom; /* behind invoke_tool; NULL: none */
+        bool images, documents;      /* the model takes them */
 };
 
 /* The result, which belongs to the caller of tool_finish until then. */
@@ -66,12 +77,26 @@ struct tool_call {
         void *arg;
 };
 
-/* All tools, NULL-terminated, by name. */
+/* All tools of the program, NULL-terminated, by name. Those of the platform are not among them. */
 extern const struct tool *const tools[];
 const struct tool *tool_find(const char *name);
+
+/* The tools of one turn: those of the table that are offered, and those of its platform. */
+struct tool_set;
+/* only: names; NULL or not set: all. */
+struct tool_set *tool_set_new(const struct tool_scope *scope, const struct setting_list *only);
+void tool_set_free(struct tool_set *set);
+/* NULL: there is none. Valid as long as the set. */
+const struct tool *tool_set_find(const struct tool_set *set, const char *name);
+/* For model_request.tools: an array by name; yours. */
+json_t *tool_set_describe(const struct tool_set *set);
+
 /* -1: ERR_INVALID with a text for the model: what is wrong, and what would have been accepted. */
 int tool_check(const struct tool *t, const json_t *arguments, struct error *err);
-/* For tools; takes the JSON. */
+
+/* ---- for tools ---- */
+
+/* Takes the JSON. */
 void tool_finish(struct tool_call *c, struct tool_result *r);
 void tool_finish_text(struct tool_call *c, bool is_error, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
