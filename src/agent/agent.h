@@ -59,6 +59,7 @@ unsigned agent_abilities(const struct agent *a);
 /* Side effects of a failed call. */
 enum agent_effect {
         EFFECT_NONE,     /* none, or asking twice is harmless: fail over */
+        EFFECT_STORED,   /* the steps so far are stored: AGENT_RESUMES goes on from them */
         EFFECT_POSSIBLE, /* the agent may have acted */
 };
 /*

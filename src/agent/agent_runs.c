@@ -7,7 +7,8 @@
  *               └──► REFUSED ──► turn_finish, by the timer
  *
  * Another agent is asked only when the first certainly did nothing: its circuit is open, its queue
- * is full, or its call failed without effect. No turn is worked on twice by accident.
+ * is full, or its call failed without effect. If it stored what it did, only an agent that goes on
+ * from there (AGENT_RESUMES) is asked. No turn is worked on twice by accident.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -189,6 +190,11 @@ static void refuse(struct agents *as, struct agent_run *r, enum error_kind why, 
         snprintf(r->notice, sizeof(r->notice), "%s", notice);
 }
 
+static bool resumes(const struct agent_slot *s)
+{
+        return agent_abilities(&s->agent) & AGENT_RESUMES;
+}
+
 /* Moves the turn to the next available agent of the failover list. False: none. */
 static bool fail_over(struct agents *as, struct agent_run *r, const char *from, const char *why,
                       const struct turn_reply *spent)
@@ -199,7 +205,8 @@ static bool fail_over(struct agents *as, struct agent_run *r, const char *from, 
 
         while (!s && others && r->tried < others->count) {
                 s = map_get(&as->live, others->items[r->tried++]);
-                if (s && (s == first || breaker_blocks(&s->breaker, loop_now_ms(as->loop)) ||
+                if (s && (s == first || (r->stored && !resumes(s)) ||
+                          breaker_blocks(&s->breaker, loop_now_ms(as->loop)) ||
                           !(has_place(s) || has_queue_room(s))))
                         s = NULL;
         }
@@ -382,7 +389,8 @@ void agent_finish(struct agent *a, struct turn_run *run, const struct turn_reply
         struct turn_reply whole = *reply;
         char *record = NULL;
 
-        if (failed && effect == EFFECT_NONE &&
+        r->stored = r->stored || effect == EFFECT_STORED;
+        if (failed && effect != EFFECT_POSSIBLE &&
             fail_over(as, r, s->agent.name, reason(reply), reply))
                 return;
         if (failed && r->record.len) { /* with the agents tried before */

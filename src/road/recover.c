@@ -1,9 +1,9 @@
 /*
  * recover: resumes open rows of an earlier run, and retries failed turns.
  *
- * Queued turns keep waiting. Running ones run again if harmless (AGENT_REPEATABLE) and not too
- * often, else they end with a notice. Deliveries in state sending may have arrived. Events after
- * the dispatch cursor are decided.
+ * Queued turns keep waiting. Running ones run again if harmless (AGENT_REPEATABLE) or if they go on
+ * from stored steps (AGENT_RESUMES), and not too often, else they end with a notice. Deliveries in
+ * state sending may have arrived. Events after the dispatch cursor are decided.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -279,11 +279,12 @@ static void resume(struct road *r, struct recovered_turn *v)
         t->cancel.why = mem_strdup(row->cancel_reason);
         if (t->cancel.why)
                 turn_check_cancel(t);
-        else if (row->state == TURN_RUNNING && !(can & AGENT_REPEATABLE))
+        else if (row->state == TURN_RUNNING && !(can & (AGENT_REPEATABLE | AGENT_RESUMES)))
                 turn_give_up(t,
                              "the process ended during this turn, and its agent must not be asked "
                              "twice");
-        else if (row->state == TURN_RUNNING && row->attempt >= r->limits.turn_attempts)
+        else if (row->state == TURN_RUNNING &&
+                 row->attempt - row->progress_attempt >= r->limits.turn_attempts)
                 turn_give_up(t,
                              "the process ended during this turn too often (limits.turnAttempts)");
         else

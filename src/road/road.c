@@ -22,9 +22,11 @@ const struct setting road_settings[] = {
           .help = "Messages that may wait in one conversation; further ones are stored and "
                   "skipped." },
         { "turnSeconds", SETTING_INT, "900", 1, 86400, .at = AT(turn_seconds),
-          .help = "The longest a turn may run; then it is stopped with a notice." },
+          .help = "The longest a turn may run; then it is stopped with a notice. A turn of the "
+                  "built-in agent may take this long for each step." },
         { "turnAttempts", SETTING_INT, "3", 1, 100, .at = AT(turn_attempts),
-          .help = "How often a turn is started if the process ends while it runs." },
+          .help = "How often a turn is started if the process ends while it runs. Attempts of the "
+                  "built-in agent that finished a step do not count." },
         { "fileSeconds", SETTING_INT, "60", 0, 3600, .at = AT(file_seconds),
           .help = "How long a turn waits for the files of its messages. After that the agent runs "
                   "without the missing files; they are marked as not available." },

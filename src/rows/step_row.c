@@ -53,11 +53,6 @@ int step_row_insert(struct store_tx *tx, struct step_row *row, int64_t fence, st
         return rc == 1 ? insert(tx, row, err) : (int)rc;
 }
 
-int step_row_insert_cancelled(struct store_tx *tx, struct step_row *row, struct error *err)
-{
-        return insert(tx, row, err);
-}
-
 #define COLUMNS                                                                         \
         "id, conversation, turn, session, agent, person, kind, call, body, first_kept," \
         " cost_microusd, time_ms"

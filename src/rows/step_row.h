@@ -37,10 +37,6 @@ struct step_row {
  * the call has such a step; -1. Sets row->id and counts the attempt as one that made progress.
  */
 int step_row_insert(struct store_tx *tx, struct step_row *row, int64_t fence, struct error *err);
-/*
- * The same for a turn that is being cancelled, which may have ended. Only for results of calls.
- */
-int step_row_insert_cancelled(struct store_tx *tx, struct step_row *row, struct error *err);
 
 /*
  * Steps of a conversation, or of a session in any conversation, oldest first: those that the last

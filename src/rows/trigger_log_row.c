@@ -61,6 +61,12 @@ int trigger_log_row_finish(struct store_tx *tx, const struct trigger_log_row *ro
                         SQL_TEXT(row->reason), SQL_INT(row->tokens_cached));
 }
 
+int trigger_log_row_move(struct store_tx *tx, int64_t event, int64_t turn, struct error *err)
+{
+        return sql_exec(tx, err, "UPDATE trigger_log SET turn = ?2 WHERE event = ?1",
+                        SQL_INT(event), SQL_INT(turn));
+}
+
 int trigger_log_row_cancel(struct store_tx *tx, int64_t event, const char *error, struct error *err)
 {
         return sql_exec(tx, err,

@@ -50,6 +50,8 @@ int trigger_log_row_finish(struct store_tx *tx, const struct trigger_log_row *ro
 /* The message was deleted while its turn was queued. */
 int trigger_log_row_cancel(struct store_tx *tx, int64_t event, const char *error,
                            struct error *err);
+/* The message joined another turn while that ran. */
+int trigger_log_row_move(struct store_tx *tx, int64_t event, int64_t turn, struct error *err);
 int trigger_log_row_set_edited_by(struct store_tx *tx, int64_t event, int64_t edit,
                                   struct error *err);
 /* *edit: the event that replaced this text; 0: none. */

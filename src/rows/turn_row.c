@@ -155,6 +155,12 @@ int turn_row_discard_reply(struct store_tx *tx, int64_t id, int64_t now_ms, cons
                         SQL_INT(id), SQL_INT(now_ms), SQL_TEXT(reason));
 }
 
+int turn_row_absorb(struct store_tx *tx, int64_t id, struct error *err)
+{
+        return (int)sql_update(tx, err, "DELETE FROM turns WHERE id = ?1 AND state = 'queued'",
+                               SQL_INT(id));
+}
+
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err)
 {
         return sql_exec(tx, err,

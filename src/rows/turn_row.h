@@ -70,6 +70,8 @@ int turn_row_finish(struct store_tx *tx, const struct turn_row *row, struct erro
 /* Counts a late reply that is not posted. */
 int turn_row_discard_reply(struct store_tx *tx, int64_t id, int64_t now_ms, const char *reason,
                            struct error *err);
+/* Removes a queued turn whose messages joined another. 1; 0: it is not queued; -1. */
+int turn_row_absorb(struct store_tx *tx, int64_t id, struct error *err);
 /* Fails a turn whose messages were pruned. */
 int turn_row_lose(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
 /* Requeues a failed turn. 1; 0: not failed; -1. */

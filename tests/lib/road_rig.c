@@ -111,6 +111,8 @@ static unsigned agent_abilities(struct agents *ctx, const char *agent)
                 return AGENT_REPEATABLE;
         if (strcmp(agent, "batch") == 0)
                 return AGENT_REPEATABLE | AGENT_BATCHES | AGENT_HISTORY;
+        if (strcmp(agent, "steps") == 0)
+                return AGENT_RESUMES | AGENT_STEERS | AGENT_BATCHES;
         return 0;
 }
 

@@ -5,6 +5,7 @@
  *     agent    echo     takes one message a turn; its turns may be repeated
  *              batch    takes several, with history; its turns may be repeated
  *              once     its turns must not be repeated
+ *              steps    stores steps: its turns go on, and take further messages while they run
  *     adapter  j        journaled: a delivery is sent by its commit
  *              x        edits; its sends cannot be repeated nor read back
  *              nonce    edits; its sends are idempotent

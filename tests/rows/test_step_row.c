@@ -96,12 +96,6 @@ static int64_t add(struct store_tx *tx, int64_t turn, int64_t fence, enum step_k
 
 static int use_fence(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct step_row late = { .conversation = 1,
-                                 .turn = 1,
-                                 .agent = "a",
-                                 .kind = STEP_TOOL_DONE,
-                                 .call = "1.0",
-                                 .body = "{}" };
         struct turn_row *turn;
 
         (void)arg;
@@ -114,8 +108,7 @@ static int use_fence(struct store_tx *tx, void *arg, struct error *err)
         assert_int_equal(add(tx, 2, 7, STEP_USER, NULL, NULL, 0), 0);
         assert_true(add(tx, 1, 7, STEP_TOOL_STARTED, NULL, "1.0", 0) > 0);
         assert_int_equal(add(tx, 1, 7, STEP_TOOL_STARTED, NULL, "1.0", 0), 0);
-        assert_int_equal(step_row_insert_cancelled(tx, &late, err), 1);
-        assert_int_equal(step_row_insert_cancelled(tx, &late, err), 0);
+        assert_true(add(tx, 1, 7, STEP_TOOL_DONE, NULL, "1.0", 0) > 0);
         return 0;
 }
 

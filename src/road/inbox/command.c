@@ -184,9 +184,11 @@ static void describe_lane(const struct road *r, const struct lane *lane, struct 
         if (running) {
                 int64_t ms = running->started_ms > 0 ? clock_wall_ms() - running->started_ms : 0;
 
-                buf_addf(answer, "Agent '%s' has been working on an answer for %lld s.%s",
-                         turn_agent(running), (long long)(ms > 0 ? ms / 1000 : 0),
-                         first ? " " : "");
+                buf_addf(answer, "Agent '%s' has been working on an answer for %lld s",
+                         turn_agent(running), (long long)(ms > 0 ? ms / 1000 : 0));
+                if (running->steps.label[0])
+                        buf_addf(answer, ": %s", running->steps.label);
+                buf_addstr(answer, first ? ". " : ".");
         }
         if (!first)
                 return;

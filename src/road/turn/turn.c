@@ -8,6 +8,7 @@
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "road/inbox/decide.h"
 #include "road/road_state.h"
 #include "road/turn/no_reply.h"
@@ -337,6 +338,9 @@ void turn_progress(struct turn_run *run, const char *label)
 {
         struct turn *t = (struct turn *)run;
 
+        snprintf(t->steps.label, sizeof(t->steps.label), "%.*s",
+                 (int)utf8_prefix(label, strlen(label), UTF8_BYTES, sizeof(t->steps.label) - 1),
+                 label);
         publish_live(t, "turn.progress", "label", label, strlen(label));
         draft_progress(t, label);
 }
@@ -472,6 +476,7 @@ void turn_cancel(struct road *r, int64_t turn, const char *why, store_done_fn *d
                 return;
         }
         t->cancel.why = mem_strdup(why ? why : "cancelled");
+        t->run.stopped = t->cancel.why;
         t->cancel.done = done;
         t->cancel.arg = arg;
         if (t->phase == PHASE_RUNNING)

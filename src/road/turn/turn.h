@@ -79,6 +79,13 @@ struct turn {
         } failover;
 
         struct {
+                struct turn_usage usage;
+                char label[80];  /* what it is doing, for /status */
+                unsigned writes; /* of steps, in flight: the end waits for them */
+                bool waits;      /* for a person: no deadline */
+        } steps;
+
+        struct {
                 struct buf held;        /* streamed text that may become "no reply" */
                 bool streams;           /* it cannot: streamed text is shown */
                 struct draft *draft;    /* may be NULL */
@@ -205,7 +212,8 @@ bool turn_files_needed(const struct road *r, const struct incoming *in);
 void turn_files_want(struct turn *t, const struct incoming *in);
 /* Gives up files of an input that are not there at once: others must not wait for them. */
 void turn_files_hurry(struct turn *t, int64_t event);
-void turn_files_forget(struct turn *t, int64_t event); /* its input has changed or gone */
+void turn_files_forget(struct turn *t, int64_t event);    /* its input has changed or gone */
+void turn_files_move(struct turn *from, struct turn *to); /* none is still being fetched */
 void turn_files_apply(struct turn *t); /* gives the inputs the path of each file, or the error */
 void turn_files_write(const struct turn *t, struct buf *json); /* as a member, if there are any */
 void turn_files_release(struct turn *t);

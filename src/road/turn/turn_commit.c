@@ -290,10 +290,10 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
         if (t->failover.agent)
                 jsonw_close(&t->failover.failed, ']');
         e->reply = *reply;
-        e->reply.tokens_in += t->failover.tokens_in;
-        e->reply.tokens_cached += t->failover.tokens_cached;
-        e->reply.tokens_out += t->failover.tokens_out;
-        e->reply.cost_microusd += t->failover.cost_microusd;
+        e->reply.tokens_in += t->failover.tokens_in + t->steps.usage.tokens_in;
+        e->reply.tokens_cached += t->failover.tokens_cached + t->steps.usage.tokens_cached;
+        e->reply.tokens_out += t->failover.tokens_out + t->steps.usage.tokens_out;
+        e->reply.cost_microusd += t->failover.cost_microusd + t->steps.usage.cost_microusd;
         e->reply.text = mem_strdup(reply->text);
         e->reply.error = mem_strdup(reply->error);
         e->reply.request_key = mem_strdup(reply->request_key);
@@ -314,7 +314,7 @@ void turn_commit(struct turn *t)
         struct road *r = t->road;
         int64_t number;
 
-        if (!e || e->waiting || t->display.writes > 0)
+        if (!e || e->waiting || t->display.writes > 0 || t->steps.writes > 0)
                 return;
         if (!e->made)
                 turn_deliveries_make(t, &e->reply, &e->answer);

@@ -119,6 +119,15 @@ void turn_files_forget(struct turn *t, int64_t event)
         }
 }
 
+void turn_files_move(struct turn *from, struct turn *to)
+{
+        struct turn_file *f;
+
+        TAILQ_FOREACH(f, &from->files.list, next)
+                f->turn = to;
+        TAILQ_CONCAT(&to->files.list, &from->files.list, next);
+}
+
 void turn_files_release(struct turn *t)
 {
         struct turn_file *f;

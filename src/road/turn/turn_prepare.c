@@ -24,6 +24,7 @@ static void on_deadline(void *arg)
         snprintf(error, sizeof(error),
                  "agent '%.60s' did not answer within %lld s (limits.turnSeconds)", turn_agent(t),
                  (long long)r->limits.turn_seconds);
+        t->run.stopped = "it took too long";
         r->agents.cancel(r->agents.agents, &t->run);
         turn_finish(&t->run, &reply);
 }

@@ -14,6 +14,7 @@
 #include "rows/conversation_row.h"
 
 struct agents;
+struct bus_batch;
 
 enum agent_ability {
         AGENT_REPEATABLE = 1 << 0, /* interrupted turns may run again */
@@ -21,6 +22,8 @@ enum agent_ability {
         AGENT_HISTORY = 1 << 2,    /* wants the history */
         AGENT_STREAMS = 1 << 3,    /* calls turn_delta */
         AGENT_CANCELS = 1 << 4,    /* can be stopped */
+        AGENT_RESUMES = 1 << 5,    /* stores its steps: interrupted turns go on from the last one */
+        AGENT_STEERS = 1 << 6,     /* takes further messages while it runs, see turn_steer */
 };
 
 struct transcript_line {
@@ -49,8 +52,9 @@ struct turn_run {
         unsigned history_count;
         const char *session, *rule; /* of the decision; may be NULL */
         enum reply_mode mode;
-        const char *prompt; /* precedes the conversation; may be NULL */
-        void *agent_data;   /* the agent's own; NULL when it starts */
+        const char *prompt;  /* precedes the conversation; may be NULL */
+        const char *stopped; /* set when cancel is called: why; NULL: the process ends */
+        void *agent_data;    /* the agent's own; NULL when it starts */
 };
 
 struct turn_reply {
@@ -81,6 +85,46 @@ struct turn_failover {
         int64_t tokens_in, tokens_cached, tokens_out, cost_microusd; /* of `from` */
 };
 void turn_failed_over(struct turn_run *run, const struct turn_failover *f);
+
+/* ---- for agents that store their steps (AGENT_RESUMES) ---- */
+
+/*
+ * Stores a step: fn runs in a transaction, which is repeated until it commits, and returns 1; 0 if
+ * the turn's fence is stale, having written nothing; or -1. Then done is called once: stored is
+ * false if the turn is no longer ours. The turn's end waits for it, so that run stays valid until
+ * done, also after cancel. The deadline of the turn starts again.
+ * False: the process ends, and nothing is called.
+ */
+typedef int turn_step_fn(struct store_tx *tx, struct bus_batch *batch, void *arg,
+                         struct error *err);
+typedef void turn_step_done_fn(void *arg, bool stored);
+bool turn_store_step(struct turn_run *run, turn_step_fn *fn, turn_step_done_fn *done, void *arg);
+
+/*
+ * Messages that wait in the lane become inputs of the turn, in the transaction of a step that holds
+ * them: take is called with them before turn_steer returns, write and done are as above. False:
+ * nothing waits, and nothing is called.
+ */
+struct turn_steering {
+        void (*take)(void *arg, const struct incoming *const *inputs, unsigned count);
+        turn_step_fn *write;
+        turn_step_done_fn *done;
+};
+bool turn_steer(struct turn_run *run, const struct turn_steering *s, void *arg);
+
+/* In a step's transaction: an event of this turn. payload: a JSON object with "turnId". */
+int turn_append_event(struct store_tx *tx, struct bus_batch *batch, const struct turn_run *run,
+                      const char *type, const char *payload, struct error *err);
+/* The same for listeners only. */
+void turn_publish_live(struct turn_run *run, const char *type, const char *payload);
+/* Stops the deadline while a person is asked, and starts it again. */
+void turn_wait_for_person(struct turn_run *run, bool waits);
+
+/* What the steps of all attempts used. The turn's end adds it to its reply, however it ends. */
+struct turn_usage {
+        int64_t tokens_in, tokens_cached, tokens_out, cost_microusd;
+};
+void turn_set_usage(struct turn_run *run, const struct turn_usage *total);
 
 struct turn_outcome {
         bool answered;      /* something was posted */

@@ -1,0 +1,112 @@
+/*
+ * turn_step: what an agent that goes on after a crash asks of the road while its turn runs.
+ */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/mem.h"
+#include "road/road_state.h"
+#include "road/turn/turn.h"
+
+struct step_write {
+        struct turn *turn; /* its end waits for us */
+        turn_step_fn *fn;
+        turn_step_done_fn *done;
+        void *arg;
+        bool stored; /* result */
+        struct bus_batch batch;
+};
+
+static int write_step(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct step_write *w = arg;
+        int rc;
+
+        bus_batch_reset(&w->batch);
+        rc = w->fn(tx, &w->batch, w->arg, err);
+        w->stored = rc == 1;
+        return rc < 0 ? -1 : 0;
+}
+
+static void restart_deadline(struct turn *t)
+{
+        if (t->phase == PHASE_RUNNING && t->timer && !t->steps.waits)
+                timer_start(t->timer, t->road->limits.turn_seconds * 1000);
+}
+
+static void on_stored(void *arg, const struct error *err)
+{
+        struct step_write *w = arg;
+        struct turn *t = w->turn;
+
+        if (!err) {
+                fault_point("turn.step_stored");
+                bus_publish(t->road->bus, &w->batch);
+                restart_deadline(t);
+        }
+        w->done(w->arg, !err && w->stored);
+        bus_batch_release(&w->batch);
+        free(w);
+        t->steps.writes--;
+        if (!err)
+                turn_commit(t);
+}
+
+bool turn_store_step(struct turn_run *run, turn_step_fn *fn, turn_step_done_fn *done, void *arg)
+{
+        struct turn *t = (struct turn *)run;
+        struct step_write *w;
+
+        if (t->road->closing)
+                return false;
+        w = mem_zalloc(sizeof(*w));
+        w->turn = t;
+        w->fn = fn;
+        w->done = done;
+        w->arg = arg;
+        t->steps.writes++;
+        fault_point("turn.before_step");
+        road_write(t->road, "step of a turn", write_step, on_stored, w);
+        return true;
+}
+
+static struct bus_event event_of(const struct turn_run *run, const char *type, const char *payload)
+{
+        return (struct bus_event){ .type = type,
+                                   .adapter = run->adapter,
+                                   .channel = run->channel,
+                                   .thread = run->thread,
+                                   .trace = run->trace,
+                                   .payload = payload };
+}
+
+int turn_append_event(struct store_tx *tx, struct bus_batch *batch, const struct turn_run *run,
+                      const char *type, const char *payload, struct error *err)
+{
+        struct bus_event e = event_of(run, type, payload);
+
+        return bus_append(tx, batch, &e, NULL, err) < 0 ? -1 : 0;
+}
+
+void turn_publish_live(struct turn_run *run, const char *type, const char *payload)
+{
+        struct bus_event e = event_of(run, type, payload);
+
+        bus_publish_live(((struct turn *)run)->road->bus, &e);
+}
+
+void turn_wait_for_person(struct turn_run *run, bool waits)
+{
+        struct turn *t = (struct turn *)run;
+
+        t->steps.waits = waits;
+        if (!waits)
+                restart_deadline(t);
+        else if (t->timer)
+                timer_stop(t->timer);
+}
+
+void turn_set_usage(struct turn_run *run, const struct turn_usage *total)
+{
+        ((struct turn *)run)->steps.usage = *total;
+}
