@@ -37,6 +37,8 @@ struct tool {
         const char *description; /* for the model */
         const char *parameters;  /* JSON Schema of an object; "label" is added to all */
         unsigned flags;
+        /* The flags of one call, where they depend on its arguments. NULL: flags. */
+        unsigned (*flags_of)(const struct tool_scope *scope, const json_t *arguments);
         /* Is it of use in this turn? NULL: always. */
         bool (*offered)(const struct tool_scope *scope);
         void (*start)(struct tool_call *c);  /* tool_finish follows, perhaps before it returns */

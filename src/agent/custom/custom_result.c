@@ -1,0 +1,322 @@
+#include "agent/custom/custom_result.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/beneath.h"
+#include "base/buf.h"
+#include "base/crypto.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#define BLOCKS_MAX 64
+#define IMAGE_MAX  ((size_t)5 << 20) /* bytes; the model services refuse larger ones */
+#define NAME_SHOWN 200
+
+struct reading {
+        const struct workspace_view *view;
+        json_t *content;
+};
+
+/* ---- files ---- */
+
+static const char *extension(const char *type)
+{
+        static const char *const known[][2] = {
+                { "audio/wav", "wav" },       { "audio/mpeg", "mp3" },
+                { "audio/ogg", "ogg" },       { "image/png", "png" },
+                { "image/jpeg", "jpg" },      { "image/gif", "gif" },
+                { "image/webp", "webp" },     { "image/svg+xml", "svg" },
+                { "application/pdf", "pdf" }, { "application/json", "json" },
+                { "application/zip", "zip" }, { "text/html", "html" },
+                { "text/csv", "csv" },        { "text/markdown", "md" },
+                { "application/gzip", "gz" }, { "text/plain", "txt" },
+        };
+
+        for (size_t i = 0; i < COUNT(known); i++)
+                if (strcmp(known[i][0], type) == 0)
+                        return known[i][1];
+        return "bin";
+}
+
+static int write_whole(int fd, const char *bytes, size_t n)
+{
+        while (n > 0) {
+                ssize_t done = write(fd, bytes, n);
+
+                if (done < 0 && errno == EINTR)
+                        continue;
+                if (done < 0)
+                        return -1;
+                bytes += done;
+                n -= (size_t)done;
+        }
+        return 0;
+}
+
+/* Named by its content, so that a repeated call makes no second file. Its path inside, or NULL. */
+static char *save(const struct workspace_view *view, const char *type, const char *bytes, size_t n)
+{
+        char hash[SHA256_HEX_SIZE], *path, *inside = NULL;
+        const char *name;
+        int folder, fd;
+
+        if (!view)
+                return NULL;
+        crypto_sha256_hex(bytes, n, hash);
+        path = mem_printf("scratch/tool-%.16s.%s", hash, extension(type));
+        folder = beneath_make_folder(view->channel_fd, path, &name);
+        /* what a program in the sandbox has put there under this name is not written to */
+        if (folder >= 0)
+                unlinkat(folder, name, 0);
+        fd = folder < 0 ? -1 : openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0 && write_whole(fd, bytes, n) == 0 && workspace_give(fd, NULL) == 0)
+                inside = mem_printf("%s/%s", view->folder, path);
+        if (fd >= 0)
+                close(fd);
+        if (folder >= 0)
+                close(folder);
+        free(path);
+        return inside;
+}
+
+/* ---- blocks ---- */
+
+static void add_text(struct reading *r, const char *text, size_t n)
+{
+        char *clean;
+
+        if (n == 0 || strspn(text, " \t\r\n") >= n)
+                return; /* services refuse blank blocks */
+        clean = utf8_clean(text, n);
+        json_array_append_new(r->content, json_pack("{s:s, s:s}", "type", "text", "text", clean));
+        free(clean);
+}
+
+static void add_note(struct reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_note(struct reading *r, const char *fmt, ...)
+{
+        struct buf b;
+        va_list ap;
+
+        buf_init(&b, 0);
+        va_start(ap, fmt);
+        buf_vaddf(&b, fmt, ap);
+        va_end(ap);
+        add_text(r, b.data, b.len);
+        buf_release(&b);
+}
+
+/* The beginning of what fits; the whole text goes to a file. */
+static void add_long_text(struct reading *r, const char *text, size_t n)
+{
+        size_t lines = 0, end = 0, at = 0;
+        char *path;
+
+        for (; at < n && lines < TOOL_LINES_MAX && at < TOOL_BYTES_MAX; at++) {
+                if (text[at] == '\n') {
+                        lines++;
+                        end = at + 1;
+                }
+        }
+        if (at == n) {
+                add_text(r, text, n);
+                return;
+        }
+        if (end == 0) /* one long line */
+                end = utf8_prefix(text, n, UTF8_BYTES, TOOL_BYTES_MAX);
+        add_text(r, text, end);
+        path = save(r->view, "text/plain", text, n);
+        if (path)
+                add_note(r, "[The first %zu of %zu bytes are shown. Full output: %s]", end, n,
+                         path);
+        else
+                add_note(r, "[The first %zu of %zu bytes are shown.]", end, n);
+        free(path);
+}
+
+/* Base64 without line ends; yours to free. NULL: malformed. */
+static char *decode(const char *text, size_t *n)
+{
+        size_t length = strlen(text), padding = 0;
+        char *bytes;
+        int got;
+
+        if (length % 4 != 0 || length > INT32_MAX)
+                return NULL;
+        while (padding < 2 && padding < length && text[length - 1 - padding] == '=')
+                padding++;
+        bytes = mem_alloc(length / 4 * 3 + 1);
+        got = EVP_DecodeBlock((unsigned char *)bytes, (const unsigned char *)text, (int)length);
+        if (got < 0) {
+                free(bytes);
+                return NULL;
+        }
+        *n = (size_t)got - padding;
+        return bytes;
+}
+
+static bool is_model_image(const char *type)
+{
+        return strcmp(type, "image/png") == 0 || strcmp(type, "image/jpeg") == 0 ||
+               strcmp(type, "image/gif") == 0 || strcmp(type, "image/webp") == 0;
+}
+
+/* An image, a sound or another file in base64. */
+static void add_bytes(struct reading *r, const char *what, const char *type, const char *data)
+{
+        size_t n = 0;
+        char *bytes = decode(data, &n), *path;
+
+        if (!bytes) {
+                add_note(r, "[The tool returned %s whose base64 is malformed.]", what);
+                return;
+        }
+        if (is_model_image(type) && n > 0 && n <= IMAGE_MAX) {
+                json_array_append_new(r->content, json_pack("{s:s, s:s, s:s}", "type", "image",
+                                                            "mimeType", type, "data", data));
+                free(bytes);
+                return;
+        }
+        path = save(r->view, type, bytes, n);
+        if (path)
+                add_note(r, "[The tool returned %s (%.100s, %zu bytes), saved as %s]", what, type,
+                         n, path);
+        else
+                add_note(r, "[The tool returned %s (%.100s, %zu bytes), which was not saved.]",
+                         what, type, n);
+        free(path);
+        free(bytes);
+}
+
+static void add_resource(struct reading *r, const json_t *resource)
+{
+        const char *uri = json_str(resource, "uri", ""), *text = json_str(resource, "text", NULL);
+        const char *blob = json_str(resource, "blob", NULL);
+
+        if (text) {
+                add_note(r, "[Resource %.*s]", NAME_SHOWN, uri);
+                add_long_text(r, text, strlen(text));
+        } else if (blob) {
+                add_bytes(r, "a resource",
+                          json_str(resource, "mimeType", "application/octet-stream"), blob);
+        } else {
+                add_note(r, "[Resource %.*s, empty]", NAME_SHOWN, uri);
+        }
+}
+
+/* annotations.audience without "assistant": for the user's eyes only. */
+static bool is_for_model(const json_t *block)
+{
+        const json_t *audience = json_object_get(json_object_get(block, "annotations"), "audience");
+        size_t i;
+        json_t *who;
+
+        if (!json_is_array(audience) || json_array_size(audience) == 0)
+                return true;
+        json_array_foreach(audience, i, who)
+                if (json_is_string(who) && strcmp(json_string_value(who), "assistant") == 0)
+                        return true;
+        return false;
+}
+
+static void add_block(struct reading *r, const json_t *block)
+{
+        const char *type = json_str(block, "type", "");
+        const char *data = json_str(block, "data", "");
+
+        if (!is_for_model(block))
+                return;
+        if (strcmp(type, "text") == 0) {
+                const char *text = json_str(block, "text", "");
+
+                add_long_text(r, text, strlen(text));
+        } else if (strcmp(type, "image") == 0) {
+                add_bytes(r, "an image", json_str(block, "mimeType", "image/png"), data);
+        } else if (strcmp(type, "audio") == 0) {
+                add_bytes(r, "a sound", json_str(block, "mimeType", "audio/wav"), data);
+        } else if (strcmp(type, "resource_link") == 0) {
+                add_note(r, "[Resource %.*s: %.*s]", NAME_SHOWN, json_str(block, "name", ""),
+                         NAME_SHOWN * 4, json_str(block, "uri", ""));
+        } else if (strcmp(type, "resource") == 0) {
+                add_resource(r, json_object_get(block, "resource"));
+        } else {
+                char *text = json_text(block);
+
+                add_long_text(r, text, strlen(text));
+                free(text);
+        }
+}
+
+/* ---- results ---- */
+
+bool custom_result_is(const json_t *value)
+{
+        const json_t *content = json_object_get(value, "content");
+
+        return json_is_array(content) || json_is_string(content) ||
+               json_is_string(json_object_get(value, "text")) ||
+               json_is_boolean(json_object_get(value, "isError")) ||
+               json_object_get(value, "structuredContent");
+}
+
+static bool has_text(const json_t *content)
+{
+        size_t i;
+        json_t *block;
+
+        json_array_foreach(content, i, block)
+                if (strcmp(json_str(block, "type", ""), "text") == 0)
+                        return true;
+        return false;
+}
+
+static void finish(struct reading *r, struct tool_result *out)
+{
+        if (json_array_size(r->content) == 0)
+                add_note(r, "(no output)");
+        out->content = r->content;
+}
+
+void custom_result_read(const json_t *result, const struct workspace_view *view,
+                        struct tool_result *out)
+{
+        const json_t *content = json_object_get(result, "content");
+        const json_t *structured = json_object_get(result, "structuredContent");
+        const char *text = json_str(result, "text", json_str(result, "content", NULL));
+        struct reading r = { view, json_array() };
+
+        if (text)
+                add_long_text(&r, text, strlen(text));
+        for (size_t i = 0; i < json_array_size(content) && i < BLOCKS_MAX; i++)
+                add_block(&r, json_array_get(content, i));
+        if (json_array_size(content) > BLOCKS_MAX)
+                add_note(&r, "[%zu more parts are left out.]",
+                         json_array_size(content) - BLOCKS_MAX);
+        /* servers repeat it as text for clients that do not know it */
+        if (structured && !has_text(r.content)) {
+                char *json = json_text(structured);
+
+                add_long_text(&r, json, strlen(json));
+                free(json);
+        }
+        out->is_error = json_flag(result, "isError", false);
+        out->details = json_incref(json_object_get(result, "details"));
+        finish(&r, out);
+}
+
+void custom_result_text(const char *text, size_t n, bool is_error,
+                        const struct workspace_view *view, struct tool_result *out)
+{
+        struct reading r = { view, json_array() };
+
+        add_long_text(&r, text, n);
+        out->is_error = is_error;
+        finish(&r, out);
+}

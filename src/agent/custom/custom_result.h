@@ -1,0 +1,27 @@
+/*
+ * custom_result: what a tool returned, as the model gets it.
+ *
+ * Reads the result of an MCP tools/call, which is also what programs and modules print:
+ *
+ *     {"content": [{"type": "text", "text"}, {"type": "image", "data": base64, "mimeType"},
+ *                  audio, resource_link, resource], "structuredContent", "isError", "details"}
+ *     {"text": "...", "isError", "details"}
+ *
+ * Images the models know stay in the message; other bytes are saved as a file in the channel's
+ * scratch folder, and the text names it.
+ */
+#ifndef AGENT_CUSTOM_CUSTOM_RESULT_H
+#define AGENT_CUSTOM_CUSTOM_RESULT_H
+
+#include "agent/tools/tool.h"
+
+/* Is it an object with one of the members above? */
+bool custom_result_is(const json_t *value);
+/* view: where files are saved; NULL: nowhere. */
+void custom_result_read(const json_t *result, const struct workspace_view *view,
+                        struct tool_result *out);
+/* One text block; any bytes. */
+void custom_result_text(const char *text, size_t n, bool is_error,
+                        const struct workspace_view *view, struct tool_result *out);
+
+#endif
