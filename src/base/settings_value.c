@@ -501,7 +501,7 @@ static int read_pairs(const struct value_context *p, const struct setting *row, 
                 struct error cause;
                 bool literal;
 
-                if (!json_is_string(item))
+                if (json_typeof(item) != JSON_STRING)
                         return settings_member_error(p->src, p->path, name, p->err,
                                                      "expected a string, not %s", kind_of(item));
                 if (secret_resolve(json_string_value(item), p->src->dir,
