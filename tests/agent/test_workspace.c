@@ -14,68 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/scratch.h"
-#include "agent/workspace/workspace.h"
 #include "base/beneath.h"
-#include "base/file.h"
-#include "base/mem.h"
+#include "workspace_rig.h"
 
-#define CHANNEL "/workspace/channels/tg/42"
-
-struct place {
-        char *dir;
-        struct workspace_view *view;
-};
-
-static void put(const struct place *p, const char *name, const char *text)
-{
-        char *path = scratch_path(p->dir, name);
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(path);
-}
-
-static void make(const struct place *p, const char *name)
-{
-        char *path = scratch_path(p->dir, name);
-
-        assert_int_equal(file_make_dirs(path, NULL), 0);
-        free(path);
-}
-
-static void see(struct place *p)
-{
-        struct error err;
-
-        workspace_view_free(p->view);
-        if (workspace_view_open(p->dir, "tg", "42", &p->view, &err) < 0)
-                fail_msg("%s", err.text);
-}
-
-static int begin(void **state)
-{
-        struct place *p = mem_zalloc(sizeof(*p));
-
-        p->dir = scratch_new();
-        see(p);
-        *state = p;
-        return 0;
-}
-
-static int end(void **state)
-{
-        struct place *p = *state;
-
-        workspace_view_free(p->view);
-        scratch_free(p->dir);
-        free(p);
-        return 0;
-}
-
-static const struct workspace_mount *mount_of(const struct place *p, const char *inside)
+static const struct workspace_mount *mount_of(const struct workspace_rig *p, const char *inside)
 {
         for (size_t i = 0; i < p->view->count; i++)
                 if (strcmp(p->view->mounts[i].inside, inside) == 0)
@@ -85,17 +27,17 @@ static const struct workspace_mount *mount_of(const struct place *p, const char 
 
 static void a_view_is_the_channel_and_what_is_shared(void **state)
 {
-        struct place *p = *state;
+        struct workspace_rig *p = *state;
         const struct workspace_mount *m;
         struct stat st;
 
         assert_string_equal(p->view->folder, CHANNEL);
         assert_null(mount_of(p, "/workspace/MEMORY.md"));
         assert_null(mount_of(p, "/workspace/skills"));
-        put(p, "workspace/MEMORY.md", "all");
-        make(p, "workspace/skills/a");
-        make(p, "workspace/channels/tg/43");
-        see(p);
+        rig_put(p, "MEMORY.md", "all");
+        rig_put(p, "skills/a/SKILL.md", "");
+        rig_put(p, "channels/tg/43/file", "secret");
+        rig_see(p);
         m = &p->view->mounts[0];
         assert_string_equal(m->inside, CHANNEL);
         assert_true(m->writable && m->is_folder);
@@ -118,29 +60,29 @@ static void a_view_is_the_channel_and_what_is_shared(void **state)
 
 static void links_in_the_place_of_parts_are_left_out(void **state)
 {
-        struct place *p = *state;
+        struct workspace_rig *p = *state;
 
-        put(p, "secret", "secret");
-        make(p, "folder");
-        assert_int_equal(symlinkat("../secret", p->view->root_fd, "MEMORY.md"), 0);
-        assert_int_equal(symlinkat("../folder", p->view->root_fd, "skills"), 0);
+        rig_put(p, "secret", "secret");
+        rig_put(p, "folder/SKILL.md", "secret");
+        assert_int_equal(symlinkat("secret", p->view->root_fd, "MEMORY.md"), 0);
+        assert_int_equal(symlinkat("folder", p->view->root_fd, "skills"), 0);
         assert_int_equal(unlinkat(p->view->channel_fd, "log.jsonl", 0), 0);
         assert_int_equal(symlinkat("/etc/passwd", p->view->channel_fd, "log.jsonl"), 0);
         assert_int_equal(symlinkat("/etc", p->view->channel_fd, "contexts"), 0);
         assert_int_equal(unlinkat(p->view->channel_fd, "context.jsonl", 0), 0);
         assert_int_equal(mkdirat(p->view->channel_fd, "context.jsonl", 0700), 0);
-        see(p);
+        rig_see(p);
         assert_int_equal(p->view->count, 1);
 }
 
 static void a_channel_folder_that_is_a_link_is_refused(void **state)
 {
-        struct place *p = *state;
+        struct workspace_rig *p = *state;
         struct workspace_view *other = NULL;
         struct error err;
 
-        make(p, "elsewhere");
-        assert_int_equal(symlinkat("../../../elsewhere", p->view->root_fd, "channels/tg/7"), 0);
+        rig_put(p, "elsewhere/x", "");
+        assert_int_equal(symlinkat("../../elsewhere", p->view->root_fd, "channels/tg/7"), 0);
         assert_int_equal(workspace_view_open(p->dir, "tg", "7", &other, &err), -1);
         assert_non_null(strstr(err.text, "'channels/tg/7'"));
         assert_int_equal(symlinkat("/etc", p->view->root_fd, "channels/dc"), 0);
@@ -187,11 +129,11 @@ static void paths_lead_to_the_channel_or_what_is_shared(void **state)
                 { "/etc/passwd", false, false, NULL },
                 { "../../../../../../../../etc/passwd", false, false, NULL },
         };
-        struct place *p = *state;
+        struct workspace_rig *p = *state;
 
-        put(p, "workspace/MEMORY.md", "all");
-        make(p, "workspace/skills/a");
-        see(p);
+        rig_put(p, "MEMORY.md", "all");
+        rig_put(p, "skills/a/SKILL.md", "");
+        rig_see(p);
         for (size_t i = 0; i < COUNT(rows); i++) {
                 struct error err = { 0 };
                 char *path = NULL;
@@ -213,13 +155,13 @@ static void paths_lead_to_the_channel_or_what_is_shared(void **state)
 
 static void refusals_say_what_would_be_accepted(void **state)
 {
-        struct place *p = *state;
+        struct workspace_rig *p = *state;
         struct error err;
         char *path;
         int folder;
 
-        put(p, "workspace/MEMORY.md", "all");
-        see(p);
+        rig_put(p, "MEMORY.md", "all");
+        rig_see(p);
         assert_int_equal(workspace_resolve(p->view, "/etc/x", false, &folder, &path, &err), -1);
         assert_string_equal(err.text,
                             "'/etc/x' is outside of what this tool reaches: the "
@@ -250,16 +192,14 @@ static void *swap(void *arg)
 /* As a program in the sandbox would: the folder becomes a link while we open the file in it. */
 static void a_resolved_path_never_leaves_the_channel(void **state)
 {
-        struct place *p = *state;
+        struct workspace_rig *p = *state;
         struct swapper s = { .fd = p->view->channel_fd };
         unsigned found = 0, refused = 0;
         pthread_t thread;
         struct error err;
 
-        make(p, "workspace/channels/tg/43");
-        put(p, "workspace/channels/tg/43/file", "secret");
-        make(p, "workspace/channels/tg/42/sub");
-        put(p, "workspace/channels/tg/42/sub/file", "mine");
+        rig_put(p, "channels/tg/43/file", "secret");
+        rig_put(p, "channels/tg/42/sub/file", "mine");
         assert_int_equal(symlinkat("../43", p->view->channel_fd, "other"), 0);
         assert_int_equal(pthread_create(&thread, NULL, swap, &s), 0);
         for (int i = 0; i < 5000 || ((found == 0 || refused == 0) && i < 5000000); i++) {
@@ -286,7 +226,7 @@ static void a_resolved_path_never_leaves_the_channel(void **state)
 /* Renaming a channel's folder needs its parent, which stays ours. */
 static void the_folders_above_a_channel_are_ours(void **state)
 {
-        struct place *p = *state;
+        struct workspace_rig *p = *state;
         struct stat st;
 
         assert_int_equal(fstatat(p->view->root_fd, "channels/tg", &st, 0), 0);
@@ -298,7 +238,7 @@ static void the_folders_above_a_channel_are_ours(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(a_view_is_the_channel_and_what_is_shared),
                 TEST(links_in_the_place_of_parts_are_left_out),
