@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 #define SHA256_BLOCK 64
 
 /* OpenSSL 3 otherwise looks the algorithm up by name at each use. */
@@ -78,6 +80,21 @@ char *crypto_hex(const void *data, size_t n, char *out)
                 out[2 * i + 1] = digits[p[i] & 15];
         }
         out[2 * n] = '\0';
+        return out;
+}
+
+char *crypto_base64(const void *data, size_t n)
+{
+        /* EVP_EncodeBlock takes an int: a multiple of three at a time needs no padding between */
+        enum { PIECE = 3 << 20 };
+        char *out = mem_alloc((n + 2) / 3 * 4 + 1), *end = out;
+        const unsigned char *p = data;
+
+        *end = '\0';
+        for (size_t piece; n > 0; p += piece, n -= piece) {
+                piece = n < PIECE ? n : PIECE;
+                end += EVP_EncodeBlock((unsigned char *)end, p, (int)piece);
+        }
         return out;
 }
 

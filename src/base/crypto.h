@@ -26,6 +26,8 @@ bool crypto_ed25519_verify(const unsigned char key[ED25519_KEY_SIZE],
 bool crypto_unhex(const char *hex, unsigned char *out, size_t n);
 /* Lower case; out needs 2 * n + 1 bytes. */
 char *crypto_hex(const void *data, size_t n, char *out);
+/* With padding, without line ends; yours to free. */
+char *crypto_base64(const void *data, size_t n);
 bool crypto_equal(const void *a, size_t a_n, const void *b, size_t b_n);
 
 #endif
