@@ -89,6 +89,8 @@ static char *shown(const json_t *value)
 
 static const char *type_name(const json_t *value)
 {
+        if (!value)
+                return "missing";
         switch (json_typeof(value)) {
         case JSON_OBJECT:
                 return "object";
@@ -405,28 +407,39 @@ static int check_array(struct checker *c, const json_t *schema, const json_t *va
 
 /* ---- combinations ---- */
 
+/* As check, with an error of its own. */
+static int try(struct checker *c, const json_t *schema, const json_t *value, struct error *why)
+{
+        struct checker inner = *c;
+        int rc;
+
+        inner.err = why;
+        rc = check(&inner, schema, value);
+        c->path = inner.path; /* it may have grown */
+        c->nodes = inner.nodes;
+        return rc;
+}
+
 static int check_any(struct checker *c, const json_t *list, bool one, const json_t *value)
 {
-        struct error *outer = c->err, inner = { 0 };
+        struct error why = { 0 };
         struct buf reasons;
         size_t matches = 0, i;
         json_t *schema;
 
         buf_init(&reasons, SHOWN_MAX * 2);
-        c->err = &inner;
         json_array_foreach(mutable(list), i, schema) {
-                if (check(c, schema, value) == 0)
+                if (try(c, schema, value, &why) == 0)
                         matches++;
-                else if (inner.kind == ERR_LIMIT)
+                else if (why.kind == ERR_LIMIT)
                         break;
                 else
-                        buf_addf(&reasons, "%s%zu: %.120s", i > 0 ? "; " : "", i + 1, inner.text);
+                        buf_addf(&reasons, "%s%zu: %.120s", i > 0 ? "; " : "", i + 1, why.text);
                 if (matches > (one ? 1U : 0U))
                         break;
         }
-        c->err = outer;
-        if (inner.kind == ERR_LIMIT && matches == 0)
-                *outer = inner;
+        if (why.kind == ERR_LIMIT && matches == 0)
+                *c->err = why;
         else if (matches == 0)
                 fail(c, "matches none of the %zu accepted forms (%s)", json_array_size(list),
                      reasons.data);
@@ -439,16 +452,13 @@ static int check_any(struct checker *c, const json_t *list, bool one, const json
 
 static int check_not(struct checker *c, const json_t *schema, const json_t *value)
 {
-        struct error *outer = c->err, inner = { 0 };
-        int rc;
+        struct error why = { 0 };
+        int rc = try(c, schema, value, &why);
 
-        c->err = &inner;
-        rc = check(c, schema, value);
-        c->err = outer;
-        if (rc < 0 && inner.kind != ERR_LIMIT)
+        if (rc < 0 && why.kind != ERR_LIMIT)
                 return 0;
         if (rc < 0)
-                *outer = inner;
+                *c->err = why;
         else
                 fail(c, "matches what the schema excludes");
         return -1;
@@ -556,7 +566,7 @@ static int check(struct checker *c, const json_t *schema, const json_t *value)
 
 int json_schema_check(const json_t *schema, const json_t *value, struct error *err)
 {
-        struct error unused;
+        struct error unused = { 0 };
         struct checker c = { .root = schema, .err = err ? err : &unused };
         int rc;
 
