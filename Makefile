@@ -62,6 +62,16 @@ $(O)/lib$(1).a: $$(patsubst %.c,$(O)/%.o,$$(call room_srcs,$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_lib,$(r))))
 
+# src/box is the small static program inside and around sandboxes; the agents' library carries it.
+# Its flags are its own: it starts ten times faster than a program with our libraries.
+BOX_SRCS    := $(sort $(wildcard src/box/*.c))
+$(O)/box/dragoman-box: $(BOX_SRCS) $(wildcard src/box/*.h)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -O2 $(HARDENING) $(WARNINGS) -D_GNU_SOURCE -Isrc -ffile-prefix-map=$(CURDIR)/= -static -s \
+		-Wl,--gc-sections -o $@ $(BOX_SRCS)
+$(O)/src/agent/sandbox/box_image.o: $(O)/box/dragoman-box
+$(O)/src/agent/sandbox/box_image.o: CFLAGS_ALL += -DBOX_IMAGE='"$(O)/box/dragoman-box"'
+
 $(O)/dragoman: $(MAIN_SRCS:%.c=$(O)/%.o) $(LIBS)
 	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LIBS) $(PKG_LIBS)
 

@@ -2,24 +2,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/landlock.h>
-#include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/seccomp.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -123,14 +118,6 @@ static int confine_writes(const char *const *writable, struct confine_report *re
 
 /* ---- seccomp: which system calls it makes ---- */
 
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#endif
-
-#ifdef ARCHITECTURE
-
 /*
  * A list of refused calls, not of allowed ones: libraries change the calls they make with every
  * version. The unit's SystemCallFilter lists the allowed ones.
@@ -218,104 +205,26 @@ static const int refused[] = {
 #endif
 };
 
-#define NAMESPACES                                                                     \
-        (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
-         CLONE_NEWPID | CLONE_NEWNET)
-
-static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK /* of getaddrinfo */ };
-
-#define FILTER_MAX (2 * COUNT(refused) + 2 * COUNT(families) + 40)
-
-struct filter {
-        struct sock_filter code[FILTER_MAX];
-        unsigned short n;
-};
-
-static void add(struct filter *f, unsigned short code, unsigned char yes, unsigned char no,
-                uint32_t k)
-{
-        f->code[f->n++] = (struct sock_filter){ code, yes, no, k };
-}
-
-static void load(struct filter *f, size_t at)
-{
-        add(f, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)at);
-}
-
-static void answer(struct filter *f, int error)
-{
-        add(f, BPF_RET | BPF_K, 0, 0,
-            error ? SECCOMP_RET_ERRNO | (uint32_t)error : SECCOMP_RET_ALLOW);
-}
-
-#define LOW(argument) (offsetof(struct seccomp_data, args[argument])) /* both are little-endian */
-
-/* Calls that are refused by an argument. Each block ends the program for its call. */
-static void add_arguments(struct filter *f)
-{
-        /* clone3 has its flags in memory, where a filter cannot see; libc then uses clone */
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_clone3);
-        answer(f, ENOSYS);
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 4, SYS_clone);
-        load(f, LOW(0));
-        add(f, BPF_JMP | BPF_JSET | BPF_K, 0, 1, NAMESPACES);
-        answer(f, EPERM);
-        answer(f, 0);
-        /* these put text into a terminal as if it were typed */
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 5, SYS_ioctl);
-        load(f, LOW(1));
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, TIOCSTI);
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, TIOCLINUX);
-        answer(f, EPERM);
-        answer(f, 0);
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, (unsigned char)(2 * COUNT(families) + 2), SYS_socket);
-        load(f, LOW(0));
-        for (size_t i = 0; i < COUNT(families); i++) {
-                add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)families[i]);
-                answer(f, 0);
-        }
-        answer(f, EAFNOSUPPORT);
-}
-
-static void make_filter(struct filter *f)
-{
-        load(f, offsetof(struct seccomp_data, arch));
-        add(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE);
-        answer(f, EPERM); /* calls of another architecture have other numbers */
-        load(f, offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__
-        add(f, BPF_JMP | BPF_JGE | BPF_K, 0, 1, 0x40000000); /* x32 */
-        answer(f, EPERM);
-#endif
-        for (size_t i = 0; i < COUNT(refused); i++) {
-                add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, (uint32_t)refused[i]);
-                answer(f, EPERM);
-        }
-        add_arguments(f);
-        answer(f, 0);
-}
-
 static void confine_calls(struct confine_report *report)
 {
-        struct filter f = { .n = 0 };
+        struct seccomp filter;
         struct sock_fprog program;
 
-        make_filter(&f);
-        program = (struct sock_fprog){ .len = f.n, .filter = f.code };
+        if (!seccomp_begin(&filter)) {
+                snprintf(report->calls_why, sizeof(report->calls_why), "unknown architecture");
+                return;
+        }
+        seccomp_refuse(&filter, refused, COUNT(refused), EPERM);
+        seccomp_refuse_namespaces(&filter);
+        seccomp_refuse_typing(&filter);
+        seccomp_refuse_families(&filter);
+        seccomp_end(&filter);
+        program = (struct sock_fprog){ .len = filter.n, .filter = filter.code };
         report->calls = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
         if (!report->calls)
                 snprintf(report->calls_why, sizeof(report->calls_why), "%s",
                          errno == EINVAL ? "this kernel has no seccomp filters" : strerror(errno));
 }
-
-#else
-
-static void confine_calls(struct confine_report *report)
-{
-        snprintf(report->calls_why, sizeof(report->calls_why), "unknown architecture");
-}
-
-#endif
 
 int confine_self(const char *const *writable, struct confine_report *report, struct error *err)
 {

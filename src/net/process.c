@@ -40,7 +40,7 @@ struct process {
         uv_shutdown_t shutdown;
         struct timer *timer; /* of the stage */
         int64_t grace_ms;
-        size_t output_left;
+        size_t output_left, max_waiting;
         unsigned open;    /* uv handles not yet closed */
         unsigned flowing; /* output pipes without end of file */
         bool has_stdin, exited;
@@ -180,13 +180,12 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b)
 
 /* --- start --- */
 
-/* Finds the program in our own PATH; libuv would search the child's. Yours to free. */
-static char *find_program(const char *name)
+char *process_find(const char *name)
 {
         const char *path = getenv("PATH");
 
         if (strchr(name, '/'))
-                return mem_strdup(name);
+                return access(name, X_OK) == 0 ? mem_strdup(name) : NULL;
         for (const char *dir = path ? path : "/usr/bin:/bin"; *dir;) {
                 size_t n = strcspn(dir, ":");
                 char *full = mem_printf("%.*s/%s", n > 0 ? (int)n : 1, n > 0 ? dir : ".", name);
@@ -196,7 +195,7 @@ static char *find_program(const char *name)
                 free(full);
                 dir += dir[n] ? n + 1 : n;
         }
-        return mem_strdup(name);
+        return NULL;
 }
 
 /* The variables that programs expect; none of them can hold a secret. */
@@ -242,12 +241,13 @@ static void run_spawn(void *arg)
 
 static int spawn(struct process *p, const struct process_options *o)
 {
-        uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE } };
+        uv_stdio_container_t stdio[PROCESS_FD_MAX + 1] = { { .flags = UV_IGNORE } };
         char *inherited[INHERITED_MAX];
-        char *file = find_program(o->argv[0]);
+        /* libuv would search the child's PATH */
+        char *file = strchr(o->argv[0], '/') ? NULL : process_find(o->argv[0]);
         uv_process_options_t options = {
                 .exit_cb = on_child_exit,
-                .file = file,
+                .file = file ? file : o->argv[0],
                 .args = (char **)(uintptr_t)o->argv,
                 .env = o->env ? (char **)(uintptr_t)o->env : inherited,
                 .cwd = o->cwd,
@@ -265,6 +265,14 @@ static int spawn(struct process *p, const struct process_options *o)
                         (uv_stdio_container_t){ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO };
         else
                 stdio[2] = pipe_for(p, 2);
+        for (size_t i = 0; i < o->fd_count; i++) {
+                int number = o->fds[i].child;
+
+                stdio[number] =
+                        (uv_stdio_container_t){ .flags = UV_INHERIT_FD, .data.fd = o->fds[i].here };
+                if (options.stdio_count <= number)
+                        options.stdio_count = number + 1;
+        }
         minimal_environment(inherited);
         p->child.data = p;
         p->open++;
@@ -287,6 +295,7 @@ struct process *process_start(struct loop *l, const struct process_options *opti
         p->timer = timer_new(l, on_timer, p);
         p->grace_ms = options->grace_ms > 0 ? options->grace_ms : GRACE_MS;
         p->output_left = options->max_output ? options->max_output : MAX_OUTPUT;
+        p->max_waiting = options->max_waiting ? options->max_waiting : MAX_WAITING;
         rc = spawn(p, options);
         if (rc) {
                 error_set(err,
@@ -327,7 +336,7 @@ int process_write(struct process *p, const char *bytes, size_t n, struct error *
 
         if (!p->has_stdin)
                 return error_set(err, ERR_CONFLICT, "the program's input is closed");
-        if (n > MAX_WAITING || uv_stream_get_write_queue_size(to) > MAX_WAITING - n)
+        if (n > p->max_waiting || uv_stream_get_write_queue_size(to) > p->max_waiting - n)
                 return error_set(err, ERR_LIMIT, "the program does not read its input");
         w = mem_alloc(sizeof(*w) + n);
         memcpy(w->bytes, bytes, n);

@@ -16,6 +16,13 @@
 
 struct process;
 
+/* A descriptor that the child gets beside the standard ones. */
+struct process_fd {
+        int child; /* its number there, from 3 */
+        int here;
+};
+#define PROCESS_FD_MAX 64 /* the highest number in a child */
+
 struct process_options {
         const char *const *argv; /* NULL-terminated; argv[0] is looked up in our PATH */
         /* "NAME=value", NULL-terminated; NULL: PATH, HOME, LANG, TZ only */
@@ -26,6 +33,9 @@ struct process_options {
         int64_t grace_ms;    /* 0: 2000 */
         bool inherit_stderr; /* instead of on_output */
         bool keep_stdin;     /* process_write will be used; otherwise stdin is /dev/null */
+        size_t max_waiting;  /* of process_write; 0: 1 MiB */
+        const struct process_fd *fds;
+        size_t fd_count;
 };
 
 struct process_result {
@@ -45,7 +55,7 @@ struct process_handlers {
 struct process *process_start(struct loop *l, const struct process_options *options,
                               const struct process_handlers *handlers, void *arg,
                               struct error *err);
-/* Copies; ERR_LIMIT when more than 1 MiB waits. */
+/* Copies; ERR_LIMIT when more than max_waiting waits. */
 int process_write(struct process *p, const char *bytes, size_t n, struct error *err);
 void process_close_stdin(struct process *p);
 /* Asks the group to end; on_exit follows. */
@@ -53,5 +63,7 @@ void process_stop(struct process *p);
 /* Kills the group; no callback follows. */
 void process_abandon(struct process *p);
 int process_pid(const struct process *p);
+/* The program's path in our PATH, yours to free; NULL: there is none. */
+char *process_find(const char *name);
 
 #endif

@@ -159,6 +159,44 @@ static void a_child_gets_no_descriptor_of_ours(void **state)
         close(fd);
 }
 
+static void a_child_gets_the_descriptors_it_is_given(void **state)
+{
+        int a[2], b[2];
+        struct seen s;
+
+        (void)state;
+        assert_int_equal(pipe(a), 0);
+        assert_int_equal(pipe(b), 0);
+        assert_int_equal(write(a[1], "a\n", 2), 2);
+        assert_int_equal(write(b[1], "b\n", 2), 2);
+        begin(&s,
+              (struct process_options){ .fds = (struct process_fd[]){ { 40, a[0] }, { 41, b[0] } },
+                                        .fd_count = 2 },
+              "cd /proc/self/fd; read x <40; read y <41; echo $x $y; ls | wc -l");
+        await_exit(&s);
+        assert_string_equal(s.out.data, "a b\n5\n"); /* these and the standard ones */
+        end(&s);
+        for (int i = 0; i < 2; i++) {
+                close(a[i]);
+                close(b[i]);
+        }
+}
+
+static void the_limit_of_waiting_input_can_be_raised(void **state)
+{
+        static char big[3000000];
+        struct seen s;
+
+        (void)state;
+        begin(&s, (struct process_options){ .keep_stdin = true, .max_waiting = sizeof(big) },
+              "wc -c");
+        assert_int_equal(process_write(s.process, big, sizeof(big), NULL), 0);
+        process_close_stdin(s.process);
+        await_exit(&s);
+        assert_string_equal(s.out.data, "3000000\n");
+        end(&s);
+}
+
 /* The spawner blocks every signal; its children must not. */
 static void a_child_of_the_spawner_takes_signals(void **state)
 {
@@ -421,6 +459,8 @@ int main(void)
                 cmocka_unit_test(all_output_arrives_before_the_exit),
                 cmocka_unit_test(a_child_gets_exactly_the_environment_it_is_given),
                 cmocka_unit_test(a_child_gets_no_descriptor_of_ours),
+                cmocka_unit_test(a_child_gets_the_descriptors_it_is_given),
+                cmocka_unit_test(the_limit_of_waiting_input_can_be_raised),
                 cmocka_unit_test(a_child_of_the_spawner_takes_signals),
                 cmocka_unit_test(without_an_environment_no_secret_is_inherited),
                 cmocka_unit_test(the_program_is_found_in_our_path),

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "agent/workspace/workspace.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "net/loop.h"
@@ -21,7 +22,7 @@ struct sandbox_conf {
         char *kind;                /* "bwrap", "docker:NAME", "host" or "none" */
         struct setting_list hosts; /* reachable, "example.org" or "*.example.org:8080"; else none */
         int64_t memory_mb, processes, file_mb, disk_mb, cpu_seconds;
-        int64_t timeout_seconds, output_kb, idle_seconds, jobs;
+        int64_t timeout_seconds, output_kb, idle_seconds, jobs, job_seconds;
 };
 extern const struct setting sandbox_settings[]; /* the group "sandbox" of a built-in agent */
 

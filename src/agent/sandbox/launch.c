@@ -1,0 +1,240 @@
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/sandbox/box_image.h"
+#include "agent/sandbox/sandbox_private.h"
+#include "base/mem.h"
+
+#define IMAGE_PATH "/proc/self/fd/3" /* LAUNCH_IMAGE_FD */
+
+/* ---- parts ---- */
+
+static const char *own(struct launch *l, char *word)
+{
+        l->owned[l->owned_count++] = word;
+        return word;
+}
+
+void launch_word(struct launch *l, const char *word)
+{
+        l->argv[l->argc++] = own(l, mem_strdup(word));
+}
+
+void launch_env(struct launch *l, const char *name, const char *value)
+{
+        l->env[l->envc++] = own(l, mem_printf("%s=%s", name, value));
+}
+
+int launch_fd(struct launch *l, int fd, bool close_after)
+{
+        int number = LAUNCH_IMAGE_FD + (int)l->fd_count;
+
+        l->fds[l->fd_count] = (struct process_fd){ number, fd };
+        l->close_after[l->fd_count++] = close_after;
+        return number;
+}
+
+int launch_number(const struct launch *l, int fd)
+{
+        for (size_t i = 0; i < l->fd_count; i++)
+                if (l->fds[i].here == fd)
+                        return l->fds[i].child;
+        return -1;
+}
+
+void launch_serve(struct launch *l, const struct sandbox_conf *conf, bool processes)
+{
+        const struct {
+                const char *name;
+                int64_t value;
+        } limits[] = {
+                { "cpu", conf->cpu_seconds },
+                { "memory", conf->memory_mb },
+                { "processes", processes ? conf->processes : 0 },
+                { "file", conf->file_mb },
+                { "open", 4096 },
+        };
+
+        launch_word(l, "serve");
+        for (size_t i = 0; i < COUNT(limits); i++)
+                l->argv[l->argc++] =
+                        own(l, mem_printf("%s=%lld", limits[i].name, (long long)limits[i].value));
+}
+
+void launch_launcher(struct launch *l, const struct workspace_view *view)
+{
+        launch_word(l, IMAGE_PATH);
+        launch_word(l, "launch");
+        if (geteuid() != 0)
+                return;
+        l->argv[l->argc++] = own(
+                l, mem_printf("user=%u:%u", (unsigned)workspace_uid(), (unsigned)workspace_gid()));
+        for (size_t i = 0; view && i < view->count; i++)
+                l->argv[l->argc++] =
+                        own(l, mem_printf("mount=%d", launch_fd(l, view->mounts[i].fd, false)));
+}
+
+/* Programs that would wait for a person to type or to turn pages do not. */
+static void add_manners(struct launch *l)
+{
+        static const char *const manners[][2] = {
+                { "LANG", "C.UTF-8" },
+                { "TERM", "dumb" },
+                { "GIT_TERMINAL_PROMPT", "0" },
+                { "DEBIAN_FRONTEND", "noninteractive" },
+                { "PAGER", "cat" },
+                { "GIT_PAGER", "cat" },
+        };
+
+        for (size_t i = 0; i < COUNT(manners); i++)
+                launch_env(l, manners[i][0], manners[i][1]);
+}
+
+/* ---- kinds ---- */
+
+static void inherit(struct launch *l, const char *name)
+{
+        const char *value = getenv(name);
+
+        if (value)
+                launch_env(l, name, value);
+}
+
+static int launch_host(struct launch *l, const struct sandbox_conf *conf)
+{
+        bool own_user = geteuid() == 0;
+
+        launch_launcher(l, NULL);
+        launch_word(l, IMAGE_PATH);
+        /* this limit counts all processes of a user, so it is only for one of the sandbox's own */
+        launch_serve(l, conf, own_user);
+        inherit(l, "PATH");
+        launch_env(l, "HOME", own_user || !getenv("HOME") ? "/tmp" : getenv("HOME"));
+        add_manners(l);
+        return 0;
+}
+
+/*
+ * The box is copied into the container and talks over `docker exec`. When the client here is
+ * killed, docker closes the box's stdin, and the box ends its commands.
+ */
+static int launch_docker(struct launch *l, const struct sandbox_conf *conf, struct error *err)
+{
+        static const char script[] =
+                "f=/tmp/.dragoman-box\n"
+                "docker exec -i \"$1\" sh -c 'cat >\"$1.new\" && chmod 755 \"$1.new\" && "
+                "mv -f \"$1.new\" \"$1\"' sh \"$f\" <" IMAGE_PATH " || exit\n"
+                "c=$1; shift\n"
+                "exec docker exec -i -e LANG=C.UTF-8 -e TERM=dumb -e GIT_TERMINAL_PROMPT=0 "
+                "-e DEBIAN_FRONTEND=noninteractive -e PAGER=cat -e GIT_PAGER=cat "
+                "\"$c\" \"$f\" \"$@\"";
+        char *docker = process_find("docker");
+
+        if (!docker)
+                return error_set(err, ERR_REFUSED,
+                                 "the sandbox '%s' needs the program docker, which is not in PATH: "
+                                 "install it, or set sandbox.kind to \"bwrap\"",
+                                 conf->kind);
+        free(docker);
+        launch_word(l, "/bin/sh");
+        launch_word(l, "-c");
+        launch_word(l, script);
+        launch_word(l, "sh");
+        launch_word(l, conf->kind + strlen("docker:"));
+        launch_serve(l, conf, false); /* its user may be anybody there */
+        for (const char *const *name =
+                     (const char *const[]){ "PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT",
+                                            "DOCKER_CONFIG", "DOCKER_CERT_PATH",
+                                            "DOCKER_TLS_VERIFY", "XDG_RUNTIME_DIR", NULL };
+             *name; name++)
+                inherit(l, *name);
+        return 0;
+}
+
+int launch_prepare(struct launch *l, const struct sandbox_conf *conf,
+                   const struct workspace_view *view, struct error *err)
+{
+        int image = box_image_fd(err), rc;
+
+        memset(l, 0, sizeof(*l));
+        l->status = -1;
+        if (image < 0)
+                return -1;
+        launch_fd(l, image, false);
+        if (strcmp(conf->kind, "bwrap") == 0) {
+                rc = launch_bwrap(l, view, err);
+                launch_word(l, IMAGE_PATH);
+                launch_serve(l, conf, true);
+                add_manners(l);
+        } else if (strcmp(conf->kind, "host") == 0) {
+                rc = launch_host(l, conf);
+        } else if (strncmp(conf->kind, "docker:", 7) == 0) {
+                rc = launch_docker(l, conf, err);
+        } else {
+                rc = error_set(err, ERR_REFUSED,
+                               "commands are switched off: sandbox.kind is \"%s\"", conf->kind);
+        }
+        if (rc < 0)
+                launch_release(l);
+        return rc;
+}
+
+void launch_release(struct launch *l)
+{
+        for (size_t i = 0; i < l->owned_count; i++)
+                free(l->owned[i]);
+        for (size_t i = 0; i < l->fd_count; i++)
+                if (l->close_after[i])
+                        close(l->fds[i].here);
+        if (l->status >= 0)
+                close(l->status);
+        memset(l, 0, sizeof(*l));
+        l->status = -1;
+}
+
+/* ---- where commands run ---- */
+
+/* The path here of what is mounted there. */
+static char *path_here(const struct workspace_view *view, const char *inside)
+{
+        for (size_t i = view->count; i-- > 0;) {
+                size_t n = strlen(view->mounts[i].inside);
+                char link[64], path[PATH_MAX];
+                ssize_t got;
+
+                if (strncmp(inside, view->mounts[i].inside, n) != 0 ||
+                    (inside[n] != '\0' && inside[n] != '/'))
+                        continue;
+                snprintf(link, sizeof(link), "/proc/self/fd/%d", view->mounts[i].fd);
+                got = readlink(link, path, sizeof(path));
+                if (got > 0 && (size_t)got < sizeof(path))
+                        return mem_printf("%.*s%s", (int)got, path, inside + n);
+        }
+        return NULL;
+}
+
+char *launch_folder(const struct sandbox_conf *conf, const struct workspace_view *view,
+                    const char *cwd)
+{
+        char *inside, *here;
+
+        if (!view)
+                return mem_strdup(cwd ? cwd : "/tmp");
+        if (!cwd)
+                inside = mem_strdup(view->folder);
+        else if (cwd[0] == '/')
+                inside = mem_strdup(cwd);
+        else
+                inside = mem_printf("%s/%s", view->folder, cwd);
+        if (strcmp(conf->kind, "host") != 0)
+                return inside;
+        here = path_here(view, inside);
+        if (!here)
+                return inside; /* elsewhere on the host, by its own name */
+        free(inside);
+        return here;
+}

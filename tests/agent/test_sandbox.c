@@ -1,0 +1,486 @@
+/* Commands in a sandbox: what they get, what comes back, and how they end. */
+#include "sandbox_rig.h"
+
+#include <signal.h>
+
+static void output_and_exit_code_arrive(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        ran_run(&c, &r, "echo hello; echo oops >&2; pwd; exit 3");
+        assert_string_equal(c.out.data, "hello\n/workspace/channels/tg/42\n");
+        assert_string_equal(c.err.data, "oops\n");
+        assert_int_equal(c.exit_code, 3);
+        assert_int_equal(c.kind, ERR_NONE);
+        ran_release(&c);
+        ran_run(&c, &r, "kill -TERM $$");
+        assert_int_equal(c.exit_code, -1);
+        assert_int_equal(c.signal, SIGTERM);
+        ran_release(&c);
+        rig_close(&r);
+}
+
+static void the_channels_folder_is_writable_and_kept(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        ran_run(&c, &r,
+                "mkdir -p scratch/sub && echo kept > scratch/sub/file && touch /workspace/x");
+        assert_int_equal(c.exit_code, 1); /* the last one: only the folder is */
+        ran_release(&c);
+        sandbox_end(r.all, 1);
+        ran_run(&c, &r, "cat scratch/sub/file");
+        assert_string_equal(c.out.data, "kept\n");
+        ran_release(&c);
+        rig_close(&r);
+}
+
+static void commands_of_a_conversation_share_a_sandbox(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        ran_run(&c, &r, "echo mine > /tmp/note");
+        ran_release(&c);
+        ran_run(&c, &r, "cat /tmp/note");
+        assert_string_equal(c.out.data, "mine\n");
+        ran_release(&c);
+        r.key.conversation = 2;
+        ran_run(&c, &r, "cat /tmp/note");
+        assert_int_equal(c.exit_code, 1);
+        ran_release(&c);
+        rig_close(&r);
+}
+
+/* A person with other rights in the same conversation sees other mounts, so it is another one. */
+static void another_view_is_another_sandbox(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        ran_run(&c, &r, "echo mine > /tmp/note");
+        ran_release(&c);
+        rig_view(&r, "43");
+        ran_run(&c, &r, "cat /tmp/note; ls /workspace/channels/tg");
+        assert_string_equal(c.out.data, "43\n");
+        ran_release(&c);
+        rig_view(&r, "42"); /* opened anew: the same folders are the same sandbox */
+        ran_run(&c, &r, "cat /tmp/note");
+        assert_string_equal(c.out.data, "mine\n");
+        ran_release(&c);
+        rig_close(&r);
+}
+
+static void a_command_is_data_and_input_comes_by_stdin(void **state)
+{
+        const char *argv[] = { "printf", "%s|", "a b", "$(id)", "'\"", NULL };
+        char *big = mem_alloc(3000000);
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        memset(big, 'x', 3000000);
+        rig_open(&r);
+        ran_begin_command(&c, &r, &(struct sandbox_command){ .argv = argv });
+        ran_await(&c);
+        assert_string_equal(c.out.data, "a b|$(id)|'\"|");
+        ran_release(&c);
+        ran_begin_command(
+                &c, &r,
+                &(struct sandbox_command){ .command = "wc -c", .input = big, .input_n = 3000000 });
+        ran_await(&c);
+        assert_string_equal(c.out.data, "3000000\n");
+        ran_release(&c);
+        ran_run(&c, &r, "cat; readlink /proc/self/fd/0");
+        assert_string_equal(c.out.data, "/dev/null\n");
+        ran_release(&c);
+        free(big);
+        rig_close(&r);
+}
+
+static void commands_that_are_too_long_are_refused_with_advice(void **state)
+{
+        static const struct sandbox_handlers h = { rig_on_output, rig_on_exit };
+        char *script = mem_zalloc(200001);
+        struct error err = { 0 };
+        struct rig r;
+
+        (void)state;
+        memset(script, ' ', 200000);
+        rig_open(&r);
+        assert_null(sandbox_start(r.all, &r.key, &(struct sandbox_command){ .command = script }, &h,
+                                  NULL, &err));
+        assert_int_equal(err.kind, ERR_LIMIT);
+        assert_non_null(strstr(err.text, "write it to a file"));
+        free(script);
+        rig_close(&r);
+}
+
+static void commands_run_side_by_side(void **state)
+{
+        struct rig r;
+        struct ran a, b;
+
+        (void)state;
+        rig_open(&r);
+        /* each waits for the other */
+        ran_begin(&a, &r, "mkfifo /tmp/f /tmp/g; echo 1 > /tmp/f; cat /tmp/g");
+        ran_begin(&b, &r, "until [ -p /tmp/g ]; do :; done; cat /tmp/f; echo 2 > /tmp/g");
+        ran_await(&a);
+        ran_await(&b);
+        assert_string_equal(a.out.data, "2\n");
+        assert_string_equal(b.out.data, "1\n");
+        ran_release(&a);
+        ran_release(&b);
+        rig_close(&r);
+}
+
+static void the_working_directory_is_chosen_and_checked(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        ran_run(&c, &r, "mkdir sub");
+        ran_release(&c);
+        ran_begin_command(&c, &r, &(struct sandbox_command){ .command = "pwd", .cwd = "sub" });
+        ran_await(&c);
+        assert_string_equal(c.out.data, "/workspace/channels/tg/42/sub\n");
+        ran_release(&c);
+        ran_begin_command(&c, &r, &(struct sandbox_command){ .command = "pwd", .cwd = "/none" });
+        ran_await(&c);
+        assert_int_equal(c.exit_code, 127);
+        assert_string_equal(c.err.data, "cannot enter '/none': No such file or directory\n");
+        ran_release(&c);
+        rig_close(&r);
+}
+
+/* ---- the end of a command ---- */
+
+static void a_call_ends_with_its_process_and_leftovers_are_killed(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        /* they hold the output open, have left the group and session, and have lost their parent */
+        ran_run(&c, &r, "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo done");
+        assert_string_equal(c.out.data, "done\n");
+        assert_int_equal(c.exit_code, 0);
+        assert_non_null(strstr(c.why, "background job"));
+        ran_release(&c);
+        ran_run(&c, &r, "grep -l sleep /proc/[0-9]*/comm || echo gone");
+        assert_string_equal(c.out.data, "gone\n");
+        ran_release(&c);
+        rig_close(&r);
+}
+
+static void leftovers_of_one_command_are_not_those_of_another(void **state)
+{
+        struct rig r;
+        struct ran a, b;
+
+        (void)state;
+        rig_open(&r);
+        ran_begin(&a, &r, "echo ready; (setsid sleep 0.5; echo late); echo end");
+        ran_await_text(&a, "ready");
+        ran_run(&b, &r, "(setsid sleep 600 &)");
+        ran_await(&a);
+        assert_string_equal(a.out.data, "ready\nlate\nend\n");
+        ran_release(&a);
+        ran_release(&b);
+        rig_close(&r);
+}
+
+static void the_timeout_ends_a_command_that_ignores_term(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        ran_begin_command(&c, &r,
+                          &(struct sandbox_command){
+                                  .command = "trap '' TERM; (setsid sleep 600 &); sleep 601",
+                                  .timeout_ms = 50 });
+        ran_await(&c);
+        assert_int_equal(c.kind, ERR_TIMEOUT);
+        assert_non_null(strstr(c.why, "background job"));
+        ran_release(&c);
+        ran_run(&c, &r, "grep -l sleep /proc/[0-9]*/comm || echo gone");
+        assert_string_equal(c.out.data, "gone\n");
+        ran_release(&c);
+        rig_close(&r);
+}
+
+static void too_much_output_ends_a_command(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        r.conf.output_kb = 100;
+        ran_run(&c, &r, "yes");
+        assert_int_equal(c.kind, ERR_LIMIT);
+        assert_int_equal(c.out.len, 100 << 10);
+        assert_string_equal(c.why, "ended: it printed more than 100 KiB");
+        ran_release(&c);
+        ran_run(&c, &r, "echo next");
+        assert_string_equal(c.out.data, "next\n");
+        ran_release(&c);
+        rig_close(&r);
+}
+
+static void an_abandoned_command_dies_without_a_report(void **state)
+{
+        struct rig r;
+        struct ran a, b;
+
+        (void)state;
+        rig_open(&r);
+        ran_begin(&a, &r, "echo ready; sleep 600");
+        ran_await_text(&a, "ready");
+        sandbox_abandon(a.run);
+        ran_run(&b, &r, "while grep -ql sleep /proc/[0-9]*/comm; do :; done; echo gone");
+        assert_string_equal(b.out.data, "gone\n");
+        assert_false(a.exited);
+        ran_release(&a);
+        ran_release(&b);
+        rig_close(&r);
+}
+
+static void a_command_that_kills_its_sandbox_gets_a_report(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        ran_run(&c, &r, "kill -9 -1; sleep 600");
+        assert_int_equal(c.kind, ERR_IO);
+        assert_non_null(strstr(c.why, "the next command gets a new one"));
+        ran_release(&c);
+        ran_run(&c, &r, "echo alive");
+        assert_string_equal(c.out.data, "alive\n");
+        ran_release(&c);
+        rig_close(&r);
+}
+
+static void ending_a_conversation_ends_its_commands(void **state)
+{
+        struct rig r;
+        struct ran a, b;
+
+        (void)state;
+        rig_open(&r);
+        ran_begin(&a, &r, "sleep 600");
+        r.key.conversation = 2;
+        ran_begin(&b, &r, "echo other; sleep 600");
+        sandbox_end(r.all, 1);
+        assert_true(a.exited);
+        assert_int_equal(a.kind, ERR_CANCELLED);
+        ran_await_text(&b, "other");
+        ran_release(&a);
+        rig_close(&r); /* without a report for b, whose struct is on our stack */
+        assert_false(b.exited);
+        ran_release(&b);
+}
+
+static void an_idle_sandbox_ends(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        r.conf.idle_seconds = 1;
+        ran_run(&c, &r, "echo mine > /tmp/note; echo $PPID");
+        ran_release(&c);
+        /* nothing but the idle timer, which keeps no loop alive, and the process are left */
+        while (loop_step(r.loop, true))
+                ;
+        ran_run(&c, &r, "cat /tmp/note");
+        assert_int_equal(c.exit_code, 1);
+        ran_release(&c);
+        rig_close(&r);
+}
+
+/* ---- jobs ---- */
+
+static void await_job(struct rig *r, int id, struct buf *out, struct sandbox_job *job,
+                      const char *text)
+{
+        for (;;) {
+                assert_int_equal(sandbox_job_read(r->all, &r->key, id, out, job, NULL), 0);
+                if (text ? strstr(out->data, text) != NULL : !job->running)
+                        return;
+                assert_true(loop_step(r->loop, true));
+        }
+}
+
+static void count_job(void *arg, int64_t conversation, const struct sandbox_job *j)
+{
+        int *n = arg;
+
+        assert_int_equal(conversation, 1);
+        *n += j->running;
+}
+
+static void a_job_is_read_fed_and_killed(void **state)
+{
+        struct sandbox_job job;
+        struct buf out;
+        struct rig r;
+        struct ran c;
+        int id, n = 0;
+
+        (void)state;
+        rig_open(&r);
+        buf_init(&out, 0);
+        assert_int_equal(sandbox_job_start(r.all, &r.key,
+                                           &(struct sandbox_command){
+                                                   .command = "echo up; while read x; do echo "
+                                                              "\"got $x\"; done; exit 5" },
+                                           &id, NULL),
+                         0);
+        await_job(&r, id, &out, &job, "up");
+        ran_run(&c, &r, "echo meanwhile"); /* the end of a command leaves jobs alone */
+        ran_release(&c);
+        assert_int_equal(sandbox_job_write(r.all, &r.key, id, "one\n", 4, false, NULL), 0);
+        buf_clear(&out);
+        await_job(&r, id, &out, &job, "got one\n");
+        sandbox_jobs_each(r.all, 1, count_job, &n);
+        assert_int_equal(n, 1);
+        assert_int_equal(sandbox_job_write(r.all, &r.key, id, "", 0, true, NULL), 0);
+        await_job(&r, id, &out, &job, NULL);
+        assert_int_equal(job.exit_code, 5);
+
+        assert_int_equal(sandbox_job_start(r.all, &r.key,
+                                           &(struct sandbox_command){ .command = "sleep 600" }, &id,
+                                           NULL),
+                         0);
+        assert_int_equal(sandbox_job_kill(r.all, &r.key, id, NULL), 0);
+        await_job(&r, id, &out, &job, NULL);
+        assert_int_equal(job.signal, SIGTERM);
+        buf_release(&out);
+        rig_close(&r);
+}
+
+static void jobs_belong_to_their_conversation_and_are_limited(void **state)
+{
+        struct sandbox_job job;
+        struct error err = { 0 };
+        struct buf out;
+        struct rig r;
+        int id = 0;
+
+        (void)state;
+        rig_open(&r);
+        buf_init(&out, 0);
+        r.conf.jobs = 1;
+        assert_int_equal(sandbox_job_start(r.all, &r.key,
+                                           &(struct sandbox_command){ .command = "sleep 600" }, &id,
+                                           NULL),
+                         0);
+        assert_int_equal(sandbox_job_start(r.all, &r.key,
+                                           &(struct sandbox_command){ .command = "true" }, &id,
+                                           &err),
+                         -1);
+        assert_int_equal(err.kind, ERR_LIMIT);
+        r.key.conversation = 2;
+        assert_int_equal(sandbox_job_read(r.all, &r.key, id, &out, &job, &err), -1);
+        assert_int_equal(err.kind, ERR_MISSING);
+        r.key.conversation = 1;
+        sandbox_end(r.all, 1);
+        assert_int_equal(sandbox_job_read(r.all, &r.key, id, &out, &job, &err), -1);
+        buf_release(&out);
+        rig_close(&r);
+}
+
+static void of_a_jobs_output_the_end_is_kept(void **state)
+{
+        struct sandbox_job job;
+        struct buf out;
+        struct rig r;
+        int id;
+
+        (void)state;
+        rig_open(&r);
+        buf_init(&out, 0);
+        r.conf.output_kb = 16;
+        assert_int_equal(sandbox_job_start(r.all, &r.key,
+                                           &(struct sandbox_command){ .command = "seq 100000" },
+                                           &id, NULL),
+                         0);
+        do {
+                int n = 0;
+
+                sandbox_jobs_each(r.all, 1, count_job, &n);
+                job.running = n > 0;
+        } while (job.running && loop_step(r.loop, true));
+        assert_int_equal(sandbox_job_read(r.all, &r.key, id, &out, &job, NULL), 0);
+        assert_true(out.len <= (16 << 10) + 100);
+        assert_non_null(strstr(out.data, "earlier output is lost"));
+        assert_non_null(strstr(out.data, "\n100000\n"));
+        buf_release(&out);
+        rig_close(&r);
+}
+
+/* ---- other kinds ---- */
+
+static void the_probe_tells_whether_it_works(void **state)
+{
+        struct error err = { 0 };
+        struct rig r;
+
+        (void)state;
+        rig_open(&r);
+        if (sandbox_probe(&r.conf, r.dir, &err) < 0)
+                fail_msg("%s", err.text);
+        r.conf.kind = (char *)(uintptr_t) "none";
+        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        assert_int_equal(err.kind, ERR_REFUSED);
+        assert_string_equal(err.text, "commands are switched off: sandbox.kind is \"none\"");
+        rig_close(&r);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(output_and_exit_code_arrive),
+                cmocka_unit_test(the_channels_folder_is_writable_and_kept),
+                cmocka_unit_test(commands_of_a_conversation_share_a_sandbox),
+                cmocka_unit_test(another_view_is_another_sandbox),
+                cmocka_unit_test(a_command_is_data_and_input_comes_by_stdin),
+                cmocka_unit_test(commands_that_are_too_long_are_refused_with_advice),
+                cmocka_unit_test(commands_run_side_by_side),
+                cmocka_unit_test(the_working_directory_is_chosen_and_checked),
+                cmocka_unit_test(a_call_ends_with_its_process_and_leftovers_are_killed),
+                cmocka_unit_test(leftovers_of_one_command_are_not_those_of_another),
+                cmocka_unit_test(the_timeout_ends_a_command_that_ignores_term),
+                cmocka_unit_test(too_much_output_ends_a_command),
+                cmocka_unit_test(an_abandoned_command_dies_without_a_report),
+                cmocka_unit_test(a_command_that_kills_its_sandbox_gets_a_report),
+                cmocka_unit_test(ending_a_conversation_ends_its_commands),
+                cmocka_unit_test(an_idle_sandbox_ends),
+                cmocka_unit_test(a_job_is_read_fed_and_killed),
+                cmocka_unit_test(jobs_belong_to_their_conversation_and_are_limited),
+                cmocka_unit_test(of_a_jobs_output_the_end_is_kept),
+                cmocka_unit_test(the_probe_tells_whether_it_works),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
