@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "fake_sandbox.h"
 
 #define TOOL_ROUNDS 200000 /* of the loop, before a test gives up */
 

@@ -57,6 +57,7 @@ struct tool_scope {
         struct store *store;
         struct custom_tools *custom; /* behind invoke_tool; NULL: none */
         bool images, documents;      /* the model takes them */
+        int64_t silence_ms;          /* 0: a minute; tests shorten it */
 };
 
 /* The result, which belongs to the caller of tool_finish until then. */
@@ -82,6 +83,8 @@ struct tool_call {
 /* All tools of the program, NULL-terminated, by name. Those of the platform are not among them. */
 extern const struct tool *const tools[];
 const struct tool *tool_find(const char *name);
+/* TOOL_* of this call. */
+unsigned tool_flags(const struct tool *t, const struct tool_scope *scope, const json_t *arguments);
 
 /* The tools of one turn: those of the table that are offered, and those of its platform. */
 struct tool_set;

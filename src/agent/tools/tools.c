@@ -1,12 +1,12 @@
 /*
- * tools: the table, the tools of a turn, and what all tools share.
+ * tools: the table, and the tools of a turn.
  */
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/custom/custom.h"
 #include "agent/tools/json_schema.h"
 #include "agent/tools/tool.h"
 #include "agent/tools/tools_private.h"
@@ -17,10 +17,8 @@
 #define RECEIVED_MAX 150 /* bytes of the arguments shown in an error */
 
 const struct tool *const tools[] = {
-        &edit_tool,
-        &read_tool,
-        &write_tool,
-        NULL,
+        &bash_tool, &edit_tool,        &invoke_tool, &job_tool,
+        &read_tool, &tool_search_tool, &write_tool,  NULL,
 };
 
 const struct tool *tool_find(const char *name)
@@ -29,6 +27,11 @@ const struct tool *tool_find(const char *name)
                 if (strcmp(tools[i]->name, name) == 0)
                         return tools[i];
         return NULL;
+}
+
+unsigned tool_flags(const struct tool *t, const struct tool_scope *scope, const json_t *arguments)
+{
+        return t->flags_of ? t->flags_of(scope, arguments) : t->flags;
 }
 
 /* ---- arguments ---- */
@@ -140,42 +143,4 @@ json_t *tool_set_describe(const struct tool_set *set)
                                                 "description", set->items[i]->description,
                                                 "parameters", schema_of(set->items[i])));
         return list;
-}
-
-/* ---- results ---- */
-
-json_t *tool_text_block(const char *text, size_t n)
-{
-        char *clean = utf8_clean(text, n);
-        json_t *block = json_pack("{s:s, s:s}", "type", "text", "text", clean);
-
-        free(clean);
-        return block;
-}
-
-void tool_finish(struct tool_call *c, struct tool_result *r)
-{
-        if (!r->content)
-                r->content = json_array();
-        if (json_array_size(r->content) == 0)
-                json_array_append_new(r->content, tool_text_block("(no output)", 11));
-        if (c->tool->flags & TOOL_UNTRUSTED)
-                r->untrusted = true;
-        c->on_done(c, r);
-}
-
-void tool_finish_text(struct tool_call *c, bool is_error, const char *fmt, ...)
-{
-        struct tool_result r = { .is_error = is_error, .content = json_array() };
-        struct buf text;
-        va_list ap;
-
-        buf_init(&text, 0);
-        va_start(ap, fmt);
-        buf_vaddf(&text, fmt, ap);
-        va_end(ap);
-        if (text.len > 0)
-                json_array_append_new(r.content, tool_text_block(text.data, text.len));
-        buf_release(&text);
-        tool_finish(c, &r);
 }

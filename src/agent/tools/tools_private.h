@@ -6,7 +6,7 @@
 
 #include "agent/tools/tool.h"
 
-extern const struct tool edit_tool, read_tool, write_tool;
+extern const struct tool bash_tool, edit_tool, job_tool, read_tool, write_tool;
 
 /* A text block; invalid bytes become U+FFFD. */
 json_t *tool_text_block(const char *text, size_t n);
