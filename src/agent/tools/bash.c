@@ -153,17 +153,17 @@ static bool has_sandbox(const struct tool_scope *scope)
 const struct tool bash_tool = {
         .name = "bash",
         .description =
-                "Run a command with bash in the channel's folder. Returns stdout and stderr, at most "
-                "the last 2000 lines or 50 KB; all of a longer output is kept in a file. There is no "
-                "terminal and nothing on stdin. With background a long-running command, such as a "
-                "server, becomes a job.",
+                "Run a command with bash in the channel's folder. Returns stdout and stderr, at "
+                "most the last 2000 lines or 50 KB; all of a longer output is kept in a file. "
+                "There is no terminal and nothing on stdin. With background a long-running "
+                "command, such as a server, becomes a job.",
         .parameters =
                 "{\"properties\":{"
                 "\"command\":{\"type\":\"string\",\"minLength\":1,\"description\":\"For bash -c\"},"
                 "\"timeout\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":86400,\"description\":"
                 "\"Seconds after which it is ended\"},"
-                "\"background\":{\"type\":\"boolean\",\"description\":\"Start it as a job and do not "
-                "wait for it\"}},"
+                "\"background\":{\"type\":\"boolean\",\"description\":\"Start it as a job and do "
+                "not wait for it\"}},"
                 "\"required\":[\"command\"],\"additionalProperties\":false}",
         .flags = TOOL_UNTRUSTED,
         .offered = has_sandbox,

@@ -121,9 +121,9 @@ static void edit_start(struct tool_call *c)
         file_job_start(c, &e->base, json_str(c->arguments, "path", ""), true);
 }
 
-#define OLD_TEXT                                                                                      \
-        "\"oldText\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Exactly as in the file, " \
-        "with white space; must occur once\"}"
+#define OLD_TEXT                                                                                \
+        "\"oldText\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Exactly as in the " \
+        "file, with white space; must occur once\"}"
 #define NEW_TEXT "\"newText\":{\"type\":\"string\",\"description\":\"What replaces it\"}"
 
 const struct tool edit_tool = {

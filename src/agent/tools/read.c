@@ -202,9 +202,9 @@ static void read_start(struct tool_call *c)
 const struct tool read_tool = {
         .name = "read",
         .description =
-                "Read a file. Text comes with at most 2000 lines or 50 KB; use offset and limit for "
-                "the other parts of a large file. Images (jpg, png, gif, webp) and PDFs are shown "
-                "where the model can see them.",
+                "Read a file. Text comes with at most 2000 lines or 50 KB; use offset and limit "
+                "for the other parts of a large file. Images (jpg, png, gif, webp) and PDFs are "
+                "shown where the model can see them.",
         .parameters =
                 "{\"properties\":{"
                 "\"path\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Path of the file, "
