@@ -23,6 +23,17 @@ static const char *const names[FAULT_KINDS] = {
         [FAULT_REFUSE] = "refuse",
         [FAULT_MUTE] = "mute",
         [FAULT_LATE] = "late",
+        [FAULT_CUT_AT] = "cut_at",
+        [FAULT_CUT_PIECES] = "cut_pieces",
+        [FAULT_OVERLOAD] = "overload",
+        [FAULT_SLOW_PIECES] = "slow_pieces",
+        [FAULT_NO_DONE] = "no_done",
+        [FAULT_SAME_INDEX] = "same_index",
+        [FAULT_BAD_JSON] = "bad_json",
+        [FAULT_TRUNCATE] = "truncate",
+        [FAULT_EMPTY] = "empty",
+        [FAULT_PAUSE] = "pause",
+        [FAULT_OVERFLOW] = "overflow",
 };
 
 void faults_init(struct faults *f, uint64_t seed)
@@ -71,13 +82,16 @@ int faults_add(struct faults *f, const json_t *request, struct error *err)
                 return error_set(
                         err, ERR_INVALID,
                         "'kind' must be one of cut_before, cut_after, slow, error, error_after, "
-                        "flood, duplicate, reorder, drop, close, refuse, mute, late");
+                        "flood, duplicate, reorder, drop, close, refuse, mute, late, cut_at, "
+                        "cut_pieces, overload, slow_pieces, no_done, same_index, bad_json, "
+                        "truncate, empty, pause, overflow");
         row = mem_zalloc(sizeof(*row));
         row->kind = (enum fault_kind)kind;
         snprintf(row->method, sizeof(row->method), "%s", json_str(request, "method", ""));
         row->next = chance ? -1 : json_int(request, "next", 1);
         row->probability = json_number_value(chance);
         row->ms = json_int(request, "ms", 1000);
+        row->at = json_int(request, "at", 1);
         row->status = (int)json_int(request, "status", 502);
         snprintf(row->description, sizeof(row->description), "%s",
                  json_str(request, "description", ""));

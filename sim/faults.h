@@ -29,6 +29,19 @@ enum fault_kind {
         FAULT_REFUSE,      /* refuse in the platform's way */
         FAULT_MUTE,        /* keep the connection, never answer */
         FAULT_LATE,        /* close the connection, do it later */
+        /* of streamed answers */
+        FAULT_CUT_AT,      /* cut the connection after `at` bytes */
+        FAULT_CUT_PIECES,  /* ... after `at` events */
+        FAULT_OVERLOAD,    /* an error in the stream after `at` events */
+        FAULT_SLOW_PIECES, /* wait before each event */
+        FAULT_NO_DONE,     /* leave out the event that ends the stream */
+        FAULT_SAME_INDEX,  /* give all tool calls the same index */
+        /* of what a model answers */
+        FAULT_BAD_JSON, /* tool arguments that are not JSON */
+        FAULT_TRUNCATE, /* cut the answer off in its last block, as the output limit does */
+        FAULT_EMPTY,    /* answer nothing */
+        FAULT_PAUSE,    /* ask to be called again with the same messages */
+        FAULT_OVERFLOW, /* say that the prompt is too long */
         FAULT_KINDS,
 };
 
@@ -38,6 +51,7 @@ struct fault {
         int64_t next;    /* occasions left; -1: by probability */
         double probability;
         int64_t ms;
+        int64_t at; /* bytes or events */
         int status;
         char description[160]; /* of error; "": the simulator's own */
         double retry_after;
@@ -60,7 +74,7 @@ void faults_init(struct faults *f, uint64_t seed);
 void faults_clear(struct faults *f);
 /*
  * {"kind":"cut_after","method":"sendMessage","next":3} or with "probability", and "ms", "status",
- * "description", "retry_after", "scope", "code", "within_chat".
+ * "at", "description", "retry_after", "scope", "code", "within_chat".
  */
 int faults_add(struct faults *f, const json_t *request, struct error *err);
 /* Returns and counts a fault of this kind that fires now; borrowed until the next change. */

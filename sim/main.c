@@ -1,5 +1,5 @@
 /*
- * dragoman-sim: simulated platforms, to try rules without a token and to test against.
+ * dragoman-sim: simulated platforms and models, to try rules without a token and to test against.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +13,7 @@ static const struct {
 } simulators[] = {
         { "telegram", "a Bot API server with simulated users", tg_main },
         { "discord", "a gateway and HTTP API with simulated people", dc_main },
+        { "llm", "the model services of Anthropic and OpenAI", lm_main },
 };
 
 static int usage(FILE *to, int rc)

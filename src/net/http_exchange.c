@@ -1,6 +1,7 @@
 #include "net/http_exchange.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -444,7 +445,7 @@ void http_answer_stream(struct http_exchange *x, const char *content_type,
         finish(x, 200, content_type, r);
 }
 
-static struct http_exchange *exchange_of(struct http_stream *s)
+static struct http_exchange *exchange_of(const struct http_stream *s)
 {
         return (struct http_exchange *)(void *)((char *)s - offsetof(struct http_exchange, stream));
 }
@@ -452,6 +453,13 @@ static struct http_exchange *exchange_of(struct http_stream *s)
 bool http_stream_parked(const struct http_stream *s)
 {
         return s->parked;
+}
+
+bool http_stream_is_gone(const struct http_stream *s)
+{
+        struct pollfd p = { .fd = exchange_of(s)->conn->fd, .events = POLLRDHUP };
+
+        return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void http_stream_wake(struct http_stream *s)

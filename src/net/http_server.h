@@ -124,6 +124,8 @@ void http_answer_stream(struct http_exchange *x, const char *content_type,
 /* There are bytes to pull. Cheap when the stream is not parked. */
 void http_stream_wake(struct http_stream *s);
 bool http_stream_parked(const struct http_stream *s);
+/* Has the client hung up? A parked stream does not notice by itself. */
+bool http_stream_is_gone(const struct http_stream *s);
 /* Breaks the connection; ops->closed follows from the loop. */
 void http_stream_cut(struct http_stream *s);
 

@@ -1,0 +1,541 @@
+/*
+ * OpenAI's Chat Completions.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "sim/llm/lm_openai.h"
+
+#define MAX_CALL_ID   40
+#define MAX_CACHE_KEY 64
+
+static bool is(const json_t *object, const char *key, const char *text)
+{
+        return strcmp(json_str(object, key, ""), text) == 0;
+}
+
+/* ---- the request ---- */
+
+static int check_limits(struct call *c)
+{
+        const struct lm_model *m = c->prompt.model;
+        bool old = json_object_get(c->body, "max_tokens") != NULL;
+        const char *key = old ? "max_tokens" : "max_completion_tokens";
+        int64_t n = json_int(c->body, key, 0);
+
+        if (old && !(m->can & LM_MAX_TOKENS))
+                return lm_call_refuse_at(c, "unsupported_parameter", "max_tokens", "max_tokens",
+                                         "Unsupported parameter: 'max_tokens' is not supported "
+                                         "with this model. Use 'max_completion_tokens' instead.");
+        if (n > m->output)
+                return lm_call_refuse_at(c, "invalid_value", key, "max_tokens",
+                                         "max_tokens is too large: %lld. This model supports at "
+                                         "most %lld completion tokens, whereas you provided %lld.",
+                                         (long long)n, (long long)m->output, (long long)n);
+        if (json_object_get(c->body, key) && n < 1)
+                return lm_call_refuse_at(c, "integer_below_min_value", key, "max_tokens",
+                                         "Invalid '%s': integer below minimum value. Expected a "
+                                         "value >= 1, but got %lld instead.",
+                                         key, (long long)n);
+        c->prompt.max_tokens = n;
+        if (json_object_get(c->body, "reasoning_effort") && !(m->can & LM_REASONS))
+                return lm_call_refuse_at(c, "unsupported_parameter", "reasoning_effort", "thinking",
+                                         "Unsupported parameter: 'reasoning_effort' is not "
+                                         "supported with this model.");
+        if (json_object_get(c->body, "stream_options") && !json_flag(c->body, "stream", false))
+                return lm_call_refuse_at(c, NULL, "stream_options", "stream_options",
+                                         "The 'stream_options' parameter is only allowed when "
+                                         "'stream' is enabled.");
+        return lm_openai_check_length(c, json_str(c->body, "prompt_cache_key", ""), MAX_CACHE_KEY,
+                                      "prompt_cache_key");
+}
+
+static int check_tools(struct call *c)
+{
+        const json_t *tools = json_object_get(c->body, "tools"), *tool;
+        const json_t *choice = json_object_get(c->body, "tool_choice");
+        size_t i;
+
+        if (choice && json_array_size(tools) == 0)
+                return lm_call_refuse_at(c, NULL, "tool_choice", "tool_choice",
+                                         "Invalid value for 'tool_choice': 'tool_choice' is only "
+                                         "allowed when 'tools' are specified.");
+        json_array_foreach(tools, i, tool) {
+                const json_t *f = json_object_get(tool, "function");
+                const char *name = json_str(f, "name", "");
+                char where[48];
+
+                snprintf(where, sizeof(where), "tools[%zu].function.name", i);
+                if (!is(tool, "type", "function") || !f)
+                        return lm_call_refuse_at(c, "missing_required_parameter", where, "tools",
+                                                 "Missing required parameter: 'tools[%zu].%s'.", i,
+                                                 f ? "type" : "function");
+                if (lm_openai_check_name(c, name, where) != 0)
+                        return -1;
+                snprintf(where, sizeof(where), "tools[%zu].function.parameters", i);
+                if (lm_openai_check_schema(c, name, json_object_get(f, "parameters"), where) != 0)
+                        return -1;
+                lm_blocks_add(&c->prompt.blocks, "tools", tool);
+                lm_prompt_add_tool(&c->prompt, name, json_object_get(f, "parameters"));
+        }
+        c->prompt.one_call = !json_flag(c->body, "parallel_tool_calls", true);
+        if (json_is_string(choice) && strcmp(json_string_value(choice), "none") == 0)
+                json_array_clear(c->prompt.tools);
+        return 0;
+}
+
+static int refuse_role(struct call *c, size_t at, const char *role)
+{
+        char param[48];
+
+        snprintf(param, sizeof(param), "messages[%zu].role", at);
+        return lm_call_refuse_at(c, "invalid_value", param, "role",
+                                 "Invalid value: '%.40s'. Supported values are: 'system', "
+                                 "'assistant', 'user', 'function', 'tool', and 'developer'.",
+                                 role);
+}
+
+static int check_call(struct call *c, const json_t *call, size_t at, size_t k)
+{
+        const json_t *f = json_object_get(call, "function");
+        const char *arguments = json_str(f, "arguments", NULL);
+        char where[120];
+        json_t *parsed;
+
+        snprintf(where, sizeof(where), "messages[%zu].tool_calls[%zu].id", at, k);
+        if (!*json_str(call, "id", ""))
+                return lm_call_refuse_at(c, "missing_required_parameter", where, "call_id",
+                                         "Missing required parameter: '%s'.", where);
+        if (lm_openai_check_length(c, json_str(call, "id", ""), MAX_CALL_ID, where) != 0)
+                return -1;
+        snprintf(where, sizeof(where), "messages[%zu].tool_calls[%zu].function.name", at, k);
+        if (lm_openai_check_name(c, json_str(f, "name", ""), where) != 0)
+                return -1;
+        snprintf(where, sizeof(where), "messages[%zu].tool_calls[%zu].function.arguments", at, k);
+        if (!arguments)
+                return lm_call_refuse_at(c, "missing_required_parameter", where, "call_input",
+                                         "Missing required parameter: '%s'.", where);
+        parsed = c->world->base.strict ? json_read(arguments, strlen(arguments), NULL) : NULL;
+        if (c->world->base.strict && !json_is_object(parsed)) {
+                json_decref(parsed); /* services behind proxies refuse it */
+                return lm_call_refuse_at(c, "invalid_value", where, "call_input",
+                                         "Invalid '%s': expected a JSON object.", where);
+        }
+        json_decref(parsed);
+        return 0;
+}
+
+/* The tool messages right after the assistant message must answer all its calls. */
+static int check_answered(struct call *c, const json_t *messages, size_t at)
+{
+        const json_t *calls = json_object_get(json_array_get(messages, at), "tool_calls"), *call;
+        char param[48];
+        struct buf open;
+        size_t i;
+
+        buf_init(&open, 400);
+        json_array_foreach(calls, i, call) {
+                const char *id = json_str(call, "id", "");
+                size_t k = at + 1;
+
+                while (is(json_array_get(messages, k), "role", "tool") &&
+                       !is(json_array_get(messages, k), "tool_call_id", id))
+                        k++;
+                if (!is(json_array_get(messages, k), "role", "tool"))
+                        buf_addf(&open, "%s%s", open.len ? ", " : "", id);
+        }
+        snprintf(param, sizeof(param), "messages.[%zu].role", at + 1);
+        if (open.len > 0)
+                lm_call_refuse_at(c, NULL, param, "call_without_result",
+                                  "An assistant message with 'tool_calls' must be followed by tool "
+                                  "messages responding to each 'tool_call_id'. The following "
+                                  "tool_call_ids did not have response messages: %s",
+                                  open.data);
+        buf_release(&open);
+        return c->status == 200 ? 0 : -1;
+}
+
+static int check_assistant(struct call *c, const json_t *messages, size_t at)
+{
+        const json_t *m = json_array_get(messages, at), *calls = json_object_get(m, "tool_calls");
+        const json_t *content = json_object_get(m, "content"), *call;
+        char param[64];
+        size_t i;
+
+        snprintf(param, sizeof(param), "messages.[%zu].content", at);
+        if (!json_is_string(content) && !json_is_array(content) && !calls)
+                return lm_call_refuse_at(c, NULL, param, "content",
+                                         "Invalid value for 'content': expected a string, got "
+                                         "null.");
+        snprintf(param, sizeof(param), "messages[%zu].tool_calls", at);
+        if (calls && json_array_size(calls) == 0)
+                return lm_call_refuse_at(c, "empty_array", param, "content",
+                                         "Invalid '%s': empty array. Expected an array with "
+                                         "minimum length 1, but got an empty array instead.",
+                                         param);
+        json_array_foreach(calls, i, call) {
+                if (check_call(c, call, at, i) != 0)
+                        return -1;
+        }
+        return check_answered(c, messages, at);
+}
+
+/* A tool message answers a call of the assistant message before it and its neighbours. */
+static int check_tool_message(struct call *c, const json_t *messages, size_t at)
+{
+        const char *id = json_str(json_array_get(messages, at), "tool_call_id", NULL);
+        const json_t *call;
+        char param[64];
+        size_t k = at, i;
+
+        snprintf(param, sizeof(param), "messages[%zu].tool_call_id", at);
+        if (!id)
+                return lm_call_refuse_at(c, "missing_required_parameter", param, "call_id",
+                                         "Missing required parameter: '%s'.", param);
+        snprintf(param, sizeof(param), "messages.[%zu].role", at);
+        while (k > 0 && is(json_array_get(messages, k - 1), "role", "tool")) {
+                if (is(json_array_get(messages, --k), "tool_call_id", id))
+                        return lm_call_refuse_at(c, NULL, param, "result_twice",
+                                                 "Duplicate value for 'tool_call_id' of '%s' in "
+                                                 "messages.",
+                                                 id);
+        }
+        json_array_foreach(json_object_get(json_array_get(messages, k ? k - 1 : at), "tool_calls"),
+                           i, call) {
+                if (is(call, "id", id))
+                        return 0;
+        }
+        return lm_call_refuse_at(c, NULL, param, "result_without_call",
+                                 "messages with role 'tool' must be a response to a preceeding "
+                                 "message with 'tool_calls'.");
+}
+
+static int check_parts(struct call *c, const json_t *m, size_t at)
+{
+        static const char *const types[] = { "text", "image_url", "input_audio", "file",
+                                             "refusal" };
+        const json_t *content = json_object_get(m, "content"), *part;
+        bool user = is(m, "role", "user");
+        size_t i;
+
+        if (!content && !is(m, "role", "assistant"))
+                return lm_call_refuse_at(c, "missing_required_parameter", "messages", "content",
+                                         "Missing required parameter: 'messages[%zu].content'.",
+                                         at);
+        json_array_foreach(content, i, part) {
+                const char *type = json_str(part, "type", "");
+                size_t k = 0;
+
+                while (k < COUNT(types) && strcmp(types[k], type) != 0)
+                        k++;
+                /* only people send pictures */
+                if (k == COUNT(types) || (!user && k >= 1 && k <= 3))
+                        return lm_call_refuse_at(
+                                c, "invalid_value", "messages", "block",
+                                "Invalid value: '%.40s'. Supported values are: %s.", type,
+                                user ? "'text', 'image_url', 'input_audio', 'refusal', and 'file'"
+                                     : "'text'");
+        }
+        return 0;
+}
+
+static int check_message(struct call *c, const json_t *messages, size_t at)
+{
+        static const char *const known[] = {
+                "role",         "content",           "name",        "tool_calls",
+                "tool_call_id", "refusal",           "audio",       "reasoning_content",
+                "reasoning",    "reasoning_details", "annotations", NULL
+        };
+        const json_t *m = json_array_get(messages, at);
+        const char *role = json_str(m, "role", "");
+
+        if (strcmp(role, "user") != 0 && strcmp(role, "assistant") != 0 &&
+            strcmp(role, "system") != 0 && strcmp(role, "developer") != 0 &&
+            strcmp(role, "tool") != 0)
+                return refuse_role(c, at, role);
+        if (lm_openai_check_members(c, m, known) != 0 || check_parts(c, m, at) != 0)
+                return -1;
+        if (strcmp(role, "assistant") == 0)
+                return check_assistant(c, messages, at);
+        return strcmp(role, "tool") == 0 ? check_tool_message(c, messages, at) : 0;
+}
+
+static void read_turn(struct lm_prompt *p, const json_t *m)
+{
+        char *text = lm_prompt_text(json_object_get(m, "content"));
+        const char *role = json_str(m, "role", "");
+        const json_t *call;
+        json_t *calls;
+        size_t i;
+
+        lm_blocks_add(&p->blocks, role, m);
+        if (strcmp(role, "user") == 0) {
+                lm_prompt_user(p, text);
+        } else if (strcmp(role, "tool") == 0) {
+                lm_prompt_tool(p, json_str(m, "tool_call_id", ""), text);
+        } else if (strcmp(role, "assistant") == 0) {
+                calls = json_array();
+                json_array_foreach(json_object_get(m, "tool_calls"), i, call)
+                        json_array_append_new(
+                                calls,
+                                json_pack("{s:s,s:s}", "id", json_str(call, "id", ""), "name",
+                                          json_str(json_object_get(call, "function"), "name", "")));
+                lm_prompt_assistant(p, text, calls);
+        } else {
+                buf_addstr(&p->system, text);
+        }
+        free(text);
+}
+
+static int check_messages(struct call *c)
+{
+        const json_t *messages = json_object_get(c->body, "messages"), *m;
+        size_t i;
+
+        if (!json_is_array(messages))
+                return lm_call_refuse_at(c, "missing_required_parameter", "messages", "messages",
+                                         "Missing required parameter: 'messages'.");
+        if (json_array_size(messages) == 0)
+                return lm_call_refuse_at(c, "empty_array", "messages", "messages",
+                                         "Invalid 'messages': empty array. Expected an array with "
+                                         "minimum length 1, but got an empty array instead.");
+        json_array_foreach(messages, i, m) {
+                if (check_message(c, messages, i) != 0)
+                        return -1;
+                read_turn(&c->prompt, m);
+        }
+        /* the service goes on with it; nobody who runs tools means that */
+        if (c->world->base.strict &&
+            is(json_array_get(messages, json_array_size(messages) - 1), "role", "assistant"))
+                return lm_call_refuse_at(c, "invalid_value", "messages", "assistant_last",
+                                         "Invalid 'messages': the last message must not be of the "
+                                         "assistant.");
+        return 0;
+}
+
+static int check(struct call *c)
+{
+        static const char *const known[] = { "model",
+                                             "messages",
+                                             "tools",
+                                             "tool_choice",
+                                             "stream",
+                                             "stream_options",
+                                             "max_tokens",
+                                             "max_completion_tokens",
+                                             "temperature",
+                                             "top_p",
+                                             "reasoning_effort",
+                                             "parallel_tool_calls",
+                                             "prompt_cache_key",
+                                             "prompt_cache_options",
+                                             "prompt_cache_retention",
+                                             "store",
+                                             "user",
+                                             "safety_identifier",
+                                             "metadata",
+                                             "n",
+                                             "stop",
+                                             "seed",
+                                             "response_format",
+                                             "service_tier",
+                                             "frequency_penalty",
+                                             "presence_penalty",
+                                             "logit_bias",
+                                             "logprobs",
+                                             "top_logprobs",
+                                             "modalities",
+                                             "verbosity",
+                                             "prediction",
+                                             NULL };
+
+        c->prompt.stream = json_flag(c->body, "stream", false);
+        if (lm_openai_check_members(c, c->body, known) != 0 || lm_openai_check_model(c) != 0 ||
+            lm_openai_check_sampling(c) != 0 || check_limits(c) != 0 || check_tools(c) != 0)
+                return -1;
+        c->prompt.thinks = false; /* chat completions do not show it */
+        return check_messages(c);
+}
+
+static void too_long(struct call *c, int64_t window)
+{
+        int64_t tokens = c->prompt.blocks.tokens;
+
+        lm_call_refuse_at(c, "context_length_exceeded", "messages", "too_long",
+                          "This model's maximum context length is %lld tokens. However, your "
+                          "messages resulted in %lld tokens. Please reduce the length of the "
+                          "messages.",
+                          (long long)window, (long long)(tokens > window ? tokens : window + 1));
+}
+
+/* ---- the answer ---- */
+
+static const char *finish_reason(const struct call *c)
+{
+        const char *stop = c->answer.stop;
+
+        return strcmp(stop, "tool_use") == 0     ? "tool_calls"
+               : strcmp(stop, "max_tokens") == 0 ? "length"
+               : strcmp(stop, "refusal") == 0    ? "content_filter"
+                                                 : "stop";
+}
+
+static json_t *usage(const struct call *c)
+{
+        const struct lm_answer *a = &c->answer;
+        bool writes = strncmp(c->prompt.model->name, "gpt-5.6", 7) == 0;
+
+        return json_pack("{s:I,s:I,s:I,s:{s:I,s:I,s:I},s:{s:I,s:I}}", "prompt_tokens",
+                         (json_int_t)a->input, "completion_tokens", (json_int_t)a->output,
+                         "total_tokens", (json_int_t)(a->input + a->output),
+                         "prompt_tokens_details", "cached_tokens", (json_int_t)a->cached.read,
+                         "cache_write_tokens", (json_int_t)(writes ? a->cached.written_5m : 0),
+                         "audio_tokens", (json_int_t)0, "completion_tokens_details",
+                         "reasoning_tokens", (json_int_t)a->reasoning, "audio_tokens",
+                         (json_int_t)0);
+}
+
+static json_t *frame(const struct call *c, const char *object)
+{
+        char id[48];
+
+        snprintf(id, sizeof(id), "chatcmpl-%s", c->id);
+        return json_pack("{s:s,s:s,s:I,s:s,s:s,s:s}", "id", id, "object", object, "created",
+                         (json_int_t)c->created, "model", c->prompt.model->name, "service_tier",
+                         "default", "system_fingerprint", "fp_dragoman");
+}
+
+static json_t *call_value(const struct call *c, const json_t *part, size_t at,
+                          const char *arguments)
+{
+        char id[40];
+
+        snprintf(id, sizeof(id), "call_%.20s%02zu", c->id, at % 100);
+        return json_pack("{s:s,s:s,s:{s:s,s:s}}", "id", id, "type", "function", "function", "name",
+                         json_str(part, "name", ""), "arguments", arguments);
+}
+
+static void write_whole(struct call *c, struct buf *b)
+{
+        json_t *all = frame(c, "chat.completion"), *calls = json_array(), *message;
+        const json_t *part;
+        struct buf text;
+        char *out;
+        size_t i;
+
+        buf_init(&text, 0);
+        json_array_foreach(c->answer.content, i, part) {
+                if (is(part, "type", "text"))
+                        buf_addstr(&text, json_str(part, "text", ""));
+                else if (is(part, "type", "call"))
+                        json_array_append_new(
+                                calls, call_value(c, part, i, json_str(part, "arguments", "")));
+        }
+        message = json_pack("{s:s,s:s?,s:n,s:[]}", "role", "assistant", "content",
+                            text.len || json_array_size(calls) == 0 ? text.data : NULL, "refusal",
+                            "annotations");
+        if (json_array_size(calls) > 0)
+                json_object_set(message, "tool_calls", calls);
+        json_object_set_new(all, "choices",
+                            json_pack("[{s:i,s:o,s:n,s:s}]", "index", 0, "message", message,
+                                      "logprobs", "finish_reason", finish_reason(c)));
+        json_object_set_new(all, "usage", usage(c));
+        out = json_text(all);
+        buf_addstr(b, out);
+        free(out);
+        buf_release(&text);
+        json_decref(calls);
+        json_decref(all);
+}
+
+/* `delta` is taken over; finish NULL: null. */
+static void chunk(const struct call *c, struct lm_pieces *p, json_t *delta, const char *finish)
+{
+        bool wanted = json_flag(json_object_get(c->body, "stream_options"), "include_usage", false);
+        json_t *all = frame(c, "chat.completion.chunk");
+
+        json_object_set_new(all, "choices",
+                            json_pack("[{s:i,s:o,s:n,s:s?}]", "index", 0, "delta", delta,
+                                      "logprobs", "finish_reason", finish));
+        if (wanted)
+                json_object_set_new(all, "usage", json_null());
+        lm_pieces_event(p, NULL, all);
+}
+
+static void stream_text(const struct call *c, struct lm_pieces *p, const char *text)
+{
+        size_t n = strlen(text), step;
+
+        for (; n > 0; text += step, n -= step) {
+                step = lm_pieces_step(text, n, (size_t)c->answer.piece_bytes);
+                chunk(c, p, json_pack("{s:s%}", "content", text, step), NULL);
+        }
+}
+
+static void stream_call(const struct call *c, struct lm_pieces *p, const json_t *part, size_t at,
+                        size_t index)
+{
+        const char *text = json_str(part, "arguments", "");
+        json_t *first = call_value(c, part, at, "");
+        size_t n = strlen(text), step;
+
+        json_object_set_new(first, "index", json_integer((json_int_t)index));
+        chunk(c, p, json_pack("{s:[o]}", "tool_calls", first), NULL);
+        for (; n > 0; text += step, n -= step) {
+                step = lm_pieces_step(text, n, (size_t)c->answer.piece_bytes);
+                chunk(c, p,
+                      json_pack("{s:[{s:I,s:{s:s%}}]}", "tool_calls", "index", (json_int_t)index,
+                                "function", "arguments", text, step),
+                      NULL);
+        }
+}
+
+static void stream(struct call *c, struct lm_pieces *p)
+{
+        size_t index = 0, i;
+        const json_t *part;
+
+        chunk(c, p, json_pack("{s:s,s:s,s:n}", "role", "assistant", "content", "", "refusal"),
+              NULL);
+        json_array_foreach(c->answer.content, i, part) {
+                if (is(part, "type", "wait"))
+                        p->next_wait_ms += json_int(part, "ms", 0);
+                else if (is(part, "type", "text"))
+                        stream_text(c, p, json_str(part, "text", ""));
+                else if (is(part, "type", "call"))
+                        stream_call(c, p, part, i, c->answer.same_index ? 0 : index++);
+        }
+        chunk(c, p, json_object(), finish_reason(c));
+        if (json_flag(json_object_get(c->body, "stream_options"), "include_usage", false)) {
+                json_t *last = frame(c, "chat.completion.chunk");
+
+                json_object_set_new(last, "choices", json_array());
+                json_object_set_new(last, "usage", usage(c));
+                lm_pieces_event(p, NULL, last);
+        }
+        if (!c->answer.no_end)
+                lm_pieces_raw(p, "data: [DONE]\n\n");
+}
+
+static void break_off(struct call *c, struct lm_pieces *p)
+{
+        (void)c;
+        lm_pieces_event(p, NULL,
+                        lm_openai_error_value("The server had an error while processing your "
+                                              "request. Sorry about that!",
+                                              "server_error", NULL, NULL));
+}
+
+const struct lm_wire lm_chat = {
+        .name = "chat",
+        .check = check,
+        .write = write_whole,
+        .stream = stream,
+        .fail = break_off,
+        .error = lm_openai_error,
+        .too_long = too_long,
+        .limits = lm_openai_limits,
+};
