@@ -55,11 +55,16 @@ void usage_read(struct usage *u, const json_t *object)
         static const char *const anthropic_cached[] = { "cache_read_input_tokens", NULL };
         static const char *const anthropic_written[] = { "cache_creation_input_tokens", NULL };
         static const char *const one_hour[] = { "ephemeral_1h_input_tokens", NULL };
+        static const char *const reasoning[] = { "reasoning_tokens", "thinking_tokens", NULL };
         const json_t *details = json_object_get(object, "prompt_tokens_details");
+        const json_t *out_details = json_object_get(object, "completion_tokens_details");
         bool beside;
 
         if (!details)
                 details = json_object_get(object, "input_tokens_details");
+        if (!out_details)
+                out_details = json_object_get(object, "output_tokens_details");
+        read_count(out_details, reasoning, &u->reasoning);
         read_count(object, in, &u->in);
         read_count(object, out, &u->out);
         read_count(object, cached, &u->cached);
@@ -86,14 +91,24 @@ int64_t usage_tokens_in(const struct usage *u)
         return is_beside(u) ? u->in + u->cached + u->written : u->in;
 }
 
+/* Nanodollars, which are exact for any price a service has. */
+static int64_t price_of(int64_t tokens, double microusd)
+{
+        return tokens * (int64_t)(microusd * 1000 + 0.5);
+}
+
 int64_t usage_cost(const struct usage *u, const struct usage_prices *p)
 {
         int64_t plain = is_beside(u) ? u->in : u->in - u->cached - u->written;
         int64_t hour = u->written_1h < u->written ? u->written_1h : u->written;
+        struct usage_rates r = { p->in, p->out, p->cached, p->written, p->written_1h };
 
         if (u->cost_microusd > 0)
                 return u->cost_microusd;
-        return (int64_t)((double)plain * p->in + (double)u->cached * p->cached +
-                         (double)(u->written - hour) * p->written + (double)hour * p->written_1h +
-                         (double)u->out * p->out + 0.5);
+        if (p->above > 0 && usage_tokens_in(u) > p->above)
+                r = p->then;
+        return (price_of(plain, r.in) + price_of(u->cached, r.cached) +
+                price_of(u->written - hour, r.written) + price_of(hour, r.written_1h) +
+                price_of(u->out, r.out) + 500) /
+               1000;
 }

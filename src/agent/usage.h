@@ -21,12 +21,19 @@ struct usage {
         bool beside;                 /* `in` does not include those of the cache */
         int64_t cached;              /* read from the cache */
         int64_t written, written_1h; /* to the cache; the second is part of the first */
+        int64_t reasoning;           /* part of `out` */
         int64_t cost_microusd;       /* 0: not reported */
 };
 
 /* US dollars per million tokens, which are microdollars per token. */
+struct usage_rates {
+        double in, out, cached, written, written_1h;
+};
+
 struct usage_prices {
         double in, out, cached, written, written_1h;
+        int64_t above; /* input tokens above which the whole request has other rates; 0: none */
+        struct usage_rates then;
 };
 
 /* Reads what the object has (it may be anything) and keeps the rest, as streams report in parts. */

@@ -60,7 +60,7 @@ static json_t *request_of(const struct llm_conf *conf, const char *base)
         json_t *request;
 
         buf_init(&body, 0);
-        openai_wire.body(&m, &run, &body);
+        llm_write_body(&m, &run, &body);
         request = json_read(body.data, body.len, &err);
         assert_non_null(request);
         buf_release(&body);

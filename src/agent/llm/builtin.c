@@ -7,29 +7,13 @@
 #include "agent/llm/llm.h"
 #include "base/mem.h"
 
-static const struct llm_wire *const services[] = { &anthropic_wire, &openai_wire };
-
-/* NULL: unknown service. */
-static const struct llm_wire *find_service(const char *name, const char **model)
-{
-        for (size_t i = 0; i < COUNT(services); i++) {
-                size_t n = strlen(services[i]->name);
-
-                if (strncmp(name, services[i]->name, n) == 0 && name[n] == '/' && name[n + 1]) {
-                        *model = name + n + 1;
-                        return services[i];
-                }
-        }
-        return NULL;
-}
-
 static int check(struct settings_source *src, const char *path, const void *settings,
                  struct error *err)
 {
         const struct llm_conf *conf = settings;
         const char *model;
 
-        if (!find_service(conf->model, &model))
+        if (!llm_wire_find("auto", conf->model, conf->base_url, &model))
                 return settings_member_error(
                         src, path, "model", err,
                         "'%s' names no service (\"anthropic/MODEL\" or \"openai/MODEL\")",
@@ -41,7 +25,7 @@ static int builtin_open(struct agent *a, struct error *err)
 {
         const struct llm_conf *conf = a->conf;
         const char *model = NULL;
-        const struct llm_wire *wire = find_service(conf->model, &model);
+        const struct llm_wire *wire = llm_wire_find("auto", conf->model, conf->base_url, &model);
 
         (void)err;
         return llm_open(a, wire, model);

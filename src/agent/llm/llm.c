@@ -1,12 +1,5 @@
 /*
- * One call to a language model.
- *
- *     ASKING ──► (an answer, or a failure) ──► agent_finish
- *       ▲  ├───► WAITING  when the service certainly did not work on the request: refused by its
- *       └──┼────────┘     rate limit, or never sent
- *          └───► LEAVING  when the stream is complete but the connection still open
- *
- * One timer serves both waits. The call lives in run->agent_data and ends with the turn.
+ * One call to a language model per turn. The call lives in run->agent_data and ends with the turn.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,19 +7,15 @@
 #include <string.h>
 
 #include "agent/http/call_headers.h"
-#include "agent/llm/llm.h"
-#include "base/id.h"
-#include "base/log.h"
+#include "agent/llm/chat_server.h"
+#include "agent/llm/llm_call.h"
+#include "agent/llm/model_facts.h"
+#include "base/file.h"
 #include "base/mem.h"
-#include "net/backoff.h"
-#include "net/http_text.h"
 
-#define RETRY_BASE_MS 500
-#define RETRY_MAX_MS  30000 /* longer pauses are not retried */
-#define JITTER_MS     250
-#define LEAVE_MS      1000
+#define TABLE_MAX ((size_t)1 << 20)
 
-#define AT(field)     offsetof(struct llm_conf, field)
+#define AT(field) offsetof(struct llm_conf, field)
 const struct setting llm_settings[] = {
         { "model", SETTING_STRING, NULL, 1, 200, .at = AT(model),
           .help = "The model's name at its service." },
@@ -43,6 +32,9 @@ const struct setting llm_settings[] = {
           .help = "The longest answer, in tokens; 0: the service's default (Anthropic: 8192)." },
         { "temperature", SETTING_NUMBER, "-1", -1, 2, .at = AT(temperature),
           .help = "The sampling temperature; -1: the service's default." },
+        { "server", SETTING_CHOICE, "\"auto\"", .choices = chat_server_names, .at = AT(server),
+          .help = "The server behind chat completions, where its address does not tell "
+                  "(thinking, limits and fields differ); `other`: a common denominator." },
         { "timeoutMs", SETTING_INT, "300000", 100, 3600000, .at = AT(timeout_ms),
           .help = "The longest time to a complete answer, including retries." },
         { "firstByteMs", SETTING_INT, "120000", 100, 3600000, .at = AT(first_byte_ms),
@@ -51,10 +43,16 @@ const struct setting llm_settings[] = {
           .help = "The longest pause within a streamed answer." },
         { "retries", SETTING_INT, "2", 0, 5, .at = AT(retries),
           .help = "How often a request is retried that the service certainly did not work on." },
-        { "pricePerMTokIn", SETTING_NUMBER, "0", 0, 100000, .at = AT(prices.in),
-          .help = "US dollars per million input tokens; 0: not counted." },
-        { "pricePerMTokOut", SETTING_NUMBER, "0", 0, 100000, .at = AT(prices.out),
-          .help = "US dollars per million output tokens; 0: not counted." },
+        { "window", SETTING_INT, "0", 0, 100000000, .at = AT(window),
+          .help = "Tokens the model can see at once; 0: as its service, `priceTable` or a built-in "
+                  "table say." },
+        { "priceTable", SETTING_FILE, "null", 0, 0, .at = AT(price_table),
+          .help = "A JSON file with prices and limits of models, see `AGENT.md`; it precedes what "
+                  "the service says and the built-in table." },
+        { "pricePerMTokIn", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.in),
+          .help = "US dollars per million input tokens; -1: as the tables say, 0: not counted." },
+        { "pricePerMTokOut", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.out),
+          .help = "US dollars per million output tokens; -1: as the tables say, 0: not counted." },
         { "pricePerMTokCached", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.cached),
           .help = "US dollars per million input tokens read from the service's cache; -1: 0.1 "
                   "times `pricePerMTokIn` at Anthropic, 0.5 times elsewhere." },
@@ -67,132 +65,49 @@ const struct setting llm_settings[] = {
         SETTING_END
 };
 
-enum llm_call_state { CALL_ASKING, CALL_WAITING, CALL_LEAVING };
-
-struct llm_call {
-        const struct llm *llm;
+struct turn_call {
+        struct llm_call call;
         struct turn_run *run;
-        enum llm_call_state state;
-        struct http_call *http;
-        struct timer *timer;
-        struct llm_reader reader;
-        bool streaming;
-        bool taken; /* the service may have started */
-        int status;
-        char request_id[80]; /* for the service's support */
-        int tries;
-        int64_t deadline_ms;
 };
-
-static void call_free(struct llm_call *c)
-{
-        http_call_abort(c->http);
-        timer_free(c->timer);
-        llm_reader_release(&c->reader);
-        free(c);
-}
-
-/* ---- ending a call ---- */
-
-/* For the user. */
-static void write_notice(const struct llm_call *c, const struct llm_failure *f,
-                         int64_t retry_after_ms, struct buf *out)
-{
-        const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
-        char again[64] = "Please try again later.";
-
-        if (retry_after_ms > 0)
-                snprintf(again, sizeof(again), "Please try again in %" PRId64 " s.",
-                         (retry_after_ms + 999) / 1000);
-        if (f->notice)
-                buf_addstr(out, f->notice);
-        else if (f->account)
-                buf_addf(out, "The %s's account has no credit left. Please tell the operator.", it);
-        else if (f->too_long)
-                buf_addf(out,
-                         "This conversation has become too long for the %s. "
-                         "Please start a new one.",
-                         it);
-        else if (f->kind == ERR_LIMIT)
-                buf_addf(out, "The %s is busy right now (%s). %s", it,
-                         c->status == 429 ? "rate limit" : "overloaded", again);
-        else if (f->kind == ERR_REFUSED)
-                buf_addf(out, "The %s's service refused our key. Please tell the operator.", it);
-        else if (f->kind == ERR_MISSING)
-                buf_addf(out, "The %s was not found at its service. Please tell the operator.", it);
-        else if (f->kind == ERR_INVALID)
-                buf_addf(out,
-                         "The %s's service did not accept the request. Please tell the operator.",
-                         it);
-        else if (f->kind == ERR_TIMEOUT)
-                buf_addf(out, "The %s took too long to answer. Please try again.", it);
-        else if (f->kind == ERR_PROTOCOL)
-                buf_addf(out, "The %s's answer could not be understood. Please try again.", it);
-        else if (c->status >= 500)
-                buf_addf(out, "The %s's service has a problem right now (HTTP %d). %s", it,
-                         c->status, again);
-        else if (c->reader.failure.kind != ERR_NONE && c->llm->wire->acts)
-                buf_addf(out, "The %s failed. Please try again.", it);
-        else if (c->reader.text.len)
-                buf_addf(out, "The connection to the %s was lost.", it);
-        else
-                buf_addf(out, "The %s cannot be reached right now. %s", it, again);
-}
-
-/* For the operator. Omits the query, which may hold a key. */
-static void write_record(const struct llm_call *c, const char *why, struct buf *out)
-{
-        buf_addf(out, "%s %s at %s: ", c->llm->wire->name, c->llm->model, c->llm->base);
-        if (c->status)
-                buf_addf(out, "HTTP %d", c->status);
-        else
-                buf_addstr(out, "no answer");
-        if (c->tries > 1)
-                buf_addf(out, " after %d tries", c->tries);
-        if (c->reader.text.len)
-                buf_addf(out, " and %zu bytes of text", c->reader.text.len);
-        if (*c->request_id)
-                buf_addf(out, " (request %s)", c->request_id);
-        buf_addf(out, ": %s", why);
-        log_redact(out->data);
-}
 
 /*
  * The answer for the user and, if it is not complete, the record for the operator. f: why the call
  * failed; NULL: the response is complete.
  */
-static enum error_kind write_answer(const struct llm_call *c, const struct llm_failure *f,
+static enum error_kind write_answer(const struct turn_call *t, const struct llm_failure *f,
                                     int64_t retry_after_ms, struct buf *text, struct buf *record)
 {
+        const struct llm_call *c = &t->call;
         const struct llm_reader *r = &c->reader;
         const char *it = c->llm->wire->subject ? c->llm->wire->subject : "model";
         const char *why = "the answer is empty";
+        bool is_full = r->stop == LLM_LENGTH || r->stop == LLM_FULL;
 
         buf_add(text, r->text.data, r->text.len);
         if (f) {
                 if (r->text.len)
                         buf_addstr(text, "\n\n(The answer breaks off here. ");
-                write_notice(c, f, retry_after_ms, text);
+                llm_call_notice(c, f, retry_after_ms, text);
                 if (r->text.len)
                         buf_addch(text, ')');
-                write_record(c, *f->text ? f->text : error_kind_name(f->kind), record);
+                llm_call_record(c, *f->text ? f->text : error_kind_name(f->kind), record);
                 return f->kind;
         }
         if (r->too_large) {
                 buf_addf(text, "%s(The answer breaks off here: it is longer than %zu KB.)",
                          r->text.len ? "\n\n" : "", LLM_ANSWER_MAX >> 10);
-                write_record(c, "the answer is too large", record);
+                llm_call_record(c, "the answer is too large", record);
                 return ERR_LIMIT;
         }
         if (r->text.len) {
-                if (r->stop == LLM_LENGTH)
+                if (is_full)
                         buf_addstr(text, "\n\n(The answer reached its length limit.)");
                 return ERR_NONE;
         }
         /* an ambient turn may be silent, an addressed one may not */
-        if (r->stop == LLM_STOPPED && c->run->mode == MODE_AMBIENT)
+        if (r->stop == LLM_STOPPED && t->run->mode == MODE_AMBIENT)
                 return ERR_NONE;
-        if (r->stop == LLM_LENGTH) {
+        if (is_full) {
                 why = "the answer is empty: its tokens were used up before the first word";
                 buf_addf(text,
                          "The %s reached its length limit before it answered. "
@@ -204,255 +119,148 @@ static enum error_kind write_answer(const struct llm_call *c, const struct llm_f
         } else {
                 buf_addf(text, "The %s gave an empty answer. Please try again.", it);
         }
-        write_record(c, why, record);
+        llm_call_record(c, why, record);
         return r->stop == LLM_FILTERED ? ERR_INVALID : ERR_PROTOCOL;
 }
 
-static struct usage_prices prices_of(const struct llm *m)
+static void on_done(void *arg, const struct llm_failure *f, int64_t retry_after_ms)
 {
-        struct usage_prices p = m->conf->prices;
-
-        if (p.cached < 0)
-                p.cached = p.in * m->wire->cache_shares.cached;
-        if (p.written < 0)
-                p.written = p.in * m->wire->cache_shares.written;
-        if (p.written_1h < 0)
-                p.written_1h = p.in * m->wire->cache_shares.written_1h;
-        return p;
-}
-
-/* f: why the call failed; NULL: the response came to its end. */
-static void finish(struct llm_call *c, const struct llm_failure *f, int64_t retry_after_ms)
-{
-        static const struct llm_failure cut_off = {
-                .kind = ERR_NET, .text = "the stream ended before the answer did"
-        };
-        const struct llm_reader *r = &c->reader;
-        const struct usage_prices prices = prices_of(c->llm);
+        struct turn_call *t = arg;
+        const struct llm *m = t->call.llm;
+        const struct llm_reader *r = &t->call.reader;
+        struct model_limits limits;
         /* until the model has answered, asking another one only costs money */
-        bool effect = r->text.len || (c->llm->wire->acts && c->taken);
+        bool effect = r->text.len || (m->wire->acts && t->call.taken);
         struct turn_reply reply = { .tokens_in = usage_tokens_in(&r->usage),
                                     .tokens_cached = r->usage.cached,
-                                    .tokens_out = r->usage.out,
-                                    .cost_microusd = usage_cost(&r->usage, &prices) };
+                                    .tokens_out = r->usage.out };
         struct buf text, record;
 
-        if (!f && r->failure.kind != ERR_NONE)
-                f = &r->failure;
-        else if (!f && !r->too_large && !r->ended && r->stop == LLM_GOES_ON)
-                f = &cut_off;
+        model_limits(m, &limits);
+        reply.cost_microusd = usage_cost(&r->usage, &limits.prices);
         buf_init(&text, 0);
         buf_init(&record, 0);
-        reply.kind = write_answer(c, f, retry_after_ms, &text, &record);
+        reply.kind = write_answer(t, f, retry_after_ms, &text, &record);
         reply.text = text.data;
         reply.error = reply.kind != ERR_NONE ? record.data : NULL;
-        http_call_abort(c->http);
-        c->http = NULL;
-        agent_finish(c->llm->agent, c->run, &reply, effect ? EFFECT_POSSIBLE : EFFECT_NONE);
-        call_free(c);
+        agent_finish(m->agent, t->run, &reply, effect ? EFFECT_POSSIBLE : EFFECT_NONE);
+        llm_call_release(&t->call);
+        free(t);
         buf_release(&text);
         buf_release(&record);
 }
 
-/* ---- failures ---- */
-
-/* Did the service certainly not process the request, and may a retry help? */
-static bool is_worth_a_retry(const struct llm_call *c, const struct http_result *result,
-                             const struct llm_failure *f)
-{
-        if (c->tries > c->llm->conf->retries || result->retry_after_ms > RETRY_MAX_MS)
-                return false;
-        if (result->reach == HTTP_NOT_SENT)
-                return f->kind == ERR_NET || f->kind == ERR_TIMEOUT;
-        if (c->llm->wire->acts && c->taken)
-                return false;
-        return result->reach == HTTP_ANSWERED && f->kind == ERR_LIMIT;
-}
-
-static void retry_or_fail(struct llm_call *c, const struct http_result *result)
-{
-        struct llm_failure f = { 0 };
-        int64_t wait = result->retry_after_ms;
-        char label[100];
-
-        c->taken = result->reach == HTTP_UNSURE || result->status < 300 || result->status >= 500;
-        if (result->reach == HTTP_NOT_SENT)
-                c->taken = false;
-        if (result->status >= 300)
-                llm_reader_read_failure(&f, http_text_status_kind(result->status),
-                                        result->body ? result->body : "", result->body_n);
-        else
-                llm_reader_read_failure(&f, result->kind, result->why ? result->why : "",
-                                        result->why ? strlen(result->why) : 0);
-        if (wait < 0)
-                wait = backoff_ms((unsigned)c->tries - 1, RETRY_BASE_MS, RETRY_MAX_MS);
-        wait += (int64_t)id_random_below(JITTER_MS + (uint64_t)wait / 4);
-        if (!is_worth_a_retry(c, result, &f) ||
-            loop_now_ms(c->llm->agent->loop) + wait >= c->deadline_ms) {
-                finish(c, &f, result->retry_after_ms);
-                return;
-        }
-        snprintf(label, sizeof(label), "%s, trying again in %" PRId64 " s",
-                 f.kind == ERR_LIMIT ? "the model is busy" : "the model cannot be reached",
-                 (wait + 999) / 1000);
-        c->state = CALL_WAITING;
-        timer_start(c->timer, wait);
-        turn_progress(c->run, label);
-}
-
-/* ---- request ---- */
-
 static void on_text(void *arg, const char *text, size_t n)
 {
-        const struct llm_call *c = arg;
+        const struct turn_call *t = arg;
 
-        turn_delta(c->run, text, n);
+        turn_delta(t->run, text, n);
 }
 
-/* The content type decides: some servers stream unasked, others never. */
-static void on_head(void *arg, struct http_call *call, int status)
+static void on_retry(void *arg, int64_t wait_ms, const struct llm_failure *f)
 {
-        struct llm_call *c = arg;
-        const char *type = http_call_header(call, "content-type");
-        const char *id = http_call_header(call, "x-request-id");
+        const struct turn_call *t = arg;
+        char label[100];
 
-        if (!id)
-                id = http_call_header(call, "request-id");
-        snprintf(c->request_id, sizeof(c->request_id), "%s", id ? id : "");
-        c->status = status;
-        c->taken = status < 300;
-        c->streaming = type ? strstr(type, "event-stream") != NULL : c->llm->conf->stream;
+        snprintf(label, sizeof(label), "%s, trying again in %" PRId64 " s",
+                 f->kind == ERR_LIMIT ? "the model is busy" : "the model cannot be reached",
+                 (wait_ms + 999) / 1000);
+        turn_progress(t->run, label);
 }
 
-static void on_data(void *arg, const char *bytes, size_t n)
+static void write_body(void *arg, struct buf *out)
 {
-        struct llm_call *c = arg;
-        int rc;
+        const struct turn_call *t = arg;
 
-        if (c->status >= 300)
-                return;
-        rc = c->streaming ? llm_reader_stream(&c->reader, bytes, n)
-                          : llm_reader_body(&c->reader, bytes, n);
-        if (rc < 0) {
-                finish(c, NULL, -1);
-        } else if (c->reader.ended && c->state == CALL_ASKING) {
-                /* usually the body ends at once and the connection can be reused */
-                c->state = CALL_LEAVING;
-                timer_start(c->timer, LEAVE_MS);
-        }
+        llm_write_body(t->call.llm, t->run, out);
 }
 
-static void on_done(void *arg, const struct http_result *result)
+void llm_write_body(const struct llm *m, const struct turn_run *run, struct buf *out)
 {
-        struct llm_call *c = arg;
-        bool is_complete = c->reader.ended || c->reader.stop != LLM_GOES_ON;
+        struct model_request q = { .max_tokens = m->conf->max_tokens, .no_cache = true };
+        struct llm_request r;
+        struct buf system;
+        char *session;
 
-        c->http = NULL;
-        timer_stop(c->timer);
-        if (result->status >= 300 ||
-            (result->kind != ERR_NONE && result->kind != ERR_LIMIT && !is_complete)) {
-                retry_or_fail(c, result);
+        if (m->wire->body) {
+                m->wire->body(m, run, out);
                 return;
         }
-        if (result->kind == ERR_NONE && !c->streaming)
-                llm_reader_body_end(&c->reader);
-        else if (result->kind == ERR_LIMIT && !is_complete)
-                c->reader.too_large = true;
-        finish(c, NULL, -1);
-}
-
-static void init_headers(struct call_headers *h, const struct llm *m)
-{
-        call_headers_init(h);
-        call_headers_secret(h, m->wire->key_header, m->conf->key);
-        if (m->wire->header)
-                call_headers_add(h, "%s", m->wire->header);
-}
-
-static void on_time(void *arg)
-{
-        struct llm_call *c = arg;
-
-        if (c->state == CALL_LEAVING)
-                finish(c, NULL, -1);
-        else
-                llm_start(c->llm->agent, c->run);
+        session = agent_session(m->agent, run);
+        buf_init(&system, 0);
+        buf_addstr(&system, m->conf->system ? m->conf->system : "");
+        if (run->prompt && *run->prompt)
+                buf_addf(&system, "%s%s", system.len ? "\n\n" : "", run->prompt);
+        q.system = system.data;
+        q.messages = llm_prompt_messages(run);
+        q.cache_key = session;
+        llm_request_init(&r, m, &q);
+        r.stream = m->conf->stream;
+        m->wire->write(m, &r, out);
+        llm_request_release(&r);
+        json_decref(q.messages);
+        buf_release(&system);
+        free(session);
 }
 
 /* ---- agent_ops ---- */
 
-/* Also sends the request again when a retry is due: then the run has its call. */
 void llm_start(struct agent *a, struct turn_run *run)
 {
-        static const struct http_handlers handlers = { on_head, on_data, on_done };
+        static const struct llm_call_handlers handlers = {
+                .write = write_body, .on_text = on_text, .on_retry = on_retry, .on_done = on_done
+        };
         const struct llm *m = a->self;
-        const struct llm_conf *conf = m->conf;
-        char *url = mem_printf("%s%s%s", m->base, m->path, m->query);
-        struct llm_call *c = run->agent_data;
-        struct call_headers h;
-        struct buf body;
-        int64_t left_ms;
+        struct turn_call *t = mem_zalloc(sizeof(*t));
 
-        if (c) {
-                llm_reader_release(&c->reader);
-        } else {
-                c = run->agent_data = mem_zalloc(sizeof(*c));
-                c->llm = m;
-                c->run = run;
-                c->timer = timer_new(a->loop, on_time, c);
-                c->deadline_ms = loop_now_ms(a->loop) + conf->timeout_ms;
-        }
-        llm_reader_init(&c->reader, m->wire, conf->stream ? on_text : NULL, c);
-        c->state = CALL_ASKING;
-        c->status = 0;
-        c->streaming = false;
-        c->request_id[0] = '\0';
-        c->tries++;
-        buf_init(&body, 0);
-        m->wire->body(m, run, &body);
-        init_headers(&h, m);
-        call_headers_add(&h, "Content-Type: %s",
-                         m->wire->content_type ? m->wire->content_type : "application/json");
-        call_headers_add(&h, "Accept: %s", conf->stream ? "text/event-stream" : "application/json");
-        call_headers_run(&h, run);
-        left_ms = c->deadline_ms - loop_now_ms(a->loop);
-        c->http = http_call_start(a->http,
-                                  &(struct http_request){
-                                          .method = "POST",
-                                          .url = url,
-                                          .headers = h.list,
-                                          .body = body.data,
-                                          .body_n = body.len,
-                                          .first_byte_ms = conf->stream ? conf->first_byte_ms : 0,
-                                          .silence_ms = conf->stream ? conf->silence_ms : 0,
-                                          .total_ms = left_ms > 0 ? left_ms : 1,
-                                          .max_body = LLM_STREAM_MAX,
-                                  },
-                                  &handlers, c);
-        call_headers_release(&h);
-        buf_release(&body);
-        free(url);
+        t->run = run;
+        t->call = (struct llm_call){ .llm = m,
+                                     .run = run,
+                                     .stream = m->conf->stream,
+                                     .first = true,
+                                     .handlers = &handlers,
+                                     .arg = t };
+        run->agent_data = t;
+        llm_call_start(&t->call);
 }
 
 void llm_cancel(struct agent *a, struct turn_run *run)
 {
         const struct llm *m = a->self;
-        struct llm_call *c = run->agent_data;
+        struct turn_call *t = run->agent_data;
 
         if (m->wire->cancel)
-                m->wire->cancel(m, &c->reader, run);
-        call_free(c);
+                m->wire->cancel(m, &t->call.reader, run);
+        llm_call_release(&t->call);
+        free(t);
         run->agent_data = NULL;
+}
+
+/* As model_table_read. */
+static int read_table(const char *path, const char *model, struct model_row *row, struct error *err)
+{
+        struct buf text;
+        int rc;
+
+        buf_init(&text, 0);
+        rc = file_read(path, TABLE_MAX, &text, err);
+        if (rc == 0)
+                rc = model_table_read(text.data, text.len, model, row, err);
+        buf_release(&text);
+        return rc;
 }
 
 int llm_check_conf(struct settings_source *src, const char *path, const void *settings,
                    struct error *err)
 {
         const struct llm_conf *conf = settings;
+        struct error wrong = { 0 };
 
         if (!conf->base_url && !(conf->key && secret_length(conf->key)))
                 return settings_member_error(src, path, "apiKey", err,
                                              "is required for the public service");
+        if (conf->price_table && read_table(conf->price_table, NULL, NULL, &wrong) < 0)
+                return settings_member_error(src, path, "priceTable", err, "%s", wrong.text);
         return call_headers_check_key(src, path, conf->key, err);
 }
 
@@ -475,6 +283,13 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
                 n--;
         m->base = mem_strndup(url, n);
         LIST_INIT(&m->probes);
+        if (m->conf->price_table) {
+                m->table = mem_zalloc(sizeof(*m->table));
+                if (read_table(m->conf->price_table, model, m->table, NULL) != 1) {
+                        free(m->table);
+                        m->table = NULL;
+                }
+        }
         a->self = m;
         return 0;
 }
@@ -487,7 +302,7 @@ void llm_check_health(struct agent *a, void *token)
         char *url = mem_printf("%s%s%s", m->base, m->wire->health, m->query);
         struct call_headers h;
 
-        init_headers(&h, m);
+        llm_call_headers(&h, m);
         call_headers_run(&h, NULL);
         health_probe_start(&m->probes, a, token,
                            &(struct http_request){ .url = url, .headers = h.list }, without_list);
@@ -500,8 +315,44 @@ void llm_close(struct agent *a)
         struct llm *m = a->self;
 
         health_probes_drop(&m->probes);
+        model_facts_free(m->facts);
         free(m->path);
         free(m->base);
         free(m->query);
+        free(m->table);
         free(m);
+}
+
+/* ---- choosing a wire ---- */
+
+/* "service/model": what follows the slash; NULL: another service. */
+static const char *model_of(const struct llm_wire *w, const char *name)
+{
+        size_t n = strlen(w->service);
+
+        return strncmp(name, w->service, n) == 0 && name[n] == '/' && name[n + 1] ? name + n + 1
+                                                                                  : NULL;
+}
+
+const struct llm_wire *llm_wire_find(const char *wire, const char *name, const char *base_url,
+                                     const char **model)
+{
+        static const struct llm_wire *const wires[] = { &anthropic_wire, &openai_wire };
+        bool automatic = !wire || strcmp(wire, "auto") == 0;
+
+        for (size_t i = 0; i < COUNT(wires); i++) {
+                const char *rest = model_of(wires[i], name);
+
+                if (!automatic && strcmp(wire, wires[i]->name) == 0) {
+                        /* elsewhere a slash is part of the name */
+                        *model = rest && !base_url ? rest : name;
+                        return wires[i];
+                }
+                if (automatic && rest) {
+                        *model = rest;
+                        return wires[i];
+                }
+        }
+        *model = name;
+        return automatic && base_url ? &openai_wire : NULL;
 }

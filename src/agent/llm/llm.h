@@ -1,9 +1,15 @@
 /*
- * llm: one call to a language model per turn.
+ * llm: a language model behind one of several protocols ("wires").
  *
- * llm.c sends the request, llm_reader.c reads an answer without network (so that it can be tested
- * and fuzzed), llm_prompt.c writes the conversation. A wire holds what differs between services:
- * openai.c, anthropic.c, http/agno.c; builtin.c chooses one by the model's name.
+ *     llm_call.c        one request: sends, retries, reads
+ *     llm_reader.c      an answer without network, so that it can be tested and fuzzed
+ *     llm_block.c       the blocks of an answer, as they arrive and as a message
+ *     llm_transcript.c  messages every service accepts, out of any list of them
+ *     model.c           asks for the next message of a conversation (model.h)
+ *     llm.c             one call per turn, the agents `openai`, `anthropic` and `agno`
+ *
+ * A wire holds what differs between services: anthropic.c, openai.c (chat completions),
+ * responses.c, http/agno.c; llm_wire_find chooses one by the model's name.
  */
 #ifndef AGENT_LLM_LLM_H
 #define AGENT_LLM_LLM_H
@@ -18,6 +24,9 @@
 #define LLM_EVENT_MAX   ((size_t)2 << 20)   /* per streamed event or whole answer */
 #define LLM_STREAM_MAX  ((size_t)64 << 20)
 #define LLM_MESSAGE_MAX 400 /* bytes kept of a failure */
+/* thinking, arguments and signatures of one answer, in bytes; and its blocks */
+#define LLM_REST_MAX   ((size_t)8 << 20)
+#define LLM_BLOCKS_MAX 512
 
 struct llm_conf {
         char *base_url; /* NULL: the wire's */
@@ -27,9 +36,12 @@ struct llm_conf {
         char *system;
         int64_t max_tokens;
         double temperature; /* below 0: not sent */
+        char *server;       /* kind of server behind chat completions; "auto" */
         int64_t timeout_ms, first_byte_ms, silence_ms;
         int64_t retries;
-        struct usage_prices prices; /* a cache price below 0: the wire's share of prices.in */
+        int64_t window;             /* tokens; 0: the model's */
+        char *price_table;          /* a file; NULL: none */
+        struct usage_prices prices; /* below 0: as known, or the wire's share of prices.in */
 };
 extern const struct setting llm_settings[];
 
@@ -45,6 +57,8 @@ struct llm {
         char *path;        /* of the call, appended to base */
         char *query;       /* of the configured URL, with its "?"; ends each URL; "": none */
         struct health_probes probes;
+        struct model_row *table;   /* the model's row of priceTable; NULL: none */
+        struct model_facts *facts; /* what the service says of it; NULL: not asked */
 };
 
 /* ---- reading answers ---- */
@@ -53,24 +67,59 @@ struct llm_failure {
         enum error_kind kind; /* ERR_NONE: none */
         bool account;         /* out of credit or quota: ERR_REFUSED */
         bool too_long;        /* exceeds the model's context */
+        bool too_large;       /* too many bytes: images may be left out; too_long as well */
         const char *notice;   /* for the user; NULL: chosen by kind */
         char text[LLM_MESSAGE_MAX + 1];
 };
 
-enum llm_stop { LLM_GOES_ON, LLM_STOPPED, LLM_LENGTH, LLM_FILTERED };
+enum llm_stop {
+        LLM_GOES_ON,
+        LLM_STOPPED,
+        LLM_CALLS, /* it wants tools to run */
+        LLM_LENGTH,
+        LLM_FILTERED, /* refused by the model or a filter */
+        LLM_PAUSED,   /* send the message back as it is */
+        LLM_FULL,     /* the context window is full */
+};
+
+enum llm_block_type {
+        LLM_TEXT,
+        LLM_THINKING,
+        LLM_REDACTED, /* thinking that only the service can read: in `signature` */
+        LLM_TOOL_CALL,
+        LLM_OTHER, /* of a type we do not know: in `raw` */
+};
+
+/* A part of an answer. */
+struct llm_block {
+        enum llm_block_type type;
+        int64_t index;        /* at the service; -1: none */
+        struct buf text;      /* or thinking, or the arguments of a call */
+        struct buf signature; /* what the service needs to see again */
+        char *id, *name;      /* of a call; may be NULL */
+        json_t *raw;
+        bool closed; /* nothing is added any more */
+};
 
 struct llm_reader {
         const struct llm_wire *wire;
-        void (*on_text)(void *arg, const char *text, size_t n); /* a piece of streamed text */
+        void (*on_text)(void *arg, const char *text, size_t n);     /* a piece of streamed text */
+        void (*on_thinking)(void *arg, const char *text, size_t n); /* may be NULL, as the next */
+        void (*on_call)(void *arg, const char *name);
         void *arg;
         struct sse_reader sse;
         struct buf body; /* of an unstreamed answer */
-        struct buf text; /* the answer so far */
+        struct buf text; /* of all blocks so far */
+        struct llm_block *blocks;
+        size_t block_count, rest_n; /* rest_n: bytes that are not text */
+        json_t *details;            /* OpenRouter: array of reasoning details; NULL: none */
         enum llm_stop stop;
-        bool ended; /* nothing follows */
+        char stop_word[40]; /* as the service said it */
+        char detail[200];   /* of a refusal */
+        bool ended;         /* nothing follows */
         bool too_large;
         struct usage usage;
-        char run_id[100]; /* at the service, for cancelling */
+        char run_id[100]; /* at the service: of a run, for cancelling, or of the answer */
         struct llm_failure failure;
 };
 
@@ -84,8 +133,27 @@ int llm_reader_body(struct llm_reader *r, const char *bytes, size_t n);
 /* Parses the collected body. */
 int llm_reader_body_end(struct llm_reader *r);
 
-/* For wires. */
-void llm_reader_text(struct llm_reader *r, const char *text); /* NULL is fine */
+/* Is what was read a complete answer? */
+bool llm_reader_is_complete(const struct llm_reader *r);
+/*
+ * The blocks as the content of an assistant message (model.h), yours to decref: blank ones left
+ * out, calls marked that must not run. tools (may be NULL): of the request, whose names the service
+ * may have seen in another form.
+ */
+json_t *llm_reader_content(const struct llm_reader *r, const json_t *tools);
+
+/* For wires. NULL text is fine. */
+void llm_reader_text(struct llm_reader *r, const char *text); /* to the last block, or a new one */
+/* A new block; NULL: there are too many. */
+struct llm_block *llm_block_open(struct llm_reader *r, enum llm_block_type type, int64_t index);
+/* The newest one with this index; NULL: none. */
+struct llm_block *llm_block_find(struct llm_reader *r, int64_t index);
+void llm_block_add(struct llm_reader *r, struct llm_block *b, const char *text);
+void llm_block_sign(struct llm_reader *r, struct llm_block *b,
+                    const char *signature); /* replaces */
+/* Either may be NULL or empty: keeps what is known. */
+void llm_block_call(struct llm_reader *r, struct llm_block *b, const char *id, const char *name);
+void llm_blocks_release(struct llm_reader *r);
 /* Keeps the first failure; clips its text and removes secrets. */
 void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
 /* Fails the reader if it is not a JSON object. Yours to decref. */
@@ -93,13 +161,20 @@ json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
 /* {"error": {"type", "code", "message"}} or plain text. */
 void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
                              size_t n);
+/* Do these words say that the request exceeds the model's context? */
+bool llm_failure_is_overflow(const char *text);
 
 /* ---- wires ---- */
 
+struct llm_request;
+
 struct llm_wire {
         const char *name;
+        const char *service;      /* before the "/" of a model's name; NULL: none */
+        const char *api;          /* in messages; NULL: has none */
         const char *subject;      /* in notices; NULL: "model" */
         bool acts;                /* requests may have effects: no failover */
+        bool says_end;            /* only its last event proves that an answer is complete */
         const char *base;         /* default of baseUrl */
         const char *path;         /* of the call, appended to baseUrl */
         const char *health;       /* harmless request, appended to baseUrl */
@@ -111,7 +186,9 @@ struct llm_wire {
         struct {
                 double cached, written, written_1h;
         } cache_shares;
+        /* The request of a turn; NULL: `write` with the turn's messages. */
         void (*body)(const struct llm *m, const struct turn_run *run, struct buf *out);
+        void (*write)(const struct llm *m, const struct llm_request *q, struct buf *out);
         void (*event)(struct llm_reader *r, const char *event, const char *data, size_t n);
         void (*answer)(struct llm_reader *r, const json_t *answer);
         /* NULL: closing the connection suffices. */
@@ -119,10 +196,21 @@ struct llm_wire {
 };
 extern const struct llm_wire openai_wire;
 extern const struct llm_wire anthropic_wire;
+extern const struct llm_wire responses_wire;
 extern const struct llm_wire agno_agent_wire, agno_team_wire, agno_workflow_wire;
 
-/* Adds messages to an open array; merges neighbours of one role. */
-void llm_prompt_write(struct buf *out, const struct turn_run *run);
+/*
+ * The wire for a model, and its name there (part of `name`). wire: "anthropic", "openai",
+ * "responses", or "auto" (as NULL), which takes the service from "anthropic/MODEL" or
+ * "openai/MODEL" and chat completions for any other name if there is a base_url. NULL: unknown.
+ */
+const struct llm_wire *llm_wire_find(const char *wire, const char *name, const char *base_url,
+                                     const char **model);
+
+/* The turn's messages in the form of model.h, yours to decref; merges neighbours of one role. */
+json_t *llm_prompt_messages(const struct turn_run *run);
+/* The request of a turn, as the one-call agents send it. */
+void llm_write_body(const struct llm *m, const struct turn_run *run, struct buf *out);
 
 /* ---- agent_ops ---- */
 

@@ -3,14 +3,13 @@
 
 #include "agent/llm/llm.h"
 #include "agent/message_text.h"
-#include "base/jsonw.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
 #define NAME_MAX_BYTES 64
 
 struct llm_prompt {
-        struct buf *out;
+        json_t *out;
         const char *role; /* of the message in `text`; NULL: none yet */
         struct buf text;
         bool group; /* several people may speak */
@@ -19,12 +18,14 @@ struct llm_prompt {
 
 static void flush(struct llm_prompt *p)
 {
+        char *text;
+
         if (!p->role)
                 return;
-        jsonw_open(p->out, '{');
-        jsonw_str(p->out, "role", p->role);
-        jsonw_strn(p->out, "content", p->text.data, p->text.len);
-        jsonw_close(p->out, '}');
+        text = utf8_clean(p->text.data, p->text.len);
+        json_array_append_new(p->out, json_pack("{ss, s[{ss, ss}]}", "role", p->role, "content",
+                                                "type", "text", "text", text));
+        free(text);
         buf_clear(&p->text);
         p->role = NULL;
 }
@@ -68,9 +69,9 @@ static const char *sender_name(const struct incoming *in)
         return in->sender_username && *in->sender_username ? in->sender_username : in->sender_id;
 }
 
-void llm_prompt_write(struct buf *out, const struct turn_run *run)
+json_t *llm_prompt_messages(const struct turn_run *run)
 {
-        struct llm_prompt p = { .out = out };
+        struct llm_prompt p = { .out = json_array() };
         struct buf text;
 
         buf_init(&p.text, 0);
@@ -91,4 +92,5 @@ void llm_prompt_write(struct buf *out, const struct turn_run *run)
         flush(&p);
         buf_release(&text);
         buf_release(&p.text);
+        return p.out;
 }

@@ -31,6 +31,13 @@ void llm_reader_release(struct llm_reader *r)
         sse_reader_release(&r->sse);
         buf_release(&r->body);
         buf_release(&r->text);
+        llm_blocks_release(r);
+        json_decref(r->details);
+}
+
+bool llm_reader_is_complete(const struct llm_reader *r)
+{
+        return r->ended || (r->stop != LLM_GOES_ON && !r->wire->says_end);
 }
 
 static int result(const struct llm_reader *r)
@@ -65,21 +72,6 @@ int llm_reader_body_end(struct llm_reader *r)
         return result(r);
 }
 
-void llm_reader_text(struct llm_reader *r, const char *text)
-{
-        size_t n = text ? strlen(text) : 0;
-
-        if (n == 0 || r->too_large)
-                return;
-        if (buf_add(&r->text, text, n) < 0) {
-                r->too_large = true;
-                n = utf8_prefix(text, n, UTF8_BYTES, LLM_ANSWER_MAX - r->text.len);
-                buf_add(&r->text, text, n);
-        }
-        if (r->on_text && n)
-                r->on_text(r->arg, text, n);
-}
-
 /* Makes foreign text printable, short and free of secrets. */
 static void set_message(struct llm_failure *f, const char *text)
 {
@@ -107,7 +99,7 @@ void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *tex
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n)
 {
         struct error err = { 0 };
-        json_t *value = json_read(data, n, &err);
+        json_t *value = json_read_lenient(data, n, &err);
 
         if (json_is_object(value))
                 return value;
@@ -118,16 +110,86 @@ json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n)
         return NULL;
 }
 
+/*
+ * How services say that a request exceeds the model's context, in lower case. Texts are not stable,
+ * so several per service. "*" stands for anything.
+ */
+static const char *const overflow_words[] = {
+        "prompt is too long", /* Anthropic */
+        "request_too_large",
+        "context_length_exceeded", /* OpenAI and those who copy it */
+        "exceeds the context window",
+        "maximum context length",
+        "input is too long for requested model",     /* Bedrock */
+        "input token count*exceeds the maximum",     /* Gemini */
+        "maximum prompt length is",                  /* xAI */
+        "reduce the length of the messages",         /* Groq */
+        "is longer than the model's context length", /* Together */
+        "context window exceeds limit",              /* MiniMax */
+        "exceeded model token limit",                /* Kimi */
+        "exceeds the available context size",        /* llama.cpp */
+        "exceed_context_size_error",
+        "greater than the context length", /* LM Studio */
+        "prompt too long",                 /* Ollama, z.ai */
+        "range of input length should be", /* DashScope */
+        "model_context_window_exceeded",
+        "string_above_max_length",
+};
+
+/* The same words speak of other limits here. */
+static const char *const rate_words[] = { "rate limit",     "rate_limit",  "too many requests",
+                                          "tokens per min", "please wait", "throttl" };
+
+static bool has_words(const char *text, const char *words)
+{
+        const char *star = strchr(words, '*');
+        char first[64];
+
+        if (!star)
+                return strstr(text, words) != NULL;
+        snprintf(first, sizeof(first), "%.*s", (int)(star - words), words);
+        text = strstr(text, first);
+        return text && strstr(text, star + 1);
+}
+
+bool llm_failure_is_overflow(const char *text)
+{
+        char *lower = mem_strdup(text);
+        bool found = false;
+
+        for (char *p = lower; *p; p++)
+                *p = (char)(*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
+        for (size_t i = 0; i < COUNT(overflow_words) && !found; i++)
+                found = has_words(lower, overflow_words[i]);
+        for (size_t i = 0; i < COUNT(rate_words) && found; i++)
+                found = !strstr(lower, rate_words[i]);
+        free(lower);
+        return found;
+}
+
 static bool says(const json_t *error, const char *word)
 {
         return strstr(json_str(error, "type", ""), word) ||
-               strstr(json_str(error, "code", ""), word);
+               strstr(json_str(error, "code", ""), word) ||
+               strstr(json_str(json_object_get(error, "details"), "error_code", ""), word);
+}
+
+/* The service's words, without those that might quote a refused key. */
+static void describe(const json_t *error, enum error_kind kind, struct buf *out)
+{
+        static const char *const keys[] = { "type", "code", "message" };
+
+        for (size_t i = 0; i < (kind == ERR_REFUSED ? 1 : COUNT(keys)); i++) {
+                const char *value = json_str(error, keys[i], "");
+
+                if (*value)
+                        buf_addf(out, "%s%s", out->len ? ": " : "", value);
+        }
 }
 
 void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
                              size_t n)
 {
-        static const char *const keys[] = { "type", "code", "message" };
         json_t *answer = json_read(body, n, NULL);
         const json_t *error = json_object_get(answer, "error");
         struct buf text;
@@ -135,23 +197,20 @@ void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const 
         buf_init(&text, 0);
         f->kind = kind;
         if (json_is_object(error)) {
-                f->account = says(error, "insufficient_quota") || says(error, "billing");
-                f->too_long = says(error, "context_length_exceeded") ||
-                              strstr(json_str(error, "message", ""), "prompt is too long");
-                /* messages about a refused key often quote it */
-                for (size_t i = 0; i < (kind == ERR_REFUSED ? 1 : COUNT(keys)); i++) {
-                        const char *value = json_str(error, keys[i], "");
-
-                        if (*value)
-                                buf_addf(&text, "%s%s", text.len ? ": " : "", value);
-                }
+                f->account = says(error, "insufficient_quota") || says(error, "billing") ||
+                             says(error, "spend_limit");
+                f->too_large = says(error, "request_too_large");
+                describe(error, kind, &text);
         } else if (json_is_string(error)) {
                 buf_addstr(&text, json_string_value(error));
         } else if (json_is_string(json_object_get(answer, "detail"))) {
                 buf_addstr(&text, json_str(answer, "detail", ""));
+        } else if (json_is_string(json_object_get(answer, "message"))) {
+                buf_addstr(&text, json_str(answer, "message", ""));
         } else if (kind != ERR_REFUSED) {
                 buf_add(&text, body, strnlen(body, n));
         }
+        f->too_long = kind != ERR_REFUSED && llm_failure_is_overflow(text.data);
         if (f->account)
                 f->kind = ERR_REFUSED;
         set_message(f, text.data);

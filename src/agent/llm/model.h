@@ -9,14 +9,16 @@
  *      "model", "usage", "stopReason", "responseId"}
  *     {"role": "toolResult", "toolCallId", "toolName", "content": [text | image ...], "isError"}
  *
- *     {"type": "text", "text"}
+ *     {"type": "text", "text", "textSignature"}
  *     {"type": "thinking", "thinking", "thinkingSignature", "redacted"}
  *     {"type": "toolCall", "id", "name", "arguments": {...}}
  *     {"type": "image" or "document", "mimeType", "data": base64, "name"}
  *
  * A call whose arguments were cut off or are not a JSON object has "incomplete": true and must not
- * be run. What a service needs to see again unchanged (signatures, encrypted reasoning, item ids)
- * is in thinkingSignature and in "id", as it came.
+ * be run; so has every call of an answer that a limit cut off. Any list of messages can be sent:
+ * what no service would take is left out or completed (llm_transcript.h). What a service needs to
+ * see again unchanged (signatures, encrypted reasoning, item ids) is in thinkingSignature and in
+ * "id", as it came.
  */
 #ifndef AGENT_LLM_MODEL_H
 #define AGENT_LLM_MODEL_H
@@ -42,8 +44,9 @@ struct model_request {
         json_t *tools;      /* array of {"name", "description", "parameters"}; NULL: none */
         int64_t max_tokens; /* 0: the model's */
         enum model_thinking thinking;
-        const char *cache_key; /* the conversation; NULL: none */
-        bool no_cache;         /* compaction: nothing is written to the cache */
+        const char *cache_key;      /* the conversation; NULL: none */
+        const struct turn_run *run; /* for the trace; NULL: none */
+        bool no_cache;              /* compaction: nothing is written to the cache */
 };
 
 enum model_stop {
@@ -63,6 +66,7 @@ struct model_answer {
         bool cost_estimated;               /* the service did not say what it used */
         const struct llm_failure *failure; /* NULL: none; too_long: compact and ask again */
         int64_t retry_after_ms;            /* -1: not given */
+        const char *notice, *record;       /* of a failure: for the user, for the operator */
 };
 
 struct model_handlers {
@@ -78,19 +82,30 @@ struct model_call;
 /* Never calls a handler before it returns. */
 struct model_call *model_ask(const struct llm *m, const struct model_request *q,
                              const struct model_handlers *h, void *arg);
+/* What the call has cost so far, for booking it before it is aborted; message is NULL. */
+void model_spent(const struct model_call *c, struct model_answer *out);
 void model_abort(struct model_call *c); /* no handler is called */
 
 /* 0 or -1: would a service refuse these messages for ever? Names the message and the fault. */
 int model_check(const json_t *messages, struct error *err);
 
-/* What is known of the model: from the service (asked once, cached), the settings, or a table. */
+/*
+ * What is known of the model: from the settings, the file `priceTable`, the service (after
+ * model_learn), or a built-in table, in this order.
+ */
 struct model_limits {
-        int64_t window, output; /* tokens */
+        int64_t window, output; /* tokens; output 0: unknown */
         bool images, documents, thinking;
+        bool adaptive; /* Anthropic: thinks as much as it wants instead of by a budget */
+        bool known;    /* by any source; else a guess */
         struct usage_prices prices;
 };
 void model_limits(const struct llm *m, struct model_limits *out);
+/* Asks the service about the model, in the background; once, after llm_open. */
+void model_learn(struct llm *m);
 /* A rough number of tokens; images count 1600. */
 int64_t model_estimate(const json_t *messages);
+/* The most that a call may cost in microdollars, for a budget. */
+int64_t model_reserve(const struct llm *m, const struct model_request *q);
 
 #endif
