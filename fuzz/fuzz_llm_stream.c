@@ -14,8 +14,30 @@ static void gather(void *arg, const char *text, size_t n)
         buf_add(arg, text, n);
 }
 
+/* The message has no blank text, and calls have an object or are marked. */
+static void check_content(const struct llm_reader *r)
+{
+        json_t *content = llm_reader_content(r, NULL), *block;
+        size_t i;
+
+        json_array_foreach(content, i, block) {
+                const char *type = json_string_value(json_object_get(block, "type"));
+                const char *text = json_string_value(json_object_get(block, "text"));
+                bool call = strcmp(type, "toolCall") == 0;
+
+                if (strcmp(type, "text") == 0 && text[strspn(text, " \t\r\n\v\f")] == '\0')
+                        abort();
+                if (call && !json_is_object(json_object_get(block, "arguments")))
+                        abort();
+                if (call && !llm_reader_is_complete(r) && !json_object_get(block, "incomplete"))
+                        abort();
+        }
+        json_decref(content);
+}
+
 static void check(struct llm_reader *r, const struct buf *streamed)
 {
+        check_content(r);
         if (!utf8_valid(r->text.data, r->text.len) ||
             !utf8_valid(r->failure.text, strlen(r->failure.text)) || streamed->len != r->text.len ||
             memcmp(streamed->data, r->text.data, streamed->len) != 0)
@@ -63,9 +85,9 @@ static void read_failure(const char *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        static const struct llm_wire *const wires[] = { &openai_wire, &anthropic_wire,
-                                                        &agno_agent_wire, &agno_team_wire,
-                                                        &agno_workflow_wire };
+        static const struct llm_wire *const wires[] = { &openai_wire,    &anthropic_wire,
+                                                        &responses_wire, &agno_agent_wire,
+                                                        &agno_team_wire, &agno_workflow_wire };
         const char *bytes = (const char *)data + 1;
         size_t n = size - 1;
 

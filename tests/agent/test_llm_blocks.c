@@ -219,6 +219,96 @@ static const struct stream chat[] = {
         "{'error':{'message':'boom'}}\n",
           "[{'type':'text','text':'Hi'}]", LLM_GOES_ON, true, ERR_NET },
 };
+#define CREATED "{'type':'response.created','response':{'id':'resp_1','status':'in_progress'}}\n"
+#define ADDED(i, item) "{'type':'response.output_item.added','output_index':" i ",'item':" \
+        item "}\n"
+#define DONE(i, item) "{'type':'response.output_item.done','output_index':" i ",'item':" item "}\n"
+#define PIECE(what, i, delta) "{'type':'response." what ".delta','output_index':" i "," \
+        "'delta':'" delta "'}\n"
+#define COMPLETED "{'type':'response.completed','response':{'id':'resp_1'," \
+        "'status':'completed','output':[]}}\n"
+#define MESSAGE(text) "{'type':'message','id':'msg_1','role':'assistant'," \
+        "'content':[{'type':'output_text','text':'" text "'}]}"
+#define FUNCTION(args) "{'type':'function_call','id':'fc_1','call_id':'call_1','name':'read'," \
+        "'arguments':'" args "'}"
+#define REASONING "{'type':'reasoning','id':'rs_1','summary':[{'type':'summary_text'," \
+        "'text':'Hm'}],'encrypted_content':'e'}"
+#define REASONING_TEXT "{\\\"type\\\":\\\"reasoning\\\",\\\"id\\\":\\\"rs_1\\\"," \
+        "\\\"summary\\\":[{\\\"type\\\":\\\"summary_text\\\",\\\"text\\\":\\\"Hm\\\"}]," \
+        "\\\"encrypted_content\\\":\\\"e\\\"}"
+#define TEXT_SIGNATURE "'textSignature':'{\\\"v\\\":1,\\\"id\\\":\\\"msg_1\\\"}'"
+
+static const struct stream responses[] = {
+        { "text", &responses_wire,
+          CREATED ADDED("0", "{'type':'message','id':'msg_1','content':[]}")
+          PIECE("output_text", "0", "Hel")
+          PIECE("output_text", "0", "lo") DONE("0", MESSAGE("Hello")) COMPLETED,
+          "[{'type':'text','text':'Hello'," TEXT_SIGNATURE "}]", LLM_STOPPED },
+        { "only whole items", &responses_wire, CREATED DONE("0", MESSAGE("Hello")) COMPLETED,
+          "[{'type':'text','text':'Hello'," TEXT_SIGNATURE "}]", LLM_STOPPED },
+        { "only the completed response", &responses_wire,
+          CREATED "{'type':'response.completed','response':{'id':'resp_1',"
+          "'status':'completed','output':["
+          REASONING "," MESSAGE("Hello") "]}}\n",
+          "[{'type':'thinking','thinking':'Hm','thinkingSignature':'" REASONING_TEXT "'},"
+          "{'type':'text','text':'Hello'," TEXT_SIGNATURE "}]", LLM_STOPPED },
+        { "the phase of a text", &responses_wire,
+          CREATED DONE("0", "{'type':'message','id':'msg_1','phase':'commentary',"
+          "'content':[{'type':'output_text','text':'Hi'}]}")
+          COMPLETED,
+          "[{'type':'text','text':'Hi','textSignature':"
+          "'{\\\"v\\\":1,\\\"id\\\":\\\"msg_1\\\",\\\"phase\\\":\\\"commentary\\\"}'}]",
+          LLM_STOPPED },
+        { "reasoning and a call", &responses_wire,
+          CREATED ADDED("0", "{'type':'reasoning','id':'rs_1','summary':[],"
+          "'encrypted_content':'half'}")
+          "{'type':'response.reasoning_summary_part.added','output_index':0}\n"
+          PIECE("reasoning_summary_text", "0", "Hm") DONE("0", REASONING)
+          ADDED("1", FUNCTION("")) PIECE("function_call_arguments", "1", "{\\\"a\\\"")
+          PIECE("function_call_arguments", "1", ":1}")
+          "{'type':'response.function_call_arguments.done','output_index':1,"
+          "'arguments':'{\\\"a\\\":1}'}\n"
+          DONE("1", FUNCTION("{\\\"a\\\":1}")) COMPLETED,
+          "[{'type':'thinking','thinking':'Hm','thinkingSignature':'" REASONING_TEXT "'},"
+          "{'type':'toolCall','id':'call_1|fc_1','name':'read','arguments':{'a':1}}]", LLM_CALLS },
+        { "the full arguments are right", &responses_wire,
+          CREATED ADDED("0", FUNCTION("")) PIECE("function_call_arguments", "0", "{\\\"a\\\":")
+          DONE("0", FUNCTION("{\\\"a\\\":2}")) COMPLETED,
+          "[{'type':'toolCall','id':'call_1|fc_1','name':'read','arguments':{'a':2}}]", LLM_CALLS },
+        { "a refusal in words", &responses_wire,
+          CREATED ADDED("0", "{'type':'message','id':'msg_1'}") PIECE("refusal", "0", "No.")
+          DONE("0", "{'type':'message','id':'msg_1','content':[{'type':'refusal',"
+          "'refusal':'No.'}]}") COMPLETED,
+          "[{'type':'text','text':'No.'," TEXT_SIGNATURE "}]", LLM_STOPPED },
+        { "a call cut by the output limit", &responses_wire,
+          CREATED ADDED("0", FUNCTION("")) PIECE("function_call_arguments", "0",
+          "{\\\"path\\\":\\\"/x\\\"}")
+          "{'type':'response.incomplete','response':{'id':'resp_1','status':'incomplete',"
+          "'output':[],"
+          "'incomplete_details':{'reason':'max_output_tokens'}}}\n",
+          "[{'type':'toolCall','id':'call_1|fc_1','name':'read','arguments':{},'incomplete':true}]",
+          LLM_LENGTH },
+        { "a filter", &responses_wire,
+          CREATED "{'type':'response.incomplete','response':{'id':'resp_1','status':'incomplete',"
+          "'incomplete_details':{'reason':'content_filter'}}}\n", "[]", LLM_FILTERED },
+        { "unknown events and items", &responses_wire,
+          CREATED ADDED("0", "{'type':'web_search_call','id':'ws_1'}") DONE("0",
+          "{'type':'web_search_call','id':'ws_1'}")
+          "{'type':'response.something.new','x':1}\n{'type':'keepalive'}\n" DONE("1",
+          MESSAGE("Hi")) COMPLETED,
+          "[{'type':'text','text':'Hi'," TEXT_SIGNATURE "}]", LLM_STOPPED },
+        { "a failed response", &responses_wire,
+          CREATED "{'type':'response.failed','response':{'id':'resp_1','status':'failed',"
+          "'error':{'code':'rate_limit_exceeded','message':'slow down'}}}\n", "[]",
+          LLM_GOES_ON, true, ERR_LIMIT },
+        { "a bare error", &responses_wire,
+          CREATED "{'type':'error','code':'server_error','message':'boom','param':null}\n",
+          "[]", LLM_GOES_ON, true, ERR_NET },
+        { "closed too early", &responses_wire,
+          CREATED DONE("0", FUNCTION("{}")),
+          "[{'type':'toolCall','id':'call_1|fc_1','name':'read','arguments':{},'incomplete':true}]",
+          LLM_GOES_ON, true },
+};
 /* clang-format on */
 
 /* As the service would send them; every second one over two data lines and with CRLF. */
@@ -286,11 +376,18 @@ static void streams_of_chat_completions_become_blocks(void **state)
         read_all(chat, COUNT(chat));
 }
 
+static void streams_of_responses_become_blocks(void **state)
+{
+        (void)state;
+        read_all(responses, COUNT(responses));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(streams_of_the_messages_api_become_blocks),
                 cmocka_unit_test(streams_of_chat_completions_become_blocks),
+                cmocka_unit_test(streams_of_responses_become_blocks),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,11 +58,21 @@ static void write_object(struct buf *out, const char *key, const char *member, c
         jsonw_close(out, '}');
 }
 
-void chat_server_write_thinking(const struct chat_server *s, const struct llm_request *q,
-                                struct buf *out)
+const char *chat_server_effort(const char *model, enum model_thinking thinking)
 {
         static const char *const efforts[] = { NULL, "none", "low", "medium", "high" };
+
+        if (thinking == THINKING_OFF && model[0] == 'o' && model[1] >= '1' && model[1] <= '9')
+                return "low";
+        if (thinking == THINKING_OFF && strncmp(model, "gpt-5", 5) == 0 && model[5] != '.')
+                return "minimal";
+        return efforts[thinking];
+}
+
+void chat_server_write_thinking(const struct llm *m, const struct llm_request *q, struct buf *out)
+{
         static const int64_t budgets[] = { 0, 0, 2048, 8192, 16384 };
+        const struct chat_server *s = chat_server_of(m);
         enum model_thinking t = q->q->thinking;
         bool on = t != THINKING_OFF;
 
@@ -71,9 +81,9 @@ void chat_server_write_thinking(const struct chat_server *s, const struct llm_re
         if (s->thinking == CHAT_THINKING_TYPE || s->thinking == CHAT_THINKING_BOTH)
                 write_object(out, "thinking", "type", on ? "enabled" : "disabled");
         if (s->thinking == CHAT_THINKING_EFFORT || (s->thinking == CHAT_THINKING_BOTH && on))
-                jsonw_str(out, "reasoning_effort", efforts[t]);
+                jsonw_str(out, "reasoning_effort", chat_server_effort(m->model, t));
         if (s->thinking == CHAT_THINKING_NESTED)
-                write_object(out, "reasoning", "effort", efforts[t]);
+                write_object(out, "reasoning", "effort", chat_server_effort(m->model, t));
         if (s->thinking == CHAT_THINKING_ENABLE) {
                 jsonw_bool(out, "enable_thinking", on);
                 if (on)

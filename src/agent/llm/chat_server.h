@@ -31,8 +31,9 @@ struct chat_server {
 /* NULL-terminated, for the setting. */
 extern const char *const chat_server_names[];
 const struct chat_server *chat_server_of(const struct llm *m);
-void chat_server_write_thinking(const struct chat_server *s, const struct llm_request *q,
-                                struct buf *out);
+void chat_server_write_thinking(const struct llm *m, const struct llm_request *q, struct buf *out);
+/* OpenAI's word; its models differ in how little they can think. */
+const char *chat_server_effort(const char *model, enum model_thinking thinking);
 /* OpenRouter's reasoning_details, which come in pieces; they go back as the last thinking block. */
 void chat_details_read(struct llm_reader *r, const json_t *details);
 

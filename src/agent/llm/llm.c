@@ -337,7 +337,8 @@ static const char *model_of(const struct llm_wire *w, const char *name)
 const struct llm_wire *llm_wire_find(const char *wire, const char *name, const char *base_url,
                                      const char **model)
 {
-        static const struct llm_wire *const wires[] = { &anthropic_wire, &openai_wire };
+        static const struct llm_wire *const wires[] = { &anthropic_wire, &openai_wire,
+                                                        &responses_wire };
         bool automatic = !wire || strcmp(wire, "auto") == 0;
 
         for (size_t i = 0; i < COUNT(wires); i++) {
@@ -348,10 +349,11 @@ const struct llm_wire *llm_wire_find(const char *wire, const char *name, const c
                         *model = rest && !base_url ? rest : name;
                         return wires[i];
                 }
-                if (automatic && rest) {
-                        *model = rest;
-                        return wires[i];
-                }
+                if (!automatic || !rest)
+                        continue;
+                *model = rest;
+                /* OpenAI's newer models think and call tools only there; others do not have it */
+                return wires[i] == &openai_wire && !base_url ? &responses_wire : wires[i];
         }
         *model = name;
         return automatic && base_url ? &openai_wire : NULL;

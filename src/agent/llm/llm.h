@@ -202,7 +202,8 @@ extern const struct llm_wire agno_agent_wire, agno_team_wire, agno_workflow_wire
 /*
  * The wire for a model, and its name there (part of `name`). wire: "anthropic", "openai",
  * "responses", or "auto" (as NULL), which takes the service from "anthropic/MODEL" or
- * "openai/MODEL" and chat completions for any other name if there is a base_url. NULL: unknown.
+ * "openai/MODEL" (Responses at OpenAI itself, else chat completions), and chat completions for any
+ * other name if there is a base_url. NULL: unknown.
  */
 const struct llm_wire *llm_wire_find(const char *wire, const char *name, const char *base_url,
                                      const char **model);

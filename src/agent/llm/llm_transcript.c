@@ -1,6 +1,7 @@
 #include "agent/llm/llm_transcript.h"
 
 #include <inttypes.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #define NO_RESULT                                                               \
         "No result: the call was interrupted. It may have taken effect; check " \
@@ -131,23 +133,68 @@ static json_t *message_with(const char *role, json_t *content)
         return json_pack("{ss, so}", "role", role, "content", content);
 }
 
+/* Can services see it? */
+static bool is_seen(const json_t *block)
+{
+        static const char *const types[] = { "image/jpeg", "image/png", "image/gif", "image/webp" };
+        const char *mime = json_str(block, "mimeType", "");
+
+        if (type_is(block, "document"))
+                return strcmp(mime, "application/pdf") == 0;
+        for (size_t i = 0; i < COUNT(types); i++) {
+                if (strcmp(mime, types[i]) == 0)
+                        return true;
+        }
+        return false;
+}
+
+/* Text as it is. NULL: not base64, or not text. */
+static char *decode(const char *data)
+{
+        size_t n = strlen(data);
+        unsigned char *bytes = mem_alloc(n + 1);
+        int got = EVP_DecodeBlock(bytes, (const unsigned char *)data, (int)n);
+        char *text = NULL;
+
+        for (size_t i = n; got > 0 && i > 0 && data[i - 1] == '='; i--)
+                got--;
+        if (got > 0)
+                text = utf8_clean((char *)bytes, (size_t)got);
+        free(bytes);
+        return text;
+}
+
+/* An image or a document: as it is, as text, or as a note about it. */
+static void add_file(json_t *content, json_t *block)
+{
+        const char *data = json_str(block, "data", ""), *mime = json_str(block, "mimeType", "");
+        const char *name = json_str(block, "name", "");
+        char *text = NULL, *note;
+
+        if (*data && is_seen(block)) {
+                json_array_append(content, block);
+                return;
+        }
+        if (type_is(block, "document") && strncmp(mime, "text/", 5) == 0)
+                text = decode(data);
+        if (text && !llm_is_blank(text))
+                note = mem_printf("%s%s%s", name, *name ? ":\n\n" : "", text);
+        else
+                note = mem_printf("[%s %s%s%s]", json_str(block, "type", ""), name,
+                                  *name ? " " : "",
+                                  *data ? "has a type that cannot be shown" : "is not available");
+        json_array_append_new(content, text_block(note));
+        free(note);
+        free(text);
+}
+
 /* Of a person or a result. */
 static void add_block(json_t *content, json_t *block)
 {
-        bool is_file = type_is(block, "image") || type_is(block, "document");
-        char *note;
-
-        if (type_is(block, "text")) {
-                if (!llm_is_blank(json_str(block, "text", "")))
-                        json_array_append(content, block);
-        } else if (is_file && *json_str(block, "data", "")) {
+        if (type_is(block, "image") || type_is(block, "document"))
+                add_file(content, block);
+        else if (type_is(block, "text") && !llm_is_blank(json_str(block, "text", "")))
                 json_array_append(content, block);
-        } else if (is_file) {
-                note = mem_printf("[%s %s is no longer available]", json_str(block, "type", ""),
-                                  json_str(block, "name", ""));
-                json_array_append_new(content, text_block(note));
-                free(note);
-        }
 }
 
 static json_t *content_of(const json_t *message)

@@ -29,7 +29,6 @@ struct chat_writer {
         struct buf parts; /* of a person's message that is being put together */
         struct buf text;  /* the same as long as it is only text */
         bool has_files;
-        size_t newest; /* message that ends with a cache mark; SIZE_MAX: none */
 };
 
 static bool type_is(const json_t *block, const char *type)
@@ -295,7 +294,7 @@ static void write_request(const struct llm *m, const struct llm_request *q, stru
                           q->q->max_tokens);
         if (m->conf->temperature >= 0)
                 jsonw_real(out, "temperature", m->conf->temperature);
-        chat_server_write_thinking(server, q, out);
+        chat_server_write_thinking(m, q, out);
         if (server->store)
                 jsonw_bool(out, "store", false);
         jsonw_bool(out, "stream", q->stream);
