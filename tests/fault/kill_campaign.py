@@ -15,6 +15,7 @@ from world import World, check
 POINT_SECONDS = 60  # of load, to reach a fault point
 SOURCES = os.path.join(os.path.dirname(__file__), "..", "..", "src")
 AGENT_POINTS = "http_agent."  # in the call of a webhook agent; see webhooks.py
+STEP_POINTS = ("agent.", "turn.before_step", "turn.step_stored")  # of the built-in agent; see agent_campaign.py
 
 
 def fault_points(of=""):
@@ -26,7 +27,7 @@ def fault_points(of=""):
                 with open(os.path.join(folder, name), encoding="utf-8") as f:
                     names.update(re.findall(r'fault_point\("([^"]+)"\)', f.read()))
     check(names, f"no fault points in {SOURCES}")
-    return sorted(n for n in names if (n.startswith(of) if of else not n.startswith(AGENT_POINTS)))
+    return sorted(n for n in names if (n.startswith(of) if of else not n.startswith((AGENT_POINTS, *STEP_POINTS))))
 
 
 def make_plan(rng, points, passes, random_kills):
