@@ -28,6 +28,7 @@ static const struct {
         enum bus_stream stream;
 } others[] = {
         { "agent", STREAM_TURN }, /* agent.circuit_opened and the like */
+        { "approval", STREAM_TURN },
 };
 
 int bus_stream_of(const char *type)

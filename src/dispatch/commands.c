@@ -20,6 +20,9 @@ static const struct chat_command commands[] = {
         { "pause", "pause the agent here; `/pause 30` for thirty minutes", COMMAND_HANDLED, true },
         { "resume", "let the agent answer again", COMMAND_HANDLED, true },
         { "resend", "send `dlv-12` again, or with `no` leave it", COMMAND_RESEND, true },
+        { "approve", "allow what `apr-12` asks; with `always` also in future", COMMAND_APPROVE,
+          false },
+        { "refuse", "refuse what `apr-12` asks", COMMAND_REFUSE, false },
         { "help", "show this list", COMMAND_HANDLED, false },
 };
 
@@ -71,6 +74,11 @@ static const struct chat_command *find(const char *word)
         return NULL;
 }
 
+static bool is_verdict(const struct chat_command *c)
+{
+        return c->does == COMMAND_APPROVE || c->does == COMMAND_REFUSE;
+}
+
 const struct chat_command *command_parse(const char *text, const char **args)
 {
         char word[WORD_MAX];
@@ -78,6 +86,8 @@ const struct chat_command *command_parse(const char *text, const char **args)
 
         *args = read_word(text, word);
         c = *args ? find(word) : NULL;
+        if (c && is_verdict(c))
+                return strncmp(*args, "apr-", 4) == 0 ? c : NULL;
         /* "/new ideas for the party" goes to the agent */
         return c && (**args == '\0' || strcmp(c->name, "pause") == 0 ||
                      (c->does == COMMAND_RESEND && strncmp(*args, "dlv-", 4) == 0))
@@ -140,16 +150,35 @@ static bool find_conversation(struct evaluation *e)
         return false;
 }
 
+/*
+ * "/approve apr-12", a pressed button, or "yes" to a question: the road knows whether the sender
+ * may decide. The question has its own time limit, so even an old answer counts.
+ */
+static bool decide_approval(struct evaluation *e, const struct chat_command *c)
+{
+        e->command = c;
+        e->counts_command = true;
+        return evaluation_refuse(e, "it answers an approval");
+}
+
 bool command_guard(struct evaluation *e)
 {
         const struct chat_command *c, *near;
+        bool approves;
 
         if (e->in->is_for_other)
                 return evaluation_refuse(e, "it is a command for another bot");
-        if (!e->adapter->commands || e->in->sender_is_bot || names_other(e->in) ||
+        if (e->in->sender_is_bot || names_other(e->in) ||
             strcmp(e->type, EVENT_MESSAGE_RECEIVED) != 0)
                 return true;
         c = command_parse(e->in->text, &e->command_args);
+        if (!c && e->query && e->query->answers_approval &&
+            e->query->answers_approval(e->query->arg, &approves))
+                c = find(approves ? "approve" : "refuse");
+        if (c && is_verdict(c)) /* buttons work even where commands do not */
+                return command_rate_guard(e) && decide_approval(e, c);
+        if (!e->adapter->commands)
+                return true;
         near = c ? NULL : command_suggest(e->in->text);
         if ((!c && !near) || !find_conversation(e))
                 return true;
@@ -207,6 +236,8 @@ void command_run(struct evaluation *e)
         const char *name = e->command->name;
 
         e->out->command = e->command->does;
+        e->out->by_admin = admin;
+        e->out->by_trusted = e->adapter->trusted;
         if (e->command->does == COMMAND_NEW) {
                 chat_session_restart(e);
         } else if (strcmp(name, "pause") == 0) {

@@ -81,7 +81,8 @@ static void replay_event(struct replay *r, const struct trigger_decision *before
                 placement = PLACEMENT_JOINS_TURN;
         dispatch_set_clock(r->dispatch, row.time_ms);
         dispatch_decide(r->dispatch, in,
-                        &(struct placement_query){ on_placement_query, &placement }, &now);
+                        &(struct placement_query){ .ask = on_placement_query, .arg = &placement },
+                        &now);
         if (now.extra.fn)
                 now.extra.done(now.extra.arg, NULL); /* as if it were stored */
         row.now = (struct replay_decision){ now.trigger, now.agent, now.rule, now.reason };

@@ -175,13 +175,15 @@ struct road *road_open(const struct road_env *env, const struct road_limits *lim
         TAILQ_INIT(&r->turns.ready);
         TAILQ_INIT(&r->turns.ends);
         LIST_INIT(&r->turns.late_replies);
+        map_init(&r->approvals.open);
+        map_init(&r->approvals.by_turn);
         map_init(&r->outbox.adapters);
         map_init(&r->outbox.jobs);
         STAILQ_INIT(&r->outbox.submissions);
         bus_cursor_hold(r->bus, ROAD_CURSOR);
         bus_cursor_hold(r->bus, TURNS_CURSOR);
         prune_begin(r);
-        if (recover_open(r, err) < 0) {
+        if (approvals_open(r, err) < 0 || recover_open(r, err) < 0) {
                 road_close(r);
                 return NULL;
         }
@@ -218,7 +220,9 @@ static void on_drained(void *arg)
 
 void road_check_drained(struct road *r)
 {
-        if (r->draining && r->drained && r->turns.running == 0 && r->outbox.sending == 0)
+        /* a person may take for ever, and the next run finds what they decided */
+        if (r->draining && r->drained && r->turns.running == r->approvals.parked &&
+            r->outbox.sending == 0)
                 timer_start(r->drain_timer, 0);
 }
 
@@ -257,6 +261,7 @@ void road_close(struct road *r)
                 turn_free(t);
         }
         map_release(&r->turns.by_number);
+        approvals_close(r);
         session_lock_release_all(r);
         map_release(&r->turns.inputs);
         outbox_release(r);
@@ -279,6 +284,7 @@ void road_stats(const struct road *r, struct road_stats *out)
                             (r->turns.running < r->turns.open ? r->turns.running : r->turns.open);
         out->lanes = r->turns.lanes.count;
         out->deliveries_open = r->outbox.open;
+        out->approvals_open = r->approvals.open.count;
 }
 
 void road_adapter_stats(const struct road *r, const char *adapter, struct adapter_stats *out)

@@ -74,6 +74,8 @@ struct road_stats {
         uint64_t sent, failed, unknown, retried;
         /* sends that may have arrived: looked for how often, found, certainly not there */
         uint64_t probes, found, not_arrived;
+        uint64_t approvals_asked, approvals_approved, approvals_refused, approvals_expired;
+        size_t approvals_open;
         size_t events_waiting, turns_queued, turns_running, lanes, deliveries_open;
 };
 void road_stats(const struct road *r, struct road_stats *out);

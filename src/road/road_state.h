@@ -10,10 +10,21 @@
 #include "road/outbox/delivery_job.h"
 #include "road/road.h"
 #include "road/turn/turn.h"
+#include "rows/approval_row.h"
 
 #define ROAD_KEY_BREAK "\x1f"     /* separates parts of a key; never part of a platform's ids */
 #define ROAD_CURSOR    "dispatch" /* events up to here are decided */
 #define TURNS_CURSOR   "turns"    /* no open turn needs events up to here; moved by prune.c */
+
+/* See approval.c. */
+struct approvals {
+        struct map open;    /* by key: "apr-12" */
+        struct map by_turn; /* the first of each turn's, by the turn's key */
+        size_t parked;      /* turns that wait for one */
+        struct approval_rule_row **rules;
+        size_t rule_count;
+        const char **matching; /* of turn_approval_rules */
+};
 
 struct road {
         struct loop *loop;
@@ -28,6 +39,7 @@ struct road {
         struct inbox inbox;
         struct turns turns;
         struct outbox outbox;
+        struct approvals approvals;
         struct road_stats stats;
         unsigned writes; /* and reads in flight; road_close waits for them */
         struct timer *prune;

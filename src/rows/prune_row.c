@@ -23,6 +23,8 @@ static const char *const statements[] = {
         [PRUNE_TRIGGER_LOG] =
                 "DELETE FROM trigger_log WHERE event IN " OLDEST_LINES("trigger_log", "event"),
         [PRUNE_TRANSCRIPT] = "DELETE FROM transcript WHERE id IN " OLDEST_LINES("transcript", "id"),
+        [PRUNE_APPROVALS] = "DELETE FROM approvals WHERE id IN " OLDEST(
+                "approvals", "id", "created_ms", "decided_ms", "max(id) + 1"),
         [PRUNE_STEPS] = "DELETE FROM steps WHERE id IN " OLDEST_LINES("steps", "id"),
 };
 

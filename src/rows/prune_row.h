@@ -16,6 +16,7 @@ enum prune_table {
         PRUNE_TRIGGER_LOG,
         PRUNE_TRANSCRIPT,
         PRUNE_STEPS,
+        PRUNE_APPROVALS,
         PRUNE_TABLES,
 };
 

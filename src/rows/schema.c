@@ -220,6 +220,22 @@ const struct store_migration schema_steps[] = {
           "CREATE INDEX steps_cost ON steps(time_ms) WHERE cost_microusd > 0;"
           /* the last attempt that stored a step */
           "ALTER TABLE turns ADD COLUMN progress_attempt BIGINT NOT NULL DEFAULT 0;" },
+        { 28, "approvals",
+          /* see approval_row.h; an approval has the number of the delivery that asks first */
+          "CREATE TABLE approvals("
+          " id BIGINT PRIMARY KEY, turn BIGINT NOT NULL, conversation BIGINT NOT NULL,"
+          " agent TEXT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL, thread TEXT,"
+          " trace TEXT NOT NULL, call TEXT NOT NULL, tool TEXT NOT NULL, title TEXT NOT NULL,"
+          " detail TEXT NOT NULL, subject TEXT NOT NULL, reason TEXT NOT NULL, effect TEXT,"
+          " rule TEXT, asker TEXT, approvers TEXT NOT NULL, state TEXT NOT NULL,"
+          " created_ms BIGINT NOT NULL, expires_ms BIGINT NOT NULL, decided_ms BIGINT,"
+          " decided_by TEXT, note TEXT, always BIGINT NOT NULL DEFAULT 0,"
+          " deliveries TEXT NOT NULL, UNIQUE (turn, call));"
+          "CREATE INDEX approvals_open ON approvals(id) WHERE state = 'open';"
+          /* what "always" left behind */
+          "CREATE TABLE approval_rules("
+          " id AUTOKEY, agent TEXT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
+          " rule TEXT NOT NULL, approval BIGINT, made_by TEXT, created_ms BIGINT NOT NULL);" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

@@ -622,7 +622,7 @@ static enum placement refuse(void *arg, struct decision *d)
 static void a_message_without_room_or_turn_costs_nothing(void **state)
 {
         char full[] = "the conversation is full";
-        struct placement_query query = { refuse, full };
+        struct placement_query query = { .ask = refuse, .arg = full };
         struct dispatch_adapter a = rig_adapter();
         struct incoming in = group_message("7", "draw a cat");
         struct dispatch *d;

@@ -11,7 +11,7 @@ static inline enum placement placement_stub(void *arg, struct decision *d)
 }
 
 #define PLACEMENT_STUB(answer) \
-        (&(struct placement_query){ placement_stub, (enum placement[]){ (answer) } })
+        (&(struct placement_query){ .ask = placement_stub, .arg = (enum placement[]){ (answer) } })
 #define BEGINS_TURN PLACEMENT_STUB(PLACEMENT_NEW_TURN)
 #define JOINS_TURN  PLACEMENT_STUB(PLACEMENT_JOINS_TURN)
 

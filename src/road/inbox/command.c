@@ -36,11 +36,12 @@ struct command {
 
 const char *command_name(enum road_command what)
 {
-        static const char *const names[] = { [COMMAND_NEW] = "new",
-                                             [COMMAND_STOP] = "stop",
-                                             [COMMAND_STATUS] = "status",
-                                             [COMMAND_WHY] = "why",
-                                             [COMMAND_RESEND] = "resend" };
+        static const char *const names[] = {
+                [COMMAND_NEW] = "new",       [COMMAND_STOP] = "stop",
+                [COMMAND_STATUS] = "status", [COMMAND_WHY] = "why",
+                [COMMAND_RESEND] = "resend", [COMMAND_APPROVE] = "approve",
+                [COMMAND_REFUSE] = "refuse"
+        };
 
         return names[what];
 }
@@ -188,7 +189,10 @@ static void describe_lane(const struct road *r, const struct lane *lane, struct 
                          turn_agent(running), (long long)(ms > 0 ? ms / 1000 : 0));
                 if (running->steps.label[0])
                         buf_addf(answer, ": %s", running->steps.label);
-                buf_addstr(answer, first ? ". " : ".");
+                buf_addch(answer, '.');
+                approval_describe_turn(r, running->run.id, answer);
+                if (first)
+                        buf_addch(answer, ' ');
         }
         if (!first)
                 return;
@@ -245,7 +249,7 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
         struct command *c = mem_zalloc(sizeof(*c));
         struct lane_name shared = *n;
 
-        c->effect = (struct effect){ write_command, on_committed, command_free };
+        c->effect = (struct effect){ write_command, on_committed, command_free, NULL };
         c->road = r;
         c->what = what;
         c->name = *n;

@@ -199,6 +199,13 @@ static enum placement on_place_query(void *arg, struct decision *d)
         return q->joined ? PLACEMENT_JOINS_TURN : PLACEMENT_NEW_TURN;
 }
 
+static bool on_approval_query(void *arg, bool *approves)
+{
+        const struct place_query *q = arg;
+
+        return approval_is_answer(q->in->text, approves) && approval_is_answered_by(q->road, q->in);
+}
+
 /* Takes the event into its turn, which is new or waits in the lane. */
 static void place(struct decided *p, const struct place_query *q, const struct decision *d)
 {
@@ -286,15 +293,25 @@ static struct delivery_job *make_notice(struct road *r, const struct incoming *i
         return j;
 }
 
-static void carry_out(struct road *r, struct decided *p, enum road_command what)
+static void carry_out(struct road *r, struct decided *p, const struct decision *d)
 {
+        enum road_command what = d->command;
         struct buf answer;
 
         buf_init(&answer, 0);
         p->as = CARRIED_OUT;
-        p->effect = command_new(r, what, &p->lane, p->in, &answer);
+        if (what == COMMAND_APPROVE || what == COMMAND_REFUSE)
+                p->effect = approval_command_new(
+                        r,
+                        &(struct approval_answer){ .in = p->in,
+                                                   .approves = what == COMMAND_APPROVE,
+                                                   .admin = d->by_admin,
+                                                   .trusted = d->by_trusted },
+                        &answer);
+        else
+                p->effect = command_new(r, what, &p->lane, p->in, &answer);
         p->reason = mem_printf("the command /%s was carried out", command_name(what));
-        p->asks_report = what == COMMAND_WHY;
+        p->asks_report = what == COMMAND_WHY || p->effect->report;
         if (answer.len > 0)
                 p->notice = make_notice(r, p->in, answer.data);
         buf_release(&answer);
@@ -326,7 +343,10 @@ static void decide(struct road *r, struct decided *p, struct incoming *in)
             decide_edit(r, p))
                 return;
         r->dispatch.decide(r->dispatch.dispatch, in,
-                           &(struct placement_query){ on_place_query, &q }, &d);
+                           &(struct placement_query){ .ask = on_place_query,
+                                                      .answers_approval = on_approval_query,
+                                                      .arg = &q },
+                           &d);
         p->agent = mem_strdup(d.agent);
         p->rule = mem_strdup(d.rule);
         p->rules = mem_strdup(d.rules);
@@ -335,7 +355,7 @@ static void decide(struct road *r, struct decided *p, struct incoming *in)
         if (d.trigger)
                 place(p, &q, &d);
         else if (d.command != COMMAND_NONE && d.command != COMMAND_HANDLED)
-                carry_out(r, p, d.command);
+                carry_out(r, p, &d);
         else
                 p->reason = mem_strdup(d.reason);
         if (!d.trigger && q.lane)
@@ -596,7 +616,8 @@ static int read_report(struct store_tx *tx, void *arg, struct error *err)
         struct decided *p = ((struct decisions *)arg)->items;
 
         buf_clear(&p->report);
-        return trace_report_last(tx, p->in, &p->report, err);
+        return p->effect->report ? p->effect->report(tx, p->effect, &p->report, err)
+                                 : trace_report_last(tx, p->in, &p->report, err);
 }
 
 static void on_report(void *arg, const struct error *err)

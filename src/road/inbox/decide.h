@@ -30,6 +30,8 @@ struct effect {
         int (*write)(struct store_tx *tx, struct effect *e, struct error *err);
         void (*committed)(struct effect *e);
         void (*free)(struct effect *e);
+        /* Appends the answer, read before the write. NULL: it is known. */
+        int (*report)(struct store_tx *tx, struct effect *e, struct buf *answer, struct error *err);
 };
 
 /* ---- decide.c ---- */
@@ -44,6 +46,17 @@ const char *command_name(enum road_command what);
 /* Appends the answer, except for COMMAND_WHY: the trace report follows. */
 struct effect *command_new(struct road *r, enum road_command what, const struct lane_name *n,
                            const struct incoming *in, struct buf *answer);
+
+/* ---- turn/approval.c ---- */
+
+struct approval_answer {
+        const struct incoming *in;
+        bool approves;
+        bool admin, trusted; /* as in struct decision */
+};
+/* Appends the answer, unless it must be read. */
+struct effect *approval_command_new(struct road *r, const struct approval_answer *q,
+                                    struct buf *answer);
 
 /* ---- message_edit.c ---- */
 

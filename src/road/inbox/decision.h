@@ -23,6 +23,8 @@ enum road_command {
         COMMAND_STATUS,  /* describe what is running and queued */
         COMMAND_WHY,     /* report on the sender's last message */
         COMMAND_RESEND,  /* decide about a delivery that may have arrived */
+        COMMAND_APPROVE, /* decide about an approval */
+        COMMAND_REFUSE,
         COMMAND_HANDLED, /* done by dispatch: reason and notice are the result */
 };
 
@@ -53,6 +55,8 @@ struct decision {
         const char *session;          /* for agents; NULL: none */
         struct reply_policy policy;
         enum road_command command;
+        bool by_admin;         /* COMMAND_APPROVE, COMMAND_REFUSE: the sender is one */
+        bool by_trusted;       /* the adapter's clients have a key */
         struct tx_extra extra; /* written in any case */
 };
 
@@ -61,6 +65,8 @@ enum placement { PLACEMENT_NEW_TURN, PLACEMENT_JOINS_TURN, PLACEMENT_REFUSED };
 struct placement_query {
         /* Reads agent, per_person and policy. PLACEMENT_REFUSED: sets reason. */
         enum placement (*ask)(void *arg, struct decision *d);
+        /* Does the event answer an approval ("yes", "no")? May be NULL. */
+        bool (*answers_approval)(void *arg, bool *approves);
         void *arg;
 };
 

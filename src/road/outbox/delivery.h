@@ -28,6 +28,7 @@ enum adapter_ability {
         ADAPTER_FILES = 1 << 7,
         ADAPTER_STREAMS = 1 << 8, /* shows drafts; needs ADAPTER_EDITS */
         ADAPTER_CHANNEL_HISTORY = 1 << 9,
+        ADAPTER_DIRECT = 1 << 10, /* a person's id also names their direct chat */
 };
 
 struct delivery {

@@ -160,6 +160,8 @@ static void on_settled(void *arg, const struct error *err)
         fault_point("outbox.settled");
         count(r, m);
         bus_publish(r->bus, &m->batch);
+        if (j->d.class == PACE_APPROVAL && m->state == DELIVERY_SENT)
+                approval_message_sent(r, j->d.id, m->platform_id);
         j->d.attempt -= m->uncounted;
         j->reconciling = false;
         if (m->payload && !m->lost)

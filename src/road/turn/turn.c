@@ -36,6 +36,7 @@ struct turn *turn_new(struct road *r, struct lane *lane, const struct turn_run *
         t->run.key = road_key("trn", t->run.id, t->key);
         t->created_ms = clock_wall_ms();
         TAILQ_INIT(&t->files.list);
+        LIST_INIT(&t->approval_asks);
         arena_init(&t->arena);
         buf_init(&t->failover.failed, 0);
         buf_init(&t->display.held, 0);
@@ -51,6 +52,7 @@ void turn_free(struct turn *t)
 {
         struct road *r = t->road;
 
+        approval_forget_turn(t);
         map_remove(&r->turns.by_number, t->key);
         r->turns.open--;
         for (unsigned i = 0; i < t->run.input_count; i++) {

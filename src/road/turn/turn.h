@@ -95,6 +95,9 @@ struct turn {
                 unsigned writes;        /* in flight: the end waits for them */
         } display;
 
+        LIST_HEAD(, approval_ask) approval_asks; /* being stored */
+        unsigned approvals_open;                 /* that it waits for: it has no deadline */
+
         TAILQ_ENTRY(turn) in_lane;
         TAILQ_ENTRY(turn) in_held;
 };
@@ -249,6 +252,34 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
 void turn_deliveries_add(struct answer *a, struct delivery_job *j);
 /* Frees a queued delivery; the turn's end marks its row. */
 void turn_deliveries_supersede(struct turn *t, struct answer *a, struct delivery_job *j);
+
+/* ---- approval.c ---- */
+
+struct incoming;
+
+/* Is the whole text "yes", "no" or the like? */
+bool approval_is_answer(const char *text, bool *approves);
+/* Does the message answer an open approval without naming it? */
+bool approval_is_answered_by(const struct road *r, const struct incoming *in);
+/* The turn ends or is freed: it no longer waits. */
+void approval_forget_turn(struct turn *t);
+/* Open approvals of a turn that ends, closed in its transaction. */
+struct approvals_closed {
+        struct approval_row **rows;
+        size_t count;
+};
+/* Collects them, and appends edits that show it. */
+void approval_end_turn(struct turn *t, struct answer *out, struct approvals_closed *closed);
+int approval_write_closed(struct store_tx *tx, struct bus_batch *batch,
+                          const struct approvals_closed *closed, struct error *err);
+void approval_closed(struct road *r, struct approvals_closed *closed); /* after the commit */
+void approvals_closed_release(struct approvals_closed *closed);
+void approval_message_sent(struct road *r, int64_t delivery, const char *platform_id);
+/* Appends a sentence for each that the turn waits for. */
+void approval_describe_turn(const struct road *r, int64_t turn, struct buf *out);
+/* Loads open ones and the rules; blocks. */
+int approvals_open(struct road *r, struct error *err);
+void approvals_close(struct road *r);
 
 /* ---- draft.c ---- */
 

@@ -27,6 +27,7 @@ struct turn_end {
         bool claimed;      /* the first delivery is claimed in this transaction */
         struct turn_outcome outcome;
         struct tx_extra extra;
+        struct approvals_closed approvals;
         bool stale; /* result: the fence moved, nothing written */
         struct bus_batch batch;
         TAILQ_ENTRY(turn_end) in_waiting;
@@ -170,6 +171,7 @@ static int write_end(struct store_tx *tx, void *arg, struct error *err)
         if (rc != 1)
                 return rc;
         if (write_transcript(tx, e, err) < 0 || write_trigger_log(tx, e, err) < 0 ||
+            approval_write_closed(tx, &e->batch, &e->approvals, err) < 0 ||
             append_event(tx, e, err) < 0)
                 return -1;
         for (size_t i = 0; i < a->superseded_count; i++) {
@@ -201,6 +203,7 @@ static void end_free(struct turn_end *e)
         free(e->answer.jobs); /* each is freed or owned by the outbox */
         free(e->answer.thread);
         free(e->answer.silent_reason);
+        approvals_closed_release(&e->approvals);
         bus_batch_release(&e->batch);
         free(e);
 }
@@ -246,6 +249,7 @@ static void on_ended(void *arg, const struct error *err)
                         outbox_count_journaled(r, t->run.adapter, count, e->now_ms);
         }
         bus_publish(r->bus, &e->batch);
+        approval_closed(r, &e->approvals);
         late_reply_turn_ended(r, t->run.id, !e->stale && e->state == TURN_DONE);
         if (e->claimed)
                 outbox_on_stored(r, jobs[0], !e->stale);
@@ -282,6 +286,7 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
         timer_free(t->display.slow);
         t->display.slow = NULL;
         draft_end(t);
+        approval_forget_turn(t);
         turn_enter(t, PHASE_ENDING);
         e->turn = t;
         e->state = reply->kind == ERR_NONE        ? TURN_DONE
@@ -316,8 +321,10 @@ void turn_commit(struct turn *t)
 
         if (!e || e->waiting || t->display.writes > 0 || t->steps.writes > 0)
                 return;
-        if (!e->made)
+        if (!e->made) {
                 turn_deliveries_make(t, &e->reply, &e->answer);
+                approval_end_turn(t, &e->answer, &e->approvals);
+        }
         e->made = true;
         if (e->answer.count > 0) {
                 if (!numbers_take(&r->delivery_numbers, e->answer.count, &number)) {
