@@ -1,0 +1,269 @@
+#include "agent/policy/policy_match.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "dispatch/rules/pattern.h"
+
+#define GLOB_STEPS 100000 /* a hostile path must not take long */
+
+/* ---- paths ---- */
+
+char *policy_path(const char *cwd, const char *path)
+{
+        char *whole = path[0] == '/' ? mem_strdup(path) : mem_printf("%s/%s", cwd, path);
+        char *rest = whole, *name;
+        struct buf out;
+
+        buf_init(&out, 0);
+        while ((name = strsep(&rest, "/"))) {
+                if (*name == '\0' || strcmp(name, ".") == 0)
+                        continue;
+                if (strcmp(name, "..") != 0) {
+                        buf_addf(&out, "/%s", name);
+                        continue;
+                }
+                while (out.len > 0 && out.data[out.len - 1] != '/')
+                        buf_truncate(&out, out.len - 1);
+                if (out.len > 0)
+                        buf_truncate(&out, out.len - 1);
+        }
+        if (out.len == 0)
+                buf_addch(&out, '/');
+        free(whole);
+        return buf_take(&out);
+}
+
+static bool match_path(const char *glob, const char *path, unsigned *steps)
+{
+        for (; *glob; glob++, path++) {
+                bool deep = glob[0] == '*' && glob[1] == '*';
+
+                if (--*steps == 0)
+                        return false;
+                if (*glob != '*') {
+                        if (*glob != *path)
+                                return false;
+                        continue;
+                }
+                glob += deep ? 2 : 1;
+                for (;; path++) {
+                        if (match_path(glob, path, steps))
+                                return true;
+                        if (*path == '\0' || (*path == '/' && !deep) || *steps == 0)
+                                return false;
+                }
+        }
+        return *path == '\0';
+}
+
+bool policy_match_path(const char *glob, const char *path)
+{
+        unsigned steps = GLOB_STEPS;
+        size_t n = strlen(glob);
+
+        /* "/etc/" and what "/etc" and below is */
+        if (n > 3 && strcmp(glob + n - 3, "/**") == 0 && strlen(path) == n - 3 &&
+            strncmp(glob, path, n - 3) == 0)
+                return true;
+        return match_path(glob, path, &steps);
+}
+
+/* ---- things ---- */
+
+static void add_text(char ***list, size_t *count, char *text)
+{
+        *list = mem_realloc(*list, (*count + 1) * sizeof(**list));
+        (*list)[(*count)++] = text;
+}
+
+/* The host of "scheme://user@host:port/path"; NULL: no URL. */
+static char *url_host(const char *text)
+{
+        const char *start = strstr(text, "://"), *at;
+        size_t n;
+        char *host;
+
+        if (!start)
+                return NULL;
+        start += 3;
+        n = strcspn(start, "/?#");
+        for (at = memchr(start, '@', n); at; at = memchr(start, '@', n)) {
+                n -= (size_t)(at + 1 - start);
+                start = at + 1;
+        }
+        if (start[0] == '[') { /* IPv6 */
+                const char *end = memchr(start, ']', n);
+
+                n = end ? (size_t)(end + 1 - start) : n;
+        } else if (memchr(start, ':', n)) {
+                n = (size_t)((const char *)memchr(start, ':', n) - start);
+        }
+        while (n > 0 && start[n - 1] == '.')
+                n--;
+        host = mem_strndup(start, n);
+        for (char *p = host; *p; p++)
+                *p = (char)(*p >= 'A' && *p <= 'Z' ? *p + 32 : *p);
+        return host;
+}
+
+/* "a=b": the value may be a path or URL, too; so may what follows an option: "-o/etc/x". */
+static void add_argument(struct policy_thing *out, const struct policy_question *q,
+                         const char *word)
+{
+        const char *value = strchr(word, '=');
+        char *host = url_host(word);
+
+        if (host)
+                add_text(&out->hosts, &out->host_count, host);
+        if (word[0] != '-')
+                add_text(&out->words, &out->word_count, policy_path(q->cwd, word));
+        else if (strchr(word, '/'))
+                add_text(&out->words, &out->word_count, policy_path("/", strchr(word, '/')));
+        if (value)
+                add_text(&out->words, &out->word_count, policy_path(q->cwd, value + 1));
+}
+
+static const char *const devices[] = { "/dev/null",  "/dev/stdout", "/dev/stderr",
+                                       "/dev/stdin", "/dev/tty",    NULL };
+
+static bool is_device(const char *path)
+{
+        for (size_t i = 0; devices[i]; i++) {
+                if (strcmp(devices[i], path) == 0)
+                        return true;
+        }
+        return false;
+}
+
+void policy_thing_of_part(struct policy_thing *out, const struct policy_question *q,
+                          const struct shell_parts *parts, const struct shell_part *part)
+{
+        *out = (struct policy_thing){ 0 };
+        if (part->text) {
+                out->part = part;
+                for (size_t i = 1; i < part->count; i++)
+                        add_argument(out, q, part->words[i].text);
+                return;
+        }
+        out->path_unknown = !part->literal || (parts->moves && part->path[0] != '/');
+        out->harmless = part->literal && is_device(part->path);
+        if (!out->path_unknown)
+                out->path = policy_path(q->cwd, part->path);
+}
+
+void policy_thing_of_call(struct policy_thing *out, const struct policy_question *q)
+{
+        static const char *const keys[] = { "path", "file", "file_path", NULL };
+        const char *text, *key;
+        const json_t *value;
+
+        *out = (struct policy_thing){ 0 };
+        for (size_t i = 0; keys[i] && !out->path; i++) {
+                text = json_str(q->arguments, keys[i], NULL);
+                if (text)
+                        out->path = policy_path(q->cwd, text);
+        }
+        json_object_foreach((json_t *)q->arguments, key, value) {
+                char *host = json_is_string(value) ? url_host(json_string_value(value)) : NULL;
+
+                if (host)
+                        add_text(&out->hosts, &out->host_count, host);
+        }
+        text = json_str(q->arguments, "host", NULL);
+        if (text)
+                add_text(&out->hosts, &out->host_count, mem_strdup(text));
+}
+
+void policy_thing_release(struct policy_thing *t)
+{
+        for (size_t i = 0; i < t->host_count; i++)
+                free(t->hosts[i]);
+        for (size_t i = 0; i < t->word_count; i++)
+                free(t->words[i]);
+        free(t->hosts);
+        free(t->words);
+        free(t->path);
+        *t = (struct policy_thing){ 0 };
+}
+
+/* ---- matching ---- */
+
+bool policy_match_scope(const struct policy_rule *r, const struct policy_question *q,
+                        enum policy_decision decide)
+{
+        const char *custom =
+                strcmp(q->tool, "invoke_tool") == 0 ? json_str(q->arguments, "tool", NULL) : NULL;
+
+        if (r->tool && !pattern_glob(r->tool, q->tool) &&
+            !(custom && pattern_glob(r->tool, custom)))
+                return false;
+        if ((r->adapter && !pattern_glob(r->adapter, q->adapter)) ||
+            (r->channel && !pattern_glob(r->channel, q->channel)))
+                return false;
+        if (decide == POLICY_ALLOW)
+                return r->untrusted || !q->untrusted || !q->risky;
+        return !r->untrusted || q->untrusted;
+}
+
+/* "git push *" is also "git push". */
+static bool match_text(const char *glob, const char *text)
+{
+        size_t n = strlen(glob);
+
+        return pattern_glob(glob, text) ||
+               (n > 2 && strcmp(glob + n - 2, " *") == 0 && strlen(text) == n - 2 &&
+                strncmp(glob, text, n - 2) == 0);
+}
+
+static bool match_command(const char *glob, const struct policy_thing *thing,
+                          enum policy_decision decide)
+{
+        const struct shell_part *p = thing->part;
+
+        if (!p || !p->text)
+                return false;
+        /* p->text begins with the variables that are set, which an allowed text must name */
+        return decide == POLICY_ALLOW ? match_text(glob, p->text)
+                                      : match_text(glob, p->plain) || match_text(glob, p->text);
+}
+
+static bool match_file(const char *glob, const struct policy_question *q,
+                       const struct policy_thing *thing, enum policy_decision decide)
+{
+        char *whole = policy_path(q->cwd, glob);
+        bool matches = thing->path && policy_match_path(whole, thing->path);
+
+        if (decide != POLICY_ALLOW) {
+                matches = matches || thing->path_unknown;
+                for (size_t i = 0; !matches && i < thing->word_count; i++)
+                        matches = policy_match_path(whole, thing->words[i]);
+        }
+        free(whole);
+        return matches;
+}
+
+static bool match_host(const char *glob, const struct policy_thing *thing,
+                       enum policy_decision decide)
+{
+        size_t matching = 0;
+
+        for (size_t i = 0; i < thing->host_count; i++)
+                matching += pattern_glob(glob, thing->hosts[i]);
+        return decide == POLICY_ALLOW ? matching > 0 && matching == thing->host_count
+                                      : matching > 0;
+}
+
+bool policy_match(const struct policy_rule *r, const struct policy_question *q,
+                  const struct policy_thing *thing, enum policy_decision decide)
+{
+        if (!policy_match_scope(r, q, decide))
+                return false;
+        return (!r->command || match_command(r->command, thing, decide)) &&
+               (!r->path || match_file(r->path, q, thing, decide)) &&
+               (!r->host || match_host(r->host, thing, decide));
+}

@@ -1,0 +1,317 @@
+/* How a shell command is taken apart: into simple commands, files, and what they run in turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/policy/shell_parts.h"
+#include "base/buf.h"
+#include "base/mem.h"
+
+/* The parts, one after another: "git push; >out". NULL: it was not understood. */
+static const char *parts_of(const char *text)
+{
+        static char out[4096];
+        struct shell_parts p;
+        struct error err;
+        int rc = shell_parts_split(&p, text, &err);
+
+        out[0] = '\0';
+        for (size_t i = 0; rc == 0 && i < p.count; i++) {
+                const struct shell_part *part = &p.parts[i];
+                size_t n = strlen(out);
+
+                if (part->text)
+                        snprintf(out + n, sizeof(out) - n, "%s%s%s", n ? "; " : "", part->text,
+                                 part->wraps ? " (wraps)" : "");
+                else
+                        snprintf(out + n, sizeof(out) - n, "%s%s%s%s", n ? "; " : "",
+                                 part->writes ? ">" : "<", part->path, part->literal ? "" : "?");
+        }
+        shell_parts_release(&p);
+        return rc == 0 ? out : NULL;
+}
+
+struct example {
+        const char *text, *parts;
+};
+
+static void check(const struct example *examples, size_t count)
+{
+        for (size_t i = 0; i < count; i++) {
+                const char *got = parts_of(examples[i].text);
+
+                if (!examples[i].parts) {
+                        if (got)
+                                fail_msg("`%s` should not be understood: %s", examples[i].text,
+                                         got);
+                        continue;
+                }
+                if (!got || strcmp(got, examples[i].parts) != 0)
+                        fail_msg("`%s`: %s, not %s", examples[i].text, got ? got : "(unclear)",
+                                 examples[i].parts);
+        }
+}
+
+static void lists_and_pipes_are_commands(void **state)
+{
+        static const struct example examples[] = {
+                { "", "" },
+                { "ls", "ls" },
+                { "  ls   -l  ", "ls -l" },
+                { "a; b && c || d | e & f", "a; b; c; d; e; f" },
+                { "a |& b\nc", "a; b; c" },
+                { "a # b; c\nd", "a; d" },
+                { "a#b", "'a#b'" },
+                { "(a; b) > x", "a; b; >x" },
+                { "{ a; b; } 2>&1", "a; b" },
+                { "! a && time b", "a; b" },
+                { "if a; then b; elif c; then d; else e; fi", "a; b; c; d; e" },
+                { "while a; do b; done < in", "a; b; <in" },
+                { "for x in 1 $(a) 3; do b $x; done", "a; b $x" },
+                { "for x do rm y; done", "rm y" },
+                { "[[ -f x && -n $(a) ]] && b", "a; b" },
+                { "a \\\n b", "a b" },
+                { "a\r", "a\r" },
+        };
+
+        (void)state;
+        assert_string_equal(parts_of("a\r"), "'a\r'");
+        check(examples, COUNT(examples) - 1);
+}
+
+static void quotes_make_words(void **state)
+{
+        static const struct example examples[] = {
+                { "'rm' -rf", "rm -rf" },
+                { "r\\m -rf", "rm -rf" },
+                { "\"r\"m", "rm" },
+                { "'git push'", "'git push'" }, /* one word, a strange program */
+                { "echo 'a;b' \"c|d\"", "echo 'a;b' 'c|d'" },
+                { "echo 'it'\\''s'", "echo 'it'\\''s'" },
+                { "echo \"a $x b\"", "echo a $x b" },
+                { "echo ''", "echo ''" },
+                { "'if' x", "if x" }, /* quoted: a program */
+                { "echo if", "echo if" },
+        };
+
+        (void)state;
+        check(examples, COUNT(examples));
+}
+
+static void substitutions_are_commands(void **state)
+{
+        static const struct example examples[] = {
+                { "echo $(rm x)", "rm x; echo $(rm x)" },
+                { "echo \"$(rm x; a)\"", "rm x; a; echo $(rm x; a)" },
+                { "echo `rm x`", "rm x; echo `rm x`" },
+                { "echo `a \\`b\\``", "b; a `b`; echo `a \\`b\\``" },
+                { "a <(b) >(c)", "b; c; a <(b) >(c)" },
+                { "echo ${x:-$(rm y)}", "rm y; echo ${x:-$(rm y)}" },
+                { "echo $((1 + 2))", "echo $((1 + 2))" },
+                { "X=$(a) b", "a; X=$(a) b" },
+                { "cat <<EOF\nhi $(a)\nEOF\nb", "cat; a; b" },
+                { "cat <<'EOF'\nhi $(a)\nEOF\nb", "cat; b" },
+                { "cat <<-EOF\n\thi\n\tEOF\nb", "cat; b" },
+                { "cat <<A <<B\n$(a)\nA\n$(b)\nB\nc", "cat; a; b; c" },
+                { "cat <<< \"$(a)\"", "a; cat" },
+        };
+
+        (void)state;
+        check(examples, COUNT(examples));
+}
+
+static void redirections_are_files(void **state)
+{
+        static const struct example examples[] = {
+                { "a > x", ">x; a" },
+                { "a >>x 2>&1", ">x; a" },
+                { "a 2>err <in", ">err; <in; a" },
+                { "a &>x", ">x; a" },
+                { "a >& x", ">x; a" },
+                { "a >|x", ">x; a" },
+                { "a >$x", ">$x?; a" },
+                { "> x", ">x" },
+                { "a 12 >x", ">x; a 12" },
+                { "a > >(b)", "b; a" },
+        };
+
+        (void)state;
+        check(examples, COUNT(examples));
+}
+
+static void programs_that_run_others_show_them(void **state)
+{
+        static const struct example examples[] = {
+                { "A=1 git push", "A=1 git push" },
+                { "env A=1 git push", "A=1 git push; env A=1 git push (wraps)" },
+                { "env -u X git push", "git push; env -u X git push (wraps)" },
+                { "timeout 5 git push", "git push; timeout 5 git push (wraps)" },
+                { "timeout -k 3 5 rm x", "rm x; timeout -k 3 5 rm x (wraps)" },
+                { "nohup nice -n 5 rm x &",
+                  "rm x; nice -n 5 rm x (wraps); nohup nice -n 5 rm x (wraps)" },
+                { "sudo -u root rm x", "rm x; sudo -u root rm x" },
+                { "bash -c 'rm x; ls'", "rm x; ls; bash -c 'rm x; ls' (wraps)" },
+                { "sh -ec \"rm x\"", "rm x; sh -ec 'rm x' (wraps)" },
+                { "bash script.sh", "bash script.sh" },
+                { "eval rm x", "rm x; eval rm x (wraps)" },
+                { "eval 'rm x' '; ls'", "rm x; ls; eval 'rm x' '; ls' (wraps)" },
+                { "xargs rm -f", "rm -f; xargs rm -f (wraps)" },
+                { "find . -name x -exec rm {} \\;", "rm {}; find . -name x -exec rm {} ';'" },
+                { "command rm x", "rm x; command rm x (wraps)" },
+                { "trap 'rm x' EXIT", "rm x; trap 'rm x' EXIT" },
+        };
+
+        (void)state;
+        check(examples, COUNT(examples));
+}
+
+static void what_only_bash_knows_is_unclear(void **state)
+{
+        static const char *const texts[] = {
+                "$x",
+                "$(which rm) y",
+                "r* x",
+                "{rm,x}",
+                "~/bin/x",
+                "$'\\x72m' x",
+                "bash -c \"$x\"",
+                "eval $x",
+                "env -S 'rm x'",
+                "xargs $x",
+                "case x in x) rm y;; esac",
+                "f() { rm x; }",
+                "function f { rm x; }",
+                "a=(1 2)",
+                "((x=1))",
+                "echo $((x))",
+                "echo ${x@P}",
+                "echo ${!x}",
+                "echo ${a[x]}",
+                "let x=1",
+                "[[ x -eq 1 ]]",
+                "read 'a[$(rm x)]'",
+                "echo 'a",
+                "echo \"a",
+                "echo `a",
+                "echo $(a",
+                "(a",
+                "a)",
+                "a ;; b",
+                "cat <<EOF\nx",
+                "cat <<EOF",
+                "$(cat <<EOF)\nEOF",
+                "a >",
+                "echo \\",
+                "coproc a",
+                "@(a|b)",
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(texts); i++) {
+                if (parts_of(texts[i]))
+                        fail_msg("`%s`: %s", texts[i], parts_of(texts[i]));
+        }
+}
+
+static void depth_and_length_have_limits(void **state)
+{
+        struct buf b;
+
+        (void)state;
+        buf_init(&b, 0);
+        for (int i = 0; i < 5000; i++)
+                buf_addstr(&b, "$(");
+        assert_null(parts_of(b.data));
+        buf_clear(&b);
+        for (int i = 0; i < 5000; i++)
+                buf_addstr(&b, "\"${a:-");
+        assert_null(parts_of(b.data));
+        buf_clear(&b);
+        for (int i = 0; i < 5000; i++)
+                buf_addstr(&b, "env ");
+        assert_null(parts_of(b.data));
+        buf_clear(&b);
+        for (int i = 0; i < 1000; i++)
+                buf_addstr(&b, "a;");
+        assert_null(parts_of(b.data));
+        buf_clear(&b);
+        for (int i = 0; i < 70000; i++)
+                buf_addch(&b, 'a');
+        assert_null(parts_of(b.data));
+        buf_release(&b);
+}
+
+/* Joining commands that are understood never hides one of them. */
+static void whatever_is_joined_is_found_again(void **state)
+{
+        static const char *const joins[] = { "; ", " && ", " || ", " | ", " & ", "\n", " |& " };
+        static const char *const frames[] = { "%s",
+                                              "(%s)",
+                                              "{ %s; }",
+                                              "echo $(%s)",
+                                              "a <(%s)",
+                                              "if %s; then b; fi",
+                                              "! %s",
+                                              "cat <<X\n$(%s)\nX\n",
+                                              "echo \"`%s`\"",
+                                              "X=$(%s)",
+                                              "b > >(%s)",
+                                              "while %s; do b; done" };
+        unsigned seed = 7;
+
+        (void)state;
+        for (int round = 0; round < 3000; round++) {
+                struct buf text;
+                char inner[1024];
+                const char *parts;
+
+                buf_init(&text, 0);
+                for (unsigned i = 0, n = 1 + (unsigned)round % 3; i < n; i++) {
+                        seed = seed * 1103515245u + 12345u;
+                        if (i > 0)
+                                buf_addstr(&text, joins[(seed >> 16) % COUNT(joins)]);
+                        buf_addf(&text, "victim%u x", i);
+                }
+                for (int depth = 0; depth < round % 4; depth++) {
+                        seed = seed * 1103515245u + 12345u;
+                        snprintf(inner, sizeof(inner), "%s", text.data);
+                        buf_clear(&text);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+                        buf_addf(&text, frames[(seed >> 16) % COUNT(frames)], inner);
+#pragma GCC diagnostic pop
+                }
+                parts = parts_of(text.data);
+                for (unsigned i = 0; parts && i <= (unsigned)round % 3; i++) {
+                        char victim[24];
+
+                        snprintf(victim, sizeof(victim), "victim%u x", i);
+                        /* as a part of its own, not only inside another one */
+                        if (strncmp(parts, victim, strlen(victim)) != 0 && !strstr(parts, victim))
+                                fail_msg("`%s` hides %s: %s", text.data, victim, parts);
+                }
+                buf_release(&text);
+        }
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(lists_and_pipes_are_commands),
+                cmocka_unit_test(quotes_make_words),
+                cmocka_unit_test(substitutions_are_commands),
+                cmocka_unit_test(redirections_are_files),
+                cmocka_unit_test(programs_that_run_others_show_them),
+                cmocka_unit_test(what_only_bash_knows_is_unclear),
+                cmocka_unit_test(depth_and_length_have_limits),
+                cmocka_unit_test(whatever_is_joined_is_found_again),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
