@@ -124,6 +124,7 @@ int route_command(struct args *a);
 int route_replay_command(struct args *a);
 int send_command(struct args *a);
 int events_command(struct args *a);
+int approvals_command(struct args *a);
 int dead_letters_command(struct args *a);
 int persons_command(struct args *a);
 int access_command(struct args *a);

@@ -56,6 +56,12 @@ static const struct flag route_flags[] = {
         { 0 },
 };
 
+static const struct flag approvals_flags[] = {
+        { "note", "TEXT", "tell the agent why", 0 },
+        { "always", NULL, "also allow it in this channel in future: writes the offered rule", 0 },
+        { 0 },
+};
+
 static const struct flag dead_letters_flags[] = {
         { "force", NULL, "also retry a send that may have arrived: it may arrive twice", 0 },
         { 0 },
@@ -207,6 +213,25 @@ const struct cli_command commands[] = {
           "  dragoman events tail --json -n 10 | jq .payload.text\n"
           "  dragoman events consumers\n",
           events_flags, events_command },
+
+        { "approvals",
+          "[list | history | show ID | approve ID | refuse ID | rules | forget RULE] [DIR]",
+          "decide what agents ask before they do it",
+          "An agent that wants to do something its policy does not simply allow asks, and waits.\n"
+          "The first decision counts, here, by a button or in the chat; without one in time it is\n"
+          "refused.\n"
+          "\n"
+          "  list           open ones\n"
+          "  history        also decided ones\n"
+          "  show ID        exactly what is asked, and what the approval is bound to\n"
+          "  approve        --always also allows it in this channel in future\n"
+          "  rules, forget  what --always and the button Always left behind\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman approvals\n"
+          "  dragoman approvals approve apr-12 --note 'but only this once'\n"
+          "  dragoman approvals forget apl-1\n",
+          approvals_flags, approvals_command },
 
         { "dead-letters", "[list | retry ID [--force]] [DIR]",
           "list what failed for good, and retry it",

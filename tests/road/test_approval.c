@@ -267,7 +267,7 @@ static void a_waiting_turn_has_no_deadline(void **state)
         assert_non_null(g->runs[0].run);
         says(g, "x", NULL, "/approve apr-%lld", (long long)last_id(g));
         rig_until(g, &got.count, 1);
-        rig_sql_until(g, "SELECT count(*) FROM turns WHERE error_kind = 'timeout'", 1);
+        rig_until_count(g, "turns WHERE error_kind = 'timeout'", 1);
         rig_free(g);
 }
 

@@ -48,7 +48,8 @@ static void hash_file(const struct workspace_view *view, const char *name,
 }
 
 static const char interpreters[] =
-        " sh bash dash zsh ksh ash source . python python3 perl ruby node php lua awk gawk sed make ";
+        " sh bash dash zsh ksh ash source . python python3 perl ruby node php lua awk gawk sed "
+        "make ";
 
 static bool may_be_script(const struct shell_part *p, size_t word)
 {

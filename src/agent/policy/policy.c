@@ -176,9 +176,9 @@ static char *effect_of(const struct policy_question *q, const struct policy_thin
 
 /* Programs that do whatever their arguments say: a rule about them would allow everything. */
 static const char anything[] =
-        " sh bash dash zsh ksh ash python python3 perl ruby node php lua awk gawk sed find xargs env "
-        "sudo doas su ssh eval exec source . command builtin timeout nohup nice make docker podman "
-        "git-shell rm dd chmod chown tee ";
+        " sh bash dash zsh ksh ash python python3 perl ruby node php lua awk gawk sed find xargs "
+        "env sudo doas su ssh eval exec source . command builtin timeout nohup nice make docker "
+        "podman git-shell rm dd chmod chown tee ";
 /* Programs whose first word says what they do. */
 static const char families[] = " git npm yarn pnpm cargo go pip pip3 apt apt-get kubectl systemctl "
                                "gh terraform helm brew ";

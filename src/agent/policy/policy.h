@@ -40,18 +40,18 @@ struct policy_rule {
 };
 extern const struct setting policy_rule_settings[];
 
+#define POLICY_HELP                                                                          \
+        "Rules about tool calls by name. Of all that match, deny beats ask, and ask beats "  \
+        "allow. Without a rule, calls that stay in the sandbox are allowed; commands and "   \
+        "writes with the sandbox `host` ask, and so do risky tools after the turn has seen " \
+        "text of strangers."
+
 /* The row "policy" of a built-in agent, a struct setting_map of policy_rule by name. */
-#define POLICY_SETTING(offset)                                                                            \
-        {                                                                                                 \
-                "policy", SETTING_MAP, "{}",                                                              \
-                        .max = sizeof(struct policy_rule), .group = policy_rule_settings,                 \
-                        .at = (offset),                                                                   \
-                        .help = "Rules about tool calls by name, each with `decide` and what it is "      \
-                                "about. Of all that match, deny beats ask, and ask beats allow. Without " \
-                                "a rule, calls that stay in the sandbox are allowed; commands and "       \
-                                "writes with the sandbox `host` ask, and so do risky tools after the "    \
-                                "turn has seen text of strangers."                                        \
-        }
+/* clang-format off */
+#define POLICY_SETTING(offset)                                                                \
+        { "policy", SETTING_MAP, "{}", .max = sizeof(struct policy_rule),                     \
+          .group = policy_rule_settings, .at = (offset), .help = POLICY_HELP }
+/* clang-format on */
 
 /* Borrowed. */
 struct policy_question {

@@ -352,7 +352,8 @@ static int read_word(struct parser *s, struct word *w)
                 if (rc < 0)
                         return -1;
         }
-        if (w->text.len == 1 && !w->quoted && strchr("{[", w->text.data[0]))
+        if (!w->quoted && (strcmp(w->text.data, "{") == 0 || strcmp(w->text.data, "[") == 0 ||
+                           strcmp(w->text.data, "[[") == 0))
                 w->literal = true; /* alone they are what they are */
         return 0;
 }

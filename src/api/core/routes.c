@@ -3,45 +3,26 @@
 
 #include <string.h>
 
-extern const struct route access_routes[], agent_chat_routes[], agents_routes[], backup_routes[],
-        channels_routes[], chats_routes[], completions_routes[], dead_letters_routes[],
-        deliveries_routes[], events_routes[], handover_routes[], health_routes[],
-        instances_routes[], keys_routes[], messages_routes[], metrics_routes[], models_routes[],
-        openapi_routes[], pairing_routes[], persons_routes[], route_test_routes[], rules_routes[],
-        send_routes[], status_routes[], trigger_logs_routes[], turn_replies_routes[],
-        turns_routes[], why_routes[];
+extern const struct route access_routes[], agent_chat_routes[], agents_routes[], approvals_routes[],
+        backup_routes[], channels_routes[], chats_routes[], completions_routes[],
+        dead_letters_routes[], deliveries_routes[], events_routes[], handover_routes[],
+        health_routes[], instances_routes[], keys_routes[], messages_routes[], metrics_routes[],
+        models_routes[], openapi_routes[], pairing_routes[], persons_routes[], route_test_routes[],
+        rules_routes[], send_routes[], status_routes[], trigger_logs_routes[],
+        turn_replies_routes[], turns_routes[], why_routes[];
 
 /* In the order of the documentation. */
 static const struct route *const tables[] = {
-        health_routes,
-        metrics_routes,
-        openapi_routes,
-        status_routes,
-        messages_routes,
-        send_routes,
-        models_routes,
-        completions_routes,
-        agent_chat_routes,
-        events_routes,
-        deliveries_routes,
-        dead_letters_routes,
-        turns_routes,
-        turn_replies_routes,
-        trigger_logs_routes,
-        channels_routes,
-        route_test_routes,
-        rules_routes,
-        chats_routes,
-        persons_routes,
-        access_routes,
-        pairing_routes,
-        handover_routes,
-        instances_routes,
-        agents_routes,
-        why_routes,
-        keys_routes,
-        backup_routes,
-        NULL,
+        health_routes,       metrics_routes,      openapi_routes,
+        status_routes,       messages_routes,     send_routes,
+        models_routes,       completions_routes,  agent_chat_routes,
+        events_routes,       deliveries_routes,   dead_letters_routes,
+        turns_routes,        turn_replies_routes, approvals_routes,
+        trigger_logs_routes, channels_routes,     route_test_routes,
+        rules_routes,        chats_routes,        persons_routes,
+        access_routes,       pairing_routes,      handover_routes,
+        instances_routes,    agents_routes,       why_routes,
+        keys_routes,         backup_routes,       NULL,
 };
 
 const struct route *routes_next(const struct route *r)

@@ -3,6 +3,7 @@
 
 #include "api/core/request.h"
 #include "base/mem.h"
+#include "rows/approval_row.h"
 #include "rows/delivery_row.h"
 #include "rows/journal_row.h"
 #include "rows/turn_row.h"
@@ -97,6 +98,18 @@ int row_scope_delivery(struct store_tx *tx, const char *id, struct buf *adapter,
         int64_t n = field_id("dlv-", id);
         struct delivery_row *row = NULL;
         int rc = n < 0 ? 0 : delivery_row_get(tx, n, &row, err);
+
+        if (rc == 1)
+                buf_addstr(adapter, row->adapter);
+        free(row);
+        return rc;
+}
+
+int row_scope_approval(struct store_tx *tx, const char *id, struct buf *adapter, struct error *err)
+{
+        int64_t n = field_id("apr-", id);
+        struct approval_row *row = NULL;
+        int rc = n < 0 ? 0 : approval_row_get(tx, n, &row, err);
 
         if (rc == 1)
                 buf_addstr(adapter, row->adapter);

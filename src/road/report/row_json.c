@@ -58,6 +58,34 @@ static void optional_wait(struct buf *b, int64_t created_ms, int64_t started_ms)
                 jsonw_null(b, "waitMs");
 }
 
+void row_json_approval(struct buf *b, const char *key, const struct approval_row *row)
+{
+        jsonw_open_member(b, key, '{');
+        row_json_id(b, "id", "apr-", row->id);
+        jsonw_str(b, "state", approval_state_name(row->state));
+        row_json_id(b, "turnId", "trn-", row->turn);
+        jsonw_str(b, "traceId", row->trace);
+        jsonw_str(b, "instanceId", row->adapter);
+        jsonw_str(b, "channel", row->channel);
+        jsonw_str(b, "threadId", row->thread);
+        jsonw_str(b, "agent", row->agent);
+        jsonw_str(b, "tool", row->tool);
+        jsonw_str(b, "title", row->title);
+        jsonw_str(b, "detail", row->detail);
+        jsonw_raw(b, "subject", row->subject);
+        jsonw_str(b, "reason", row->reason);
+        jsonw_raw(b, "rule", row->rule ? row->rule : "null");
+        jsonw_str(b, "approvers", approvers_name(row->approvers));
+        jsonw_str(b, "asker", row->asker);
+        row_json_time(b, "createdAt", row->created_ms);
+        row_json_time(b, "expiresAt", row->expires_ms);
+        row_json_time(b, "decidedAt", row->decided_ms);
+        jsonw_str(b, "by", row->by);
+        jsonw_str(b, "note", row->note);
+        jsonw_bool(b, "always", row->always);
+        jsonw_close(b, '}');
+}
+
 void row_json_turn(struct buf *b, const char *key, const struct turn_row *row)
 {
         const char *inputs = row->inputs;

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "rows/approval_row.h"
 #include "rows/delivery_row.h"
 #include "rows/trigger_log_row.h"
 #include "rows/turn_row.h"
@@ -17,6 +18,7 @@
 void row_json_turn(struct buf *b, const char *key, const struct turn_row *row);
 void row_json_trigger_log(struct buf *b, const char *key, const struct trigger_log_row *row);
 void row_json_delivery(struct buf *b, const char *key, const struct delivery_row *row);
+void row_json_approval(struct buf *b, const char *key, const struct approval_row *row);
 /* Also reads its attempts: in store functions only. */
 int row_json_delivery_attempts(struct store_tx *tx, struct buf *b, const char *key,
                                const struct delivery_row *row, struct error *err);
