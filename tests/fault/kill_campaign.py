@@ -15,7 +15,7 @@ from world import World, check
 POINT_SECONDS = 60  # of load, to reach a fault point
 SOURCES = os.path.join(os.path.dirname(__file__), "..", "..", "src")
 AGENT_POINTS = "http_agent."  # in the call of a webhook agent; see webhooks.py
-STEP_POINTS = ("agent.", "turn.before_step", "turn.step_stored")  # of the built-in agent; see agent_campaign.py
+STEP_POINTS = ("agent.", "approval.", "turn.before_step", "turn.step_stored")  # of the built-in agent; see agent_campaign.py
 
 
 def fault_points(of=""):
