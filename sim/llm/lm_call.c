@@ -30,10 +30,12 @@ static void call_free(struct call *c)
         lm_pieces_release(&c->pieces);
         buf_release(&c->out);
         free(c->key);
+        free(c->version);
         free(c);
 }
 
-static int refuse(struct call *c, const char *reason, const char *fmt, va_list ap)
+static int __attribute__((format(printf, 3, 0)))
+refuse(struct call *c, const char *reason, const char *fmt, va_list ap)
 {
         vsnprintf(c->problem, sizeof(c->problem), fmt, ap);
         if (c->status == 200)
@@ -188,10 +190,9 @@ static void finish(struct call *c)
 
 /* ---- the beginning ---- */
 
-static struct call *call_new(struct http_exchange *x, const struct lm_wire *wire,
+static struct call *call_new(struct world *w, struct http_exchange *x, const struct lm_wire *wire,
                              const char *operation)
 {
-        struct world *w = http_server_arg(x);
         struct call *c = mem_zalloc(sizeof(*c));
         unsigned char bytes[11];
 
@@ -287,11 +288,9 @@ static int check_faults(struct call *c)
         return fail(c, f->status, f->description[0] ? f->description : words_of(f->status));
 }
 
-static int read_body(struct call *c)
+static int read_body(struct call *c, const char *body, size_t n)
 {
         struct error err = { 0 };
-        size_t n;
-        const char *body = http_body(c->x, &n);
 
         c->body = json_read(body, n, &err);
         if (json_is_object(c->body))
@@ -322,8 +321,12 @@ static int check_length(struct call *c)
 
 static bool begin(struct call *c)
 {
+        size_t n;
+        const char *body = http_body(c->x, &n);
+
+        c->version = mem_strdup(http_header(c->x, "anthropic-version"));
         return check_key(c) == 0 && check_faults(c) == 0 && check_rate(c) == 0 &&
-               read_body(c) == 0 && c->wire->check(c) == 0;
+               read_body(c, body, n) == 0 && c->wire->check(c) == 0;
 }
 
 /* ---- the answer ---- */
@@ -570,13 +573,32 @@ static void answer(struct call *c)
 
 static void serve(struct http_exchange *x, const struct lm_wire *wire)
 {
-        struct call *c = call_new(x, wire, wire->name);
+        struct call *c = call_new(http_server_arg(x), x, wire, wire->name);
 
         if (begin(c) && check_length(c) == 0)
                 answer(c);
         if (c->status == 200 && faults_fire(&c->world->base.faults, FAULT_MUTE, c->operation))
                 c->base.slow_ms = MUTE_MS;
         finish(c);
+}
+
+int lm_call_try(struct world *w, const struct lm_wire *wire, const char *body, size_t n,
+                struct buf *out)
+{
+        struct call *c = call_new(w, NULL, wire, wire->name);
+        int status;
+
+        c->key = mem_strdup("");
+        c->version = mem_strdup("2023-06-01");
+        if (read_body(c, body, n) == 0 && wire->check(c) == 0 && check_length(c) == 0)
+                answer(c);
+        if (c->status != 200)
+                wire->error(c, &c->out);
+        status = c->status;
+        buf_add(out, c->out.data, c->out.len);
+        buf_add(out, c->pieces.bytes.data, c->pieces.bytes.len);
+        call_free(c);
+        return status;
 }
 
 void lm_call_serve_messages(struct http_exchange *x)
@@ -596,7 +618,7 @@ void lm_call_serve_responses(struct http_exchange *x)
 
 void lm_call_serve_count(struct http_exchange *x)
 {
-        struct call *c = call_new(x, &lm_messages, "count_tokens");
+        struct call *c = call_new(http_server_arg(x), x, &lm_messages, "count_tokens");
 
         if (begin(c))
                 buf_addf(&c->out, "{\"input_tokens\":%lld}", (long long)c->prompt.blocks.tokens);
@@ -608,7 +630,7 @@ static struct call *models_call(struct http_exchange *x)
 {
         bool anthropic = http_header(x, "anthropic-version") || http_header(x, "x-api-key");
 
-        return call_new(x, anthropic ? &lm_messages : &lm_chat, "models");
+        return call_new(http_server_arg(x), x, anthropic ? &lm_messages : &lm_chat, "models");
 }
 
 static void write_json(struct call *c, json_t *value)

@@ -67,6 +67,7 @@ struct call {
         const struct lm_wire *wire;
         const char *operation; /* for faults and the journal: "messages", "models", ... */
         char *key;             /* of the API */
+        char *version;         /* of Anthropic's; NULL: not told */
         json_t *body;          /* NULL: none, or not JSON */
         struct lm_prompt prompt;
         struct lm_answer answer;
@@ -105,6 +106,13 @@ void lm_call_serve_chat(struct http_exchange *x);
 void lm_call_serve_responses(struct http_exchange *x);
 void lm_call_serve_models(struct http_exchange *x);
 void lm_call_serve_model(struct http_exchange *x);
+
+/*
+ * Answers a request that did not come over HTTP. Returns the status and adds the answer, or the
+ * pieces of its stream, to out.
+ */
+int lm_call_try(struct world *w, const struct lm_wire *wire, const char *body, size_t n,
+                struct buf *out);
 
 /*
  * The request breaks the rules: 400 unless c->status says otherwise. `reason` is a constant for

@@ -244,11 +244,13 @@ static int check_parts(struct call *c, const json_t *m, size_t at)
 
 static int check_message(struct call *c, const json_t *messages, size_t at)
 {
-        static const char *const known[] = {
-                "role",         "content",           "name",        "tool_calls",
-                "tool_call_id", "refusal",           "audio",       "reasoning_content",
-                "reasoning",    "reasoning_details", "annotations", NULL
-        };
+        static const char *const known[] = { "role",          "content",
+                                             "name",          "tool_calls",
+                                             "tool_call_id",  "refusal",
+                                             "audio",         "reasoning_content",
+                                             "reasoning",     "reasoning_details",
+                                             "annotations",   "parsed",
+                                             "function_call", NULL };
         const json_t *m = json_array_get(messages, at);
         const char *role = json_str(m, "role", "");
 

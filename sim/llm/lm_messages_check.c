@@ -54,7 +54,7 @@ static int check_members(struct call *c, const json_t *object, const char *where
 
 static int check_version(struct reader *r)
 {
-        const char *version = http_header(r->call->x, "anthropic-version");
+        const char *version = r->call->version;
 
         if (!version)
                 return lm_call_refuse(r->call, "version", "anthropic-version: header is required");
