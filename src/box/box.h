@@ -4,27 +4,29 @@
 #ifndef BOX_BOX_H
 #define BOX_BOX_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
  * Runs a program with this process as the ancestor that its orphans fall back to, so that all of
  * its descendants can be found and killed when it ends. Returns the keeper's pid, or -1 with errno.
  *
- * std: descriptors for the program's 0, 1 and 2. status: where the keeper writes a struct box_exit
- * when the program and everything it started are gone; closed without one: the keeper was killed.
+ * flags: enum box_flag. std: descriptors for the program's 0, 1 and 2. status: where the keeper
+ * writes a struct box_exit when the program and everything it started are gone; closed without one:
+ * the keeper was killed.
  */
-pid_t keeper_start(const char *cwd, char **argv, const int std[3], int status);
+pid_t keeper_start(const char *cwd, char **argv, unsigned flags, const int std[3], int status);
 /* TERM for the program's group, KILL for all of its descendants after grace_ms (0: at once). */
 void keeper_stop(pid_t keeper, unsigned grace_ms);
 
 /* Reads "cpu=60", "memory=1024", ... (see limits.c) until a word of another form. */
 char **limits_read(char **argv);
 /* For the calling process and its children; nothing inside can raise them again. */
-void limits_apply(void);
+void limits_apply(bool no_writes);
 
 /*
  * Becomes a program, after joining an empty session keyring. argv: "user=UID:GID" and "mount=FD"
- * (both for root; see launch.c), then the program's path and arguments.
+ * (both for root; see launch.c), "folder=FD" to run in, then the program's path and arguments.
  */
 int launch(char **argv);
 /* Serves commands until stdin ends. argv: limits. */

@@ -26,7 +26,7 @@ struct box_head {
 
 enum box_type {
         /* to the box; id is the daemon's number of the command */
-        BOX_RUN = 1, /* uint32_t has_input, then strings: cwd, argv[0], argv[1], ... */
+        BOX_RUN = 1, /* uint32_t flags, then strings: cwd, argv[0], argv[1], ... */
         BOX_WRITE,   /* bytes for stdin */
         BOX_CLOSE,   /* no more of them */
         BOX_STOP,    /* uint32_t grace_ms: TERM, then KILL; 0: KILL */
@@ -37,6 +37,11 @@ enum box_type {
         BOX_TOOK,       /* uint32_t: bytes that stdin took */
         BOX_EXIT,       /* struct box_exit; the last of a command */
         BOX_FAILED,     /* a text: it could not be started; the last of a command */
+};
+
+enum box_flag {
+        BOX_HAS_INPUT = 1, /* BOX_WRITE follows; else stdin is /dev/null */
+        BOX_NO_WRITES = 2, /* no file may grow: the disk is full */
 };
 
 struct box_exit {

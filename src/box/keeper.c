@@ -176,7 +176,8 @@ static void complain(const char *what, const char *name)
         _exit(errno == ENOENT ? 127 : 126);
 }
 
-static void become(const char *cwd, char **argv, const int std[3], const sigset_t *mask)
+static void become(const char *cwd, char **argv, unsigned flags, const int std[3],
+                   const sigset_t *mask)
 {
         for (int i = 0; i < 3; i++)
                 if (dup2(std[i], i) < 0)
@@ -187,7 +188,7 @@ static void become(const char *cwd, char **argv, const int std[3], const sigset_
         for (int s = 1; s < NSIG; s++)
                 signal(s, SIG_DFL);
         sigprocmask(SIG_SETMASK, mask, NULL);
-        limits_apply();
+        limits_apply((flags & BOX_NO_WRITES) != 0);
         if (chdir(cwd) < 0)
                 complain("enter", cwd);
         execvp(argv[0], argv);
@@ -196,7 +197,7 @@ static void become(const char *cwd, char **argv, const int std[3], const sigset_
         complain("run", argv[0]);
 }
 
-pid_t keeper_start(const char *cwd, char **argv, const int std[3], int status)
+pid_t keeper_start(const char *cwd, char **argv, unsigned flags, const int std[3], int status)
 {
         sigset_t all, signals, before;
         pid_t keeper, program;
@@ -215,7 +216,7 @@ pid_t keeper_start(const char *cwd, char **argv, const int std[3], int status)
         sigemptyset(&before);
         program = fork();
         if (program == 0)
-                become(cwd, argv, std, &before);
+                become(cwd, argv, flags, std, &before);
         if (program < 0) {
                 dprintf(std[2], "cannot start a process: %s\n", strerror(errno));
                 report(status, 126 << 8, 0);

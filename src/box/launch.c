@@ -30,6 +30,7 @@ struct request {
         gid_t gid;
         int mounts[MOUNTS_MAX];
         size_t count;
+        int folder; /* -1: none */
 };
 
 static void die(const char *what)
@@ -38,7 +39,7 @@ static void die(const char *what)
         _exit(126);
 }
 
-/* Reads "user=UID:GID" and "mount=FD"; returns the program's words. */
+/* Reads "user=UID:GID", "folder=FD" and "mount=FD"; returns the program's words. */
 static char **read_request(struct request *q, char **argv)
 {
         for (; *argv; argv++) {
@@ -48,6 +49,8 @@ static char **read_request(struct request *q, char **argv)
                         q->as_user = true;
                         q->uid = (uid_t)strtoul(*argv + 5, &end, 10);
                         q->gid = (gid_t)strtoul(*end ? end + 1 : end, NULL, 10);
+                } else if (strncmp(*argv, "folder=", 7) == 0) {
+                        q->folder = (int)strtol(*argv + 7, NULL, 10);
                 } else if (strncmp(*argv, "mount=", 6) == 0 && q->count < MOUNTS_MAX) {
                         q->mounts[q->count++] = (int)strtol(*argv + 6, NULL, 10);
                 } else {
@@ -114,13 +117,16 @@ static void become_user(const struct request *q)
 
 int launch(char **argv)
 {
-        struct request q = { 0 };
+        struct request q = { .folder = -1 };
         char **program = read_request(&q, argv);
 
         if (!*program)
                 return 2;
         if (q.count > 0)
                 make_mounts(&q);
+        /* the user may use it, though not find the way there */
+        if (q.folder >= 0 && fchdir(q.folder) < 0)
+                die("enter the channel's folder");
         if (q.as_user)
                 become_user(&q);
         /* an empty one in place of the daemon's; kernels without keyrings have none to leave */

@@ -42,7 +42,7 @@ char **limits_read(char **argv)
         return argv;
 }
 
-void limits_apply(void)
+void limits_apply(bool no_writes)
 {
         const struct rlimit none = { 0, 0 };
         int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -55,10 +55,14 @@ void limits_apply(void)
                 close(fd);
         }
         setrlimit(RLIMIT_CORE, &none);
+        if (no_writes && setrlimit(RLIMIT_FSIZE, &none) < 0)
+                _exit(126);
         for (size_t i = 0; i < COUNT(limits); i++) {
                 rlim_t at = limits[i].value * limits[i].unit;
                 struct rlimit both = { at, at };
 
+                if (no_writes && limits[i].resource == RLIMIT_FSIZE)
+                        continue;
                 if (at > 0 && setrlimit(limits[i].resource, &both) < 0)
                         _exit(126); /* never without a limit that was asked for */
         }

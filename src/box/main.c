@@ -10,7 +10,8 @@ int main(int argc, char **argv)
                 return launch(argv + 2);
         if (argc > 1 && strcmp(argv[1], "serve") == 0)
                 return serve(argv + 2);
-        dprintf(STDERR_FILENO, "usage: box launch [user=UID:GID] [mount=FD]... PROGRAM ARG...\n"
-                               "       box serve [LIMIT=N]...\n");
+        dprintf(STDERR_FILENO,
+                "usage: box launch [user=UID:GID] [folder=FD] [mount=FD]... PROGRAM ARG...\n"
+                "       box serve [LIMIT=N]...\n");
         return 2;
 }

@@ -128,18 +128,18 @@ static int make_pipe(int *ours, int *theirs, bool ours_writes)
         return fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
-static int start_keeper(struct run *r, bool has_input, const char *cwd, char **argv)
+static int start_keeper(struct run *r, unsigned flags, const char *cwd, char **argv)
 {
         int std[3] = { -1, -1, -1 }, status = -1;
         pid_t keeper = -1;
 
-        if (has_input)
+        if (flags & BOX_HAS_INPUT)
                 make_pipe(&r->in, &std[0], true);
         else
                 std[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (std[0] >= 0 && make_pipe(&r->out, &std[1], false) == 0 &&
             make_pipe(&r->err, &std[2], false) == 0 && make_pipe(&r->status, &status, false) == 0)
-                keeper = keeper_start(cwd, argv, std, status);
+                keeper = keeper_start(cwd, argv, flags, std, status);
         for (int i = 0; i < 3; i++)
                 close_fd(&std[i]);
         close_fd(&status);
@@ -162,21 +162,21 @@ static void start_run(uint32_t id, char *data, size_t n)
 {
         struct run *r = free_run();
         char *argv[ARGV_MAX + 1], *end = data + n;
-        uint32_t has_input;
+        uint32_t flags;
         size_t argc = 0;
         char *cwd;
 
-        if (!r || n < sizeof(has_input)) {
+        if (!r || n < sizeof(flags)) {
                 failed(id, "too many commands at a time");
                 return;
         }
-        memcpy(&has_input, data, sizeof(has_input));
-        cwd = data + sizeof(has_input);
+        memcpy(&flags, data, sizeof(flags));
+        cwd = data + sizeof(flags);
         for (char *s = cwd + strlen(cwd) + 1; s < end && argc < ARGV_MAX; s += strlen(s) + 1)
                 argv[argc++] = s;
         argv[argc] = NULL;
         *r = (struct run){ .id = id, .status = -1, .in = -1, .out = -1, .err = -1 };
-        if (argc > 0 && start_keeper(r, has_input != 0, cwd, argv) == 0)
+        if (argc > 0 && start_keeper(r, flags, cwd, argv) == 0)
                 return;
         failed(id, "cannot start a process in the sandbox");
         release_run(r);

@@ -149,16 +149,23 @@ static bool is_full(const struct box *b)
         return b->all->conf->disk_mb > 0 && b->used_bytes >> 20 >= b->all->conf->disk_mb;
 }
 
+static const char *full_text(const struct box *b, char *text, size_t size)
+{
+        snprintf(text, size,
+                 "the channel's folder is full (%lld of %lld MiB): delete files, no command can "
+                 "write until then",
+                 (long long)(b->used_bytes >> 20), (long long)b->all->conf->disk_mb);
+        return text;
+}
+
 static void stop_writers(struct box *b)
 {
         struct sandbox_run *r;
-        char why[160];
+        char why[200];
 
-        snprintf(why, sizeof(why),
-                 "ended: the channel's folder is full (%lld of %lld MiB); delete files",
-                 (long long)(b->used_bytes >> 20), (long long)b->all->conf->disk_mb);
         LIST_FOREACH(r, &b->runs, next)
-                run_stop(r, ERR_LIMIT, 0, why);
+                if (!r->no_writes)
+                        run_stop(r, ERR_LIMIT, 0, full_text(b, why, sizeof(why)));
 }
 
 static void on_measured(void *arg)
@@ -225,9 +232,9 @@ static void on_run_output(struct sandbox_run *r, int fd, const char *data, size_
 }
 
 /* What a signal or a shell's exit code says about our limits. */
-static const char *limit_hit(const struct sandbox_conf *conf, const struct box_exit *e, char *text,
-                             size_t size)
+static const char *limit_hit(const struct box *b, const struct box_exit *e, char *text, size_t size)
 {
+        const struct sandbox_conf *conf = b->all->conf;
         int signal = e->signal ? e->signal : e->code > 128 ? e->code - 128 : 0;
 
         switch (signal) {
@@ -236,6 +243,8 @@ static const char *limit_hit(const struct sandbox_conf *conf, const struct box_e
                          (long long)conf->cpu_seconds);
                 return text;
         case SIGXFSZ:
+                if (is_full(b))
+                        return full_text(b, text, size);
                 snprintf(text, size, "it wrote a file of more than %lld MiB",
                          (long long)conf->file_mb);
                 return text;
@@ -257,14 +266,14 @@ static const char *limit_hit(const struct sandbox_conf *conf, const struct box_e
 static void on_run_exit(struct sandbox_run *r, const struct box_exit *e)
 {
         struct box *b = r->box;
-        char text[160];
+        char text[200];
         struct sandbox_result result = {
                 .exit_code = e->signal ? -1 : e->code,
                 .signal = e->signal,
                 .kind = r->kind,
                 .why = r->why[0] ? r->why
                        : r->kind ? NULL
-                                 : limit_hit(b->all->conf, e, text, sizeof(text)),
+                                 : limit_hit(b, e, text, sizeof(text)),
         };
 
         finish_run(r, &result);
@@ -541,6 +550,7 @@ struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *k
 {
         struct sandbox_run *r = NULL;
         const char *shell[4];
+        unsigned flags = 0;
         char *cwd = NULL;
         struct buf frames;
         struct box *b;
@@ -554,9 +564,13 @@ struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *k
                 return NULL;
         buf_init(&frames, 0);
         cwd = launch_folder(all->conf, key->view, c->cwd);
-        if (frame_add_run(&frames, b->last_id + 1, job || c->input, cwd, command_words(c, shell),
-                          err) == 0) {
+        if (job || c->input)
+                flags |= BOX_HAS_INPUT;
+        if (is_full(b))
+                flags |= BOX_NO_WRITES; /* it can still delete files */
+        if (frame_add_run(&frames, b->last_id + 1, flags, cwd, command_words(c, shell), err) == 0) {
                 r = run_new(b, job, h, arg);
+                r->no_writes = (flags & BOX_NO_WRITES) != 0;
                 r->timeout_ms = c->timeout_ms ? c->timeout_ms
                                               : 1000 * (job ? all->conf->job_seconds
                                                             : all->conf->timeout_seconds);

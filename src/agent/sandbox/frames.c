@@ -27,15 +27,15 @@ void frame_add(struct buf *to, uint32_t id, enum box_type type, const void *data
         buf_add(to, data, n);
 }
 
-int frame_add_run(struct buf *to, uint32_t id, bool has_input, const char *cwd,
+int frame_add_run(struct buf *to, uint32_t id, unsigned flags, const char *cwd,
                   const char *const *argv, struct error *err)
 {
-        uint32_t input = has_input;
+        uint32_t given = flags;
         struct buf b;
         int rc = -1;
 
         buf_init(&b, 0);
-        buf_add(&b, &input, sizeof(input));
+        buf_add(&b, &given, sizeof(given));
         buf_add(&b, cwd, strlen(cwd) + 1);
         for (const char *const *word = argv; *word; word++)
                 buf_add(&b, *word, strlen(*word) + 1);

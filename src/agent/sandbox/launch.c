@@ -104,11 +104,15 @@ static void inherit(struct launch *l, const char *name)
                 launch_env(l, name, value);
 }
 
-static int launch_host(struct launch *l, const struct sandbox_conf *conf)
+static int launch_host(struct launch *l, const struct sandbox_conf *conf,
+                       const struct workspace_view *view)
 {
         bool own_user = geteuid() == 0;
 
         launch_launcher(l, NULL);
+        if (view)
+                l->argv[l->argc++] =
+                        own(l, mem_printf("folder=%d", launch_fd(l, view->channel_fd, false)));
         launch_word(l, IMAGE_PATH);
         /* this limit counts all processes of a user, so it is only for one of the sandbox's own */
         launch_serve(l, conf, own_user);
@@ -171,7 +175,7 @@ int launch_prepare(struct launch *l, const struct sandbox_conf *conf,
                 launch_serve(l, conf, true);
                 add_manners(l);
         } else if (strcmp(conf->kind, "host") == 0) {
-                rc = launch_host(l, conf);
+                rc = launch_host(l, conf, view);
         } else if (strncmp(conf->kind, "docker:", 7) == 0) {
                 rc = launch_docker(l, conf, err);
         } else {
@@ -220,21 +224,21 @@ static char *path_here(const struct workspace_view *view, const char *inside)
 char *launch_folder(const struct sandbox_conf *conf, const struct workspace_view *view,
                     const char *cwd)
 {
-        char *inside, *here;
+        bool host = strcmp(conf->kind, "host") == 0;
+        size_t n = view ? strlen(view->folder) : 0;
+        char *here;
 
         if (!view)
                 return mem_strdup(cwd ? cwd : "/tmp");
         if (!cwd)
-                inside = mem_strdup(view->folder);
-        else if (cwd[0] == '/')
-                inside = mem_strdup(cwd);
-        else
-                inside = mem_printf("%s/%s", view->folder, cwd);
-        if (strcmp(conf->kind, "host") != 0)
-                return inside;
-        here = path_here(view, inside);
-        if (!here)
-                return inside; /* elsewhere on the host, by its own name */
-        free(inside);
-        return here;
+                cwd = view->folder;
+        if (cwd[0] != '/')
+                return host ? mem_strdup(cwd) : mem_printf("%s/%s", view->folder, cwd);
+        if (!host)
+                return mem_strdup(cwd);
+        /* the box was started in the channel's folder */
+        if (strncmp(cwd, view->folder, n) == 0 && (cwd[n] == '\0' || cwd[n] == '/'))
+                return mem_printf(".%s", cwd + n);
+        here = path_here(view, cwd);
+        return here ? here : mem_strdup(cwd); /* elsewhere on the host, by its own name */
 }

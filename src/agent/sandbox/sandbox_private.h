@@ -70,8 +70,8 @@ int launch_bwrap(struct launch *l, const struct workspace_view *view, struct err
 int frame_next(const struct buf *from, struct box_head *head, const char **data, size_t *consumed);
 /* Appends a frame. */
 void frame_add(struct buf *to, uint32_t id, enum box_type type, const void *data, size_t n);
-/* Appends BOX_RUN; -1: too long. */
-int frame_add_run(struct buf *to, uint32_t id, bool has_input, const char *cwd,
+/* Appends BOX_RUN with flags of enum box_flag; -1: too long. */
+int frame_add_run(struct buf *to, uint32_t id, unsigned flags, const char *cwd,
                   const char *const *argv, struct error *err);
 
 /* ---- refusal.c ---- */
@@ -110,7 +110,7 @@ struct sandbox_run {
         uint32_t id;
         struct sandbox_handlers on; /* empty once abandoned */
         void *arg;
-        bool job;
+        bool job, no_writes;
         size_t output_left;
         enum error_kind kind; /* why it is being stopped; ERR_NONE: it is not */
         char why[200];
