@@ -29,7 +29,7 @@ void limits_apply(bool no_writes);
  * (both for root; see launch.c), "folder=FD" to run in, then the program's path and arguments.
  */
 int launch(char **argv);
-/* Serves commands until stdin ends. argv: limits. */
+/* Serves commands until stdin ends. argv: limits, then "egress=FD" if there is a network. */
 int serve(char **argv);
 
 #endif

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -384,9 +386,39 @@ static void end_runs(void)
                 ;
 }
 
+/*
+ * "egress=FD": listens where commands look for their proxy, and sends the socket to the daemon,
+ * which accepts from it. We have no further part in it.
+ */
+static void open_egress(const char *word)
+{
+        struct sockaddr_in at = { .sin_family = AF_INET,
+                                  .sin_port = htons(3128),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        _Alignas(struct cmsghdr) char space[CMSG_SPACE(sizeof(int))] = { 0 };
+        struct iovec io = { (char[]){ 0 }, 1 };
+        struct msghdr m = { .msg_iov = &io,
+                            .msg_iovlen = 1,
+                            .msg_control = space,
+                            .msg_controllen = sizeof(space) };
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+        if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 64) < 0 ||
+            sendmsg((int)strtol(word + strlen("egress="), NULL, 10), &m, 0) < 0)
+                dprintf(STDERR_FILENO, "box: no network: %s\n", strerror(errno));
+        close(fd);
+}
+
 int serve(char **argv)
 {
-        limits_read(argv);
+        argv = limits_read(argv);
+        if (*argv && strncmp(*argv, "egress=", 7) == 0)
+                open_egress(*argv);
         /* commands have our uid: keep them out of our memory and descriptors */
         prctl(PR_SET_DUMPABLE, 0);
         close_range(3, ~0U, 0);

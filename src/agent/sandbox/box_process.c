@@ -69,6 +69,8 @@ static void box_over(struct box *b, enum error_kind kind, const char *why)
         LIST_REMOVE(b, next);
         timer_free(b->idle);
         timer_free(b->measure);
+        egress_free(b->egress);
+        b->egress = NULL;
         while ((r = LIST_FIRST(&b->runs))) {
                 struct sandbox_result result = { -1, 0, r->kind ? r->kind : kind,
                                                  r->why[0] ? r->why : why };
@@ -389,6 +391,20 @@ struct box *box_find(struct sandboxes *all, const struct sandbox_key *key)
         return b;
 }
 
+static void on_request(void *arg, const struct sandbox_request *request)
+{
+        const struct box *b = arg;
+        struct sandbox_request told = *request;
+
+        told.conversation = b->conversation;
+        log_info("sandbox request", LOG_I("conversation", b->conversation),
+                 LOG_S("host", request->host), LOG_I("port", request->port),
+                 LOG_S("refused", request->why), LOG_I("sent", request->sent),
+                 LOG_I("received", request->received));
+        if (b->all->on_request)
+                b->all->on_request(b->all->request_arg, &told);
+}
+
 static struct process *start_process(struct box *b, const struct sandbox_key *key,
                                      struct error *err)
 {
@@ -411,6 +427,10 @@ static struct process *start_process(struct box *b, const struct sandbox_key *ke
         if (p) {
                 b->status = l.status;
                 l.status = -1;
+        }
+        if (p && l.egress >= 0) {
+                b->egress = egress_new(b->all->loop, b->all->conf, l.egress, on_request, b);
+                l.egress = -1;
         }
         launch_release(&l);
         return p;

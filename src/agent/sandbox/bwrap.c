@@ -177,12 +177,17 @@ static int write_args(struct launch *l, struct buf *b, const struct workspace_vi
         return add_filter(l, b, err) < 0 ? -1 : add_status(l, b, err);
 }
 
-int launch_bwrap(struct launch *l, const struct workspace_view *view, struct error *err)
+int launch_bwrap(struct launch *l, const struct sandbox_conf *conf,
+                 const struct workspace_view *view, struct error *err)
 {
-        char *program = process_find("bwrap"), number[16];
+        char *program, number[16];
         struct buf b;
         int fd = -1;
 
+        for (size_t i = 0; i < conf->hosts.count; i++)
+                if (egress_check_entry(conf->hosts.items[i], err) < 0)
+                        return error_prefix(err, "sandbox.hosts");
+        program = process_find("bwrap");
         if (!program)
                 return error_set(err, ERR_REFUSED,
                                  "the sandbox needs the program bwrap, which is not in PATH: "

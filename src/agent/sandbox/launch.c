@@ -94,6 +94,24 @@ static void add_manners(struct launch *l)
                 launch_env(l, manners[i][0], manners[i][1]);
 }
 
+/* Both spellings are in use; programs that know neither have no network. */
+static int add_egress(struct launch *l, struct error *err)
+{
+        static const char *const names[] = { "http_proxy", "https_proxy", "HTTP_PROXY",
+                                             "HTTPS_PROXY", "ALL_PROXY" };
+        int fds[2];
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+                return error_set(err, ERR_IO, "cannot make a socket: %s", strerror(errno));
+        l->egress = fds[0];
+        l->argv[l->argc++] = own(l, mem_printf("egress=%d", launch_fd(l, fds[1], true)));
+        for (size_t i = 0; i < COUNT(names); i++)
+                launch_env(l, names[i], "http://127.0.0.1:3128");
+        launch_env(l, "no_proxy", "localhost,127.0.0.1,::1");
+        launch_env(l, "NO_PROXY", "localhost,127.0.0.1,::1");
+        return 0;
+}
+
 /* ---- kinds ---- */
 
 static void inherit(struct launch *l, const char *name)
@@ -165,14 +183,16 @@ int launch_prepare(struct launch *l, const struct sandbox_conf *conf,
         int image = box_image_fd(err), rc;
 
         memset(l, 0, sizeof(*l));
-        l->status = -1;
+        l->status = l->egress = -1;
         if (image < 0)
                 return -1;
         launch_fd(l, image, false);
         if (strcmp(conf->kind, "bwrap") == 0) {
-                rc = launch_bwrap(l, view, err);
+                rc = launch_bwrap(l, conf, view, err);
                 launch_word(l, IMAGE_PATH);
                 launch_serve(l, conf, true);
+                if (rc == 0 && conf->hosts.count > 0)
+                        rc = add_egress(l, err);
                 add_manners(l);
         } else if (strcmp(conf->kind, "host") == 0) {
                 rc = launch_host(l, conf, view);
@@ -196,8 +216,10 @@ void launch_release(struct launch *l)
                         close(l->fds[i].here);
         if (l->status >= 0)
                 close(l->status);
+        if (l->egress >= 0)
+                close(l->egress);
         memset(l, 0, sizeof(*l));
-        l->status = -1;
+        l->status = l->egress = -1;
 }
 
 /* ---- where commands run ---- */

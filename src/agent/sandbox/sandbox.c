@@ -51,6 +51,13 @@ struct sandboxes *sandboxes_new(struct loop *l, const struct sandbox_conf *conf,
         return all;
 }
 
+void sandboxes_on_request(struct sandboxes *all,
+                          void (*fn)(void *arg, const struct sandbox_request *request), void *arg)
+{
+        all->on_request = fn;
+        all->request_arg = arg;
+}
+
 static void end_boxes(struct sandboxes *all, int64_t conversation)
 {
         struct box *b, *after;

@@ -31,6 +31,18 @@ struct sandboxes;
 struct sandboxes *sandboxes_new(struct loop *l, const struct sandbox_conf *conf, const char *dir);
 void sandboxes_free(struct sandboxes *all); /* ends everything; no callback follows */
 
+/* What a command asked of the network, for the journal. */
+struct sandbox_request {
+        int64_t conversation;
+        const char *host;
+        int port;
+        bool allowed;
+        const char *why;         /* refused: why */
+        uint64_t sent, received; /* bytes; allowed ones are told when they end */
+};
+void sandboxes_on_request(struct sandboxes *all,
+                          void (*fn)(void *arg, const struct sandbox_request *request), void *arg);
+
 /* Which sandbox: commands with an equal key share one. */
 struct sandbox_key {
         int64_t conversation;

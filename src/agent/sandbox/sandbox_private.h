@@ -8,6 +8,7 @@
  *     launch.c         how the process is started, by kind; bwrap.c: the default kind
  *     refused_calls.c  the seccomp filter
  *     disk_use.c       what a channel's folder holds
+ *     egress.c         the proxy to listed hosts; egress_rules.c: which they are
  *     refusal.c        why a sandbox cannot be made, and what mends it
  */
 #ifndef AGENT_SANDBOX_SANDBOX_PRIVATE_H
@@ -17,6 +18,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "agent/sandbox/egress.h"
 #include "agent/sandbox/sandbox.h"
 #include "base/buf.h"
 #include "base/seccomp.h"
@@ -41,6 +43,7 @@ struct launch {
         bool close_after[PROCESS_FD_MAX]; /* ours to close once the child has it */
         size_t fd_count;
         int status; /* bwrap's reports are read here; -1: none */
+        int egress; /* and here the box's listening socket; -1: no network */
 };
 
 /* view may be NULL: no folder is mounted. On error nothing has to be released. */
@@ -62,7 +65,8 @@ int launch_fd(struct launch *l, int fd, bool close_after);
 int launch_number(const struct launch *l, int fd);
 /* The launcher's words, with the mounts of the view; the program's follow. */
 void launch_launcher(struct launch *l, const struct workspace_view *view);
-int launch_bwrap(struct launch *l, const struct workspace_view *view, struct error *err);
+int launch_bwrap(struct launch *l, const struct sandbox_conf *conf,
+                 const struct workspace_view *view, struct error *err);
 
 /* ---- frames.c ---- */
 
@@ -92,8 +96,9 @@ struct box {
         int64_t conversation;
         char *signature; /* of what is mounted */
         struct process *process;
-        int status;  /* as in struct launch */
-        int folders; /* the channel's folder, for disk_use; -1: none */
+        int status;            /* as in struct launch */
+        struct egress *egress; /* NULL: no network */
+        int folders;           /* the channel's folder, for disk_use; -1: none */
         struct buf from, complaint;
         struct buf waiting; /* frames until the folder was measured */
         bool ready, measured, over, released;
@@ -127,6 +132,8 @@ struct sandboxes {
         LIST_HEAD(, box) boxes;
         LIST_HEAD(, job) jobs;
         int last_job;
+        void (*on_request)(void *arg, const struct sandbox_request *request);
+        void *request_arg;
 };
 
 struct box *box_new(struct sandboxes *all, const struct sandbox_key *key, struct error *err);
