@@ -13,80 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../lib/patience.h"
-#include "../lib/scratch.h"
-#include "agent/custom/custom.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
-#include "base/mem.h"
-
-struct rig {
-        struct loop *loop;
-        char *dir;
-        struct custom_tools *all;
-        struct custom_call *call;
-        struct workspace_view *view;
-        bool ready, done, late;
-        struct tool_result result;
-        struct buf progress;
-        struct timer *deadline;
-};
-
-static void on_deadline(void *arg)
-{
-        ((struct rig *)arg)->late = true;
-}
-
-static void on_ready(void *arg)
-{
-        ((struct rig *)arg)->ready = true;
-}
-
-static void await(struct rig *r, const bool *flag)
-{
-        timer_start(r->deadline, PATIENCE_MS);
-        while (!*flag && !r->late)
-                loop_step(r->loop, true);
-        timer_stop(r->deadline);
-        assert_true(*flag);
-}
-
-static void rig_open(struct rig *r)
-{
-        struct error err;
-
-        memset(r, 0, sizeof(*r));
-        r->loop = loop_new();
-        r->dir = scratch_new();
-        r->deadline = timer_new(r->loop, on_deadline, r);
-        buf_init(&r->progress, 0);
-        if (workspace_view_open(r->dir, "tg", "42", &r->view, &err) < 0)
-                fail_msg("%s", err.text);
-}
-
-static void rig_start(struct rig *r)
-{
-        struct custom_options o = { .loop = r->loop, .dir = r->dir, .agent = "assistant" };
-
-        r->all = custom_new(&o);
-        custom_wait_start(r->all, on_ready, r);
-        await(r, &r->ready);
-}
-
-static void rig_close(struct rig *r)
-{
-        json_decref(r->result.content);
-        json_decref(r->result.details);
-        custom_free(r->all);
-        timer_free(r->deadline);
-        workspace_view_free(r->view);
-        while (loop_step(r->loop, false))
-                ;
-        loop_free(r->loop);
-        buf_release(&r->progress);
-        scratch_free(r->dir);
-}
+#include "custom_rig.h"
 
 static void put(struct rig *r, const char *name, const char *text, mode_t mode)
 {
@@ -115,51 +44,6 @@ static void put_tool(struct rig *r, const char *name, const char *more, const ch
         free(manifest);
         free(text);
         free(body);
-}
-
-static void on_progress(void *arg, const char *text)
-{
-        struct rig *r = arg;
-
-        buf_addf(&r->progress, "%s|", text);
-}
-
-static void on_done(void *arg, struct tool_result *result)
-{
-        struct rig *r = arg;
-
-        assert_false(r->done);
-        r->result = *result;
-        r->done = true;
-}
-
-static void start(struct rig *r, const char *key, const char *args)
-{
-        static const struct custom_handlers h = { on_progress, on_done };
-        json_t *value = json_loads(args, 0, NULL);
-        struct custom_request q = { .key = key, .args = value, .id = "call_1", .view = r->view };
-
-        json_decref(r->result.content);
-        json_decref(r->result.details);
-        r->result = (struct tool_result){ 0 };
-        r->done = false;
-        r->call = custom_call_start(r->all, &q, &h, r);
-        assert_false(r->done);
-        json_decref(value);
-}
-
-/* The text of the first block. */
-static const char *run(struct rig *r, const char *key, const char *args)
-{
-        start(r, key, args);
-        await(r, &r->done);
-        return json_str(json_array_get(r->result.content, 0), "text", "");
-}
-
-static void assert_has(const char *text, const char *part)
-{
-        if (!strstr(text, part))
-                fail_msg("'%s' is not in '%s'", part, text);
 }
 
 static void arguments_go_in_and_text_comes_back(void **state)

@@ -9,6 +9,7 @@
 
 #include "agent/custom/custom_result.h"
 #include "agent/custom/custom_source.h"
+#include "agent/custom/mcp_private.h"
 #include "agent/tools/json_schema.h"
 #include "base/json.h"
 #include "base/jsonw.h"
@@ -37,6 +38,7 @@ struct custom_tools {
         struct custom_call_list calls;
         struct custom_wait_list waits;
         struct custom_folder *folder;
+        struct mcp_stdio_links ending;
         const struct custom_tool **sorted; /* by key, without duplicates */
         size_t count;
 };
@@ -55,6 +57,11 @@ bool custom_is_key(const char *name)
 const struct custom_options *custom_options(const struct custom_tools *all)
 {
         return &all->options;
+}
+
+struct mcp_stdio_links *custom_ending(struct custom_tools *all)
+{
+        return &all->ending;
 }
 
 struct custom_source *custom_source_new(struct custom_tools *all, size_t size,
@@ -114,17 +121,21 @@ void custom_source_problem(struct custom_source *s, const char *fmt, ...)
 {
         char text[sizeof(s->problem)];
         va_list ap;
+        size_t n;
 
         va_start(ap, fmt);
         vsnprintf(text, sizeof(text), fmt, ap);
         va_end(ap);
         log_redact(text);
-        if (strcmp(text, s->problem) == 0)
+        if (!*text || strstr(s->problem, text))
                 return;
-        memcpy(s->problem, text, sizeof(text));
-        if (*text)
-                log_warn("custom tool has a problem", LOG_S("agent", s->all->options.agent),
-                         LOG_S("kind", s->ops->kind), LOG_S("name", s->name), LOG_S("why", text));
+        n = strlen(s->problem);
+        snprintf(s->problem + n, sizeof(s->problem) - n, "%s%s", n > 0 ? "; " : "", text);
+        if (strcmp(text, s->logged) == 0)
+                return;
+        memcpy(s->logged, text, sizeof(text));
+        log_warn("custom tool has a problem", LOG_S("agent", s->all->options.agent),
+                 LOG_S("kind", s->ops->kind), LOG_S("name", s->name), LOG_S("why", text));
 }
 
 static int by_key(const void *a, const void *b)
@@ -194,7 +205,10 @@ struct custom_tools *custom_new(const struct custom_options *options)
         TAILQ_INIT(&all->sources);
         LIST_INIT(&all->calls);
         LIST_INIT(&all->waits);
+        LIST_INIT(&all->ending);
         all->folder = custom_folder_new(all);
+        for (size_t i = 0; options->mcp && i < options->mcp->count; i++)
+                mcp_add(all, options->mcp->names[i], options->mcp->items[i]);
         custom_changed(all);
         return all;
 }
@@ -213,6 +227,7 @@ void custom_free(struct custom_tools *all)
                 custom_wait_cancel(w);
         while ((s = TAILQ_FIRST(&all->sources)))
                 custom_source_retire(s);
+        mcp_stdio_kill(&all->ending);
         custom_folder_free(all->folder);
         free(all->sorted);
         free(all);

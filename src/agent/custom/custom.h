@@ -31,7 +31,7 @@ struct custom_options {
 };
 
 struct custom_tools *custom_new(const struct custom_options *options);
-/* Ends all programs; no callback follows. NULL is fine. */
+/* Ends all programs; no callback follows. Not from inside a handler. NULL is fine. */
 void custom_free(struct custom_tools *all);
 
 /*

@@ -32,6 +32,7 @@ struct custom_source {
         bool retired; /* replaced; freed after its last call */
         unsigned calls;
         char problem[500]; /* for the status; "": none */
+        char logged[500];  /* the last one */
         TAILQ_ENTRY(custom_source) next;
 };
 
@@ -62,7 +63,7 @@ void custom_source_release(struct custom_source *s);
 /* Adds an empty tool; its key, name, description and schema are to be set. */
 struct custom_tool *custom_source_tool(struct custom_source *s);
 void custom_source_clear(struct custom_source *s);
-/* Remembers the problem for the status and logs it, unless it is the same as before. */
+/* Adds to the problem shown by the status, and logs it unless it was the last one logged. */
 void custom_source_problem(struct custom_source *s, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 /* After any change of tools or `known`: sorts the list anew, wakes those who wait. */
