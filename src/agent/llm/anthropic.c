@@ -196,7 +196,7 @@ static void write_assistant(const struct llm *m, const json_t *content, bool mar
         }
 }
 
-/* A lone text is written as a string. */
+/* A lone text is written as a string, unless marks come and go. */
 static bool is_plain(const json_t *messages, size_t at)
 {
         const json_t *m = json_array_get(messages, at), *next = json_array_get(messages, at + 1);
@@ -229,7 +229,7 @@ static void write_messages(const struct llm *m, const struct llm_request *q, str
                 if (!open) {
                         jsonw_open(out, '{');
                         jsonw_str(out, "role", assistant ? "assistant" : "user");
-                        if (!mark && is_plain(q->messages, i)) {
+                        if (q->q->no_cache && is_plain(q->messages, i)) {
                                 jsonw_str(out, "content",
                                           json_str(json_array_get(content, 0), "text", ""));
                                 jsonw_close(out, '}');

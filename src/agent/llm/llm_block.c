@@ -13,8 +13,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define NAMELESS "unnamed"
-
 struct llm_block *llm_block_open(struct llm_reader *r, enum llm_block_type type, int64_t index)
 {
         struct llm_block *b;
@@ -135,7 +133,7 @@ static bool may_run(const struct llm_reader *r)
 static json_t *call_of(const struct llm_reader *r, const struct llm_block *b, const json_t *tools)
 {
         char made[ID_TRACE_SIZE];
-        const char *name = b->name ? llm_tool_name(tools, b->name) : NAMELESS;
+        const char *name = b->name ? llm_tool_name(tools, b->name) : LLM_NAMELESS;
         bool complete = may_run(r) && b->name;
         json_t *arguments =
                 b->text.len ? json_read(b->text.data, b->text.len, NULL) : json_object();

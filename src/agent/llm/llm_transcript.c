@@ -242,16 +242,16 @@ static const json_t *find_result(struct transcript *t, size_t at, const char *id
         return NULL;
 }
 
-static void add_result(struct transcript *t, const json_t *call, const char *id,
-                       const json_t *found)
+static void add_result(struct transcript *t, const json_t *call, const json_t *found)
 {
         json_t *content = found ? content_of(found) : json_array();
         json_t *result;
 
         if (json_array_size(content) == 0)
                 json_array_append_new(content, text_block(found ? NO_OUTPUT : NO_RESULT));
-        result = json_pack("{ss, ss, ss, so, sb}", "role", "toolResult", "toolCallId", id,
-                           "toolName", json_str(call, "name", ""), "content", content, "isError",
+        result = json_pack("{ss, ss, ss, so, sb}", "role", "toolResult", "toolCallId",
+                           json_str(call, "id", ""), "toolName", json_str(call, "name", ""),
+                           "content", content, "isError",
                            !found || json_flag(found, "isError", false));
         json_array_append_new(t->out, result);
 }
@@ -259,13 +259,14 @@ static void add_result(struct transcript *t, const json_t *call, const char *id,
 static json_t *copy_call(struct transcript *t, const json_t *call, bool own)
 {
         const char *id = json_str(call, "id", ""), *item = strchr(id, '|');
+        const char *name = json_str(call, "name", "");
         json_t *arguments = json_object_get(call, "arguments"), *copy;
         char plain[LLM_ID_MAX + 1];
 
         make_id(id, t->used, plain);
         arguments = json_is_object(arguments) ? json_incref(arguments) : json_object();
         copy = json_pack("{ss, ss, ss, so}", "type", "toolCall", "id", plain, "name",
-                         json_str(call, "name", ""), "arguments", arguments);
+                         *name ? name : LLM_NAMELESS, "arguments", arguments);
         if (own && item)
                 json_object_set_new(copy, "item", json_string(item + 1));
         return copy;
@@ -327,8 +328,7 @@ static void add_assistant(struct transcript *t, size_t at)
                         continue;
                 while (!type_is(placed = json_array_get(content, k++), "toolCall"))
                         ;
-                add_result(t, call, json_str(placed, "id", ""),
-                           find_result(t, at, json_str(call, "id", "")));
+                add_result(t, placed, find_result(t, at, json_str(call, "id", "")));
         }
 }
 

@@ -19,6 +19,7 @@
 
 #define LLM_NAME_MAX 64 /* of a tool */
 #define LLM_ID_MAX   40 /* of a call */
+#define LLM_NAMELESS "unnamed"
 /* instead of files, for models that cannot see them */
 #define LLM_UNSEEN_IMAGE    "[an image, which this model cannot see]"
 #define LLM_UNSEEN_DOCUMENT "[a document, which this model cannot read]"

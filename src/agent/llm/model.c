@@ -276,7 +276,12 @@ struct model_call *model_ask(const struct llm *m, const struct model_request *q,
         c->handlers = *h;
         c->arg = arg;
         c->call = (struct llm_call){
-                .llm = m, .run = q->run, .stream = m->conf->stream, .handlers = &handlers, .arg = c
+                .llm = m,
+                .run = q->run,
+                .stream = m->conf->stream,
+                .patient = true,
+                .handlers = &handlers,
+                .arg = c,
         };
         llm_request_init(&c->request, m, q);
         c->request.stream = m->conf->stream;
