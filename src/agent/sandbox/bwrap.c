@@ -16,6 +16,8 @@
  * read-only last. What is not mounted does not exist inside; nothing is masked.
  */
 
+#define COPY_MAX (1 << 20)
+
 static void arg(struct buf *b, const char *word)
 {
         buf_add(b, word, strlen(word) + 1);
@@ -79,13 +81,44 @@ static void mount_system(struct buf *b)
                 }
         }
         args(b, "--ro-bind-try /etc/alternatives /etc/alternatives "
-                "--ro-bind-try /etc/ssl/certs /etc/ssl/certs "
-                "--ro-bind-try /etc/ssl/openssl.cnf /etc/ssl/openssl.cnf "
-                "--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache "
-                "--ro-bind-try /etc/localtime /etc/localtime");
+                "--ro-bind-try /etc/ssl/certs /etc/ssl/certs");
 }
 
-/* Our own files of /etc: nothing of the host's users, names and servers is seen. */
+/* Copies a file of the host, if there is one: that costs less than a mount. */
+static int copy_file(struct launch *l, struct buf *b, const char *path, struct error *err)
+{
+        char *text = mem_alloc(COPY_MAX);
+        int from = open(path, O_RDONLY | O_CLOEXEC), fd = -1;
+        ssize_t n = from >= 0 ? read(from, text, COPY_MAX) : -1;
+
+        if (from >= 0)
+                close(from);
+        if (n > 0 && n < COPY_MAX)
+                fd = memory_file(text, (size_t)n, err);
+        free(text);
+        if (n <= 0 || n >= COPY_MAX)
+                return 0;
+        if (fd < 0)
+                return -1;
+        args(b, "--perms 0644");
+        arg_fd(b, "--file", launch_fd(l, fd, true), path);
+        return 0;
+}
+
+static void link_time_zone(struct buf *b)
+{
+        char target[256];
+        ssize_t n = readlink("/etc/localtime", target, sizeof(target) - 1);
+
+        if (n <= 0)
+                return;
+        target[n] = '\0';
+        arg(b, "--symlink");
+        arg(b, target); /* into /usr/share/zoneinfo */
+        arg(b, "/etc/localtime");
+}
+
+/* Files of /etc, mostly our own: nothing of the host's users, names and servers is seen. */
 static int write_etc(struct launch *l, struct buf *b, struct error *err)
 {
         static const struct {
@@ -106,7 +139,10 @@ static int write_etc(struct launch *l, struct buf *b, struct error *err)
                 args(b, "--perms 0644");
                 arg_fd(b, "--file", launch_fd(l, fd, true), files[i].path);
         }
-        return 0;
+        link_time_zone(b);
+        return copy_file(l, b, "/etc/ld.so.cache", err) < 0
+                       ? -1
+                       : copy_file(l, b, "/etc/ssl/openssl.cnf", err);
 }
 
 /*
@@ -170,7 +206,6 @@ static int write_args(struct launch *l, struct buf *b, const struct workspace_vi
                 return -1;
         args(b, "--proc /proc --dev /dev --size 67108864 --tmpfs /dev/shm --remount-ro /dev "
                 "--perms 1777 --size 268435456 --tmpfs /tmp "
-                "--size 16777216 --tmpfs /run "
                 "--perms 0700 --size 268435456 --tmpfs /home/agent");
         mount_workspace(l, b, view);
         args(b, "--remount-ro / --chdir /");
