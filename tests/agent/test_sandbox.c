@@ -2,6 +2,7 @@
 #include "sandbox_rig.h"
 
 #include <signal.h>
+#include <stdio.h>
 
 static void output_and_exit_code_arrive(void **state)
 {
@@ -457,6 +458,113 @@ static void the_probe_tells_whether_it_works(void **state)
         rig_close(&r);
 }
 
+static void on_the_host_only_the_manners_are_the_same(void **state)
+{
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        r.conf.kind = (char *)(uintptr_t) "host";
+        setenv("DRAGOMAN_TEST_KEY", "hush", 1);
+        ran_run(&c, &r,
+                "echo x >here; ls; [ $(id -u) = 0 ] && echo root; env | grep -c hush; "
+                "(setsid sleep 600 &); mkdir sub");
+        assert_non_null(strstr(c.out.data, "here\n"));
+        assert_non_null(strstr(c.out.data, "\n0\n"));
+        assert_null(strstr(c.out.data, "root"));
+        assert_non_null(strstr(c.why, "1 processes"));
+        ran_release(&c);
+        ran_begin_command(&c, &r,
+                          &(struct sandbox_command){ .command = "basename $PWD",
+                                                     .cwd = "/workspace/channels/tg/42/sub" });
+        ran_await(&c);
+        assert_string_equal(c.out.data, "sub\n");
+        ran_release(&c);
+        unsetenv("DRAGOMAN_TEST_KEY");
+        rig_close(&r);
+}
+
+/* A program `docker` that has one container, "dev": a /tmp of its own, and a client that dies
+ * alone. */
+static void install_fake_docker(struct rig *r)
+{
+        char *program = scratch_path(r->dir, "docker"), *tmp = scratch_path(r->dir, "tmp");
+        FILE *f = fopen(program, "w");
+
+        assert_non_null(f);
+        fprintf(f,
+                "#!/bin/bash\n"
+                "[ \"$1 $2\" = 'exec -i' ] || exit 9\n"
+                "shift 2; e=()\n"
+                "while [ \"$1\" = -e ]; do e+=(\"$2\"); shift 2; done\n"
+                "[ \"$1\" = dev ] || { echo \"Error: No such container: $1\" >&2; exit 1; }\n"
+                "shift; exec setsid -w env -i PATH=/usr/bin:/bin \"${e[@]}\" "
+                "bwrap --dev-bind / / --bind %s /tmp -- \"$@\"\n",
+                tmp);
+        fclose(f);
+        assert_int_equal(chmod(program, 0755), 0);
+        assert_int_equal(mkdir(tmp, 0755), 0);
+        free(program);
+        free(tmp);
+}
+
+static void a_container_runs_commands_by_docker_exec(void **state)
+{
+        char *before = mem_strdup(getenv("PATH")), *path;
+        struct error err = { 0 };
+        struct rig r;
+        struct ran c;
+
+        (void)state;
+        rig_open(&r);
+        install_fake_docker(&r);
+        path = mem_printf("%s:%s", r.dir, before);
+        setenv("PATH", path, 1);
+        r.conf.kind = (char *)(uintptr_t) "docker:dev";
+        ran_begin_command(
+                &c, &r,
+                &(struct sandbox_command){
+                        .command = "echo \"$PAGER $HOME\"; pwd; cat; (setsid sleep 600 &)",
+                        .input = "in",
+                        .input_n = 2,
+                        .cwd = "/tmp" });
+        ran_await(&c);
+        assert_string_equal(c.out.data, "cat \n/tmp\nin");
+        assert_non_null(strstr(c.why, "1 processes"));
+        ran_release(&c);
+        /* the client dies, and the processes in the container with it */
+        ran_begin_command(
+                &c, &r,
+                &(struct sandbox_command){ .command = "exec 9>lock; flock 9; echo up; sleep 600",
+                                           .cwd = "/tmp" });
+        ran_await_text(&c, "up");
+        sandbox_end(r.all, 1);
+        ran_release(&c);
+        ran_begin_command(&c, &r,
+                          &(struct sandbox_command){ .command = "exec 9>lock; flock 9; echo free",
+                                                     .cwd = "/tmp" });
+        ran_await(&c);
+        assert_string_equal(c.out.data, "free\n");
+        ran_release(&c);
+        sandbox_end(r.all, 1);
+
+        r.conf.kind = (char *)(uintptr_t) "docker:other";
+        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        assert_non_null(strstr(err.text, "create and start it"));
+        r.conf.kind = (char *)(uintptr_t) "docker:--privileged";
+        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        assert_non_null(strstr(err.text, "names no container"));
+        setenv("PATH", "/nonexistent", 1);
+        r.conf.kind = (char *)(uintptr_t) "docker:dev";
+        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        assert_non_null(strstr(err.text, "needs the program docker"));
+        setenv("PATH", before, 1);
+        free(before);
+        free(path);
+        rig_close(&r);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -480,6 +588,8 @@ int main(void)
                 cmocka_unit_test(jobs_belong_to_their_conversation_and_are_limited),
                 cmocka_unit_test(of_a_jobs_output_the_end_is_kept),
                 cmocka_unit_test(the_probe_tells_whether_it_works),
+                cmocka_unit_test(on_the_host_only_the_manners_are_the_same),
+                cmocka_unit_test(a_container_runs_commands_by_docker_exec),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -154,8 +155,26 @@ static int launch_docker(struct launch *l, const struct sandbox_conf *conf, stru
                 "exec docker exec -i -e LANG=C.UTF-8 -e TERM=dumb -e GIT_TERMINAL_PROMPT=0 "
                 "-e DEBIAN_FRONTEND=noninteractive -e PAGER=cat -e GIT_PAGER=cat "
                 "\"$c\" \"$f\" \"$@\"";
+        static const char *const for_client[] = {
+                "PATH",
+                "HOME",
+                "DOCKER_HOST",
+                "DOCKER_CONTEXT",
+                "DOCKER_CONFIG",
+                "DOCKER_CERT_PATH",
+                "DOCKER_TLS_VERIFY",
+                "XDG_RUNTIME_DIR",
+        };
+        const char *name = conf->kind + strlen("docker:");
         char *docker = process_find("docker");
 
+        /* a name, never an option */
+        if (!isalnum((unsigned char)name[0])) {
+                free(docker);
+                return error_set(err, ERR_INVALID,
+                                 "sandbox.kind '%s' names no container: write \"docker:NAME\"",
+                                 conf->kind);
+        }
         if (!docker)
                 return error_set(err, ERR_REFUSED,
                                  "the sandbox '%s' needs the program docker, which is not in PATH: "
@@ -166,14 +185,10 @@ static int launch_docker(struct launch *l, const struct sandbox_conf *conf, stru
         launch_word(l, "-c");
         launch_word(l, script);
         launch_word(l, "sh");
-        launch_word(l, conf->kind + strlen("docker:"));
+        launch_word(l, name);
         launch_serve(l, conf, false); /* its user may be anybody there */
-        for (const char *const *name =
-                     (const char *const[]){ "PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT",
-                                            "DOCKER_CONFIG", "DOCKER_CERT_PATH",
-                                            "DOCKER_TLS_VERIFY", "XDG_RUNTIME_DIR", NULL };
-             *name; name++)
-                inherit(l, *name);
+        for (size_t i = 0; i < COUNT(for_client); i++)
+                inherit(l, for_client[i]);
         return 0;
 }
 
