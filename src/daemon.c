@@ -23,6 +23,7 @@
 #include "dispatch/people/persons.h"
 #include "dispatch/runtime_policy.h"
 #include "net/sd_notify.h"
+#include "platform/platform_tool.h"
 #include "rows/schema.h"
 
 #define DRAIN_MS      10000
@@ -458,7 +459,10 @@ static int open_road(struct daemon *d, struct error *err)
                                .hold_files = adapters_hold_files,
                                .stop_files = adapters_stop_files,
                                .release_files = adapters_release_files,
-                               .thread_at = adapters_thread_at },
+                               .thread_at = adapters_thread_at,
+                               .tool_at = adapters_tool_at,
+                               .call_tool = platform_tool_call,
+                               .upload_max = adapters_upload_max },
         };
 
         d->road = road_open(&env, &d->config->limits, err);

@@ -295,6 +295,13 @@ unsigned adapters_abilities(struct adapters *as, const char *adapter)
         return a->ops->abilities ? a->ops->abilities(a) : a->ops->can;
 }
 
+int64_t adapters_upload_max(struct adapters *as, const char *adapter)
+{
+        const struct adapter *a = adapters_find(as, adapter);
+
+        return a ? a->ops->upload_max : 0;
+}
+
 bool adapters_ready(struct adapters *as, const char *adapter)
 {
         const struct adapter *a = adapters_find(as, adapter);

@@ -69,17 +69,8 @@ struct user_info {
 typedef void channel_info_fn(void *arg, const struct channel_info *info, const struct error *err);
 typedef void user_info_fn(void *arg, const struct user_info *info, const struct error *err);
 
-/* A function that answers at once instead of through the outbox. result is JSON, or NULL. */
-typedef void platform_tool_fn(void *arg, const char *result, const struct error *err);
-struct tool_request {
-        const json_t *arguments; /* an object, or NULL */
-        /* as in struct outgoing: the same key gives the same delivery; NULL: none */
-        const char *request_key, *request_hash;
-};
 struct platform_tool {
-        const char *name;       /* "discord_read" */
-        const char *help;       /* one sentence for a model */
-        const char *parameters; /* JSON Schema of the arguments, an object */
+        struct road_tool tool;
         void (*call)(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                      void *arg);
 };
@@ -290,6 +281,8 @@ struct held_files *adapters_hold_files(struct adapters *as, const struct incomin
                                        files_ready_fn *done, void *arg);
 void adapters_stop_files(struct held_files *held, const char *why);
 void adapters_release_files(struct held_files *held);
+const struct road_tool *adapters_tool_at(struct adapters *as, const char *adapter, size_t i);
+int64_t adapters_upload_max(struct adapters *as, const char *adapter);
 
 /* As in platform_ops. -1 also: no such adapter, not connected, or it cannot. */
 int adapters_channel_info(struct adapters *as, const char *adapter, const char *channel,

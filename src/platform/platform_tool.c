@@ -10,9 +10,20 @@
 
 const struct platform_tool *platform_tool_find(const struct platform_ops *ops, const char *name)
 {
-        for (const struct platform_tool *t = ops->tools; t && t->name; t++)
-                if (strcmp(t->name, name) == 0)
+        for (const struct platform_tool *t = ops->tools; t && t->tool.name; t++)
+                if (strcmp(t->tool.name, name) == 0)
                         return t;
+        return NULL;
+}
+
+const struct road_tool *adapters_tool_at(struct adapters *as, const char *adapter, size_t i)
+{
+        const struct adapter *a = adapters_find(as, adapter);
+        const struct platform_tool *t = a ? a->ops->tools : NULL;
+
+        for (; t && t->tool.name; t++, i--)
+                if (i == 0)
+                        return &t->tool;
         return NULL;
 }
 
@@ -50,7 +61,7 @@ void platform_tool_refuse(struct adapter *a, platform_tool_fn *done, void *arg,
 static int check_arguments(const struct platform_tool *t, const json_t *arguments,
                            struct error *err)
 {
-        json_t *schema = json_loads(t->parameters, 0, NULL);
+        json_t *schema = json_loads(t->tool.parameters, 0, NULL);
         json_t *known = json_object_get(schema, "properties"), *value;
         const char **names = mem_array(json_object_size(known) + 1, sizeof(*names));
         const char *name, *near;
@@ -66,7 +77,7 @@ static int check_arguments(const struct platform_tool *t, const json_t *argument
                         continue;
                 buf_init(&text, 0);
                 near = settings_nearest(name, names);
-                buf_addf(&text, "'%s' has no argument '%.60s'", t->name, name);
+                buf_addf(&text, "'%s' has no argument '%.60s'", t->tool.name, name);
                 if (near)
                         buf_addf(&text, " (did you mean '%s'?)", near);
                 for (size_t i = 0; i < n; i++)

@@ -304,3 +304,32 @@ void road_adapter_stats(const struct road *r, const char *adapter, struct adapte
                         out->oldest_open_ms = head->d.created_ms;
         }
 }
+
+/* ---- for agents ---- */
+
+unsigned road_abilities(const struct road *r, const char *adapter)
+{
+        return r->platforms.abilities(r->platforms.adapters, adapter);
+}
+
+int64_t road_upload_max(const struct road *r, const char *adapter)
+{
+        const struct road_platforms *p = &r->platforms;
+
+        if (!p->upload_max || !(road_abilities(r, adapter) & ADAPTER_FILES))
+                return 0;
+        return p->upload_max(p->adapters, adapter);
+}
+
+const struct road_tool *road_tool_at(const struct road *r, const char *adapter, size_t i)
+{
+        const struct road_platforms *p = &r->platforms;
+
+        return p->tool_at ? p->tool_at(p->adapters, adapter, i) : NULL;
+}
+
+void road_call_tool(struct road *r, const char *adapter, const char *tool,
+                    const struct tool_request *q, platform_tool_fn *done, void *arg)
+{
+        r->platforms.call_tool(r->platforms.adapters, adapter, tool, q, done, arg);
+}

@@ -90,4 +90,16 @@ struct adapter_stats {
 };
 void road_adapter_stats(const struct road *r, const char *adapter, struct adapter_stats *out);
 
+/* ---- for agents ---- */
+
+/* ADAPTER_*; 0: no such adapter. */
+unsigned road_abilities(const struct road *r, const char *adapter);
+/* Bytes of a file; 0: it takes none. */
+int64_t road_upload_max(const struct road *r, const char *adapter);
+/* The i-th tool of the adapter's platform; NULL: there are no more. */
+const struct road_tool *road_tool_at(const struct road *r, const char *adapter, size_t i);
+/* Calls done once, later. q is borrowed. */
+void road_call_tool(struct road *r, const char *adapter, const char *tool,
+                    const struct tool_request *q, platform_tool_fn *done, void *arg);
+
 #endif

@@ -188,7 +188,63 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
         if (strcmp(adapter, "react") == 0)
                 return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING |
                        ADAPTER_CHANNEL_HISTORY;
+        if (strcmp(adapter, "tools") == 0)
+                return ADAPTER_IDEMPOTENT | ADAPTER_FILES;
         return ADAPTER_EDITS;
+}
+
+static int64_t upload_max(struct adapters *ctx, const char *adapter)
+{
+        (void)ctx;
+        return strcmp(adapter, "tools") == 0 ? 1000 : 0;
+}
+
+static const struct road_tool *tool_at(struct adapters *ctx, const char *adapter, size_t i)
+{
+        static const char chat[] = "{\"properties\":{\"channel_id\":{\"type\":\"string\"}},"
+                                   "\"required\":[\"channel_id\"],\"additionalProperties\":false}";
+        static const struct road_tool tools[] = {
+                { "test_send", "Sends a message, for a test.", chat, "channel_id", .writes = true },
+                { "test_read", "Reads the messages, for a test.", chat, "channel_id" },
+                { "test_dm", "Sends a direct message, for a test.", "{}", .everywhere = true },
+        };
+
+        (void)ctx;
+        return strcmp(adapter, "tools") == 0 && i < COUNT(tools) ? &tools[i] : NULL;
+}
+
+struct tool_answer {
+        struct rig *rig;
+        platform_tool_fn *done;
+        void *arg;
+};
+
+static void on_tool_due(void *arg)
+{
+        struct tool_answer *a = arg;
+
+        if (a->rig->tool_error.kind != ERR_NONE)
+                a->done(a->arg, NULL, &a->rig->tool_error);
+        else
+                a->done(a->arg, "{\"ok\":true}", NULL);
+        free(a);
+}
+
+static void call_tool(struct adapters *ctx, const char *adapter, const char *tool,
+                      const struct tool_request *q, platform_tool_fn *done, void *arg)
+{
+        struct rig *g = (struct rig *)ctx;
+        struct tool_answer *a = mem_zalloc(sizeof(*a));
+        char *arguments = json_text(q->arguments);
+
+        (void)adapter;
+        *a = (struct tool_answer){ g, done, arg };
+        g->tool_calls++;
+        snprintf(g->tool_name, sizeof(g->tool_name), "%s", tool);
+        snprintf(g->tool_arguments, sizeof(g->tool_arguments), "%s", arguments);
+        snprintf(g->tool_key, sizeof(g->tool_key), "%s", q->request_key ? q->request_key : "");
+        free(arguments);
+        loop_defer(g->loop, on_tool_due, a);
 }
 
 static bool adapter_is_ready(struct adapters *ctx, const char *adapter)
@@ -467,7 +523,10 @@ static void open_all(struct rig *g)
                                .hold_files = hold_files,
                                .stop_files = stop_files,
                                .release_files = release_files,
-                               .thread_at = thread_at },
+                               .thread_at = thread_at,
+                               .tool_at = tool_at,
+                               .call_tool = call_tool,
+                               .upload_max = upload_max },
         };
         struct error err = { 0 };
 

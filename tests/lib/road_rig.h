@@ -13,6 +13,8 @@
  *              sketch   the same; edits, streams answers
  *              grow     edits, streams answers, types, has threads
  *              react    edits, reacts, types, has threads and channel history
+ *              tools    its sends are idempotent; takes files of 1000 bytes, has the tools
+ *                       test_read and test_send of a chat (channel_id), test_dm of all
  *
  * An event names its agent in `guild`; a text that begins with "skip" triggers nothing. A '|' in an
  * answer separates messages. Turns are answered by rig_answer or auto_answer, sends by rig_result
@@ -112,6 +114,10 @@ struct rig {
         bool history_fails;
         channel_history_fn *history_done;
         void *history_arg;
+        /* the last call of a tool; the rig answers {"ok":true}, or with an error */
+        unsigned tool_calls;
+        char tool_name[32], tool_arguments[256], tool_key[64];
+        struct error tool_error;
         struct rig_held held[512];
         unsigned held_count;
 };

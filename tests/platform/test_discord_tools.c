@@ -63,12 +63,12 @@ static void every_tool_has_a_schema(void **state)
                 const struct platform_tool *t = NULL;
                 json_t *schema;
 
-                for (const struct platform_tool *at = dc_tools; at->name; at++)
-                        if (strcmp(at->name, names[i]) == 0)
+                for (const struct platform_tool *at = dc_tools; at->tool.name; at++)
+                        if (strcmp(at->tool.name, names[i]) == 0)
                                 t = at;
                 assert_non_null(t);
-                assert_true(strlen(t->help) > 10);
-                schema = json_read(t->parameters, strlen(t->parameters), NULL);
+                assert_true(strlen(t->tool.help) > 10);
+                schema = json_read(t->tool.parameters, strlen(t->tool.parameters), NULL);
                 assert_string_equal(json_str(schema, "type", ""), "object");
                 assert_true(json_is_array(json_object_get(schema, "required")));
                 json_decref(schema);

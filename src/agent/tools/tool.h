@@ -57,6 +57,7 @@ struct tool_scope {
         struct store *store;
         struct custom_tools *custom; /* behind invoke_tool; NULL: none */
         bool images, documents;      /* the model takes them */
+        bool everywhere;             /* the platform's tools reach beyond this chat */
         int64_t silence_ms;          /* 0: a minute; tests shorten it */
 };
 

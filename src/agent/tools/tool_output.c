@@ -14,7 +14,7 @@ void tool_output_init(struct tool_output *o, struct tool_call *c)
         buf_init(&o->raw, 0);
 }
 
-static void free_output(struct tool_output *o)
+void tool_output_free(struct tool_output *o)
 {
         if (o->stop)
                 o->stop(o);
@@ -28,7 +28,7 @@ static void free_output(struct tool_output *o)
 
 void tool_output_cancel(struct tool_call *c)
 {
-        free_output(c->data);
+        tool_output_free(c->data);
         c->data = NULL;
 }
 
@@ -112,7 +112,7 @@ static void finish(struct tool_output *o, const char *path, const char *why)
         }
         o->details = NULL;
         c->data = NULL;
-        free_output(o);
+        tool_output_free(o);
         tool_finish(c, &r);
 }
 

@@ -31,7 +31,9 @@ void tool_output_add(struct tool_output *o, const char *bytes, size_t n);
  * nothing. Takes it and the details (an object, or NULL).
  */
 void tool_output_end(struct tool_output *o, bool is_error, char *ending, json_t *details);
-/* The slot `cancel`. */
+/* Without a result. */
+void tool_output_free(struct tool_output *o);
+/* The slot `cancel`: the same. */
 void tool_output_cancel(struct tool_call *c);
 
 #endif

@@ -7,6 +7,7 @@
 #include "agent/tools/tool.h"
 #include "agent/tools/tools_private.h"
 #include "base/buf.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 
 json_t *tool_text_block(const char *text, size_t n)
@@ -16,6 +17,11 @@ json_t *tool_text_block(const char *text, size_t n)
 
         free(clean);
         return block;
+}
+
+char *tool_request_key(const struct tool_call *c)
+{
+        return mem_printf("agent:turn-%lld:%s", (long long)c->scope->run->id, c->id);
 }
 
 void tool_finish(struct tool_call *c, struct tool_result *r)

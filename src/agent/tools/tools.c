@@ -17,8 +17,8 @@
 #define RECEIVED_MAX 150 /* bytes of the arguments shown in an error */
 
 const struct tool *const tools[] = {
-        &bash_tool, &edit_tool,        &invoke_tool, &job_tool,
-        &read_tool, &tool_search_tool, &write_tool,  NULL,
+        &attach_tool, &bash_tool,           &edit_tool,        &invoke_tool, &job_tool,
+        &read_tool,   &search_history_tool, &tool_search_tool, &write_tool,  NULL,
 };
 
 const struct tool *tool_find(const char *name)
@@ -91,8 +91,9 @@ int tool_check(const struct tool *t, const json_t *arguments, struct error *err)
 /* ---- the tools of a turn ---- */
 
 struct tool_set {
-        const struct tool **items;
+        const struct tool **items; /* by name */
         size_t count;
+        struct tool *platform; /* some of the items */
 };
 
 static bool is_listed(const struct setting_list *only, const char *name)
@@ -105,15 +106,27 @@ static bool is_listed(const struct setting_list *only, const char *name)
         return false;
 }
 
+static int by_name(const void *a, const void *b)
+{
+        return strcmp((*(const struct tool *const *)a)->name,
+                      (*(const struct tool *const *)b)->name);
+}
+
 struct tool_set *tool_set_new(const struct tool_scope *scope, const struct setting_list *only)
 {
         struct tool_set *set = mem_zalloc(sizeof(*set));
+        size_t more;
 
-        set->items = mem_array(COUNT(tools), sizeof(*set->items));
+        set->platform = platform_tools(scope, &more);
+        set->items = mem_array(COUNT(tools) + more, sizeof(*set->items));
         for (size_t i = 0; tools[i]; i++)
                 if (is_listed(only, tools[i]->name) &&
                     (!tools[i]->offered || tools[i]->offered(scope)))
                         set->items[set->count++] = tools[i];
+        for (size_t i = 0; i < more; i++)
+                if (is_listed(only, set->platform[i].name))
+                        set->items[set->count++] = &set->platform[i];
+        qsort(set->items, set->count, sizeof(*set->items), by_name);
         return set;
 }
 
@@ -122,6 +135,7 @@ void tool_set_free(struct tool_set *set)
         if (!set)
                 return;
         free(set->items);
+        free(set->platform);
         free(set);
 }
 

@@ -245,11 +245,11 @@ static void list_tools(struct http_exchange *x)
                 return;
         buf_init(&json, 0);
         page_open(&json);
-        for (const struct platform_tool *t = a->ops->tools; t && t->name; t++) {
+        for (const struct platform_tool *t = a->ops->tools; t && t->tool.name; t++) {
                 jsonw_open(&json, '{');
-                jsonw_str(&json, "name", t->name);
-                jsonw_str(&json, "description", t->help);
-                jsonw_raw(&json, "parameters", t->parameters);
+                jsonw_str(&json, "name", t->tool.name);
+                jsonw_str(&json, "description", t->tool.help);
+                jsonw_raw(&json, "parameters", t->tool.parameters);
                 jsonw_close(&json, '}');
         }
         page_close(&json, false, NULL);

@@ -402,44 +402,59 @@ static void tool_channels(struct adapter *a, const struct tool_request *q, platf
 #define MESSAGE "\"message_id\":" ID("A message, from discord_read")
 #define CONTENT "\"content\":" TEXT("Markdown; long texts become several messages")
 
+/* The chat of these is named by channel_id. */
+#define IN_CHAT  .channel = "channel_id"
+#define ANYWHERE .everywhere = true
+
 const struct platform_tool dc_tools[] = {
-        { "discord_send", "Sends a message to a channel or thread of Discord.",
-          OBJECT(CHANNEL "," CONTENT ",\"reply_to\":" ID("A message of the same channel to answer"),
-                 "\"channel_id\",\"content\""),
+        { { "discord_send", "Sends a message to a channel or thread of Discord.",
+            OBJECT(CHANNEL "," CONTENT
+                           ",\"reply_to\":" ID("A message of the same channel to answer"),
+                   "\"channel_id\",\"content\""),
+            IN_CHAT, .writes = true },
           tool_send },
-        { "discord_dm", "Sends a direct message to a person on Discord.",
-          OBJECT("\"user_id\":" ID("A person, from discord_read or discord_whoami") "," CONTENT,
-                 "\"user_id\",\"content\""),
+        { { "discord_dm", "Sends a direct message to a person on Discord.",
+            OBJECT("\"user_id\":" ID("A person, from discord_read or discord_whoami") "," CONTENT,
+                   "\"user_id\",\"content\""),
+            ANYWHERE, .writes = true },
           tool_dm },
-        { "discord_read", "Reads the last messages of a channel or thread, oldest first.",
-          OBJECT(CHANNEL
-                 ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":20},"
-                 "\"before\":" ID("Only messages before this one"),
-                 "\"channel_id\""),
+        { { "discord_read", "Reads the last messages of a channel or thread, oldest first.",
+            OBJECT(CHANNEL
+                   ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":20},"
+                   "\"before\":" ID("Only messages before this one"),
+                   "\"channel_id\""),
+            IN_CHAT },
           tool_read },
-        { "discord_react", "Reacts to a message with an emoji.",
-          OBJECT(CHANNEL "," MESSAGE
-                         ",\"emoji\":" TEXT("The emoji itself, or name:id of a custom one"),
-                 "\"channel_id\",\"message_id\",\"emoji\""),
+        { { "discord_react", "Reacts to a message with an emoji.",
+            OBJECT(CHANNEL "," MESSAGE
+                           ",\"emoji\":" TEXT("The emoji itself, or name:id of a custom one"),
+                   "\"channel_id\",\"message_id\",\"emoji\""),
+            IN_CHAT, .writes = true },
           tool_react },
-        { "discord_edit", "Replaces the text of a message the bot has sent.",
-          OBJECT(CHANNEL "," MESSAGE "," CONTENT, "\"channel_id\",\"message_id\",\"content\""),
+        { { "discord_edit", "Replaces the text of a message the bot has sent.",
+            OBJECT(CHANNEL "," MESSAGE "," CONTENT, "\"channel_id\",\"message_id\",\"content\""),
+            IN_CHAT, .writes = true },
           tool_edit },
-        { "discord_delete", "Deletes a message.",
-          OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), tool_delete },
-        { "discord_create_thread",
-          "Starts a thread at a message; the thread gets the message's id.",
-          OBJECT(CHANNEL "," MESSAGE ",\"name\":" TEXT("At most 100 characters"),
-                 "\"channel_id\",\"message_id\",\"name\""),
+        { { "discord_delete", "Deletes a message.",
+            OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), IN_CHAT, .writes = true },
+          tool_delete },
+        { { "discord_create_thread",
+            "Starts a thread at a message; the thread gets the message's id.",
+            OBJECT(CHANNEL "," MESSAGE ",\"name\":" TEXT("At most 100 characters"),
+                   "\"channel_id\",\"message_id\",\"name\""),
+            IN_CHAT, .writes = true },
           tool_thread },
-        { "discord_list_guilds", "Lists the servers the bot is in.",
-          OBJECT("\"after\":" ID("Only those after this one"), ""), tool_guilds },
-        { "discord_list_channels",
-          "Lists channels and active threads of a server; without guild_id of the only one.",
-          OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""), tool_channels },
-        { "discord_whoami", "Shows the bot's name and id, and the ids of its operators.",
-          OBJECT("", ""), tool_whoami },
-        { 0 },
+        { { "discord_list_guilds", "Lists the servers the bot is in.",
+            OBJECT("\"after\":" ID("Only those after this one"), ""), ANYWHERE },
+          tool_guilds },
+        { { "discord_list_channels",
+            "Lists channels and active threads of a server; without guild_id of the only one.",
+            OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""), ANYWHERE },
+          tool_channels },
+        { { "discord_whoami", "Shows the bot's name and id, and the ids of its operators.",
+            OBJECT("", "") },
+          tool_whoami },
+        { { 0 }, NULL },
 };
 
 /* ---- lookups for the road and the API ---- */

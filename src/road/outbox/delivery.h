@@ -4,6 +4,7 @@
 #ifndef ROAD_DELIVERY_H
 #define ROAD_DELIVERY_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -145,6 +146,23 @@ struct held_files {
 };
 typedef void files_ready_fn(void *arg);
 
+/* A function of a platform that answers at once instead of through the outbox. */
+struct road_tool {
+        const char *name;       /* "discord_read" */
+        const char *help;       /* one sentence for a model */
+        const char *parameters; /* JSON Schema of the arguments, an object */
+        const char *channel;    /* the argument that names a chat; NULL: there is none */
+        bool writes;            /* changes what people see */
+        bool everywhere;        /* reaches beyond one chat */
+};
+struct tool_request {
+        const json_t *arguments; /* an object, or NULL */
+        /* as in struct outgoing: the same key gives the same delivery; NULL: none */
+        const char *request_key, *request_hash;
+};
+/* result is JSON, or NULL. */
+typedef void platform_tool_fn(void *arg, const char *result, const struct error *err);
+
 struct road_platforms {
         struct adapters *adapters;
         unsigned (*abilities)(struct adapters *as, const char *adapter);
@@ -186,6 +204,13 @@ struct road_platforms {
         void (*release_files)(struct held_files *held);
         /* Id of a thread started at this message, borrowed; NULL: impossible. May be NULL. */
         const char *(*thread_at)(struct adapters *as, const struct incoming *in);
+        /* The i-th tool of the adapter; NULL: there are no more. May be NULL. */
+        const struct road_tool *(*tool_at)(struct adapters *as, const char *adapter, size_t i);
+        /* Calls done once, later. */
+        void (*call_tool)(struct adapters *as, const char *adapter, const char *tool,
+                          const struct tool_request *q, platform_tool_fn *done, void *arg);
+        /* Bytes of a file that it sends. May be NULL. */
+        int64_t (*upload_max)(struct adapters *as, const char *adapter);
 };
 
 #endif

@@ -1,0 +1,307 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../lib/road_rig.h"
+#include "tool_rig.h"
+
+static struct rig *g;
+
+/* The tools on a road of their own, in the chat "c1" of the adapter "tools". */
+static int setup_road(void **state)
+{
+        struct tool_rig *b;
+
+        setup(state);
+        b = *state;
+        loop_free(b->loop);
+        g = rig_new();
+        b->loop = b->scope.loop = g->loop;
+        b->scope.road = g->road;
+        b->scope.store = g->store;
+        b->run.adapter = "tools";
+        return 0;
+}
+
+static int teardown_road(void **state)
+{
+        struct tool_rig *b = *state;
+
+        rig_free(g);
+        b->loop = loop_new();
+        return teardown(state);
+}
+
+/* ---- attach ---- */
+
+static void a_file_goes_through_the_outbox_once(void **state)
+{
+        struct tool_rig *b = *state;
+
+        put(b, "report.pdf", "some pages");
+        g->auto_send = true;
+        b->run.thread = "t9";
+        rig_call(b, "attach",
+                 json_pack("{s:s, s:s}", "path", "report.pdf", "title", "Here *it* is"));
+        expect_text(b, "Attached report.pdf (10 bytes) to the chat.");
+        assert_int_equal(rig_count(g, "deliveries"), 1);
+        assert_string_equal(rig_text(g, "kind FROM deliveries"), "upload");
+        assert_string_equal(rig_members(g, "payload FROM deliveries", "path"),
+                            "channels/test/c1/report.pdf");
+        assert_string_equal(rig_members(g, "payload FROM deliveries", "name"), "report.pdf");
+        rig_until(g, &g->sent_count, 1);
+        rig_settle(g);
+        assert_string_equal(g->sent[0].channel, "c1");
+        assert_string_equal(g->sent[0].thread, "t9");
+        assert_string_equal(g->sent[0].text, "Here *it* is");
+        /* the call is repeated after a crash */
+        rig_call(b, "attach",
+                 json_pack("{s:s, s:s}", "path", "report.pdf", "title", "Here *it* is"));
+        expect_text(b, "Attached report.pdf (10 bytes) to the chat.");
+        rig_settle(g);
+        assert_int_equal(rig_count(g, "deliveries"), 1);
+        assert_int_equal(g->sent_count, 1);
+}
+
+static void what_cannot_be_attached_is_explained(void **state)
+{
+        struct tool_rig *b = *state;
+        char *large = mem_zalloc(1002), *link = mem_printf("%s/link", b->folder);
+        struct tool_set *set;
+
+        memset(large, 'x', 1001);
+        put(b, "large", large);
+        put(b, "empty", "");
+        assert_int_equal(symlink("/etc/passwd", link), 0);
+        rig_call(b, "attach", json_pack("{s:s}", "path", "large"));
+        expect_error(b, "large was not attached: 'large' has 1001 bytes, more than the 1000");
+        rig_call(b, "attach", json_pack("{s:s}", "path", "empty"));
+        expect_error(b, "the file is empty");
+        rig_call(b, "attach", json_pack("{s:s}", "path", "link"));
+        expect_error(b, "links are not followed");
+        rig_call(b, "attach", json_pack("{s:s}", "path", "/workspace/channels/test/c2/secret"));
+        expect_error(b, "outside of what this tool reaches");
+        rig_call(b, "attach", json_pack("{s:s}", "path", "missing"));
+        expect_error(b, "there is no file 'missing'");
+        b->run.adapter = "j";
+        rig_call(b, "attach", json_pack("{s:s}", "path", "large"));
+        expect_error(b, "this chat takes no files");
+        set = tool_set_new(&b->scope, NULL);
+        assert_null(tool_set_find(set, "attach"));
+        tool_set_free(set);
+        assert_int_equal(rig_count(g, "deliveries"), 0);
+        free(large);
+        free(link);
+}
+
+static void a_cancelled_attach_is_not_answered(void **state)
+{
+        struct tool_rig *b = *state;
+
+        put(b, "a", "x");
+        rig_start(b, tool_find("attach"), json_pack("{s:s}", "path", "a"));
+        b->call.tool->cancel(&b->call);
+        rig_settle(g);
+        assert_int_equal(b->done, 0);
+        assert_int_equal(rig_count(g, "deliveries"), 0);
+}
+
+/* ---- search_history ---- */
+
+static void hear(const char *text, const char *name, const char *id)
+{
+        rig_receive(g, &(struct incoming){ .adapter = "tools",
+                                           .channel = "c1",
+                                           .text = text,
+                                           .id = id,
+                                           .sender_id = name,
+                                           .sender_name = name });
+        rig_until(g, &g->acks, g->received);
+}
+
+static void words_are_found_in_any_case_newest_first(void **state)
+{
+        struct tool_rig *b = *state;
+        const char *text, *first, *second;
+
+        hear("skip The BUDGET of Gr\xc3\xbc\xc3\x9f"
+             "e is 10",
+             "Ann", "1");
+        hear("skip no money here", "Bob", "2");
+        hear("skip new budget: gr\xc3\xbc\xc3\x9f"
+             "e 20",
+             "Bob", "3");
+        rig_receive(g, &(struct incoming){ .adapter = "tools",
+                                           .channel = "c2",
+                                           .text = "skip budget of GR\xc3\x9c\xc3\x9f"
+                                                   "E elsewhere",
+                                           .sender_id = "9" });
+        rig_until(g, &g->acks, g->received);
+        text = rig_call(b, "search_history",
+                        json_pack("{s:s}", "query",
+                                  "budget GR\xc3\x9c\xc3\x9f"
+                                  "E"));
+        assert_false(b->result.is_error);
+        assert_true(b->result.untrusted);
+        first = strstr(text, "[Bob] (evt-");
+        second = strstr(text, "[Ann] (evt-");
+        assert_true(first && second && first < second);
+        assert_non_null(strstr(first, "): skip new budget: gr\xc3\xbc\xc3\x9f"
+                                      "e 20\n"));
+        assert_null(strstr(text, "elsewhere"));
+        assert_null(strstr(text, "no money"));
+        text = rig_call(b, "search_history",
+                        json_pack("{s:s, s:s}", "query", "budget", "from", "ann"));
+        assert_non_null(strstr(text, "[Ann]"));
+        assert_null(strstr(text, "[Bob]"));
+        rig_call(b, "search_history", json_pack("{s:s}", "query", "nowhere"));
+        expect_text(b, "Nothing was found.\n");
+}
+
+static void the_last_text_of_a_message_counts(void **state)
+{
+        struct tool_rig *b = *state;
+        const char *text;
+
+        hear("skip the old plan", "Ann", "m1");
+        hear("skip a secret plan", "Ann", "m2");
+        rig_receive(g, &(struct incoming){ .type = EVENT_MESSAGE_EDITED,
+                                           .adapter = "tools",
+                                           .channel = "c1",
+                                           .id = "m1",
+                                           .text = "skip the new plan",
+                                           .sender_id = "Ann",
+                                           .sender_name = "Ann" });
+        rig_receive(g, &(struct incoming){ .type = EVENT_MESSAGE_DELETED,
+                                           .adapter = "tools",
+                                           .channel = "c1",
+                                           .id = "m2" });
+        rig_until(g, &g->acks, g->received);
+        text = rig_call(b, "search_history", json_pack("{s:s}", "query", "plan"));
+        assert_non_null(strstr(text, "the new plan"));
+        assert_null(strstr(text, "the old plan"));
+        assert_null(strstr(text, "secret"));
+}
+
+static void threads_of_others_are_not_searched(void **state)
+{
+        struct tool_rig *b = *state;
+        const char *text;
+
+        rig_receive(g, &(struct incoming){ .adapter = "tools",
+                                           .channel = "c1",
+                                           .thread = "private",
+                                           .text = "skip word of others" });
+        rig_receive(g, &(struct incoming){ .adapter = "tools",
+                                           .channel = "c1",
+                                           .thread = "mine",
+                                           .text = "skip word of ours" });
+        hear("skip word for all", "Ann", "1");
+        text = rig_call(b, "search_history", json_pack("{s:s}", "query", "word"));
+        assert_non_null(strstr(text, "for all"));
+        assert_null(strstr(text, "of ours"));
+        b->run.thread = "mine";
+        text = rig_call(b, "search_history", json_pack("{s:s}", "query", "word"));
+        assert_non_null(strstr(text, "for all"));
+        assert_non_null(strstr(text, "of ours"));
+        assert_null(strstr(text, "of others"));
+}
+
+static void a_long_search_is_continued(void **state)
+{
+        struct tool_rig *b = *state;
+        char *before, *text;
+
+        for (int i = 0; i < 5; i++)
+                hear("skip again", "Ann", NULL);
+        rig_call(b, "search_history", json_pack("{s:s, s:i}", "query", "again", "limit", 3));
+        before = strstr(b->text, "Use before=\"evt-");
+        assert_non_null(before);
+        before = mem_strndup(before + 12, strcspn(before + 12, "\""));
+        rig_call(b, "search_history",
+                 json_pack("{s:s, s:s, s:i}", "query", "again", "before", before, "limit", 3));
+        text = strstr(b->text, "[Ann]");
+        assert_non_null(text);
+        text = strstr(text + 1, "[Ann]");
+        assert_non_null(text);
+        assert_null(strstr(text + 1, "[Ann]"));
+        assert_null(strstr(b->text, "before="));
+        free(before);
+        rig_call(b, "search_history", json_pack("{s:s}", "since", "2099-01-01"));
+        expect_text(b, "Nothing was found.\n");
+        rig_call(b, "search_history", json_pack("{s:s}", "until", "1999-01-01"));
+        expect_text(b, "Nothing was found.\n");
+        rig_call(b, "search_history", json_pack("{s:s}", "since", "yesterday"));
+        expect_error(b, "'since' is 'yesterday', but must be a day such as");
+}
+
+/* ---- the platform's ---- */
+
+static void the_platforms_tools_are_offered_for_this_chat(void **state)
+{
+        struct tool_rig *b = *state;
+        struct tool_set *set = tool_set_new(&b->scope, NULL);
+        const struct tool *read = tool_set_find(set, "test_read");
+        const struct tool *send = tool_set_find(set, "test_send");
+
+        assert_null(tool_set_find(set, "test_dm"));
+        assert_int_equal(tool_flags(read, &b->scope, NULL), TOOL_READ_ONLY | TOOL_UNTRUSTED);
+        assert_int_equal(tool_flags(send, &b->scope, NULL), TOOL_RISKY);
+        rig_start(b, send, json_pack("{s:s}", "channel_id", "c1"));
+        rig_await(b);
+        expect_text(b, "{\n \"ok\": true\n}");
+        assert_string_equal(g->tool_name, "test_send");
+        assert_string_equal(g->tool_arguments, "{\"channel_id\":\"c1\"}"); /* no label */
+        assert_string_equal(g->tool_key, "agent:turn-7:call_1");
+        rig_start(b, read, json_pack("{s:s}", "channel_id", "c2"));
+        expect_error(b, "'test_read' reaches only this chat: channel_id must be \"c1\"");
+        assert_int_equal(g->tool_calls, 1);
+        error_set(&g->tool_error, ERR_NET, "the platform is away");
+        rig_start(b, read, json_pack("{s:s}", "channel_id", "c1"));
+        rig_await(b);
+        expect_error(b, "the platform is away");
+        rig_start(b, read, json_pack("{s:s}", "channel_id", "c1"));
+        read->cancel(&b->call);
+        rig_settle(g);
+        assert_int_equal(b->done, 0);
+        tool_set_free(set);
+}
+
+static void an_agent_may_be_let_reach_everything(void **state)
+{
+        struct tool_rig *b = *state;
+        struct tool_set *set;
+
+        b->scope.everywhere = true;
+        set = tool_set_new(&b->scope, NULL);
+        assert_non_null(tool_set_find(set, "test_dm"));
+        rig_start(b, tool_set_find(set, "test_read"), json_pack("{s:s}", "channel_id", "c2"));
+        rig_await(b);
+        assert_false(b->result.is_error);
+        tool_set_free(set);
+        b->run.adapter = "j";
+        set = tool_set_new(&b->scope, NULL);
+        assert_null(tool_set_find(set, "test_read"));
+        tool_set_free(set);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_road, teardown_road)
+        const struct CMUnitTest tests[] = {
+                TEST(a_file_goes_through_the_outbox_once),
+                TEST(what_cannot_be_attached_is_explained),
+                TEST(a_cancelled_attach_is_not_answered),
+                TEST(words_are_found_in_any_case_newest_first),
+                TEST(the_last_text_of_a_message_counts),
+                TEST(threads_of_others_are_not_searched),
+                TEST(a_long_search_is_continued),
+                TEST(the_platforms_tools_are_offered_for_this_chat),
+                TEST(an_agent_may_be_let_reach_everything),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
