@@ -170,6 +170,7 @@ int main(int argc, char **argv)
         bench.loop = loop_new();
         bench.conf = (struct sandbox_conf){ .kind = (char *)(uintptr_t) "bwrap",
                                             .memory_mb = 1024,
+                                            .total_mb = 2048,
                                             .processes = 256,
                                             .file_mb = 64,
                                             .disk_mb = 1024,

@@ -24,9 +24,19 @@ char **limits_read(char **argv);
 /* For the calling process and its children; nothing inside can raise them again. */
 void limits_apply(bool no_writes);
 
+/* The parent of a process, whose number is written as text; -1: it is gone. */
+pid_t process_parent(const char *pid);
+
+/*
+ * Puts this process into a new control group with these limits. False: the daemon was given none.
+ * given: the daemon's group; NULL: the one it is in.
+ */
+bool group_join(const char *given, unsigned long memory_mb, unsigned long processes);
+
 /*
  * Becomes a program, after joining an empty session keyring. argv: "user=UID:GID" and "mount=FD"
- * (both for root; see launch.c), "folder=FD" to run in, then the program's path and arguments.
+ * (both for root; see launch.c), "folder=FD" to run in, "group=MEMORY_MB:PROCESSES" to limit all of
+ * it where possible, then the program's path and arguments.
  */
 int launch(char **argv);
 /* Serves commands until stdin ends. argv: limits, then "egress=FD" if there is a network. */

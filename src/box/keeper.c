@@ -33,8 +33,7 @@ struct entry {
         bool below;
 };
 
-/* The parent of a process; -1: it is gone. */
-static pid_t parent_of(const char *pid)
+pid_t process_parent(const char *pid)
 {
         char path[64], text[512];
         const char *after_name;
@@ -65,7 +64,7 @@ static size_t list_processes(struct entry *list)
         while (dir && n < PROCESSES_MAX && (e = readdir(dir)))
                 if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
                         list[n++] = (struct entry){ (pid_t)strtol(e->d_name, NULL, 10),
-                                                    parent_of(e->d_name), false };
+                                                    process_parent(e->d_name), false };
         if (dir)
                 closedir(dir);
         return n;

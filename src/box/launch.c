@@ -31,6 +31,9 @@ struct request {
         int mounts[MOUNTS_MAX];
         size_t count;
         int folder; /* -1: none */
+        bool grouped;
+        unsigned long group_mb, group_processes;
+        const char *groups; /* of tests: the daemon's control group */
 };
 
 static void die(const char *what)
@@ -39,7 +42,7 @@ static void die(const char *what)
         _exit(126);
 }
 
-/* Reads "user=UID:GID", "folder=FD" and "mount=FD"; returns the program's words. */
+/* Reads the words of box.h; returns the program's words. */
 static char **read_request(struct request *q, char **argv)
 {
         for (; *argv; argv++) {
@@ -49,6 +52,12 @@ static char **read_request(struct request *q, char **argv)
                         q->as_user = true;
                         q->uid = (uid_t)strtoul(*argv + 5, &end, 10);
                         q->gid = (gid_t)strtoul(*end ? end + 1 : end, NULL, 10);
+                } else if (strncmp(*argv, "group=", 6) == 0) {
+                        q->grouped = true;
+                        q->group_mb = strtoul(*argv + 6, &end, 10);
+                        q->group_processes = strtoul(*end ? end + 1 : end, NULL, 10);
+                } else if (strncmp(*argv, "groups=", 7) == 0) {
+                        q->groups = *argv + 7;
                 } else if (strncmp(*argv, "folder=", 7) == 0) {
                         q->folder = (int)strtol(*argv + 7, NULL, 10);
                 } else if (strncmp(*argv, "mount=", 6) == 0 && q->count < MOUNTS_MAX) {
@@ -122,6 +131,8 @@ int launch(char **argv)
 
         if (!*program)
                 return 2;
+        if (q.grouped)
+                group_join(q.groups, q.group_mb, q.group_processes);
         if (q.count > 0)
                 make_mounts(&q);
         /* the user may use it, though not find the way there */

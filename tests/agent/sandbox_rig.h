@@ -60,6 +60,7 @@ static inline void rig_open(struct rig *r)
         r->dir = scratch_new();
         r->conf = (struct sandbox_conf){ .kind = (char *)(uintptr_t) "bwrap",
                                          .memory_mb = 1024,
+                                         .total_mb = 2048,
                                          .processes = 256,
                                          .file_mb = 64,
                                          .disk_mb = 1024,

@@ -3,6 +3,11 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
+
+#include "agent/sandbox/box_image.h"
+#include "base/confine.h"
+#include "base/spawn_thread.h"
 
 static void output_and_exit_code_arrive(void **state)
 {
@@ -565,6 +570,117 @@ static void a_container_runs_commands_by_docker_exec(void **state)
         rig_close(&r);
 }
 
+/* ---- control groups, as folders that only look like some ---- */
+
+static void put(const char *dir, const char *name, const char *text)
+{
+        char *path = scratch_path(dir, name);
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+        free(path);
+}
+
+static void expect_file(const char *dir, const char *name, const char *text)
+{
+        char *path = scratch_path(dir, name), got[100] = "";
+        FILE *f = fopen(path, "r");
+
+        if (!f)
+                fail_msg("there is no %s", path);
+        assert_non_null(fgets(got, sizeof(got), f));
+        assert_string_equal(got, text);
+        fclose(f);
+        free(path);
+}
+
+/* Returns the number of the process, which has ended. */
+static pid_t launch_in(const char *dir)
+{
+        char *groups = mem_printf("groups=%s", dir);
+        const char *argv[] = { "box", "launch", "group=100:20", groups, "/bin/true", NULL };
+        int image = box_image_fd(NULL), status;
+        pid_t pid = fork();
+
+        if (pid == 0) {
+                fexecve(image, (char **)(uintptr_t)argv, (char *[]){ NULL });
+                _exit(9);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        free(groups);
+        return pid;
+}
+
+static void a_sandbox_gets_a_control_group_where_the_daemon_has_one(void **state)
+{
+        char *dir = scratch_new(), *members = mem_printf("%d\n", getpid()), *mine, *number;
+
+        (void)state;
+        put(dir, "cgroup.controllers", "cpu memory pids\n");
+        put(dir, "cgroup.procs", members);
+        mine = mem_printf("%s/sandbox-%d", dir, (int)launch_in(dir));
+        number = mem_printf("%d", getpid());
+        expect_file(dir, "daemon/cgroup.procs", number);
+        expect_file(dir, "cgroup.subtree_control", "+memory +pids");
+        expect_file(mine, "memory.max", "104857600");
+        expect_file(mine, "pids.max", "20");
+        expect_file(mine, "cgroup.procs", "0");
+        free(mine);
+        free(number);
+        free(members);
+        scratch_free(dir);
+}
+
+static void a_control_group_of_others_is_left_alone(void **state)
+{
+        static const struct {
+                const char *controllers, *members;
+        } rows[] = { { "cpu memory pids\n", "1\n" }, { "cpu\n", "" } };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *dir = scratch_new(), *daemon = scratch_path(dir, "daemon");
+
+                put(dir, "cgroup.controllers", rows[i].controllers);
+                put(dir, "cgroup.procs", rows[i].members);
+                launch_in(dir);
+                assert_int_equal(access(daemon, F_OK), -1);
+                free(daemon);
+                scratch_free(dir);
+        }
+}
+
+/* Landlock and seccomp forbid the daemon what a sandbox needs; the spawner is started before. */
+static void a_confined_daemon_makes_sandboxes(void **state)
+{
+        static char *hosts[] = { (char *)(uintptr_t) "example.org" };
+        int status;
+        pid_t child = fork();
+
+        (void)state;
+        if (child == 0) {
+                struct confine_report report = { 0 };
+                struct error err = { 0 };
+                struct rig r;
+                struct ran c;
+
+                rig_open(&r);
+                r.conf.hosts = (struct setting_list){ hosts, 1, true };
+                if (spawn_thread_start(&err) < 0 ||
+                    confine_self((const char *const[]){ r.dir, NULL }, &report, &err) < 0)
+                        _exit(2);
+                ran_run(&c, &r,
+                        "echo x >file; cat file; "
+                        "curl -s http://example.net/ | grep -c sandbox.hosts");
+                _exit(strcmp(c.out.data, "x\n1\n") == 0 ? 0 : 3);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -588,6 +704,9 @@ int main(void)
                 cmocka_unit_test(jobs_belong_to_their_conversation_and_are_limited),
                 cmocka_unit_test(of_a_jobs_output_the_end_is_kept),
                 cmocka_unit_test(the_probe_tells_whether_it_works),
+                cmocka_unit_test(a_sandbox_gets_a_control_group_where_the_daemon_has_one),
+                cmocka_unit_test(a_control_group_of_others_is_left_alone),
+                cmocka_unit_test(a_confined_daemon_makes_sandboxes),
                 cmocka_unit_test(on_the_host_only_the_manners_are_the_same),
                 cmocka_unit_test(a_container_runs_commands_by_docker_exec),
         };

@@ -227,7 +227,7 @@ int launch_bwrap(struct launch *l, const struct sandbox_conf *conf,
                 return error_set(err, ERR_REFUSED,
                                  "the sandbox needs the program bwrap, which is not in PATH: "
                                  "install the package bubblewrap, or choose another sandbox.kind");
-        launch_launcher(l, view);
+        launch_launcher(l, conf, view);
         launch_word(l, program);
         free(program);
         buf_init(&b, 0);

@@ -66,10 +66,13 @@ void launch_serve(struct launch *l, const struct sandbox_conf *conf, bool proces
                         own(l, mem_printf("%s=%lld", limits[i].name, (long long)limits[i].value));
 }
 
-void launch_launcher(struct launch *l, const struct workspace_view *view)
+void launch_launcher(struct launch *l, const struct sandbox_conf *conf,
+                     const struct workspace_view *view)
 {
         launch_word(l, IMAGE_PATH);
         launch_word(l, "launch");
+        l->argv[l->argc++] = own(l, mem_printf("group=%lld:%lld", (long long)conf->total_mb,
+                                               (long long)conf->processes));
         if (geteuid() != 0)
                 return;
         l->argv[l->argc++] = own(
@@ -128,7 +131,7 @@ static int launch_host(struct launch *l, const struct sandbox_conf *conf,
 {
         bool own_user = geteuid() == 0;
 
-        launch_launcher(l, NULL);
+        launch_launcher(l, conf, NULL);
         if (view)
                 l->argv[l->argc++] =
                         own(l, mem_printf("folder=%d", launch_fd(l, view->channel_fd, false)));

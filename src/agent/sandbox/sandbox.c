@@ -17,6 +17,9 @@ const struct setting sandbox_settings[] = {
                   "`*.example.org` or `example.org:8080`; no other network exists inside." },
         { "memoryMb", SETTING_INT, "1024", 64, 1048576, .at = AT(memory_mb),
           .help = "The most memory of a process, in MiB." },
+        { "totalMb", SETTING_INT, "2048", 64, 16777216, .at = AT(total_mb),
+          .help = "The most memory of a sandbox, in MiB, where the daemon was given control groups "
+                  "(systemd: `Delegate=yes`)." },
         { "processes", SETTING_INT, "256", 8, 65536, .at = AT(processes),
           .help = "The most processes of a sandbox." },
         { "fileMb", SETTING_INT, "512", 1, 1048576, .at = AT(file_mb),

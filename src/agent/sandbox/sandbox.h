@@ -21,7 +21,7 @@
 struct sandbox_conf {
         char *kind;                /* "bwrap", "docker:NAME", "host" or "none" */
         struct setting_list hosts; /* reachable, "example.org" or "*.example.org:8080"; else none */
-        int64_t memory_mb, processes, file_mb, disk_mb, cpu_seconds;
+        int64_t memory_mb, total_mb, processes, file_mb, disk_mb, cpu_seconds;
         int64_t timeout_seconds, output_kb, idle_seconds, jobs, job_seconds;
 };
 extern const struct setting sandbox_settings[]; /* the group "sandbox" of a built-in agent */

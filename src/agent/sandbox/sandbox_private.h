@@ -64,7 +64,8 @@ int launch_fd(struct launch *l, int fd, bool close_after);
 /* The same for one that was given before. */
 int launch_number(const struct launch *l, int fd);
 /* The launcher's words, with the mounts of the view; the program's follow. */
-void launch_launcher(struct launch *l, const struct workspace_view *view);
+void launch_launcher(struct launch *l, const struct sandbox_conf *conf,
+                     const struct workspace_view *view);
 int launch_bwrap(struct launch *l, const struct sandbox_conf *conf,
                  const struct workspace_view *view, struct error *err);
 
