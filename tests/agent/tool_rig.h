@@ -1,7 +1,8 @@
 /*
  * tool_rig: a scope with a workspace of its own, and calls of tools.
  *
- * setup and teardown are for cmocka. A call is checked and started as the agent does it.
+ * setup and teardown are for cmocka. A call is checked and started as the agent does it. Commands
+ * go to fake_sandbox.h, unless TOOL_RIG_WITH_SANDBOX is defined.
  */
 #ifndef TESTS_AGENT_TOOL_RIG_H
 #define TESTS_AGENT_TOOL_RIG_H
@@ -18,7 +19,9 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
+#ifndef TOOL_RIG_WITH_SANDBOX
 #include "fake_sandbox.h"
+#endif
 
 #define TOOL_ROUNDS 200000 /* of the loop, before a test gives up */
 
