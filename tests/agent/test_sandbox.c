@@ -463,6 +463,61 @@ static void the_probe_tells_whether_it_works(void **state)
         rig_close(&r);
 }
 
+static void a_trial_at_the_start_tells_what_is_wrong(void **state)
+{
+        char *before = mem_strdup(getenv("PATH"));
+        struct rig r;
+
+        (void)state;
+        rig_open(&r);
+        sandboxes_probe(r.all);
+        while (loop_step(r.loop, true)) /* its sandbox is ended, too */
+                ;
+        assert_null(sandboxes_problem(r.all));
+        setenv("PATH", "/nonexistent", 1);
+        sandboxes_probe(r.all);
+        assert_non_null(strstr(sandboxes_problem(r.all), "install the package bubblewrap"));
+        setenv("PATH", before, 1);
+        sandboxes_probe(r.all);
+        while (loop_step(r.loop, true))
+                ;
+        assert_null(sandboxes_problem(r.all));
+        free(before);
+        rig_close(&r);
+}
+
+static void wrong_settings_are_named(void **state)
+{
+        static const struct {
+                const char *kind, *host, *key, *text;
+        } rows[] = {
+                { "bwrap", "example.org", NULL, NULL },
+                { "docker:dev", NULL, NULL, NULL },
+                { "none", NULL, NULL, NULL },
+                { "docker", NULL, "kind", "docker:NAME" },
+                { "docker:-v", NULL, "kind", "docker:NAME" },
+                { "chroot", NULL, "kind", "'chroot' is no sandbox" },
+                { "bwrap", "http://example.org", "hosts", "example.org:8080" },
+                { "host", "example.org", "hosts", "works with \"kind\": \"bwrap\" only" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                char *host = mem_strdup(rows[i].host);
+                struct sandbox_conf conf = { .kind = (char *)(uintptr_t)rows[i].kind,
+                                             .hosts = { &host, rows[i].host ? 1 : 0, true } };
+                struct error err = { 0 };
+                const char *key = NULL;
+
+                assert_int_equal(sandbox_conf_check(&conf, &key, &err), rows[i].key ? -1 : 0);
+                if (rows[i].key) {
+                        assert_string_equal(key, rows[i].key);
+                        assert_non_null(strstr(err.text, rows[i].text));
+                }
+                free(host);
+        }
+}
+
 static void on_the_host_only_the_manners_are_the_same(void **state)
 {
         struct rig r;
@@ -706,6 +761,8 @@ int main(void)
                 cmocka_unit_test(the_probe_tells_whether_it_works),
                 cmocka_unit_test(a_sandbox_gets_a_control_group_where_the_daemon_has_one),
                 cmocka_unit_test(a_control_group_of_others_is_left_alone),
+                cmocka_unit_test(a_trial_at_the_start_tells_what_is_wrong),
+                cmocka_unit_test(wrong_settings_are_named),
                 cmocka_unit_test(a_confined_daemon_makes_sandboxes),
                 cmocka_unit_test(on_the_host_only_the_manners_are_the_same),
                 cmocka_unit_test(a_container_runs_commands_by_docker_exec),

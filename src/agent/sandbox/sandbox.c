@@ -1,12 +1,17 @@
 #include "agent/sandbox/sandbox.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/sandbox/sandbox_private.h"
+#include "base/log.h"
 #include "base/mem.h"
 
-#define AT(field) offsetof(struct sandbox_conf, field)
+#define PROBE_CONVERSATION (-1)
+
+#define AT(field)          offsetof(struct sandbox_conf, field)
 
 const struct setting sandbox_settings[] = {
         { "kind", SETTING_STRING, "\"bwrap\"", 4, 200, .at = AT(kind),
@@ -41,6 +46,33 @@ const struct setting sandbox_settings[] = {
           .help = "The longest time of a background job, in seconds." },
         SETTING_END,
 };
+
+int sandbox_conf_check(const struct sandbox_conf *conf, const char **key, struct error *err)
+{
+        static const char *const kinds[] = { "bwrap", "host", "none" };
+        bool known =
+                strncmp(conf->kind, "docker:", 7) == 0 && isalnum((unsigned char)conf->kind[7]);
+
+        for (size_t i = 0; i < COUNT(kinds); i++)
+                known = known || strcmp(conf->kind, kinds[i]) == 0;
+        *key = "kind";
+        if (!known)
+                return error_set(
+                        err, ERR_INVALID,
+                        "'%s' is no sandbox: write \"bwrap\", \"docker:NAME\", \"host\" or "
+                        "\"none\"",
+                        conf->kind);
+        *key = "hosts";
+        for (size_t i = 0; i < conf->hosts.count; i++)
+                if (egress_check_entry(conf->hosts.items[i], err) < 0)
+                        return -1;
+        if (conf->hosts.count > 0 && strcmp(conf->kind, "bwrap") != 0)
+                return error_set(err, ERR_INVALID,
+                                 "works with \"kind\": \"bwrap\" only: '%s' has the network of its "
+                                 "place",
+                                 conf->kind);
+        return 0;
+}
 
 struct sandboxes *sandboxes_new(struct loop *l, const struct sandbox_conf *conf, const char *dir)
 {
@@ -110,10 +142,54 @@ void sandbox_abandon(struct sandbox_run *r)
 
 /* ---- the probe ---- */
 
+static const char *const nothing[] = { "true", NULL };
+static const struct sandbox_command probe_command = { .argv = nothing, .timeout_ms = 20000 };
+
+/* 0: it ran. */
+static int judge_probe(const struct sandbox_result *r, struct error *err)
+{
+        if (r->kind == ERR_NONE && r->exit_code == 0)
+                return 0;
+        return error_set(err, r->kind ? r->kind : ERR_REFUSED, "%s",
+                         r->why ? r->why : "the sandbox does not run commands");
+}
+
+static void note_problem(struct sandboxes *all, const char *why)
+{
+        snprintf(all->problem, sizeof(all->problem), "%s", why);
+        log_warn("sandbox does not work; commands are refused", LOG_S("why", why));
+}
+
+static void on_probed(void *arg, const struct sandbox_result *r)
+{
+        struct sandboxes *all = arg;
+        struct error err = { 0 };
+
+        all->problem[0] = '\0';
+        if (judge_probe(r, &err) < 0)
+                note_problem(all, err.text);
+        sandbox_end(all, PROBE_CONVERSATION);
+}
+
+void sandboxes_probe(struct sandboxes *all)
+{
+        static const struct sandbox_handlers handlers = { .on_exit = on_probed };
+        struct error err = { 0 };
+
+        if (!sandbox_start(all, &(struct sandbox_key){ .conversation = PROBE_CONVERSATION },
+                           &probe_command, &handlers, all, &err))
+                note_problem(all, err.text);
+}
+
+const char *sandboxes_problem(const struct sandboxes *all)
+{
+        return all->problem[0] ? all->problem : NULL;
+}
+
 struct probe {
         bool done;
-        struct sandbox_result result;
-        char why[400];
+        int rc;
+        struct error *err;
 };
 
 static void on_probe_exit(void *arg, const struct sandbox_result *r)
@@ -121,31 +197,21 @@ static void on_probe_exit(void *arg, const struct sandbox_result *r)
         struct probe *p = arg;
 
         p->done = true;
-        p->result = *r;
-        if (r->why)
-                strncat(p->why, r->why, sizeof(p->why) - 1);
+        p->rc = judge_probe(r, p->err);
 }
 
 int sandbox_probe(const struct sandbox_conf *conf, const char *dir, struct error *err)
 {
         static const struct sandbox_handlers handlers = { .on_exit = on_probe_exit };
-        const char *argv[] = { "true", NULL };
         struct loop *l = loop_new();
         struct sandboxes *all = sandboxes_new(l, conf, dir);
-        struct probe p = { 0 };
-        struct sandbox_run *r = sandbox_start(
-                all, &(struct sandbox_key){ 0 },
-                &(struct sandbox_command){ .argv = argv, .timeout_ms = 20000 }, &handlers, &p, err);
-        int rc = -1;
+        struct probe p = { .rc = -1, .err = err };
+        struct sandbox_run *r =
+                sandbox_start(all, &(struct sandbox_key){ 0 }, &probe_command, &handlers, &p, err);
 
         while (r && !p.done)
                 loop_step(l, true);
         sandboxes_free(all);
         loop_free(l);
-        if (r)
-                rc = p.result.kind == ERR_NONE && p.result.exit_code == 0
-                             ? 0
-                             : error_set(err, p.result.kind ? p.result.kind : ERR_REFUSED, "%s",
-                                         p.why[0] ? p.why : "the sandbox does not run commands");
-        return rc;
+        return p.rc;
 }

@@ -25,6 +25,8 @@ struct sandbox_conf {
         int64_t timeout_seconds, output_kb, idle_seconds, jobs, job_seconds;
 };
 extern const struct setting sandbox_settings[]; /* the group "sandbox" of a built-in agent */
+/* What the table cannot express; *key is the setting that is wrong. */
+int sandbox_conf_check(const struct sandbox_conf *conf, const char **key, struct error *err);
 
 struct sandboxes;
 /* conf is borrowed. */
@@ -107,6 +109,10 @@ void sandbox_end(struct sandboxes *all, int64_t conversation);
 
 /* ---- for doctor, status and start ---- */
 
+/* Tries it out, as sandbox_probe does, without blocking; a failure is logged. */
+void sandboxes_probe(struct sandboxes *all);
+/* Why commands are refused, by the last try; NULL: they are not, or nothing was tried yet. */
+const char *sandboxes_problem(const struct sandboxes *all);
 /* Runs `true` with the full argument list; blocks. 0, or -1 with why it cannot work here. */
 int sandbox_probe(const struct sandbox_conf *conf, const char *dir, struct error *err);
 

@@ -135,6 +135,7 @@ struct sandboxes {
         int last_job;
         void (*on_request)(void *arg, const struct sandbox_request *request);
         void *request_arg;
+        char problem[500]; /* "": none known */
 };
 
 struct box *box_new(struct sandboxes *all, const struct sandbox_key *key, struct error *err);
