@@ -87,6 +87,11 @@ static void print_road(const json_t *road)
                print_plural(events, "event", "events"), (long long)queued,
                print_plural(queued, "turn", "turns"), (long long)json_int(road, "turnsRunning", 0),
                (long long)open, print_plural(open, "delivery open", "deliveries open"));
+        if (json_int(road, "approvalsOpen", 0) > 0)
+                printf("  %lld %s for a person: dragoman approvals\n",
+                       (long long)json_int(road, "approvalsOpen", 0),
+                       print_plural(json_int(road, "approvalsOpen", 0), "approval waits",
+                                    "approvals wait"));
         printf("  since start: %lld received, %lld %s, %lld %s done, %lld failed; %lld sent, "
                "%lld failed, %lld unknown\n",
                (long long)json_int(road, "received", 0), (long long)duplicates,

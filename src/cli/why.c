@@ -128,7 +128,26 @@ static void print_rule(const json_t *rule)
         putchar('\n');
 }
 
-static void print_turn(struct timeline *t, const json_t *turn, const char *reason)
+static void print_approval(struct timeline *t, const json_t *a)
+{
+        const char *decided = json_str(a, "decidedAt", NULL);
+
+        print_time(t, json_str(a, "createdAt", NULL));
+        printf("%s asked: ", json_str(a, "id", "?"));
+        print_line(stdout, json_str(a, "title", "?"), TEXT_SHOWN);
+        print_field(stdout, ", because ", json_str(a, "reason", NULL), TEXT_SHOWN);
+        putchar('\n');
+        if (!decided)
+                return;
+        print_time(t, decided);
+        printf("%s %s", json_str(a, "id", "?"), json_str(a, "state", "?"));
+        print_field(stdout, " by ", json_str(a, "by", NULL), TEXT_SHOWN);
+        print_field(stdout, ": ", json_str(a, "note", NULL), TEXT_SHOWN);
+        putchar('\n');
+}
+
+static void print_turn(struct timeline *t, const json_t *turn, const json_t *approvals,
+                       const char *reason)
 {
         const char *ended = json_str(turn, "endedAt", NULL), *id = json_str(turn, "id", "?");
         long long discarded = json_int(turn, "discardedReplies", 0);
@@ -151,6 +170,8 @@ static void print_turn(struct timeline *t, const json_t *turn, const char *reaso
                 print_field(stdout, " failed: ", json_str(failed, "error", "?"), TEXT_SHOWN);
                 putchar('\n');
         }
+        for (i = json_array_size(approvals); i > 0; i--) /* the newest is the first */
+                print_approval(t, json_array_get(approvals, i - 1));
         print_time(t, ended);
         printf("%s %s", id, json_str(turn, "state", "?"));
         print_quoted(stdout, ended ? " by agent " : " with agent ", json_str(turn, "agent", NULL));
@@ -246,7 +267,8 @@ void why_print(const json_t *report)
         print_decision(&t, decision);
         json_array_foreach(json_object_get(report, "rules"), i, each)
                 print_rule(each);
-        print_turn(&t, json_object_get(report, "turn"), json_str(decision, "reason", NULL));
+        print_turn(&t, json_object_get(report, "turn"), json_object_get(report, "approvals"),
+                   json_str(decision, "reason", NULL));
         json_array_foreach(json_object_get(report, "deliveries"), i, each)
                 print_delivery(&t, each);
 }

@@ -14,6 +14,7 @@
 #include "agent/agents.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "road/turn/approval.h"
 #include "road/turn/late_reply.h"
 
 #define ROUNDS 200000 /* of the loop, before a test gives up */
@@ -29,6 +30,9 @@ struct fake_turn {
         char *text, *error;
         struct buf failovers;       /* "from>to: why" lines */
         struct turn_failover spent; /* sums of agents that failed */
+        struct buf asked;           /* "call: detail" lines of approvals */
+        approval_fn *on_decided;    /* of the last */
+        void *on_decided_arg;
 };
 
 static inline void fake_turn_init(struct fake_turn *t, const char *agent, const char *text)
@@ -37,6 +41,7 @@ static inline void fake_turn_init(struct fake_turn *t, const char *agent, const 
         buf_init(&t->streamed, 0);
         buf_init(&t->progress, 0);
         buf_init(&t->failovers, 0);
+        buf_init(&t->asked, 0);
         t->input = (struct incoming){
                 .adapter = "test",
                 .key = "k1",
@@ -66,6 +71,7 @@ static inline void fake_turn_release(struct fake_turn *t)
         buf_release(&t->streamed);
         buf_release(&t->progress);
         buf_release(&t->failovers);
+        buf_release(&t->asked);
         free(t->text);
         free(t->error);
 }
@@ -148,6 +154,16 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
         t->reply.cost_microusd += t->spent.cost_microusd;
         t->text = mem_strdup(reply->text ? reply->text : "");
         t->error = mem_strdup(reply->error ? reply->error : "");
+}
+
+void turn_ask_approval(struct turn_run *run, const struct approval_request *q, approval_fn *done,
+                       void *arg)
+{
+        struct fake_turn *t = reported_turn(run);
+
+        buf_addf(&t->asked, "%s: %s\n", q->call, q->detail);
+        t->on_decided = done;
+        t->on_decided_arg = arg;
 }
 
 void late_reply_overdue(struct road *r, int64_t turn, const struct turn_reply *reply)

@@ -128,6 +128,29 @@ static void no_matching_rule_is_a_failure_and_a_hanging_one_can_be_cancelled(voi
         fake_turn_release(&t);
 }
 
+static void a_script_goes_on_when_it_is_approved(void **state)
+{
+        static const enum approval_state states[] = { APPROVAL_APPROVED, APPROVAL_REFUSED };
+        struct agent_rig *b = *state;
+
+        assert_int_equal(apply(b, "when *\nask admins 1000 rm x\nsay done", NULL), 0);
+        for (size_t i = 0; i < COUNT(states); i++) {
+                struct fake_turn t;
+
+                fake_turn_init(&t, "s", "x");
+                fake_turn_start(&t, b->agents);
+                for (int k = 0; k < 1000 && !t.on_decided; k++)
+                        loop_step(b->loop, true);
+                assert_string_equal(t.asked.data, "step-1: `rm x`\n");
+                assert_int_equal(t.finished, 0);
+                t.on_decided(t.on_decided_arg,
+                             &(struct approval_decision){ .state = states[i], .note = "so" });
+                fake_turn_await(&t, b->loop);
+                assert_string_equal(t.text, i == 0 ? "done" : "It was not allowed: so.");
+                fake_turn_release(&t);
+        }
+}
+
 static void script_errors_name_the_line(void **state)
 {
         static const struct {
@@ -138,6 +161,8 @@ static void script_errors_name_the_line(void **state)
                 { "when a\nwait soon", "line 2: 'wait' needs milliseconds" },
                 { "when a\nfail badly", "line 2: 'fail' needs a kind" },
                 { "when a\npiece \"x", "line 2: the quoted text" },
+                { "when a\nask me 3 x", "line 2: 'ask' needs asker or admins" },
+                { "when a\nask asker x", "line 2: 'ask' needs milliseconds" },
         };
         struct agent_rig *b = *state;
 
@@ -176,6 +201,8 @@ int main(void)
                         no_matching_rule_is_a_failure_and_a_hanging_one_can_be_cancelled, setup,
                         teardown),
                 cmocka_unit_test_setup_teardown(script_errors_name_the_line, setup, teardown),
+                cmocka_unit_test_setup_teardown(a_script_goes_on_when_it_is_approved, setup,
+                                                teardown),
                 cmocka_unit_test_setup_teardown(a_broken_script_leaves_the_old_one_running, setup,
                                                 teardown),
         };

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "road/turn/approval.h"
 
 #define INBOUND "/api/v2/messages/inbound"
 
@@ -586,6 +587,34 @@ static void hide(struct api_rig *r, const char *word, const char *key)
         free(body);
 }
 
+static void on_decided(void *arg, const struct approval_decision *d)
+{
+        (void)arg;
+        (void)d;
+}
+
+/* A turn of the terminal that waits for an approval. */
+static void hide_approval(struct api_rig *r)
+{
+        char *body = mem_printf(HIDDEN_CHAT, "hang", "their-question");
+
+        expect(api_rig_ask(r, "POST", INBOUND, body), 202, NULL);
+        free(body);
+        api_rig_until(r, &r->hanging_count, 1);
+        turn_ask_approval(r->hanging[0],
+                          &(struct approval_request){ .call = "c",
+                                                      .tool = "bash",
+                                                      .title = "do hidden things",
+                                                      .detail = "hidden-detail",
+                                                      .subject = "{}",
+                                                      .reason = "hidden-reason",
+                                                      .approvers = APPROVERS_ADMINS,
+                                                      .expires_ms = 3600000 },
+                          on_decided, NULL);
+        for (int i = 0; i < 10000 && api_rig_count(r, "approvals") == 0; i++)
+                loop_step(r->loop, true);
+}
+
 /* With any status, the answer must contain nothing of the terminal. */
 static void expect_nothing_hidden(const struct route *route, const char *id,
                                   const struct api_answer *a)
@@ -620,8 +649,9 @@ static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
          * the answered message, its turn and delivery, the dead turn, its own key, and what is no
          * number
          */
-        static const char *const ids[] = { "evt-1", "evt-2",  "evt-3", "trn-1", "trn-2",    "dlv-1",
-                                           "dlv-2", "conv-1", "1",     "2",     "their-key" };
+        static const char *const ids[] = { "evt-1", "evt-2", "evt-3",     "trn-1",
+                                           "trn-2", "dlv-1", "dlv-2",     "conv-1",
+                                           "1",     "2",     "their-key", "apr-3" };
         struct api_rig *r = *state;
         char *text = make_key(r, "{\"name\":\"k\",\"scopes\":[\"admin\"],\"adapters\":[\"api\"],"
                                  "\"rateLimit\":100000}");
@@ -629,6 +659,7 @@ static void a_restricted_key_reaches_nothing_of_another_adapter(void **state)
 
         hide(r, "say", "their-key");
         hide(r, "fail", "their-other");
+        hide_approval(r);
         expect(api_rig_ask(r, "POST", "/api/v2/chats/terminal/hidden-room/pause", "{}"), 200, NULL);
         turns = r->turns;
         ROUTES_FOREACH(route) {
@@ -669,6 +700,8 @@ static void the_operator_sees_everything(void **state)
                                              "/api/v2/deliveries/dlv-1",
                                              "/api/v2/trigger-logs",
                                              "/api/v2/dead-letters",
+                                             "/api/v2/approvals",
+                                             "/api/v2/approvals/apr-3",
                                              "/api/v2/why/evt-1",
                                              "/api/v2/why/their-key",
                                              "/api/v2/chats",
@@ -678,6 +711,7 @@ static void the_operator_sees_everything(void **state)
 
         hide(r, "say", "their-key");
         hide(r, "fail", "their-other");
+        hide_approval(r);
         for (size_t i = 0; i < COUNT(paths); i++) {
                 struct api_answer a = api_rig_ask(r, "GET", paths[i], NULL);
 

@@ -26,6 +26,10 @@ static void a_command_is_the_whole_message(void **state)
                 { "<@42> <@!43> /new", "new", "" },
                 { "/pause 30 lunch", "pause", "30 lunch" },
                 { "/help", "help", "" },
+                { "/approve apr-12", "approve", "apr-12" },
+                { "/refuse@mybot apr-12 too late", "refuse", "apr-12 too late" },
+                { "/approve", NULL, NULL },
+                { "/approve of this", NULL, NULL },
                 { "/new ideas", NULL, NULL },
                 { "stop", NULL, NULL },
                 { "/", NULL, NULL },
@@ -209,6 +213,65 @@ static void a_command_in_a_session_needs_no_mention(void **state)
         assert_int_equal(decided(d, &in).command, COMMAND_STATUS);
         in.sender_id = "8";
         assert_int_equal(decided(d, &in).command, COMMAND_NONE);
+        dispatch_free(d);
+}
+
+static enum placement begins(void *arg, struct decision *d)
+{
+        (void)arg;
+        (void)d;
+        return PLACEMENT_NEW_TURN;
+}
+
+/* The road's word: arg is what the message answers. */
+static bool answers(void *arg, bool *approves)
+{
+        const char *answer = arg;
+
+        *approves = strcmp(answer, "yes") == 0;
+        return *answer != '\0';
+}
+
+static struct decision decided_as(struct dispatch *d, const struct incoming *in, char *answer)
+{
+        struct placement_query query = { begins, answers, answer };
+        struct decision out;
+
+        dispatch_decide(d, in, &query, &out);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg, NULL);
+        return out;
+}
+
+/* Without a mention, from whoever may talk to the bot, and even where commands are disabled. */
+static void an_answer_to_an_approval_is_none_to_the_agent(void **state)
+{
+        static char yes[] = "yes", no[] = "no", nothing[] = "";
+        struct dispatch_adapter a = rig_adapter();
+        struct incoming in = group_message("7", "/approve apr-12");
+        struct dispatch *d;
+
+        (void)state;
+        a.commands = false;
+        d = rig_dispatch("[]", a);
+        assert_int_equal(decided_as(d, &in, nothing).command, COMMAND_APPROVE);
+        in.text = "/refuse apr-12 no";
+        assert_int_equal(decided_as(d, &in, nothing).command, COMMAND_REFUSE);
+        in.text = "yes";
+        assert_int_equal(decided_as(d, &in, yes).command, COMMAND_APPROVE);
+        assert_false(decided_as(d, &in, yes).trigger);
+        in.text = "no";
+        assert_int_equal(decided_as(d, &in, no).command, COMMAND_REFUSE);
+        assert_int_equal(decided_as(d, &in, nothing).command, COMMAND_NONE);
+        in.sender_is_bot = true;
+        assert_int_equal(decided_as(d, &in, no).command, COMMAND_NONE);
+        in.sender_is_bot = false;
+        in.is_own = true;
+        assert_int_equal(decided_as(d, &in, no).command, COMMAND_NONE);
+        in.is_own = false;
+        in.time_ms = 1000; /* old: the approval has its own time limit */
+        assert_int_equal(decided_as(d, &in, no).command, COMMAND_REFUSE);
+        assert_false(decided_as(d, &in, no).by_admin);
         dispatch_free(d);
 }
 
@@ -504,6 +567,7 @@ int main(void)
                 cmocka_unit_test(a_command_needs_an_agent_and_pauses_need_a_store),
                 cmocka_unit_test(a_command_in_a_session_needs_no_mention),
                 cmocka_unit_test(disabled_commands_are_text),
+                cmocka_unit_test(an_answer_to_an_approval_is_none_to_the_agent),
                 cmocka_unit_test(old_commands_and_rules_that_say_off_are_ignored),
                 cmocka_unit_test(new_begins_a_new_session),
                 cmocka_unit_test(help_lists_what_the_sender_may_do),

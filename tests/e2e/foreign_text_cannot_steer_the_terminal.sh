@@ -37,7 +37,7 @@ def run(*words):
     return out
 
 commands = [["why", event], ["status"], ["doctor"], ["events", "tail", "--type", "message.*", "--since", "evt-1", "--count", "1"], ["persons", "list"], ["rules", "list"], ["keys", "list"],
-            ["access", "list"], ["dead-letters", "list"], ["route", "test", event], ["handover", "list"], ["pairing", "list"],
+            ["access", "list"], ["dead-letters", "list"], ["approvals", "history"], ["route", "test", event], ["handover", "list"], ["pairing", "list"],
             ["why", "evt-\x1b[31m\u202e"], ["access", "deny", "x\u202e\x1b[2J"]]
 shown = 0
 for words in commands + [c + ["--json"] for c in commands]:

@@ -139,6 +139,19 @@ static void a_question_is_stored_with_the_message_that_asks(void **state)
         rig_free(g);
 }
 
+static void what_is_asked_hides_nothing(void **state)
+{
+        struct rig *g = rig_with_commands();
+        struct approval_request q = question();
+
+        (void)state;
+        q.detail = "echo \x1b[2J\xe2\x80\xaefdp.\r rm\n\tx";
+        ask(g, "x", &q);
+        assert_string_equal(rig_text(g, "detail FROM approvals"),
+                            "echo \\u{1b}[2J\\u{202e}fdp.\\u{d} rm\n\tx");
+        rig_free(g);
+}
+
 static void who_asked_approves_and_the_turn_goes_on(void **state)
 {
         struct rig *g = rig_with_commands();
@@ -532,6 +545,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_question_is_stored_with_the_message_that_asks),
+                cmocka_unit_test(what_is_asked_hides_nothing),
                 cmocka_unit_test(who_asked_approves_and_the_turn_goes_on),
                 cmocka_unit_test(others_change_nothing),
                 cmocka_unit_test(where_admins_decide_the_asker_does_not),

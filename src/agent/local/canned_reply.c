@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 
 #define WORDS_MAX 400 /* the rest is one piece */
 
-enum canned_step_kind { STEP_WAIT, STEP_PROGRESS, STEP_SAY, STEP_FAIL, STEP_HANG };
+enum canned_step_kind { STEP_WAIT, STEP_PROGRESS, STEP_SAY, STEP_FAIL, STEP_HANG, STEP_ASK };
 
 struct canned_step {
         enum canned_step_kind kind;
@@ -16,6 +17,7 @@ struct canned_step {
         enum error_kind failure;
         char *text, *record;
         size_t n;
+        enum approvers approvers;
 };
 
 struct canned_reply {
@@ -55,6 +57,54 @@ static void finish(struct canned_reply *c, const struct canned_step *failed)
         canned_reply_free(c);
 }
 
+static void on_time(void *arg);
+
+static void on_decided(void *arg, const struct approval_decision *d)
+{
+        struct canned_reply *c = arg;
+
+        if (d->state == APPROVAL_APPROVED) {
+                on_time(c);
+                return;
+        }
+        buf_addf(&c->text, "%sIt was not allowed%s%s.", c->text.len ? "\n" : "",
+                 d->note ? ": " : "", d->note ? d->note : "");
+        finish(c, NULL);
+}
+
+/* A reply that is played again asks under the same name. */
+static void ask(struct canned_reply *c, const struct canned_step *s)
+{
+        char *call = mem_printf("step-%zu", c->at), *detail = mem_printf("`%s`", s->text);
+        struct buf subject, rule;
+
+        buf_init(&subject, 0);
+        jsonw_open(&subject, '{');
+        jsonw_str(&subject, "command", s->text);
+        jsonw_close(&subject, '}');
+        buf_init(&rule, 0);
+        jsonw_open(&rule, '{');
+        jsonw_str(&rule, "tool", "script");
+        jsonw_str(&rule, "command", s->text);
+        jsonw_close(&rule, '}');
+        turn_ask_approval(c->run,
+                          &(struct approval_request){ .call = call,
+                                                      .tool = "script",
+                                                      .title = "do something",
+                                                      .detail = detail,
+                                                      .subject = subject.data,
+                                                      .reason = "the script says so",
+                                                      .rule = rule.data,
+                                                      .rule_label = s->text,
+                                                      .approvers = s->approvers,
+                                                      .expires_ms = s->ms },
+                          on_decided, c);
+        buf_release(&subject);
+        buf_release(&rule);
+        free(detail);
+        free(call);
+}
+
 static void on_time(void *arg)
 {
         struct canned_reply *c = arg;
@@ -70,6 +120,9 @@ static void on_time(void *arg)
                         return;
                 case STEP_FAIL:
                         finish(c, s);
+                        return;
+                case STEP_ASK:
+                        ask(c, s);
                         return;
                 case STEP_PROGRESS:
                         turn_progress(c->run, s->text);
@@ -147,6 +200,16 @@ void canned_reply_fail(struct canned_reply *c, enum error_kind kind, const char 
         s->failure = kind;
         s->text = mem_strdup(notice);
         s->record = mem_strdup(record);
+}
+
+void canned_reply_ask(struct canned_reply *c, enum approvers approvers, int64_t ms,
+                      const char *text)
+{
+        struct canned_step *s = add(c, STEP_ASK);
+
+        s->approvers = approvers;
+        s->ms = ms;
+        s->text = mem_strdup(text);
 }
 
 void canned_reply_hang(struct canned_reply *c)

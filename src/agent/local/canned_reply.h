@@ -8,6 +8,7 @@
 #define AGENT_LOCAL_CANNED_REPLY_H
 
 #include "agent/agent.h"
+#include "road/turn/approval.h"
 
 struct canned_reply;
 
@@ -21,6 +22,9 @@ void canned_reply_say_words(struct canned_reply *c, const char *text, int64_t pa
 /* The notice follows the text so far. */
 void canned_reply_fail(struct canned_reply *c, enum error_kind kind, const char *notice,
                        const char *record);
+/* Waits for an approval, which expires after ms; a refusal ends the reply. */
+void canned_reply_ask(struct canned_reply *c, enum approvers approvers, int64_t ms,
+                      const char *text);
 /* Never ends by itself. */
 void canned_reply_hang(struct canned_reply *c);
 /* Sends no deltas. */

@@ -21,6 +21,9 @@
  *         say Now it works.
  *     when stuck
  *         hang
+ *     when tidy up
+ *         ask asker 60000 rm -r drafts
+ *         say Done.
  *     when *
  *         say You said: {text}
  *
@@ -31,6 +34,8 @@
  *   progress TEXT   a progress label
  *   fail KIND TEXT  ends with a failure of that kind ("timeout", "limit", "net", ...); TEXT is the
  *                   notice for the user
+ *   ask WHO MS TEXT asks for an approval by WHO (asker, admins), which expires after MS
+ *                   milliseconds; a refusal ends the answer
  *   hang            never ends
  *   once            the rule matches only once
  *
@@ -63,12 +68,13 @@ static const struct setting settings[] = {
         SETTING_END
 };
 
-enum script_verb { VERB_SAY, VERB_PIECE, VERB_WAIT, VERB_PROGRESS, VERB_FAIL, VERB_HANG };
+enum script_verb { VERB_SAY, VERB_PIECE, VERB_WAIT, VERB_PROGRESS, VERB_FAIL, VERB_ASK, VERB_HANG };
 
 struct script_line {
         enum script_verb verb;
         int64_t ms;
         enum error_kind kind;
+        enum approvers approvers;
         char *text;
 };
 
@@ -141,6 +147,25 @@ static int read_fail(struct script_rule *r, const char *rest, struct error *err)
         return error_set(err, ERR_INVALID, "'fail' needs a kind such as timeout, limit or net");
 }
 
+static int read_ask(struct script_rule *r, const char *rest, struct error *err)
+{
+        bool admins = strncmp(rest, "admins ", 7) == 0;
+        struct script_line *l;
+        char *end;
+        long long ms;
+
+        if (!admins && strncmp(rest, "asker ", 6) != 0)
+                return error_set(err, ERR_INVALID, "'ask' needs asker or admins");
+        rest += admins ? 7 : 6;
+        ms = strtoll(rest, &end, 10);
+        if (end == rest || *end != ' ' || ms < 1 || ms > 86400000)
+                return error_set(err, ERR_INVALID, "'ask' needs milliseconds (1 to 86400000)");
+        l = add_line(r, VERB_ASK, end + 1);
+        l->ms = ms;
+        l->approvers = admins ? APPROVERS_ADMINS : APPROVERS_ASKER;
+        return 0;
+}
+
 static int read_verb(struct script *s, const char *verb, const char *rest, struct error *err)
 {
         struct script_rule *r = s->count ? &s->rules[s->count - 1] : NULL;
@@ -159,6 +184,8 @@ static int read_verb(struct script *s, const char *verb, const char *rest, struc
                 return read_piece(r, rest, err);
         if (strcmp(verb, "fail") == 0)
                 return read_fail(r, rest, err);
+        if (strcmp(verb, "ask") == 0)
+                return read_ask(r, rest, err);
         if (strcmp(verb, "wait") == 0) {
                 ms = strtoll(rest, &end, 10);
                 if (end == rest || *end || ms < 0 || ms > 3600000)
@@ -178,7 +205,7 @@ static int read_verb(struct script *s, const char *verb, const char *rest, struc
         else
                 return error_set(
                         err, ERR_INVALID,
-                        "unknown verb '%s' (when, say, piece, wait, progress, fail, hang, once)",
+                        "unknown verb '%s' (when, say, piece, wait, progress, fail, ask, hang, once)",
                         verb);
         return 0;
 }
@@ -284,6 +311,9 @@ static void perform(struct canned_reply *c, const struct script_rule *r, const c
                         break;
                 case VERB_PROGRESS:
                         canned_reply_progress(c, l->text);
+                        break;
+                case VERB_ASK:
+                        canned_reply_ask(c, l->approvers, l->ms, l->text);
                         break;
                 case VERB_HANG:
                         canned_reply_hang(c);

@@ -89,6 +89,17 @@ static void write_road(struct buf *b, const struct road *r)
                  "dragoman_deliveries_reconciled_total{outcome=\"found\"} %llu\n"
                  "dragoman_deliveries_reconciled_total{outcome=\"not_arrived\"} %llu\n",
                  (unsigned long long)s.found, (unsigned long long)s.not_arrived);
+        family(b, "approvals_total", "counter", "Approvals that were decided, by state.");
+        buf_addf(b,
+                 "dragoman_approvals_total{state=\"approved\"} %llu\n"
+                 "dragoman_approvals_total{state=\"refused\"} %llu\n"
+                 "dragoman_approvals_total{state=\"expired\"} %llu\n",
+                 (unsigned long long)s.approvals_approved, (unsigned long long)s.approvals_refused,
+                 (unsigned long long)s.approvals_expired);
+        single(b, "approvals_asked_total", "counter", "Approvals asked for.",
+               (double)s.approvals_asked);
+        single(b, "approvals_open", "gauge", "Approvals that wait for a person.",
+               (double)s.approvals_open);
         single(b, "events_waiting", "gauge", "Stored events that are not decided yet.",
                (double)s.events_waiting);
         single(b, "turns_queued", "gauge", "Queued turns.", (double)s.turns_queued);

@@ -59,6 +59,7 @@ static void write_road(struct buf *b, const struct road_stats *s)
         jsonw_int(b, "turnsDone", (int64_t)s->turns_done);
         jsonw_int(b, "turnsFailed", (int64_t)s->turns_failed);
         jsonw_int(b, "turnsCancelled", (int64_t)s->turns_cancelled);
+        jsonw_int(b, "approvalsOpen", (int64_t)s->approvals_open);
         jsonw_int(b, "deliveriesOpen", (int64_t)s->deliveries_open);
         jsonw_int(b, "sent", (int64_t)s->sent);
         jsonw_int(b, "failed", (int64_t)s->failed);

@@ -170,7 +170,8 @@ static int make_edit(struct tg_send *s, const struct delivery *d, const json_t *
                      struct error *err)
 {
         s->request.method = "editMessageText";
-        if (json_object_get(payload, "buttons"))
+        /* none at all: Telegram removes them */
+        if (json_array_size(json_object_get(payload, "buttons")) > 0)
                 return error_set(err, ERR_INVALID, "an edit cannot add buttons on Telegram");
         if (add_message_id(s, d, payload, err) < 0)
                 return -1;

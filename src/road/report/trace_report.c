@@ -19,10 +19,11 @@
 #include "road/report/trace_find.h"
 #include "rows/journal_row.h"
 
-#define TEXT_BYTES  2000 /* of a message's text */
-#define ITEM_BYTES  300  /* of the same in a list */
-#define ERROR_BYTES 300  /* of an error in the summary */
-#define QUOTE_CHARS 60   /* of a message in a chat */
+#define TEXT_BYTES    2000 /* of a message's text */
+#define ITEM_BYTES    300  /* of the same in a list */
+#define ERROR_BYTES   300  /* of an error in the summary */
+#define QUOTE_CHARS   60   /* of a message in a chat */
+#define APPROVALS_MAX 50   /* of a turn, the newest */
 
 /* Deliveries by state. */
 struct tally {
@@ -53,6 +54,7 @@ struct trace_report {
 
         int64_t begin_ms;
         struct tally answer, late, notice;
+        struct buf waits; /* what the turn waits for a person to decide; "": nothing */
         struct buf summary;
 };
 
@@ -65,6 +67,7 @@ static void report_release(struct trace_report *r)
         free(r->answer.error);
         free(r->late.error);
         free(r->notice.error);
+        buf_release(&r->waits);
         buf_release(&r->summary);
 }
 
@@ -303,6 +306,26 @@ static int add_turn(struct trace_report *r)
         return 0;
 }
 
+static int add_approvals(struct trace_report *r)
+{
+        const struct approval_filter filter = { .turn = r->turn_id, .limit = APPROVALS_MAX };
+        struct approval_row row;
+        struct store_stmt *s;
+        int rc = 0;
+
+        jsonw_open_member(r->json, "approvals", '[');
+        s = r->turn_id > 0 ? approval_row_list(r->tx, &filter) : NULL;
+        while (s && (rc = approval_row_next(s, &row, r->err)) == 1) {
+                check_adapter(r, row.adapter);
+                row_json_approval(r->json, NULL, &row);
+                if (row.state == APPROVAL_OPEN)
+                        buf_addf(&r->waits, "%s'apr-%lld' (%s)", r->waits.len ? ", " : "",
+                                 (long long)row.id, row.title);
+        }
+        jsonw_close(r->json, ']');
+        return rc;
+}
+
 static void count(struct tally *t, const struct delivery_row *row)
 {
         switch (row->state) {
@@ -475,6 +498,11 @@ static void summarize_turn(const struct trace_report *r, struct buf *b)
 
         switch (t->state) {
         case TURN_RUNNING:
+                if (r->waits.len > 0) {
+                        buf_addf(b, "agent '%s' waits for an approval: %s", turn_row_agent(t),
+                                 r->waits.data);
+                        return;
+                }
                 buf_addf(b, "waiting for agent '%s', ", turn_row_agent(t));
                 if (t->answered_by)
                         buf_addf(b, "after agent '%s' failed; the turn has been running for ",
@@ -566,7 +594,9 @@ static void summarize(const struct trace_report *r, struct buf *b)
 static int add_parts(struct trace_report *r)
 {
         buf_init(&r->summary, 0);
-        if (add_event(r) < 0 || add_decision(r) < 0 || add_turn(r) < 0 || add_deliveries(r) < 0)
+        buf_init(&r->waits, 0);
+        if (add_event(r) < 0 || add_decision(r) < 0 || add_turn(r) < 0 || add_approvals(r) < 0 ||
+            add_deliveries(r) < 0)
                 return -1;
         if (r->hidden || (!r->event && !r->decision && !r->turn && r->delivery_id == 0))
                 return error_set(r->err, ERR_MISSING, "it was pruned");

@@ -204,15 +204,39 @@ static void ask(struct approval_ask *k)
         road_write(r, "approval", write_ask, on_asked, k);
 }
 
+/*
+ * People must see what they approve: control characters and changes of the text's direction, which
+ * could hide or reorder a part of it, are written out.
+ */
+static char *clean_detail(const char *detail)
+{
+        char *valid = utf8_clean(
+                detail, utf8_prefix(detail, strlen(detail), UTF8_BYTES, APPROVAL_DETAIL_MAX));
+        size_t n = strlen(valid);
+        struct buf b;
+
+        buf_init(&b, 0);
+        for (size_t i = 0; i < n;) {
+                uint32_t cp;
+                size_t len = utf8_decode(valid + i, n - i, &cp);
+
+                if (utf8_is_control(cp) && cp != '\n' && cp != '\t')
+                        buf_addf(&b, "\\u{%x}", (unsigned)cp);
+                else
+                        buf_add(&b, valid + i, len);
+                i += len;
+        }
+        free(valid);
+        return buf_take(&b);
+}
+
 void turn_ask_approval(struct turn_run *run, const struct approval_request *q, approval_fn *done,
                        void *arg)
 {
         struct turn *t = (struct turn *)run;
         struct approval_ask *k = mem_zalloc(sizeof(*k));
         int64_t now_ms = clock_wall_ms();
-        size_t n = strlen(q->detail);
-        size_t shown = utf8_prefix(q->detail, n, UTF8_BYTES, APPROVAL_DETAIL_MAX);
-        char *detail = utf8_clean(q->detail, shown);
+        char *detail = clean_detail(q->detail);
         struct approval_row row = { .turn = run->id,
                                     .conversation = run->conversation,
                                     .agent = turn_agent(t),
