@@ -31,6 +31,7 @@ struct fake_turn {
         struct buf failovers;       /* "from>to: why" lines */
         struct turn_failover spent; /* sums of agents that failed */
         struct buf asked;           /* "call: detail" lines of approvals */
+        char *asked_subject;        /* of the last */
         approval_fn *on_decided;    /* of the last */
         void *on_decided_arg;
 };
@@ -72,6 +73,7 @@ static inline void fake_turn_release(struct fake_turn *t)
         buf_release(&t->progress);
         buf_release(&t->failovers);
         buf_release(&t->asked);
+        free(t->asked_subject);
         free(t->text);
         free(t->error);
 }
@@ -162,6 +164,8 @@ void turn_ask_approval(struct turn_run *run, const struct approval_request *q, a
         struct fake_turn *t = reported_turn(run);
 
         buf_addf(&t->asked, "%s: %s\n", q->call, q->detail);
+        free(t->asked_subject);
+        t->asked_subject = mem_strdup(q->subject);
         t->on_decided = done;
         t->on_decided_arg = arg;
 }

@@ -145,7 +145,8 @@ static void what_is_asked_hides_nothing(void **state)
         struct approval_request q = question();
 
         (void)state;
-        q.detail = "echo \x1b[2J\xe2\x80\xaefdp.\r rm\n\tx";
+        q.detail = "echo \x1b[2J\xe2\x80\xae"
+                   "fdp.\r rm\n\tx";
         ask(g, "x", &q);
         assert_string_equal(rig_text(g, "detail FROM approvals"),
                             "echo \\u{1b}[2J\\u{202e}fdp.\\u{d} rm\n\tx");

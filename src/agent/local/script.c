@@ -205,7 +205,8 @@ static int read_verb(struct script *s, const char *verb, const char *rest, struc
         else
                 return error_set(
                         err, ERR_INVALID,
-                        "unknown verb '%s' (when, say, piece, wait, progress, fail, ask, hang, once)",
+                        "unknown verb '%s' (when, say, piece, wait, progress, fail, ask, hang, "
+                        "once)",
                         verb);
         return 0;
 }
