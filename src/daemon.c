@@ -24,6 +24,7 @@
 #include "dispatch/runtime_policy.h"
 #include "net/sd_notify.h"
 #include "platform/platform_tool.h"
+#include "road/channel_folder.h"
 #include "rows/schema.h"
 
 #define DRAIN_MS      10000
@@ -51,6 +52,7 @@ struct daemon {
         struct runtime_policy *policy;
         struct dispatch *dispatch;
         struct road *road;
+        struct records *records;
         struct api *api;
         struct confine_report confinement;
         char **writable;                    /* besides the data directory, as it was at the start */
@@ -81,8 +83,17 @@ static void set_reply_base(struct daemon *d, const struct http_conf *http)
         free(url);
 }
 
+static bool has_builtin(const struct config *c)
+{
+        for (size_t i = 0; i < c->agent_count; i++)
+                if (strcmp(c->agents[i]->ops->type, "builtin") == 0)
+                        return true;
+        return false;
+}
+
 static int apply_config(struct daemon *d, struct config *c, struct error *err)
 {
+        bool keeps_records = has_builtin(c); /* the registry takes the agents */
         struct buf access;
 
         if (agents_apply(d->agents, c->agents, c->agent_count, err) < 0)
@@ -110,6 +121,7 @@ static int apply_config(struct daemon *d, struct config *c, struct error *err)
         c->adapter_count = 0;
         road_set_limits(d->road, &c->limits);
         bus_set_retention(d->bus, c->retention_ms);
+        records_apply(d->records, &c->workspace, keeps_records);
         return 0;
 }
 
@@ -425,6 +437,7 @@ static int open_parties(struct daemon *d, struct error *err)
                 return -1;
         d->dispatch = dispatch_new();
         dispatch_set_policy(d->dispatch, d->policy);
+        d->records = records_new(d->loop, d->store, d->bus, d->options->dir);
         return 0;
 }
 
@@ -557,6 +570,7 @@ static int confine(struct daemon *d, struct error *err)
 
 static int start(struct daemon *d, struct error *err)
 {
+        channel_folder_set_user(d->config->workspace.user);
         if (make_dirs(d->options->dir, err) < 0 || confine(d, err) < 0)
                 return -1;
         d->loop = loop_new();
@@ -578,6 +592,7 @@ static void finish(struct daemon *d)
         api_close(d->api);
         d->api = NULL;
         road_close(d->road);
+        records_free(d->records);
         adapters_free(d->adapters);
         agents_free(d->agents);
         http_client_free(d->http);

@@ -118,6 +118,11 @@ static const struct flag backup_flags[] = {
         { 0 },
 };
 
+static const struct flag prompt_flags[] = {
+        { "agent", "NAME", "an agent of type builtin; default: the default agent", 0 },
+        { 0 },
+};
+
 const struct cli_command commands[] = {
         { "chat", "[DIR] [--channel NAME] [--adapter NAME] [--listen HOST:PORT]",
           "talk to the default agent in the terminal",
@@ -345,6 +350,26 @@ const struct cli_command commands[] = {
           "  dragoman keys create board --scope read --expires 2030-01-31T00:00:00Z\n"
           "  dragoman keys revoke shop\n",
           keys_flags, keys_command },
+
+        { "prompt", "ADAPTER/CHANNEL [DIR] [--agent NAME]",
+          "print an agent's system prompt for a channel",
+          "Prints the system prompt that an agent of type builtin would get now, and on standard\n"
+          "error the size of its parts in tokens and what is wrong with skills or memory. Works\n"
+          "without a daemon. Tools of MCP servers are left out: they would have to be started.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman prompt tg/12345\n"
+          "  dragoman prompt discord/998 --json | jq .tokens\n",
+          prompt_flags, prompt_command },
+
+        { "workspace", "rebuild [DIR]", "write logs and sessions of the workspace anew",
+          "log.jsonl and context.jsonl of each channel are copies of what the database has.\n"
+          "rebuild writes them again. Lines of messages that the journal no longer has are kept.\n"
+          "The daemon must not run.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman workspace rebuild\n",
+          NULL, workspace_command },
 
         { "backup", "[DIR] [--to FILE]", "copy the database while the daemon runs",
           "Makes a consistent copy and prints its path. The file must not exist. To restore: stop\n"

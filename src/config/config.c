@@ -109,6 +109,8 @@ const struct setting config_root_settings[] = {
         { "attachments", SETTING_GROUP, "{}", .group = attachment_settings, .at = ROOT(attachments),
           .help = "Files that people send. They are downloaded into the workspace for the turn "
                   "that answers them." },
+        { "workspace", SETTING_GROUP, "{}", .group = workspace_settings, .at = ROOT(workspace),
+          .help = "The files that built-in agents see." },
         SETTING_END,
 };
 
@@ -155,6 +157,7 @@ static void read_root(struct config *c, struct settings_source *src)
         c->default_agent = root.default_agent;
         c->limits = root.limits;
         c->attachments = root.attachments;
+        c->workspace = root.workspace;
         for (size_t i = 0; i < STREAM_COUNT; i++) {
                 double ms = root.retention_days[i] * DAY_MS;
 
@@ -361,7 +364,8 @@ void config_free(struct config *c)
                                      .confinement = c->confinement,
                                      .store = c->store_url,
                                      .bus = c->bus_url,
-                                     .default_agent = c->default_agent };
+                                     .default_agent = c->default_agent,
+                                     .workspace = c->workspace };
         settings_release(root_tables, &root);
         for (size_t i = 0; i < c->adapter_count; i++)
                 adapter_conf_free(c->adapters[i]);

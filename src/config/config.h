@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "agent/agents.h"
+#include "agent/workspace/records.h"
 #include "base/settings.h"
 #include "bus/bus.h"
 #include "dispatch/dispatch.h"
@@ -45,6 +46,7 @@ struct config {
         int64_t retention_ms[STREAM_COUNT];
         struct road_limits limits;
         struct attachment_limits attachments;
+        struct workspace_conf workspace;
         struct adapter_conf **adapters;
         size_t adapter_count;
         struct agent_conf **agents;

@@ -17,6 +17,7 @@ struct config_root {
         double retention_days[STREAM_COUNT];
         struct road_limits limits;
         struct attachment_limits attachments;
+        struct workspace_conf workspace;
 };
 extern const struct setting config_root_settings[];
 

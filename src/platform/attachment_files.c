@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "road/channel_folder.h"
 
 #define AT(field)      offsetof(struct attachment_limits, field)
@@ -50,18 +49,6 @@ const struct setting attachment_settings[] = {
         SETTING_END,
 };
 /* clang-format on */
-
-char *attachment_files_safe_name(const char *name)
-{
-        char *safe = utf8_clean(
-                name, utf8_prefix(name, strlen(name), UTF8_BYTES, ATTACHMENT_NAME_LONGEST));
-
-        for (char *p = safe; *p; p++)
-                if ((unsigned char)*p < ' ' || strchr("/\\:*?\"<>|\x7f", *p) ||
-                    (*p == '.' && p == safe))
-                        *p = '_';
-        return safe;
-}
 
 enum job_kind { JOB_FIND, JOB_SAVE, JOB_SWEEP };
 

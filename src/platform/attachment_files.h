@@ -34,10 +34,6 @@ void attachment_files_free(struct attachment_files *fs);
 void attachment_files_set_limits(struct attachment_files *fs, const struct attachment_limits *l);
 const struct attachment_limits *attachment_files_limits(const struct attachment_files *fs);
 
-#define ATTACHMENT_NAME_LONGEST 100
-/* A name that is safe in any folder, cut to that many bytes; yours to free. */
-char *attachment_files_safe_name(const char *name);
-
 /* Paths are relative to the workspace. Pins count. */
 void attachment_files_pin(struct attachment_files *fs, const char *path);
 void attachment_files_unpin(struct attachment_files *fs, const char *path);

@@ -3,11 +3,9 @@
  * them; the outcome of each is written into a copy of its attachment.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 #include "platform/adapters.h"
 #include "platform/attachment_fetch.h"
 #include "road/channel_folder.h"
@@ -27,45 +25,6 @@ struct attachment_hold {
         void *arg;
         struct arena arena;
 };
-
-/* ---- names ---- */
-
-/* A safe name that keeps its extension when it is cut. */
-static char *short_name(const char *name)
-{
-        const char *dot = strrchr(name, '.');
-        char *safe, *whole;
-        size_t n;
-
-        if (strlen(name) <= ATTACHMENT_NAME_LONGEST || !dot || strlen(dot) > 12)
-                return attachment_files_safe_name(name);
-        n = utf8_prefix(name, (size_t)(dot - name), UTF8_BYTES,
-                        ATTACHMENT_NAME_LONGEST - strlen(dot));
-        whole = mem_printf("%.*s%s", (int)n, name, dot);
-        safe = attachment_files_safe_name(whole);
-        free(whole);
-        return safe;
-}
-
-/* Files of one message may share a name, so all but the first get a number. */
-static const char *path_of(struct arena *arena, const struct incoming *in, size_t i)
-{
-        const struct attachment *a = &in->attachments[i];
-        char *folder = channel_folder(in->adapter, in->channel),
-             *message = attachment_files_safe_name(in->id ? in->id : "0"),
-             *name = short_name(a->name ? a->name : "file");
-        const char *path;
-
-        if (i == 0)
-                path = arena_printf(arena, "%s/attachments/%s-%s", folder, message, name);
-        else
-                path = arena_printf(arena, "%s/attachments/%s-%zu-%s", folder, message, i + 1,
-                                    name);
-        free(folder);
-        free(message);
-        free(name);
-        return path;
-}
 
 /* ---- fetching ---- */
 
@@ -99,13 +58,16 @@ static void begin(struct attachment_hold *h, const struct adapter *a, const stru
         const struct attachment *wanted = &h->base.items[i];
         const char *refusal = a && a->files ? attachment_fetch_refusal(a->files, wanted->size)
                                             : "its adapter is not running";
+        char *path;
 
         if (refusal) {
                 set_error(h, i, refusal);
                 return;
         }
         h->files[i].hold = h;
-        h->files[i].path = path_of(&h->arena, in, i);
+        path = channel_folder_attachment(in, i);
+        h->files[i].path = arena_strdup(&h->arena, path);
+        free(path);
         attachment_files_pin(h->saved, h->files[i].path);
         h->pending++;
         h->files[i].fetch = attachment_fetch_start(

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-#define NAME_LONGEST 100
+#define NAME_LONGEST CHANNEL_FOLDER_NAME_LONGEST
 #define NAME_CUT     60 /* of a longer one, before its digest */
 
 /* '~' separates a digest, '%' encodes; a leading dot would hide the folder, or be "..". */
@@ -56,6 +56,50 @@ char *channel_folder(const char *adapter, const char *channel)
         buf_addch(&path, '/');
         add_name(&path, channel);
         return buf_take(&path);
+}
+
+char *channel_folder_safe_name(const char *name)
+{
+        char *safe = utf8_clean(name, utf8_prefix(name, strlen(name), UTF8_BYTES, NAME_LONGEST));
+
+        for (char *p = safe; *p; p++)
+                if ((unsigned char)*p < ' ' || strchr("/\\:*?\"<>|\x7f", *p) ||
+                    (*p == '.' && p == safe))
+                        *p = '_';
+        return safe;
+}
+
+/* A safe name that keeps its extension when it is cut. */
+static char *short_name(const char *name)
+{
+        const char *dot = strrchr(name, '.');
+        char *safe, *whole;
+        size_t n;
+
+        if (strlen(name) <= NAME_LONGEST || !dot || strlen(dot) > 12)
+                return channel_folder_safe_name(name);
+        n = utf8_prefix(name, (size_t)(dot - name), UTF8_BYTES, NAME_LONGEST - strlen(dot));
+        whole = mem_printf("%.*s%s", (int)n, name, dot);
+        safe = channel_folder_safe_name(whole);
+        free(whole);
+        return safe;
+}
+
+char *channel_folder_attachment(const struct incoming *in, size_t i)
+{
+        const struct attachment *a = &in->attachments[i];
+        char *folder = channel_folder(in->adapter, in->channel),
+             *message = channel_folder_safe_name(in->id ? in->id : "0"),
+             *name = short_name(a->name ? a->name : "file"), *path;
+
+        if (i == 0)
+                path = mem_printf("%s/attachments/%s-%s", folder, message, name);
+        else
+                path = mem_printf("%s/attachments/%s-%zu-%s", folder, message, i + 1, name);
+        free(folder);
+        free(message);
+        free(name);
+        return path;
 }
 
 /* The operator may have made the workspace itself a link; below it agents can write. */

@@ -8,12 +8,23 @@
 
 #include <sys/types.h>
 
+#include "road/incoming.h"
+
 /*
  * "channels/<adapter>/<channel>", relative to the workspace; yours to free. Two channels never have
  * the same folder: what cannot be in a name is percent-encoded, and a name that would be too long
  * ends with a digest of it.
  */
 char *channel_folder(const char *adapter, const char *channel);
+
+/*
+ * The path of a message's attachment, relative to the workspace; yours to free. Files of one
+ * message may share a name, so all but the first get a number.
+ */
+char *channel_folder_attachment(const struct incoming *in, size_t i);
+#define CHANNEL_FOLDER_NAME_LONGEST 100
+/* A name that is safe in any folder, cut to that many bytes; yours to free. */
+char *channel_folder_safe_name(const char *name);
 
 /* Opens DIR/workspace, making it if it is missing; -1 with errno. */
 int channel_folder_open_root(const char *dir);

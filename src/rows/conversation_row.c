@@ -1,5 +1,8 @@
 #include "rows/conversation_row.h"
 
+#include <stddef.h>
+
+#include "base/mem.h"
 #include "store/sql.h"
 
 int conversation_row_touch(struct store_tx *tx, const struct conversation_key *key, int64_t now_ms,
@@ -24,6 +27,42 @@ int conversation_row_touch(struct store_tx *tx, const struct conversation_key *k
                         SQL_TEXT(key->chat.channel), SQL_TEXT(key->chat.thread),
                         SQL_TEXT(key->agent), SQL_TEXT(key->person), SQL_INT(now_ms));
         return rc < 0 ? -1 : 0;
+}
+
+int conversation_row_get(struct store_tx *tx, int64_t id, struct conversation_key **out,
+                         struct error *err)
+{
+#define AT(field) offsetof(struct conversation_key, field)
+        static const size_t strings[] = { AT(lane),        AT(chat.adapter), AT(chat.channel),
+                                          AT(chat.thread), AT(agent),        AT(person) };
+        struct store_stmt *s = sql_query(tx,
+                                         "SELECT lane, adapter, channel, thread, agent, person"
+                                         " FROM conversations WHERE id = ?1",
+                                         SQL_INT(id));
+        struct conversation_key key = { 0 };
+        int rc = sql_next(s, err);
+
+        *out = NULL;
+        if (rc != 1)
+                return rc;
+        sql_read(s, OUT_TEXT(&key.lane), OUT_TEXT(&key.chat.adapter), OUT_TEXT(&key.chat.channel),
+                 OUT_TEXT(&key.chat.thread), OUT_TEXT(&key.agent), OUT_TEXT(&key.person));
+        *out = mem_dup_struct(&key, sizeof(key), strings, COUNT(strings));
+        sql_end(s);
+        return 1;
+}
+
+int conversation_row_find_main(struct store_tx *tx, const char *adapter, const char *channel,
+                               int64_t *id, struct error *err)
+{
+        return sql_first(
+                sql_query(tx,
+                          "SELECT id FROM conversations c"
+                          " WHERE adapter = ?1 AND channel = ?2 AND thread IS NULL"
+                          " AND EXISTS (SELECT 1 FROM steps s WHERE s.conversation = c.id)"
+                          " ORDER BY CASE WHEN person IS NULL THEN 0 ELSE 1 END, id LIMIT 1",
+                          SQL_TEXT(adapter), SQL_TEXT(channel)),
+                err, OUT_INT(id));
 }
 
 int conversation_row_reset(struct store_tx *tx, const struct chat_key *chat, const char *person,

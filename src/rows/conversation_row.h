@@ -26,6 +26,15 @@ struct history_start {
 int conversation_row_history_start(struct store_tx *tx, int64_t id, struct history_start *out,
                                    struct error *err);
 
+int conversation_row_get(struct store_tx *tx, int64_t id, struct conversation_key **out,
+                         struct error *err);
+/*
+ * The conversation of a channel, outside of threads, that has steps of a built-in agent: the one
+ * shared by all people, else the first. 1; 0: none; -1.
+ */
+int conversation_row_find_main(struct store_tx *tx, const char *adapter, const char *channel,
+                               int64_t *id, struct error *err);
+
 /* Active since active_ms, with an id below `before`; newest id first. */
 struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char *adapter,
                                                 int64_t active_ms, int64_t before, int64_t limit);

@@ -105,6 +105,39 @@ int step_row_next(struct store_stmt *s, struct step_row *out, struct error *err)
         return -1;
 }
 
+int step_row_previous(struct store_tx *tx, int64_t conversation, int64_t id, int64_t *previous,
+                      int64_t *turn, struct error *err)
+{
+        *previous = *turn = 0;
+        return sql_first(sql_query(tx,
+                                   "SELECT id, turn FROM steps WHERE conversation = ?1 AND id < ?2"
+                                   " AND kind <> 'tool_started' ORDER BY id DESC LIMIT 1",
+                                   SQL_INT(conversation), SQL_INT(id)),
+                         err, OUT_INT(previous), OUT_INT(turn)) < 0
+                       ? -1
+                       : 0;
+}
+
+struct store_stmt *step_row_list_conversations(struct store_tx *tx)
+{
+        return sql_query(tx, "SELECT DISTINCT conversation FROM steps ORDER BY conversation");
+}
+
+int step_row_next_conversation(struct store_stmt *s, int64_t *id, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_INT(id));
+        return rc;
+}
+
+int step_row_import(struct store_tx *tx, struct step_row *row, struct error *err)
+{
+        row->turn = 0;
+        return insert(tx, row, err) < 0 ? -1 : 0;
+}
+
 struct store_stmt *step_row_list_costs(struct store_tx *tx, const char *agent, int64_t since_ms)
 {
         return sql_query(tx,

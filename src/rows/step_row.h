@@ -46,6 +46,14 @@ struct store_stmt *step_row_list(struct store_tx *tx, int64_t conversation, cons
                                  int64_t from);
 struct store_stmt *step_row_list_turn(struct store_tx *tx, int64_t turn);
 int step_row_next(struct store_stmt *s, struct step_row *out, struct error *err);
+/* The last one of the conversation before `id` that is no start of a call; 0: none. */
+int step_row_previous(struct store_tx *tx, int64_t conversation, int64_t id, int64_t *previous,
+                      int64_t *turn, struct error *err);
+/* Conversations that have steps. */
+struct store_stmt *step_row_list_conversations(struct store_tx *tx);
+int step_row_next_conversation(struct store_stmt *s, int64_t *id, struct error *err);
+/* A step that another program recorded, of no turn. Sets row->id. */
+int step_row_import(struct store_tx *tx, struct step_row *row, struct error *err);
 
 /* What an agent's steps since since_ms cost, by person. */
 struct store_stmt *step_row_list_costs(struct store_tx *tx, const char *agent, int64_t since_ms);

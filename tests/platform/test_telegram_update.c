@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "platform/attachment_files.h"
 #include "platform/telegram/telegram.h"
+#include "road/channel_folder.h"
 
 #define ANN                                                                                 \
         "\"from\":{\"id\":7,\"is_bot\":false,\"first_name\":\"Ann\",\"last_name\":\"Lee\"," \
@@ -510,7 +510,7 @@ static void file_names_cannot_leave_their_folder(void **state)
 
         (void)state;
         for (size_t i = 0; i < COUNT(rows); i++) {
-                char *safe = attachment_files_safe_name(rows[i].name);
+                char *safe = channel_folder_safe_name(rows[i].name);
 
                 assert_null(strchr(safe, '/'));
                 assert_int_not_equal(safe[0], '.');

@@ -305,7 +305,7 @@ static char *read_memory(struct builder *b, int folder, const char *inside, int6
         int fd = beneath_open_file(folder, inside, "MEMORY.md", INT64_MAX, size, &err);
 
         if (fd < 0) {
-                if (err.kind != ERR_MISSING)
+                if (folder >= 0 && err.kind != ERR_MISSING)
                         buf_addf(&b->problems, "%s\n", err.text);
                 return NULL;
         }

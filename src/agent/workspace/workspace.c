@@ -60,10 +60,10 @@ static void add_part(struct workspace_view *v, const struct part *p)
 }
 
 /* The channel's folder belongs to the user of the sandbox; those above it never do. */
-static int open_channel(const struct workspace_view *v, const char *folder, struct error *err)
+int workspace_open_channel(int root, const char *folder, struct error *err)
 {
         const char *name = "";
-        int parent = beneath_make_folder(v->root_fd, folder, &name), fd = -1;
+        int parent = beneath_make_folder(root, folder, &name), fd = -1;
 
         if (parent >= 0 && (mkdirat(parent, name, 0700) == 0 || errno == EEXIST))
                 fd = beneath_open(parent, name, O_PATH | O_DIRECTORY, 0);
@@ -79,22 +79,29 @@ static int open_channel(const struct workspace_view *v, const char *folder, stru
         return fd;
 }
 
-int workspace_view_open(const char *dir, const char *adapter, const char *channel,
-                        struct workspace_view **out, struct error *err)
+static struct workspace_view *view_new(const char *adapter, const char *channel, const char *folder)
 {
         struct workspace_view *v = mem_zalloc(sizeof(*v));
-        char *folder = channel_folder(adapter, channel);
-        int rc = -1;
 
         v->adapter = mem_strdup(adapter);
         v->channel = mem_strdup(channel);
         v->folder = mem_printf(WORKSPACE_INSIDE "/%s", folder);
-        v->channel_fd = -1;
+        v->root_fd = v->channel_fd = -1;
+        return v;
+}
+
+int workspace_view_open(const char *dir, const char *adapter, const char *channel,
+                        struct workspace_view **out, struct error *err)
+{
+        char *folder = channel_folder(adapter, channel);
+        struct workspace_view *v = view_new(adapter, channel, folder);
+        int rc = -1;
+
         v->root_fd = channel_folder_open_root(dir);
         if (v->root_fd < 0)
                 error_set(err, ERR_IO, "cannot open '%s/workspace': %s", dir, strerror(errno));
         else
-                v->channel_fd = open_channel(v, folder, err);
+                v->channel_fd = workspace_open_channel(v->root_fd, folder, err);
         if (v->channel_fd < 0)
                 goto out;
         v->mounts[v->count++] = (struct workspace_mount){
@@ -112,6 +119,20 @@ out:
         workspace_view_free(v);
         free(folder);
         return rc;
+}
+
+struct workspace_view *workspace_view_peek(const char *dir, const char *adapter,
+                                           const char *channel)
+{
+        char *folder = channel_folder(adapter, channel), *root = mem_printf("%s/workspace", dir);
+        struct workspace_view *v = view_new(adapter, channel, folder);
+
+        v->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (v->root_fd >= 0)
+                v->channel_fd = beneath_open(v->root_fd, folder, O_PATH | O_DIRECTORY, 0);
+        free(folder);
+        free(root);
+        return v;
 }
 
 void workspace_view_free(struct workspace_view *v)

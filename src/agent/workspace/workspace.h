@@ -42,7 +42,16 @@ struct workspace_view {
 /* Makes the channel's folder if it is missing. dir: the data directory. */
 int workspace_view_open(const char *dir, const char *adapter, const char *channel,
                         struct workspace_view **out, struct error *err);
+/* To read memory and skills only: makes nothing, has no mounts; descriptors of what is missing are
+ * -1. */
+struct workspace_view *workspace_view_peek(const char *dir, const char *adapter,
+                                           const char *channel);
 void workspace_view_free(struct workspace_view *v);
+
+/*
+ * Opens (O_PATH) the folder of a channel as channel_folder() names it, making it if it is missing.
+ */
+int workspace_open_channel(int root, const char *folder, struct error *err);
 
 /*
  * A path as the model writes it (absolute inside, or relative to the channel's folder) as a folder
