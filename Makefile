@@ -103,8 +103,8 @@ $(O)/$(1:%.c=%): $(O)/$(1:%.c=%.o) $(TEST_SHARED) $(addsuffix .a,$(addprefix $(O
 endef
 $(foreach t,$(TEST_SRCS),$(eval $(call test_bin,$(t))))
 # The wires of the agent meet the simulated services.
-$(O)/tests/agent/test_model_services: $(O)/libsim.a
-$(O)/tests/agent/test_model_services.o: CFLAGS_ALL += -I.
+$(O)/tests/agent/test_model_services $(O)/tests/agent/test_model_sim: $(O)/libsim.a
+$(O)/tests/agent/test_model_services.o $(O)/tests/agent/test_model_sim.o: CFLAGS_ALL += -I.
 
 # The statements of src/rows, which a test prepares.
 $(O)/tests/rows/statements.inc: tools/statements $(sort $(wildcard src/rows/*.[ch]))

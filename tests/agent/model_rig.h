@@ -32,14 +32,10 @@ struct model_rig {
         struct llm_failure failure;
 };
 
-static inline int setup(void **state)
+static inline void model_rig_init(struct model_rig *r, struct loop *loop, struct http_client *http)
 {
-        struct model_rig *r = mem_zalloc(sizeof(*r));
-        struct error err = { 0 };
-
-        r->loop = loop_new();
-        r->http = http_client_new(r->loop, &(struct http_client_options){ 0 }, &err);
-        assert_non_null(r->http);
+        r->loop = loop;
+        r->http = http;
         r->conf = (struct llm_conf){ .stream = true,
                                      .temperature = -1,
                                      .timeout_ms = 60000,
@@ -47,13 +43,22 @@ static inline int setup(void **state)
                                      .silence_ms = 60000,
                                      .retries = 2,
                                      .prices = { -1, -1, -1, -1, -1 } };
-        r->agent =
-                (struct agent){ .name = "m", .conf = &r->conf, .loop = r->loop, .http = r->http };
+        r->agent = (struct agent){ .name = "m", .conf = &r->conf, .loop = loop, .http = http };
         buf_init(&r->text, 0);
         buf_init(&r->thinking, 0);
         buf_init(&r->calls, 0);
         buf_init(&r->record, 0);
         buf_init(&r->notice, 0);
+}
+
+static inline int setup(void **state)
+{
+        struct model_rig *r = mem_zalloc(sizeof(*r));
+        struct loop *loop = loop_new();
+        struct http_client *http = http_client_new(loop, &(struct http_client_options){ 0 }, NULL);
+
+        assert_non_null(http);
+        model_rig_init(r, loop, http);
         *state = r;
         return 0;
 }
@@ -75,18 +80,23 @@ static inline void model_rig_stop(struct model_rig *r)
         r->message = NULL;
 }
 
-static inline int teardown(void **state)
+static inline void model_rig_release(struct model_rig *r)
 {
-        struct model_rig *r = *state;
-
         model_rig_stop(r);
-        http_client_free(r->http);
-        loop_free(r->loop);
         buf_release(&r->text);
         buf_release(&r->thinking);
         buf_release(&r->calls);
         buf_release(&r->record);
         buf_release(&r->notice);
+}
+
+static inline int teardown(void **state)
+{
+        struct model_rig *r = *state;
+
+        model_rig_release(r);
+        http_client_free(r->http);
+        loop_free(r->loop);
         free(r);
         return 0;
 }

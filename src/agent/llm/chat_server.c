@@ -51,6 +51,18 @@ const struct chat_server *chat_server_of(const struct llm *m)
         return &servers[0];
 }
 
+/* Newer models of OpenAI refuse max_tokens, also behind a proxy; most servers know only that. */
+const char *chat_server_max_tokens(const struct llm *m)
+{
+        static const char *const newer[] = { "o1", "o3", "o4", "gpt-5" };
+        const char *slash = strrchr(m->model, '/'), *model = slash ? slash + 1 : m->model;
+        bool completion = chat_server_of(m)->max_completion;
+
+        for (size_t i = 0; i < COUNT(newer); i++)
+                completion = completion || strncmp(model, newer[i], strlen(newer[i])) == 0;
+        return completion ? "max_completion_tokens" : "max_tokens";
+}
+
 static void write_object(struct buf *out, const char *key, const char *member, const char *value)
 {
         jsonw_open_member(out, key, '{');

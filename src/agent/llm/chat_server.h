@@ -32,6 +32,8 @@ struct chat_server {
 extern const char *const chat_server_names[];
 const struct chat_server *chat_server_of(const struct llm *m);
 void chat_server_write_thinking(const struct llm *m, const struct llm_request *q, struct buf *out);
+/* The member that limits an answer. */
+const char *chat_server_max_tokens(const struct llm *m);
 /* OpenAI's word; its models differ in how little they can think. */
 const char *chat_server_effort(const char *model, enum model_thinking thinking);
 /* OpenRouter's reasoning_details, which come in pieces; they go back as the last thinking block. */

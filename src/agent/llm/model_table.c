@@ -32,6 +32,10 @@ static const struct {
         const char *name;
         struct model_row row;
 } table[] = {
+        /* later members of a family: at least these */
+        { "claude-haiku",       CLAUDE(200000,  64000, 1, 1, 1, 5) },
+        { "claude-sonnet",      CLAUDE(200000,  64000, 1, 1, 3, 15) },
+        { "claude-opus",        CLAUDE(200000,  64000, 1, 1, 5, 25) },
         { "claude-3-haiku",     CLAUDE(200000,   4096, 0, 0, 0.25, 1.25) },
         { "claude-3-opus",      CLAUDE(200000,   4096, 0, 0, 15, 75) },
         { "claude-3-5-haiku",   CLAUDE(200000,   8192, 0, 0, 0.8, 4) },

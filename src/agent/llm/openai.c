@@ -290,8 +290,7 @@ static void write_request(const struct llm *m, const struct llm_request *q, stru
                 jsonw_strn(out, server->cache_key ? "prompt_cache_key" : "user", key,
                            utf8_prefix(key, strlen(key), UTF8_BYTES, CACHE_KEY_MAX));
         if (q->q->max_tokens)
-                jsonw_int(out, server->max_completion ? "max_completion_tokens" : "max_tokens",
-                          q->q->max_tokens);
+                jsonw_int(out, chat_server_max_tokens(m), q->q->max_tokens);
         if (m->conf->temperature >= 0)
                 jsonw_real(out, "temperature", m->conf->temperature);
         chat_server_write_thinking(m, q, out);
