@@ -75,6 +75,9 @@ $(O)/src/agent/sandbox/box_image.o: CFLAGS_ALL += -DBOX_IMAGE='"$(O)/box/dragoma
 $(O)/dragoman: $(MAIN_SRCS:%.c=$(O)/%.o) $(LIBS)
 	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(LIBS) $(PKG_LIBS)
 
+# Its text becomes part of the object.
+$(O)/src/agent/custom/module.o: src/agent/custom/node_host.mjs
+
 # sim/ is a program of its own, which may use the two lowest rooms; its includes are written from here.
 SIM_SRCS    := $(filter-out sim/main.c,$(sort $(wildcard sim/*.c sim/*/*.c)))
 SIM_LIBS    := $(O)/libsim.a $(O)/libnet.a $(O)/libbase.a

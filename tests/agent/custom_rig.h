@@ -4,10 +4,13 @@
 #ifndef TESTS_CUSTOM_RIG_H
 #define TESTS_CUSTOM_RIG_H
 
+#include <sys/stat.h>
+
 #include "../lib/patience.h"
 #include "../lib/scratch.h"
 #include "agent/custom/custom.h"
 #include "agent/custom/mcp.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -166,6 +169,33 @@ static inline void assert_has(const char *text, const char *part)
 {
         if (!strstr(text, part))
                 fail_msg("'%s' is not in '%s'", part, text);
+}
+
+/* A file below DIR/tools. */
+static inline void put(struct rig *r, const char *name, const char *text, mode_t mode)
+{
+        char *path = mem_printf("%s/tools/%s", r->dir, name), *slash = strrchr(path, '/');
+
+        *slash = '\0';
+        assert_int_equal(file_make_dirs(path, NULL), 0);
+        *slash = '/';
+        assert_int_equal(file_replace(path, text), 0);
+        assert_int_equal(chmod(path, mode), 0);
+        free(path);
+}
+
+static inline bool has(const struct rig *r, const char *key)
+{
+        return custom_find(r->all, key) != NULL;
+}
+
+static inline void await_tool(struct rig *r, const char *key, bool there)
+{
+        timer_start(r->deadline, PATIENCE_MS);
+        while (has(r, key) != there && !r->late)
+                loop_step(r->loop, true);
+        timer_stop(r->deadline);
+        assert_int_equal(has(r, key), there);
 }
 
 #endif

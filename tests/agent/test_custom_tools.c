@@ -17,18 +17,6 @@
 #include "base/log.h"
 #include "custom_rig.h"
 
-static void put(struct rig *r, const char *name, const char *text, mode_t mode)
-{
-        char *path = mem_printf("%s/tools/%s", r->dir, name), *slash = strrchr(path, '/');
-
-        *slash = '\0';
-        assert_int_equal(file_make_dirs(path, NULL), 0);
-        *slash = '/';
-        assert_int_equal(file_replace(path, text), 0);
-        assert_int_equal(chmod(path, mode), 0);
-        free(path);
-}
-
 /* A shell script as a tool. */
 static void put_tool(struct rig *r, const char *name, const char *more, const char *script)
 {
@@ -194,20 +182,6 @@ static void a_cancelled_call_ends_with_its_children(void **state)
         rig_close(&r);
 }
 
-static bool has(const struct rig *r, const char *key)
-{
-        return custom_find(r->all, key) != NULL;
-}
-
-static void await_tool(struct rig *r, const char *key, bool there)
-{
-        timer_start(r->deadline, PATIENCE_MS);
-        while (has(r, key) != there && !r->late)
-                loop_step(r->loop, true);
-        timer_stop(r->deadline);
-        assert_int_equal(has(r, key), there);
-}
-
 static void tools_come_change_and_go_while_it_runs(void **state)
 {
         struct rig r;
@@ -245,7 +219,7 @@ static void a_broken_tool_hurts_nobody(void **state)
         } broken[] = {
                 { "a", "{", "a/tool.json:1" },
                 { "b", "{\"command\": \"x\"}", "missing key 'description'" },
-                { "c", "{\"description\": \"x\"}", "has no tool.json with a command" },
+                { "c", "{\"description\": \"x\"}", "has neither a tool.json with a command" },
                 { "d", "{\"description\": \"x\", \"command\": [\"x\"], \"parameters\": []}",
                   "not a JSON Schema object" },
                 { "e", "{\"description\": \"x\", \"comand\": [\"x\"]}", "did you mean 'command'" },

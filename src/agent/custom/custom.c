@@ -111,6 +111,16 @@ void custom_source_clear(struct custom_source *s)
         s->count = 0;
 }
 
+void custom_source_move(struct custom_source *from, struct custom_source *to)
+{
+        to->tools = from->tools;
+        to->count = from->count;
+        for (size_t i = 0; i < to->count; i++)
+                to->tools[i].source = to;
+        from->tools = NULL;
+        from->count = 0;
+}
+
 void custom_source_release(struct custom_source *s)
 {
         custom_source_clear(s);

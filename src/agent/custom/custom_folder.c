@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/custom/custom_source.h"
+#include "agent/custom/module.h"
 #include "agent/custom/program.h"
 #include "base/crypto.h"
 #include "base/file.h"
@@ -28,6 +29,7 @@
 /* One folder, as found. */
 struct entry {
         char *name, *path;
+        char *module; /* the file to load; NULL: a program */
         struct manifest manifest;
         char print[SHA256_HEX_SIZE]; /* changes with the files */
         struct error error;          /* kind ERR_NONE: fine */
@@ -36,15 +38,15 @@ struct entry {
 /* A folder in use. */
 struct known {
         char print[SHA256_HEX_SIZE];
-        struct custom_source *program; /* NULL: broken */
-        bool seen;
+        struct custom_source *program; /* NULL: a module, or broken */
+        bool module, seen;
         char problem[500];
         struct filewatch *watch;
 };
 
 struct scan {
         struct custom_folder *folder; /* NULL: freed meanwhile */
-        char *path;
+        char *path, *dir;
         struct entry *entries;
         size_t count;
 };
@@ -54,6 +56,8 @@ struct custom_folder {
         char *path;
         struct filewatch *watch;
         struct map known; /* by name */
+        struct custom_source *modules;
+        char modules_print[SHA256_HEX_SIZE];
         struct scan *scanning;
         bool again, read_once;
 };
@@ -65,6 +69,7 @@ static void entry_release(struct entry *e)
         manifest_release(&e->manifest);
         free(e->name);
         free(e->path);
+        free(e->module);
 }
 
 /* Every file of the folder must be ours, because each may be run. Adds them to the print. */
@@ -98,6 +103,20 @@ static int check_files(struct entry *e, struct buf *print)
         return rc;
 }
 
+static char *find_module(const char *folder)
+{
+        static const char *const names[] = { "index.ts", "index.mts", "index.js", "index.mjs" };
+
+        for (size_t i = 0; i < COUNT(names); i++) {
+                char *path = mem_printf("%s/%s", folder, names[i]);
+
+                if (access(path, F_OK) == 0)
+                        return path;
+                free(path);
+        }
+        return NULL;
+}
+
 static int read_manifest(struct entry *e, struct buf *print)
 {
         char *path = mem_printf("%s/tool.json", e->path), *shown;
@@ -123,13 +142,19 @@ static int read_manifest(struct entry *e, struct buf *print)
         return rc;
 }
 
-static int read_entry(struct entry *e, struct buf *print)
+static int read_entry(struct entry *e, const char *dir, struct buf *print)
 {
         if (trust_check(e->path, TRUST_NO_LINKS, &e->error) < 0 || check_files(e, print) < 0 ||
             read_manifest(e, print) < 0)
                 return -1;
         if (e->manifest.command.count == 0)
-                return error_set(&e->error, ERR_INVALID, "'%s' has no tool.json with a command",
+                e->module = find_module(e->path);
+        if (e->module)
+                return module_host_write(dir, &e->error);
+        if (e->manifest.command.count == 0)
+                return error_set(&e->error, ERR_INVALID,
+                                 "'%s' has neither a tool.json with a command nor an index.ts or "
+                                 "index.js",
                                  e->path);
         if (!e->manifest.name && !custom_is_key(e->name))
                 return error_set(&e->error, ERR_INVALID,
@@ -164,7 +189,7 @@ static void scan_work(void *arg)
                         e->path = mem_strdup(path);
                         e->error = untrusted;
                         if (e->error.kind == ERR_NONE)
-                                read_entry(e, &print);
+                                read_entry(e, s->dir, &print);
                         buf_addstr(&print, e->error.text);
                         crypto_sha256_hex(print.data, print.len, e->print);
                         buf_release(&print);
@@ -213,14 +238,50 @@ static void apply(struct custom_folder *f, struct entry *e)
         if (k->program)
                 custom_source_retire(k->program);
         k->program = NULL;
+        k->module = e->module && e->error.kind == ERR_NONE;
         memcpy(k->problem, e->error.text, sizeof(k->problem));
         if (e->error.kind != ERR_NONE) {
                 log_warn("custom tool cannot be used", LOG_S("tool", e->name),
                          LOG_S("why", k->problem));
-        } else {
+        } else if (!k->module) {
                 k->program = program_new(f->all, e->name, e->path, &e->manifest);
                 custom_source_add(k->program);
         }
+}
+
+/* All modules share one Node process; if one of them changes, a new process takes over. */
+static void apply_modules(struct custom_folder *f, struct scan *s)
+{
+        struct module_spec specs[FOLDERS_MAX];
+        char print[SHA256_HEX_SIZE];
+        struct custom_source *old;
+        struct buf all;
+        size_t n = 0;
+
+        buf_init(&all, 0);
+        for (size_t i = 0; i < s->count; i++) {
+                struct entry *e = &s->entries[i];
+
+                if (!e->module || e->error.kind != ERR_NONE)
+                        continue;
+                specs[n++] = (struct module_spec){ e->name, e->module, &e->manifest };
+                buf_addf(&all, "%s %s\n", e->name, e->print);
+        }
+        crypto_sha256_hex(all.data, all.len, print);
+        buf_release(&all);
+        if (strcmp(print, f->modules_print) == 0)
+                return;
+        memcpy(f->modules_print, print, sizeof(print));
+        old = f->modules;
+        f->modules = n > 0 ? module_host_new(f->all, specs, n) : NULL;
+        if (f->modules) {
+                custom_source_add(f->modules);
+                /* calls wait for the new process instead of finding no tool */
+                if (old)
+                        custom_source_move(old, f->modules);
+        }
+        if (old)
+                custom_source_retire(old);
 }
 
 static void scan_done(void *arg)
@@ -245,6 +306,7 @@ static void scan_done(void *arg)
                         map_remove(&f->known, name);
                         known_drop(k);
                 }
+                apply_modules(f, s);
                 custom_changed(f->all);
                 if (f->again)
                         start_scan(f);
@@ -253,6 +315,7 @@ static void scan_done(void *arg)
                 entry_release(&s->entries[i]);
         free(s->entries);
         free(s->path);
+        free(s->dir);
         free(s);
 }
 
@@ -264,6 +327,7 @@ static void start_scan(struct custom_folder *f)
         f->scanning = mem_zalloc(sizeof(*f->scanning));
         f->scanning->folder = f;
         f->scanning->path = mem_strdup(f->path);
+        f->scanning->dir = mem_strdup(custom_options(f->all)->dir);
         loop_work(custom_options(f->all)->loop, scan_work, scan_done, f->scanning);
 }
 
@@ -274,6 +338,7 @@ struct custom_folder *custom_folder_new(struct custom_tools *all)
 
         f->all = all;
         f->path = mem_printf("%s/tools", custom_options(all)->dir);
+        crypto_sha256_hex("", 0, f->modules_print);
         map_init(&f->known);
         if (file_make_dirs(f->path, &err) < 0 ||
             !(f->watch = filewatch_new(custom_options(all)->loop, f->path, NULL, SETTLE_MS,

@@ -63,6 +63,8 @@ void custom_source_release(struct custom_source *s);
 /* Adds an empty tool; its key, name, description and schema are to be set. */
 struct custom_tool *custom_source_tool(struct custom_source *s);
 void custom_source_clear(struct custom_source *s);
+/* The tools of one source become those of another, which has none. */
+void custom_source_move(struct custom_source *from, struct custom_source *to);
 /* Adds to the problem shown by the status, and logs it unless it was the last one logged. */
 void custom_source_problem(struct custom_source *s, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));

@@ -66,7 +66,7 @@ struct mcp_variant {
         const struct custom_source_ops *ops;
         json_t *meta; /* for initialize; borrowed until the server is freed */
         bool own;     /* keys are bare names, nothing is cached */
-        void (*tool)(struct mcp_server *s, const char *name, struct custom_tool *t);
+        void (*tool)(struct mcp_server *s, const json_t *described, struct custom_tool *t);
         void (*listed)(struct mcp_server *s, const json_t *result);
 };
 

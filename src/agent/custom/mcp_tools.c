@@ -254,7 +254,7 @@ static void add_tool(struct mcp_server *s, const json_t *tool)
         t->flags = flags_of(s, tool);
         t->timeout_ms = s->conf->timeout_seconds * 1000;
         if (s->variant && s->variant->tool)
-                s->variant->tool(s, name, t);
+                s->variant->tool(s, tool, t);
 }
 
 void mcp_tools_set(struct mcp_server *s, const json_t *list)
