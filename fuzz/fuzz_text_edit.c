@@ -41,7 +41,7 @@ static void clean(struct slice text)
         text_cleaner_end(&pieces, &b);
         if (a.len != b.len || memcmp(a.data, b.data, a.len) != 0 || !utf8_valid(a.data, a.len))
                 abort();
-        text_tail_init(&tail);
+        text_tail_init(&tail, 0);
         text_tail_add(&tail, a.data, a.len);
         if (!text_tail_is_cut(&tail)) {
                 text_tail_end(&tail);

@@ -57,6 +57,8 @@ static void output_is_returned_as_it_came(void **state)
         fake_print(&sandboxes, 2, "\x1b[31mwarning\x1b[0m\n", 17);
         print("two \xe2\x82");
         print("\xac\n");
+        for (int i = 0; i < TOOL_ROUNDS && b->output.len < 16; i++)
+                loop_step(b->loop, true);
         assert_string_equal(b->output.data, "one\nwarning\ntwo \xe2\x82\xac\n");
         end(b, 0);
         expect_text(b, "one\nwarning\ntwo \xe2\x82\xac\n");
@@ -105,6 +107,21 @@ static void silence_is_told_while_it_runs(void **state)
         assert_memory_equal(b->output.data, "[no output for a while, still running after ", 44);
         end(b, 0);
         expect_text(b, "(no output)"); /* not part of the result */
+}
+
+static void a_flood_is_shown_in_parts(void **state)
+{
+        struct tool_rig *b = *state;
+
+        start(b, "yes");
+        for (int i = 0; i < 10000; i++)
+                print("yes\n");
+        assert_string_equal(b->output.data, "yes\n");
+        for (int i = 0; i < TOOL_ROUNDS && b->output.len == 4; i++)
+                loop_step(b->loop, true);
+        assert_int_equal(b->output.len, 4 + 4096);
+        end(b, 0);
+        assert_non_null(strstr(b->text, "[Showing lines 8001-10000 of 10000."));
 }
 
 /* ---- long output ---- */
@@ -352,6 +369,7 @@ int main(void)
                 TEST(output_is_returned_as_it_came),
                 TEST(failures_are_results_with_the_output),
                 TEST(silence_is_told_while_it_runs),
+                TEST(a_flood_is_shown_in_parts),
                 TEST(of_long_output_the_tail_is_shown_and_all_is_kept),
                 TEST(long_lines_and_binary_are_told),
                 TEST(kept_outputs_are_limited_in_number_and_size),

@@ -157,7 +157,7 @@ static void head_keeps_whole_lines_from_the_beginning(void **state)
         buf_init(&want, 0);
         add_numbers(&all, 1, 2500);
         add_numbers(&want, 1, 2000);
-        text_head_init(&h, 1, 0);
+        text_head_init(&h, 1, 0, 0);
         for (size_t i = 0; i < all.len; i += 7) /* in pieces */
                 text_head_add(&h, all.data + i, all.len - i < 7 ? all.len - i : 7);
         text_head_end(&h);
@@ -167,7 +167,7 @@ static void head_keeps_whole_lines_from_the_beginning(void **state)
         assert_int_equal(h.result.output_lines, 2000);
         text_head_release(&h);
 
-        text_head_init(&h, 3, 2);
+        text_head_init(&h, 3, 2, 0);
         text_head_add(&h, "a\nb\nc\nd\ne", 9);
         text_head_end(&h);
         assert_string_equal(h.text.data, "c\nd\n");
@@ -197,7 +197,7 @@ static void bytes_are_limited_too(void **state)
         (void)state;
         buf_init(&all, 0);
         add_wide_lines(&all, 100, 1023);
-        text_head_init(&h, 1, 0);
+        text_head_init(&h, 1, 0, 0);
         text_head_add(&h, all.data, all.len);
         text_head_end(&h);
         assert_string_equal(h.result.by, "bytes");
@@ -206,7 +206,7 @@ static void bytes_are_limited_too(void **state)
         assert_memory_equal(h.text.data, all.data, 50 << 10);
         text_head_release(&h);
 
-        text_tail_init(&t);
+        text_tail_init(&t, 0);
         text_tail_add(&t, all.data, all.len);
         assert_true(text_tail_is_cut(&t));
         text_tail_end(&t);
@@ -214,6 +214,13 @@ static void bytes_are_limited_too(void **state)
         assert_int_equal(t.result.output_lines, 50);
         assert_int_equal(t.result.first_line, 51);
         assert_memory_equal(t.text.data, all.data + (50 << 10), 50 << 10);
+        text_tail_release(&t);
+
+        /* of one of many calls */
+        text_tail_init(&t, 10 << 10);
+        text_tail_add(&t, all.data, 20 << 10);
+        text_tail_end(&t);
+        assert_int_equal(t.result.output_lines, 10);
         text_tail_release(&t);
         buf_release(&all);
 }
@@ -228,7 +235,7 @@ static void tail_keeps_whole_lines_from_the_end(void **state)
         buf_init(&want, 0);
         add_numbers(&all, 1, 100000);
         add_numbers(&want, 98001, 100000);
-        text_tail_init(&t);
+        text_tail_init(&t, 0);
         for (size_t i = 0; i < all.len; i += 1000)
                 text_tail_add(&t, all.data + i, all.len - i < 1000 ? all.len - i : 1000);
         text_tail_end(&t);
@@ -238,7 +245,7 @@ static void tail_keeps_whole_lines_from_the_end(void **state)
         assert_int_equal(t.result.first_line, 98001);
         text_tail_release(&t);
 
-        text_tail_init(&t);
+        text_tail_init(&t, 0);
         text_tail_add(&t, "a\n\nb", 4);
         assert_false(text_tail_is_cut(&t));
         text_tail_end(&t);
@@ -262,13 +269,13 @@ static void long_lines_are_cut_between_characters(void **state)
         for (int i = 0; i < 2000; i++)
                 buf_addstr(&all, "\xc3\xa4");
         buf_addstr(&all, "\nshort\n");
-        text_head_init(&h, 1, 0);
+        text_head_init(&h, 1, 0, 0);
         text_head_add(&h, all.data, all.len);
         text_head_end(&h);
         assert_int_equal(h.result.cut_lines, 1);
         assert_non_null(strstr(h.text.data, "\xc3\xa4 [1954 more bytes in this line]\nshort\n"));
         text_head_release(&h);
-        text_tail_init(&t);
+        text_tail_init(&t, 0);
         text_tail_add(&t, all.data, all.len);
         assert_true(text_tail_is_cut(&t));
         text_tail_end(&t);
@@ -284,7 +291,7 @@ static void of_one_endless_line_the_end_is_kept(void **state)
         json_t *details;
 
         (void)state;
-        text_tail_init(&t);
+        text_tail_init(&t, 0);
         for (int i = 0; i < 100000; i++)
                 text_tail_add(&t, "abcdefghi\xc3\xa4", 11);
         text_tail_add(&t, "END", 3);

@@ -21,6 +21,7 @@
 struct read_job {
         struct file_job base;
         int64_t offset, limit; /* 0: not given */
+        size_t bytes_max;
         bool images, documents;
 };
 
@@ -90,7 +91,7 @@ static void add_notice(struct buf *out, const struct read_job *r, const struct t
         if (t->by)
                 buf_addf(out, "\n[Showing lines %lld-%lld of %lld%s. Use offset=%lld to continue.]",
                          (long long)t->first_line, (long long)last, (long long)t->total_lines,
-                         strcmp(t->by, "bytes") == 0 ? " (50 KB limit)" : "", (long long)last + 1);
+                         strcmp(t->by, "bytes") == 0 ? " (byte limit)" : "", (long long)last + 1);
         else if (r->limit > 0 && last < t->total_lines)
                 buf_addf(out, "\n[%lld more lines in the file. Use offset=%lld to continue.]",
                          (long long)(t->total_lines - last), (long long)last + 1);
@@ -129,7 +130,7 @@ static void read_text(struct read_job *r, int fd, char *piece, ssize_t n)
         struct buf clean;
         bool binary = memchr(piece, '\0', (size_t)n) != NULL;
 
-        text_head_init(&head, r->offset > 0 ? r->offset : 1, r->limit);
+        text_head_init(&head, r->offset > 0 ? r->offset : 1, r->limit, r->bytes_max);
         buf_init(&clean, 0);
         while (n > 0 && !binary) {
                 buf_clear(&clean);
@@ -194,6 +195,7 @@ static void read_start(struct tool_call *c)
         r->base.work = read_on_pool;
         r->offset = json_int(c->arguments, "offset", 0);
         r->limit = json_int(c->arguments, "limit", 0);
+        r->bytes_max = c->bytes_max;
         r->images = c->scope->images;
         r->documents = c->scope->documents;
         file_job_start(c, &r->base, path, false);

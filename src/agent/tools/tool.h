@@ -19,6 +19,7 @@
 
 #define TOOL_LINES_MAX 2000
 #define TOOL_BYTES_MAX (50 << 10)
+#define TOOL_ROUND_MAX (200 << 10) /* of all results of one message, see bytes_max */
 
 enum tool_flag {
         TOOL_READ_ONLY = 1 << 0, /* without effects: may run again after a crash */
@@ -75,6 +76,8 @@ struct tool_call {
         const char *id;          /* unique in the turn */
         const json_t *arguments; /* checked */
         void *data;              /* the tool's own; NULL when it starts */
+        /* text of the result, smaller when a message has many calls; 0: TOOL_BYTES_MAX */
+        size_t bytes_max;
         /* set by the caller: */
         void (*on_output)(struct tool_call *c, const char *text, size_t n); /* live; may be NULL */
         void (*on_done)(struct tool_call *c, struct tool_result *r);        /* takes what r holds */

@@ -6,12 +6,16 @@
 #include "agent/tools/tools_private.h"
 #include "base/mem.h"
 
+#define LIVE_MS  200
+#define LIVE_MAX (4 << 10) /* bytes shown at a time */
+
 void tool_output_init(struct tool_output *o, struct tool_call *c)
 {
         o->call = c;
         c->data = o;
-        text_tail_init(&o->tail);
+        text_tail_init(&o->tail, c->bytes_max);
         buf_init(&o->raw, 0);
+        buf_init(&o->live, 0);
 }
 
 void tool_output_free(struct tool_output *o)
@@ -21,6 +25,8 @@ void tool_output_free(struct tool_output *o)
         output_file_drop(o->file);
         text_tail_release(&o->tail);
         buf_release(&o->raw);
+        buf_release(&o->live);
+        timer_free(o->pause);
         json_decref(o->details);
         free(o->ending);
         free(o);
@@ -40,6 +46,33 @@ static void begin_file(struct tool_output *o)
         buf_init(&o->raw, 0);
 }
 
+/* What came meanwhile; of much of it the end. */
+static void on_pause_over(void *arg)
+{
+        struct tool_output *o = arg;
+        size_t from = o->live.len > LIVE_MAX ? o->live.len - LIVE_MAX : 0;
+
+        if (o->live.len == 0)
+                return;
+        while (from < o->live.len && ((unsigned char)o->live.data[from] & 0xc0) == 0x80)
+                from++;
+        timer_start(o->pause, LIVE_MS);
+        o->call->on_output(o->call, o->live.data + from, o->live.len - from);
+        buf_clear(&o->live);
+}
+
+/* At once, but not too often: a command may print without end. */
+static void show(struct tool_output *o, const struct buf *text)
+{
+        if (o->live.len > 2 * LIVE_MAX)
+                buf_consume(&o->live, o->live.len - LIVE_MAX);
+        buf_add(&o->live, text->data, text->len);
+        if (!o->pause)
+                o->pause = timer_new(o->call->scope->loop, on_pause_over, o);
+        if (!timer_active(o->pause))
+                on_pause_over(o);
+}
+
 void tool_output_add(struct tool_output *o, const char *bytes, size_t n)
 {
         struct buf clean;
@@ -54,7 +87,7 @@ void tool_output_add(struct tool_output *o, const char *bytes, size_t n)
         if (!o->file && o->raw.len > TOOL_BYTES_MAX)
                 begin_file(o);
         if (clean.len > 0 && o->call->on_output)
-                o->call->on_output(o->call, clean.data, clean.len);
+                show(o, &clean);
         buf_release(&clean);
 }
 
@@ -69,7 +102,7 @@ static void add_notice(const struct tool_output *o, struct buf *out, const char 
                         buf_addf(out, "Showing lines %lld-%lld of %lld%s. ",
                                  (long long)t->first_line, (long long)t->total_lines,
                                  (long long)t->total_lines,
-                                 strcmp(t->by, "bytes") == 0 ? " (50 KB limit)" : "");
+                                 strcmp(t->by, "bytes") == 0 ? " (byte limit)" : "");
                 if (t->cut_lines > 0)
                         buf_addf(out, "%lld line%s cut at 2 KB. ", (long long)t->cut_lines,
                                  t->cut_lines == 1 ? " was" : "s were");

@@ -17,6 +17,8 @@ struct tool_output {
         struct text_tail tail;
         struct buf raw;           /* as long as all of it may be shown */
         struct output_file *file; /* NULL: none yet */
+        struct buf live;          /* to show next */
+        struct timer *pause;      /* until then */
         /* set by tool_output_end */
         bool is_error;
         char *ending;

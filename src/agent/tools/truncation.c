@@ -152,9 +152,12 @@ static void cut_line(struct buf *text, size_t at, size_t line_bytes, int64_t *cu
         ++*cut;
 }
 
-void text_head_init(struct text_head *h, int64_t first, int64_t limit)
+void text_head_init(struct text_head *h, int64_t first, int64_t limit, size_t bytes_max)
 {
-        *h = (struct text_head){ .first = first, .limit = limit, .line = 1 };
+        *h = (struct text_head){ .first = first,
+                                 .limit = limit,
+                                 .bytes_max = bytes_max > 0 ? bytes_max : TOOL_BYTES_MAX,
+                                 .line = 1 };
         h->result.first_line = first;
         buf_init(&h->text, 0);
 }
@@ -175,7 +178,7 @@ static void end_line(struct text_head *h, bool newline)
 
         if (is_wanted(h)) {
                 cut_line(&h->text, h->line_at, h->line_bytes, &r->cut_lines);
-                if (r->output_lines >= TOOL_LINES_MAX || h->text.len > TOOL_BYTES_MAX) {
+                if (r->output_lines >= TOOL_LINES_MAX || h->text.len > h->bytes_max) {
                         r->by = r->output_lines >= TOOL_LINES_MAX ? "lines" : "bytes";
                         buf_truncate(&h->text, h->line_at);
                         h->full = true;
@@ -220,9 +223,9 @@ void text_head_end(struct text_head *h)
         h->result.output_bytes = h->text.len;
 }
 
-void text_tail_init(struct text_tail *t)
+void text_tail_init(struct text_tail *t, size_t bytes_max)
 {
-        *t = (struct text_tail){ 0 };
+        *t = (struct text_tail){ .bytes_max = bytes_max > 0 ? bytes_max : TOOL_BYTES_MAX };
         buf_init(&t->text, 0);
 }
 
@@ -260,7 +263,7 @@ static int64_t lines_of(const struct text_tail *t)
 
 bool text_tail_is_cut(const struct text_tail *t)
 {
-        return t->dropped || t->result.total_bytes > TOOL_BYTES_MAX ||
+        return t->dropped || t->result.total_bytes > (int64_t)t->bytes_max ||
                t->longest > LINE_MAX_BYTES || lines_of(t) > TOOL_LINES_MAX;
 }
 
@@ -290,7 +293,7 @@ void text_tail_end(struct text_tail *t)
 
                 if (at == 0 && t->dropped && r->output_lines > 0)
                         break; /* the rest of a line whose beginning is gone */
-                if (r->output_lines >= TOOL_LINES_MAX || shown + cost > TOOL_BYTES_MAX + 1)
+                if (r->output_lines >= TOOL_LINES_MAX || shown + cost > t->bytes_max + 1)
                         break;
                 if (at == 0 && t->dropped)
                         r->first_line_partial = true;

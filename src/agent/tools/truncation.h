@@ -1,9 +1,9 @@
 /*
  * truncation: what of a long text the model is shown.
  *
- * At most TOOL_LINES_MAX lines or TOOL_BYTES_MAX bytes, whole lines, from the head or the tail, and
- * single lines are cut at LINE_MAX_BYTES. Terminal escapes and NULs go before. A result is cut
- * once, when it is made: a later cut would throw the service's cache away.
+ * At most TOOL_LINES_MAX lines or bytes_max bytes (0: TOOL_BYTES_MAX), whole lines, from the head
+ * or the tail, and single lines are cut at LINE_MAX_BYTES. Terminal escapes and NULs go before. A
+ * result is cut once, when it is made: a later cut would throw the service's cache away.
  */
 #ifndef AGENT_TOOLS_TRUNCATION_H
 #define AGENT_TOOLS_TRUNCATION_H
@@ -50,6 +50,7 @@ struct truncation {
 /* Keeps the lines from `first` on, at most `limit`. */
 struct text_head {
         int64_t first, limit; /* limit 0: none */
+        size_t bytes_max;
         struct buf text;
         struct truncation result;
         int64_t line;      /* the current one, from 1 */
@@ -57,19 +58,20 @@ struct text_head {
         size_t line_at;    /* where it begins in text */
         bool full;
 };
-void text_head_init(struct text_head *h, int64_t first, int64_t limit);
+void text_head_init(struct text_head *h, int64_t first, int64_t limit, size_t bytes_max);
 void text_head_release(struct text_head *h);
 void text_head_add(struct text_head *h, const char *text, size_t n);
 void text_head_end(struct text_head *h);
 
 /* Keeps the last lines. */
 struct text_tail {
+        size_t bytes_max;
         struct buf text; /* the end of it, at first more than will be shown */
         struct truncation result;
         bool dropped; /* text begins within a line, perhaps */
         size_t line_bytes, longest;
 };
-void text_tail_init(struct text_tail *t);
+void text_tail_init(struct text_tail *t, size_t bytes_max);
 void text_tail_release(struct text_tail *t);
 void text_tail_add(struct text_tail *t, const char *text, size_t n);
 /* Would the end show less than everything? */
