@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "sim/llm/lm_scenario.h"
 
+#define MAX_PAUSED   10000
 #define MUTE_MS      86400000          /* for ever, as far as a client can tell */
 #define MAX_RECORDED ((size_t)1 << 20) /* longer bodies are left out of the journal */
 
@@ -185,6 +186,12 @@ static void finish(struct call *c)
         }
         if (c->reason)
                 lm_world_refused(c->world, c->reason);
+        if (!c->world->base.quiet) {
+                printf("%s %s: %d %s\n", c->operation,
+                       c->prompt.model ? c->prompt.model->name : "-", c->status,
+                       c->reason ? c->reason : c->answer.stop);
+                fflush(stdout);
+        }
         call_base_finish(&c->base);
 }
 
@@ -336,11 +343,33 @@ static bool is_type(const json_t *part, const char *type)
         return strcmp(json_str(part, "type", ""), type) == 0;
 }
 
+/* Calls the tool that the request demands, unless the answer calls one. */
+static void force_call(struct call *c)
+{
+        const char *name = c->prompt.forced;
+        json_t *content = c->answer.content;
+
+        if (strcmp(name, "*") == 0)
+                name = json_str(json_array_get(c->prompt.tools, 0), "name", "");
+        if (!*name || strcmp(c->answer.stop, "tool_use") == 0)
+                return;
+        json_array_clear(content);
+        lm_answer_call(&c->answer, name, "{}");
+        snprintf(c->answer.stop, sizeof(c->answer.stop), "tool_use");
+}
+
 /* Leaves out what this request cannot have: thinking nobody wanted, a second call. */
 static void fit(struct call *c)
 {
         json_t *content = c->answer.content;
         bool called = false;
+
+        force_call(c);
+        if (c->prompt.warms) {
+                json_array_clear(content);
+                snprintf(c->answer.stop, sizeof(c->answer.stop), "max_tokens");
+                c->answer.output = 0;
+        }
 
         for (size_t i = 0; i < json_array_size(content);) {
                 json_t *part = json_array_get(content, i);
@@ -528,6 +557,10 @@ static void remember_pause(struct call *c)
         if (strcmp(c->answer.stop, "pause_turn") != 0 || !text)
                 return;
         crypto_sha256_hex(json_str(text, "text", ""), strlen(json_str(text, "text", "")), sum);
+        if (c->world->paused.count >= MAX_PAUSED) {
+                map_release(&c->world->paused);
+                map_init(&c->world->paused);
+        }
         map_put(&c->world->paused, sum, c->world);
 }
 

@@ -36,6 +36,8 @@ struct lm_prompt {
         bool thinking_hidden; /* only its signature is */
         bool one_call;        /* no parallel calls */
         int64_t max_tokens;   /* of output; 0: no limit */
+        bool warms;           /* only fills the cache: nothing is answered */
+        char forced[68];      /* the tool it has to call; "*": any; "": none */
 };
 
 /* What the model says. */

@@ -81,9 +81,7 @@ static int check_tools(struct call *c)
                 lm_blocks_add(&c->prompt.blocks, "tools", tool);
                 lm_prompt_add_tool(&c->prompt, name, json_object_get(f, "parameters"));
         }
-        c->prompt.one_call = !json_flag(c->body, "parallel_tool_calls", true);
-        if (json_is_string(choice) && strcmp(json_string_value(choice), "none") == 0)
-                json_array_clear(c->prompt.tools);
+        lm_openai_read_choice(c);
         return 0;
 }
 
@@ -183,6 +181,16 @@ static int check_assistant(struct call *c, const json_t *messages, size_t at)
         return check_answered(c, messages, at);
 }
 
+/* As DeepSeek: while it thinks, it wants to see what it thought before. */
+static int check_thought(struct call *c, const json_t *m)
+{
+        if (!c->prompt.thinks || json_is_string(json_object_get(m, "reasoning_content")))
+                return 0;
+        return lm_call_refuse_at(c, "invalid_request_error", NULL, "thinking_missing",
+                                 "The `reasoning_content` in the thinking mode must be passed back "
+                                 "to the API.");
+}
+
 /* A tool message answers a call of the assistant message before it and its neighbours. */
 static int check_tool_message(struct call *c, const json_t *messages, size_t at)
 {
@@ -261,7 +269,7 @@ static int check_message(struct call *c, const json_t *messages, size_t at)
         if (lm_openai_check_members(c, m, known) != 0 || check_parts(c, m, at) != 0)
                 return -1;
         if (strcmp(role, "assistant") == 0)
-                return check_assistant(c, messages, at);
+                return check_thought(c, m) != 0 ? -1 : check_assistant(c, messages, at);
         return strcmp(role, "tool") == 0 ? check_tool_message(c, messages, at) : 0;
 }
 
@@ -351,6 +359,7 @@ static int check(struct call *c)
                                              "top_logprobs",
                                              "modalities",
                                              "verbosity",
+                                             "thinking",
                                              "prediction",
                                              NULL };
 
@@ -358,7 +367,9 @@ static int check(struct call *c)
         if (lm_openai_check_members(c, c->body, known) != 0 || lm_openai_check_model(c) != 0 ||
             lm_openai_check_sampling(c) != 0 || check_limits(c) != 0 || check_tools(c) != 0)
                 return -1;
-        c->prompt.thinks = false; /* chat completions do not show it */
+        /* OpenAI does not show it here */
+        c->prompt.thinks = (c->prompt.model->can & LM_SHOWS_THINKING) &&
+                           !is(json_object_get(c->body, "thinking"), "type", "disabled");
         return check_messages(c);
 }
 
@@ -385,7 +396,7 @@ static const char *finish_reason(const struct call *c)
                                                  : "stop";
 }
 
-static json_t *usage(const struct call *c)
+static json_t *vendor_usage(const struct call *c)
 {
         const struct lm_answer *a = &c->answer;
         bool writes = strncmp(c->prompt.model->name, "gpt-5.6", 7) == 0;
@@ -400,6 +411,20 @@ static json_t *usage(const struct call *c)
                          (json_int_t)0);
 }
 
+static json_t *usage(const struct call *c)
+{
+        const struct lm_answer *a = &c->answer;
+        json_int_t read = (json_int_t)a->cached.read;
+
+        if (c->prompt.model->can & LM_SHOWS_THINKING)
+                return json_pack("{s:I,s:I,s:I,s:I,s:I,s:{s:I}}", "prompt_tokens",
+                                 (json_int_t)a->input, "completion_tokens", (json_int_t)a->output,
+                                 "total_tokens", (json_int_t)(a->input + a->output),
+                                 "prompt_cache_hit_tokens", read, "prompt_cache_miss_tokens",
+                                 (json_int_t)a->input - read, "completion_tokens_details",
+                                 "reasoning_tokens", (json_int_t)a->reasoning);
+        return vendor_usage(c);
+}
 static json_t *frame(const struct call *c, const char *object)
 {
         char id[48];
@@ -424,14 +449,17 @@ static void write_whole(struct call *c, struct buf *b)
 {
         json_t *all = frame(c, "chat.completion"), *calls = json_array(), *message;
         const json_t *part;
-        struct buf text;
+        struct buf text, thought;
         char *out;
         size_t i;
 
         buf_init(&text, 0);
+        buf_init(&thought, 0);
         json_array_foreach(c->answer.content, i, part) {
                 if (is(part, "type", "text"))
                         buf_addstr(&text, json_str(part, "text", ""));
+                else if (is(part, "type", "thinking"))
+                        buf_addstr(&thought, json_str(part, "text", ""));
                 else if (is(part, "type", "call"))
                         json_array_append_new(
                                 calls, call_value(c, part, i, json_str(part, "arguments", "")));
@@ -441,6 +469,8 @@ static void write_whole(struct call *c, struct buf *b)
                             "annotations");
         if (json_array_size(calls) > 0)
                 json_object_set(message, "tool_calls", calls);
+        if (thought.len > 0)
+                json_object_set_new(message, "reasoning_content", json_string(thought.data));
         json_object_set_new(all, "choices",
                             json_pack("[{s:i,s:o,s:n,s:s}]", "index", 0, "message", message,
                                       "logprobs", "finish_reason", finish_reason(c)));
@@ -449,6 +479,7 @@ static void write_whole(struct call *c, struct buf *b)
         buf_addstr(b, out);
         free(out);
         buf_release(&text);
+        buf_release(&thought);
         json_decref(calls);
         json_decref(all);
 }
@@ -467,13 +498,14 @@ static void chunk(const struct call *c, struct lm_pieces *p, json_t *delta, cons
         lm_pieces_event(p, NULL, all);
 }
 
-static void stream_text(const struct call *c, struct lm_pieces *p, const char *text)
+static void stream_text(const struct call *c, struct lm_pieces *p, const char *key,
+                        const char *text)
 {
         size_t n = strlen(text), step;
 
         for (; n > 0; text += step, n -= step) {
                 step = lm_pieces_step(text, n, (size_t)c->answer.piece_bytes);
-                chunk(c, p, json_pack("{s:s%}", "content", text, step), NULL);
+                chunk(c, p, json_pack("{s:s%}", key, text, step), NULL);
         }
 }
 
@@ -506,7 +538,9 @@ static void stream(struct call *c, struct lm_pieces *p)
                 if (is(part, "type", "wait"))
                         p->next_wait_ms += json_int(part, "ms", 0);
                 else if (is(part, "type", "text"))
-                        stream_text(c, p, json_str(part, "text", ""));
+                        stream_text(c, p, "content", json_str(part, "text", ""));
+                else if (is(part, "type", "thinking"))
+                        stream_text(c, p, "reasoning_content", json_str(part, "text", ""));
                 else if (is(part, "type", "call"))
                         stream_call(c, p, part, i, c->answer.same_index ? 0 : index++);
         }

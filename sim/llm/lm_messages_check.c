@@ -121,6 +121,7 @@ static int check_max_tokens(struct call *c)
                                       (long long)n, (long long)c->prompt.model->output,
                                       c->prompt.model->name);
         c->prompt.max_tokens = n;
+        c->prompt.warms = n == 0;
         return 0;
 }
 
@@ -704,6 +705,11 @@ static int check_tools(struct reader *r)
                                     "Tool '%.64s' not found in provided tools",
                                     json_str(choice, "name", ""));
         map_release(&names);
+        if (is(choice, "type", "any"))
+                snprintf(r->call->prompt.forced, sizeof(r->call->prompt.forced), "*");
+        else if (is(choice, "type", "tool"))
+                snprintf(r->call->prompt.forced, sizeof(r->call->prompt.forced), "%.64s",
+                         json_str(choice, "name", ""));
         r->call->prompt.one_call = json_flag(choice, "disable_parallel_tool_use", false);
         return rc;
 }

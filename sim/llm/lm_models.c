@@ -8,6 +8,7 @@
 #define MID     (LM_ANTHROPIC | LM_THINK_ENABLED | LM_THINK_ADAPTIVE)
 #define NEW     (LM_ANTHROPIC | LM_THINK_ADAPTIVE | LM_THINK_BETWEEN)
 #define CHAT    (LM_SAMPLING | LM_MAX_TOKENS)
+#define DEEP    (CHAT | LM_REASONS | LM_SHOWS_THINKING)
 
 #define CREATED 1767225600 /* of all of them */
 
@@ -24,6 +25,7 @@ static const struct lm_model models[] = {
         { "gpt-5.4",           "GPT-5.4",           LM_REASONS, 400000,  128000, 1024 },
         { "gpt-5.4-mini",      "GPT-5.4 mini",      LM_REASONS, 400000,  128000, 1024 },
         { "gpt-4o",            "GPT-4o",            CHAT,       128000,  16384,  1024 },
+        { "deepseek-v4-flash", "DeepSeek V4 Flash", DEEP,       128000,  64000,  1024 },
         { "gpt-sim-small",     "Small window",      LM_REASONS, 8000,    2000,   1024 },
 };
 /* clang-format on */

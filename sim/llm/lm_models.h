@@ -17,6 +17,7 @@
 #define LM_THINK_BETWEEN  32U  /* thinking {"type":"between_tools"} */
 #define LM_MAX_TOKENS     64U  /* chat completions: max_tokens */
 #define LM_REASONS        128U /* OpenAI: has reasoning, takes an effort */
+#define LM_SHOWS_THINKING 256U /* chat completions: as DeepSeek, and wants it back */
 
 struct lm_model {
         const char *name, *title;

@@ -146,3 +146,19 @@ int lm_openai_check_schema(struct call *c, const char *name, const json_t *schem
                                  "Schema of 'type: \"object\"', got 'type: \"%.40s\"'.",
                                  name, type);
 }
+
+void lm_openai_read_choice(struct call *c)
+{
+        const json_t *choice = json_object_get(c->body, "tool_choice");
+        const char *word = json_is_string(choice) ? json_string_value(choice) : "";
+        const json_t *function = json_object_get(choice, "function");
+
+        c->prompt.one_call = !json_flag(c->body, "parallel_tool_calls", true);
+        if (strcmp(word, "none") == 0)
+                json_array_clear(c->prompt.tools);
+        else if (strcmp(word, "required") == 0)
+                snprintf(c->prompt.forced, sizeof(c->prompt.forced), "*");
+        else
+                snprintf(c->prompt.forced, sizeof(c->prompt.forced), "%.64s",
+                         json_str(function ? function : choice, "name", ""));
+}

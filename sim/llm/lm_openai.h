@@ -18,6 +18,8 @@ int lm_openai_check_sampling(struct call *c);
 /* where: "tools[0].function.name" */
 int lm_openai_check_name(struct call *c, const char *name, const char *where);
 int lm_openai_check_length(struct call *c, const char *text, size_t max, const char *where);
+/* Reads tool_choice, after the tools. */
+void lm_openai_read_choice(struct call *c);
 int lm_openai_check_schema(struct call *c, const char *name, const json_t *schema,
                            const char *where);
 

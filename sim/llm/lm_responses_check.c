@@ -53,7 +53,6 @@ static int check_limits(struct call *c)
 static int check_tools(struct call *c)
 {
         const json_t *tools = json_object_get(c->body, "tools"), *tool;
-        const json_t *choice = json_object_get(c->body, "tool_choice");
         size_t i;
 
         json_array_foreach(tools, i, tool) {
@@ -78,9 +77,7 @@ static int check_tools(struct call *c)
                 lm_blocks_add(&c->prompt.blocks, "tools", tool);
                 lm_prompt_add_tool(&c->prompt, name, json_object_get(tool, "parameters"));
         }
-        c->prompt.one_call = !json_flag(c->body, "parallel_tool_calls", true);
-        if (json_is_string(choice) && strcmp(json_string_value(choice), "none") == 0)
-                json_array_clear(c->prompt.tools);
+        lm_openai_read_choice(c);
         return 0;
 }
 

@@ -58,9 +58,26 @@ static int close_services(void **state)
         return 0;
 }
 
+static const struct {
+        const struct llm_wire *wire;
+        const char *model;
+        bool hides; /* its thinking */
+        const char *server;
+} models[] = {
+        { &anthropic_wire, "claude-opus-5-5" },
+        { &anthropic_wire, "claude-sonnet-4-5" },
+        { &anthropic_wire, "claude-haiku-5-5" },
+        { &openai_wire, "gpt-5.4", .hides = true },
+        { &responses_wire, "gpt-5.4" },
+        { &responses_wire, "gpt-5.6-sol" },
+        { &openai_wire, "deepseek-v4-flash", .server = "deepseek" },
+        { &anthropic_wire, "claude-sonnet-5-5" },
+};
+
 /* Chooses a model; the conversation stays. */
-static void choose(struct services *s, const struct llm_wire *wire, const char *model)
+static void choose(struct services *s, size_t i)
 {
+        const struct llm_wire *wire = models[i].wire;
         struct model_rig *r = s->rig;
 
         if (r->agent.self)
@@ -68,8 +85,8 @@ static void choose(struct services *s, const struct llm_wire *wire, const char *
         free(r->conf.base_url);
         r->conf.base_url = mem_printf("http://%s%s", http_server_address(s->server),
                                       wire == &anthropic_wire ? "" : "/v1");
-        r->conf.server = (char *)"openai";
-        llm_open(&r->agent, wire, model);
+        r->conf.server = (char *)(models[i].server ? models[i].server : "openai");
+        llm_open(&r->agent, wire, models[i].model);
 }
 
 static void begin(struct services *s, const char *text)
@@ -148,16 +165,6 @@ static int finish(struct services *s)
         "{\"command\":\"echo {n}\"}\nuse bash: two\nthink Once more.\nuse bash: three\n" \
         "think So.\nsay Done."
 
-static const struct {
-        const struct llm_wire *wire;
-        const char *model;
-} models[] = {
-        { &anthropic_wire, "claude-opus-5-5" },   { &anthropic_wire, "claude-sonnet-4-5" },
-        { &anthropic_wire, "claude-haiku-5-5" },  { &openai_wire, "gpt-5.4" },
-        { &responses_wire, "gpt-5.4" },           { &responses_wire, "gpt-5.6-sol" },
-        { &anthropic_wire, "claude-sonnet-5-5" },
-};
-
 /* The conversation has thinking in it that goes back with each request. */
 static bool has_thinking(struct services *s)
 {
@@ -175,10 +182,10 @@ static void a_conversation_with_tools_is_never_refused(void **state)
         for (size_t i = 0; i < COUNT(models); i++) {
                 for (int stream = 0; stream < 2; stream++) {
                         s->rig->conf.stream = stream;
-                        choose(s, models[i].wire, models[i].model);
+                        choose(s, i);
                         begin(s, PLAN);
                         assert_int_equal(finish(s), 5);
-                        assert_int_equal(has_thinking(s), models[i].wire != &openai_wire);
+                        assert_int_equal(has_thinking(s), !models[i].hides);
                         add_user(s, PLAN); /* a second turn */
                         assert_int_equal(finish(s), 5);
                 }
@@ -191,13 +198,13 @@ static void a_conversation_goes_on_with_another_model(void **state)
 
         begin(s, PLAN);
         for (size_t i = 0; i < COUNT(models); i++) {
-                choose(s, models[i].wire, models[i].model);
+                choose(s, i);
                 assert_int_equal(finish(s), 5);
                 add_user(s, PLAN);
         }
         begin(s, PLAN); /* also in the middle of its calls */
         for (size_t i = 0; i < COUNT(models) && i < 3; i++) {
-                choose(s, models[2 * i].wire, models[2 * i].model);
+                choose(s, 2 * i);
                 ask(s);
                 run_calls(s);
         }
@@ -211,7 +218,7 @@ static void the_second_request_reads_the_cache(void **state)
         memset(system, 'x', 20000);
         system[20000] = '\0';
         for (size_t i = 0; i < COUNT(models); i++) {
-                choose(s, models[i].wire, models[i].model);
+                choose(s, i);
                 begin(s, "use bash: one");
                 s->rig->q.system = system;
                 ask(s);
@@ -237,7 +244,7 @@ static void a_cut_answer_is_a_failure_at_any_byte(void **state)
 
         s->rig->conf.retries = 0;
         for (size_t i = 0; i < COUNT(models); i++) {
-                choose(s, models[i].wire, models[i].model);
+                choose(s, i);
                 for (int at = 0; at < 1500; at += 131) {
                         char request[64];
 
@@ -262,7 +269,7 @@ static void a_call_that_is_cut_off_or_spoiled_is_marked(void **state)
                 char *request = mem_printf("{'kind':'%s'}", kind);
                 const json_t *content, *last;
 
-                choose(s, models[i / COUNT(kinds)].wire, models[i / COUNT(kinds)].model);
+                choose(s, i / COUNT(kinds));
                 control(s, request);
                 begin(s, "calls 2 bash {\"command\":\"echo {n}\"}");
                 ask(s);
@@ -279,7 +286,7 @@ static void too_long_prompts_and_refusals_are_told_apart(void **state)
         struct services *s = *state;
 
         for (size_t i = 0; i < COUNT(models); i++) {
-                choose(s, models[i].wire, models[i].model);
+                choose(s, i);
                 begin(s, "hello");
                 control(s, "{'kind':'overflow'}");
                 model_rig_ask(s->rig);

@@ -87,6 +87,16 @@ static json_t *ask(struct sim_rig *r, const char *path, const char *body)
         return a.body;
 }
 
+static const json_t *path_of(const json_t *value, const char *const *keys)
+{
+        for (; *keys; keys++)
+                value = json_is_array(value)
+                                ? json_array_get(value, (size_t)strtoul(*keys, NULL, 10))
+                                : json_object_get(value, *keys);
+        return value;
+}
+#define AT(value, ...) path_of(value, (const char *const[]){ __VA_ARGS__, NULL })
+
 /* A streamed answer, as text. */
 struct reading {
         struct buf text;
@@ -256,6 +266,11 @@ static const struct refusal of_chat[] = {
         { CHAT, "{\"model\":\"gpt-5.4\",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":"
           "\"a\",\"parameters\":{}}}],\"messages\":[" USER("hi") "]}", "schema",
           "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'." },
+        { CHAT, "{\"model\":\"deepseek-v4-flash\",\"messages\":[" USER("hi") ",{\"role\":"
+          "\"assistant\",\"content\":\"a\"}," USER("b") "]}", "thinking_missing",
+          "The `reasoning_content` in the thinking mode must be passed back to the API." },
+        { CHAT, GPT(USER("\xff")), "json", "We could not parse the JSON body" },
+        { CHAT, GPT(USER("\\ud800")), "json", "We could not parse the JSON body" },
 };
 
 static const struct refusal of_responses[] = {
@@ -368,16 +383,6 @@ static void a_key_and_a_version_are_needed(void **state)
 
 /* ---- what is answered ---- */
 
-static const json_t *path_of(const json_t *value, const char *const *keys)
-{
-        for (; *keys; keys++)
-                value = json_is_array(value)
-                                ? json_array_get(value, (size_t)strtoul(*keys, NULL, 10))
-                                : json_object_get(value, *keys);
-        return value;
-}
-#define AT(value, ...) path_of(value, (const char *const[]){ __VA_ARGS__, NULL })
-
 static void a_text_is_repeated_on_all_wires(void **state)
 {
         struct sim_rig *r = *state;
@@ -449,6 +454,112 @@ static void the_lines_of_a_person_are_a_plan(void **state)
                 "echo 3");
         json_decref(answer);
         json_decref(body);
+}
+
+static void lines_that_arrive_while_it_works_are_appended(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *a = ask(r, MESSAGES,
+                        NEW(USER("use bash: one") "," USE("t") "," BLOCKS(
+                                RESULT("t") "," TEXT("[now] [bob]: use bash: two\\nsay Done."))));
+
+        assert_string_equal(json_str(AT(a, "content", "0", "input"), "command", ""), "two");
+        json_decref(a);
+        a = ask(r, MESSAGES,
+                NEW(USER("use bash: one") "," USE("t") "," BLOCKS(RESULT("t") "," TEXT(
+                        "use bash: two\\nsay Done.")) "," USE("u") "," BLOCKS(RESULT("u"))));
+        assert_string_equal(json_str(AT(a, "content", "0"), "text", ""), "Done.");
+        json_decref(a);
+}
+
+static void what_cannot_be_done_is_said(void **state)
+{
+        static const struct {
+                const char *body, *says;
+        } rows[] = {
+                { NEW(USER("use nothing: x")), "There is no tool nothing" },
+                { NEW(USER("call bash {\\\"command\\\":}")), "These arguments are not JSON:" },
+                { NEW(USER("I use a pen: it is red")), "You said: I use a pen: it is red" },
+                { NEW(USER("use bash: x") "," USE("t") "," BLOCKS(RESULT("t"))),
+                  "Result of bash: ok" },
+                { NEW(USER("think aloud")), "Done." },
+        };
+        struct sim_rig *r = *state;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                json_t *a = ask(r, MESSAGES, rows[i].body);
+                const char *text = json_str(AT(a, "content", "0"), "text", "");
+
+                if (!strstr(text, rows[i].says))
+                        print_error("%s\n", text);
+                assert_non_null(strstr(text, rows[i].says));
+                json_decref(a);
+        }
+}
+
+static void a_tool_that_is_demanded_is_called(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *a = ask(r, MESSAGES,
+                        "{\"model\":\"claude-opus-5-5\",\"max_tokens\":99,\"tools\":[" BASH
+                        "],\"tool_choice\":{\"type\":\"any\"},\"messages\":[" USER("hi") "]}");
+        json_t *b = ask(r, CHAT,
+                        "{\"model\":\"gpt-5.4\",\"tools\":[" CHAT_BASH
+                        "],\"tool_choice\":{\"type\":\"function\",\"function\":{\"name\":"
+                        "\"bash\"}},\"messages\":[" USER("hi") "]}");
+
+        assert_string_equal(json_str(AT(a, "content", "0"), "name", ""), "bash");
+        assert_string_equal(json_str(AT(b, "choices", "0"), "finish_reason", ""), "tool_calls");
+        json_decref(a);
+        json_decref(b);
+}
+
+static void an_answer_of_no_tokens_fills_the_cache(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *a = ask(
+                r, MESSAGES,
+                "{\"model\":\"claude-opus-5-5\",\"max_tokens\":0,\"messages\":[" USER("hi") "]}");
+
+        assert_int_equal(json_array_size(json_object_get(a, "content")), 0);
+        assert_int_equal(json_int(AT(a, "usage"), "output_tokens", -1), 0);
+        json_decref(a);
+}
+
+static void thinking_is_shown_where_the_server_shows_it(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *a = ask(r, CHAT,
+                        "{\"model\":\"deepseek-v4-flash\",\"max_tokens\":99,\"messages\":[" USER(
+                                "think so\\nsay x") "]}");
+        json_t *b = ask(r, CHAT, GPT(USER("think so\\nsay x")));
+        struct reading d = read_stream(r, CHAT,
+                                       "{\"model\":\"deepseek-v4-flash\",\"stream\":true,"
+                                       "\"messages\":[" USER("think so\\nsay x") "]}");
+
+        assert_string_equal(json_str(AT(a, "choices", "0", "message"), "reasoning_content", ""),
+                            "so");
+        assert_null(AT(b, "choices", "0", "message", "reasoning_content"));
+        assert_non_null(strstr(d.text.data, "{\"reasoning_content\":\"so\"}"));
+        buf_release(&d.text);
+        json_decref(a);
+        json_decref(b);
+}
+
+static void too_many_requests_are_refused(void **state)
+{
+        struct sim_rig *r = *state;
+        int refused = 0;
+
+        r->world->base.limits = true;
+        sim_rig_control_ok(r, "settings", "{\"requests_per_minute\":5}");
+        for (int i = 0; i < 12; i++) { /* a minute may end meanwhile */
+                struct sim_answer a = sim_rig_ask(r, MESSAGES, NEW(USER("x")));
+
+                refused += a.status == 429;
+                json_decref(a.body);
+        }
+        assert_true(refused >= 2);
 }
 
 static void a_rule_answers_as_often_as_it_may(void **state)
@@ -950,6 +1061,12 @@ int main(void)
                 TEST(a_key_and_a_version_are_needed),
                 TEST(a_text_is_repeated_on_all_wires),
                 TEST(the_lines_of_a_person_are_a_plan),
+                TEST(lines_that_arrive_while_it_works_are_appended),
+                TEST(what_cannot_be_done_is_said),
+                TEST(a_tool_that_is_demanded_is_called),
+                TEST(an_answer_of_no_tokens_fills_the_cache),
+                TEST(thinking_is_shown_where_the_server_shows_it),
+                TEST(too_many_requests_are_refused),
                 TEST(a_rule_answers_as_often_as_it_may),
                 TEST(a_wrong_rule_is_refused),
                 TEST(streams_say_the_same_in_pieces),
