@@ -116,7 +116,7 @@ static bool reap(pid_t program, int *status, bool *ended)
 /* Kills all descendants; they may fork meanwhile, so again until none is left. */
 static int kill_all(pid_t program, int *status, bool *ended)
 {
-        const struct timespec pause = { .tv_nsec = ROUND_PAUSE_NS };
+        const struct timespec between = { .tv_nsec = ROUND_PAUSE_NS };
         int killed = 0;
 
         for (int round = 0; round < KILL_ROUNDS; round++) {
@@ -127,7 +127,7 @@ static int kill_all(pid_t program, int *status, bool *ended)
                 now = kill_round();
                 if (round == 0)
                         killed = now;
-                nanosleep(&pause, NULL);
+                nanosleep(&between, NULL);
         }
         _exit(1); /* without a status: the whole sandbox has to end */
 }

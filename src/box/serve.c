@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "box/box.h"
@@ -18,7 +19,8 @@
 
 /*
  * One poll loop. Each command has a keeper and up to four pipes. While the daemon is slow to read,
- * commands are not read either, so memory stays bounded.
+ * commands are not read either, so memory stays bounded. Nor are they while they print faster than
+ * anybody could want, so a command that floods does not keep the daemon busy.
  */
 
 #define ARGV_MAX     256
@@ -26,6 +28,8 @@
 #define PIPE_MAX     (1 << 20)    /* the largest pipe that a user can make */
 #define OUT_HIGH     (256u << 10) /* commands wait while more is on its way to the daemon */
 #define INPUT_MAX    (20u << 20)  /* bytes on their way to one command */
+#define WINDOW_MS    50
+#define WINDOW_BYTES (1u << 20) /* of output in this time: 20 MiB a second */
 #define PER_COMMAND  4
 #define FIRST_OF_RUN 2
 
@@ -45,6 +49,8 @@ struct run {
 static struct {
         struct bytes from, to; /* of the daemon */
         struct run runs[BOX_RUNS_MAX];
+        int64_t window_ms; /* when it began */
+        size_t window_bytes;
 } server;
 
 static void *must(void *p)
@@ -190,8 +196,10 @@ static bool pass_output(struct run *r, int fd, enum box_type type)
         char piece[PIECE];
         ssize_t n = read(fd, piece, sizeof(piece));
 
-        if (n > 0)
+        if (n > 0) {
                 answer(r->id, type, piece, (size_t)n);
+                server.window_bytes += (size_t)n;
+        }
         return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
@@ -336,13 +344,28 @@ static bool write_answers(void)
 
 /* ---- the loop ---- */
 
-static void poll_run(const struct run *r, struct pollfd *at)
+/* Milliseconds until output may flow again; -1: it may now. */
+static int flood_pause(void)
+{
+        struct timespec t;
+        int64_t now;
+
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        now = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+        if (now - server.window_ms >= WINDOW_MS) {
+                server.window_ms = now;
+                server.window_bytes = 0;
+        }
+        return server.window_bytes < WINDOW_BYTES ? -1 : (int)(server.window_ms + WINDOW_MS - now);
+}
+
+static void poll_run(const struct run *r, bool flows, struct pollfd *at)
 {
         bool room = server.to.len < OUT_HIGH;
 
         at[0] = (struct pollfd){ r->keeper && room ? r->status : -1, POLLIN, 0 };
-        at[1] = (struct pollfd){ r->keeper && room ? r->out : -1, POLLIN, 0 };
-        at[2] = (struct pollfd){ r->keeper && room ? r->err : -1, POLLIN, 0 };
+        at[1] = (struct pollfd){ r->keeper && room && flows ? r->out : -1, POLLIN, 0 };
+        at[2] = (struct pollfd){ r->keeper && room && flows ? r->err : -1, POLLIN, 0 };
         at[3] = (struct pollfd){ r->keeper && r->input.len > 0 ? r->in : -1, POLLOUT, 0 };
 }
 
@@ -361,12 +384,13 @@ static void serve_run(struct run *r, const struct pollfd *at)
 static bool serve_once(void)
 {
         static struct pollfd fds[FIRST_OF_RUN + PER_COMMAND * BOX_RUNS_MAX];
+        int wait_ms = flood_pause();
 
         fds[0] = (struct pollfd){ STDIN_FILENO, POLLIN, 0 };
         fds[1] = (struct pollfd){ server.to.len > 0 ? STDOUT_FILENO : -1, POLLOUT, 0 };
         for (size_t i = 0; i < BOX_RUNS_MAX; i++)
-                poll_run(&server.runs[i], fds + FIRST_OF_RUN + PER_COMMAND * i);
-        if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
+                poll_run(&server.runs[i], wait_ms < 0, fds + FIRST_OF_RUN + PER_COMMAND * i);
+        if (poll(fds, sizeof(fds) / sizeof(fds[0]), wait_ms) < 0)
                 return errno == EINTR;
         for (size_t i = 0; i < BOX_RUNS_MAX; i++)
                 if (server.runs[i].keeper)

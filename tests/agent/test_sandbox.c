@@ -445,6 +445,46 @@ static void of_a_jobs_output_the_end_is_kept(void **state)
         rig_close(&r);
 }
 
+static void add_unread(void *arg, int64_t conversation, const struct sandbox_job *j)
+{
+        (void)conversation;
+        *(size_t *)arg += j->unread;
+}
+
+static void on_second(void *arg)
+{
+        *(bool *)arg = true;
+}
+
+/* Nobody reads it, so it must not cost the daemon much: 1 MiB in 50 ms. */
+static void a_job_that_floods_is_slowed_down(void **state)
+{
+        bool over = false;
+        size_t unread = 0;
+        struct timer *t;
+        struct rig r;
+        int64_t start;
+        int id;
+
+        (void)state;
+        rig_open(&r);
+        r.conf.output_kb = 1 << 20; /* all of it is kept */
+        start = loop_now_ms(r.loop);
+        t = timer_new(r.loop, on_second, &over);
+        timer_start(t, 1000);
+        assert_int_equal(sandbox_job_start(r.all, &r.key,
+                                           &(struct sandbox_command){ .command = "yes & yes" }, &id,
+                                           NULL),
+                         0);
+        while (!over)
+                assert_true(loop_step(r.loop, true));
+        sandbox_jobs_each(r.all, 1, add_unread, &unread);
+        assert_true(unread > 0);
+        assert_true((int64_t)(unread >> 20) <= (loop_now_ms(r.loop) - start) / 50 + 2);
+        timer_free(t);
+        rig_close(&r);
+}
+
 /* ---- other kinds ---- */
 
 static void the_probe_tells_whether_it_works(void **state)
@@ -758,6 +798,7 @@ int main(void)
                 cmocka_unit_test(a_job_is_read_fed_and_killed),
                 cmocka_unit_test(jobs_belong_to_their_conversation_and_are_limited),
                 cmocka_unit_test(of_a_jobs_output_the_end_is_kept),
+                cmocka_unit_test(a_job_that_floods_is_slowed_down),
                 cmocka_unit_test(the_probe_tells_whether_it_works),
                 cmocka_unit_test(a_sandbox_gets_a_control_group_where_the_daemon_has_one),
                 cmocka_unit_test(a_control_group_of_others_is_left_alone),

@@ -18,7 +18,8 @@
 
 #define STOP_MS           3000 /* after a stop: the box has gone astray */
 #define COMPLAINT_MAX     4000
-#define MEASURE_MS        5000 /* while commands run */
+#define FLOOD_MAX         (256u << 20) /* bytes in a second */
+#define MEASURE_MS        5000         /* while commands run */
 #define MAX_WAITING       (64u << 20)
 #define WORD_MAX          (128u << 10)
 #define INPUT_MAX         (16u << 20)
@@ -324,6 +325,19 @@ static void on_frame(struct box *b, const struct box_head *h, const char *data)
         }
 }
 
+/* The box sends far less; one that does not was taken over, and would keep us busy. */
+static bool is_flooding(struct box *b, size_t n)
+{
+        int64_t now = loop_now_ms(b->all->loop);
+
+        if (now - b->window_ms >= 1000) {
+                b->window_ms = now;
+                b->window_bytes = 0;
+        }
+        b->window_bytes += n;
+        return b->window_bytes > FLOOD_MAX;
+}
+
 static void on_output(void *arg, int fd, const char *bytes, size_t n)
 {
         struct box *b = arg;
@@ -334,6 +348,10 @@ static void on_output(void *arg, int fd, const char *bytes, size_t n)
 
         if (fd == 2) {
                 buf_add(&b->complaint, bytes, n);
+                return;
+        }
+        if (is_flooding(b, n)) {
+                box_end(b, ERR_PROTOCOL, "the sandbox sent too much at once and was ended");
                 return;
         }
         buf_add(&b->from, bytes, n);

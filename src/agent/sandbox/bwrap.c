@@ -169,12 +169,12 @@ static void mount_workspace(struct launch *l, struct buf *b, const struct worksp
         }
 }
 
-static int add_filter(struct launch *l, struct buf *b, struct error *err)
+static int add_filter(struct launch *l, struct buf *b, bool debuggers, struct error *err)
 {
         struct seccomp filter;
         int fd;
 
-        if (!sandbox_filter(&filter))
+        if (!sandbox_filter(&filter, debuggers))
                 return error_set(err, ERR_REFUSED,
                                  "sandboxes need a seccomp filter, which Dragoman has for x86-64 "
                                  "and ARM64 only: set sandbox.kind to \"docker:NAME\"");
@@ -196,8 +196,8 @@ static int add_status(struct launch *l, struct buf *b, struct error *err)
         return 0;
 }
 
-static int write_args(struct launch *l, struct buf *b, const struct workspace_view *view,
-                      struct error *err)
+static int write_args(struct launch *l, struct buf *b, const struct sandbox_conf *conf,
+                      const struct workspace_view *view, struct error *err)
 {
         args(b, "--unshare-all --unshare-user --disable-userns --uid 1000 --gid 1000 "
                 "--cap-drop ALL --new-session --die-with-parent --hostname sandbox");
@@ -209,7 +209,7 @@ static int write_args(struct launch *l, struct buf *b, const struct workspace_vi
                 "--perms 0700 --size 268435456 --tmpfs /home/agent");
         mount_workspace(l, b, view);
         args(b, "--remount-ro / --chdir /");
-        return add_filter(l, b, err) < 0 ? -1 : add_status(l, b, err);
+        return add_filter(l, b, conf->debuggers, err) < 0 ? -1 : add_status(l, b, err);
 }
 
 int launch_bwrap(struct launch *l, const struct sandbox_conf *conf,
@@ -231,7 +231,7 @@ int launch_bwrap(struct launch *l, const struct sandbox_conf *conf,
         launch_word(l, program);
         free(program);
         buf_init(&b, 0);
-        if (write_args(l, &b, view, err) == 0)
+        if (write_args(l, &b, conf, view, err) == 0)
                 fd = memory_file(b.data, b.len, err);
         buf_release(&b);
         if (fd < 0)

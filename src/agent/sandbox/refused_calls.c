@@ -33,9 +33,6 @@ static const int refused[] = {
         SYS_add_key,
         SYS_request_key,
         /* memory and files of other processes */
-        SYS_ptrace,
-        SYS_process_vm_readv,
-        SYS_process_vm_writev,
         SYS_process_madvise,
         SYS_kcmp,
         SYS_pidfd_getfd,
@@ -89,10 +86,14 @@ static const int refused[] = {
 #endif
 };
 
-bool sandbox_filter(struct seccomp *s)
+static const int of_debuggers[] = { SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev };
+
+bool sandbox_filter(struct seccomp *s, bool debuggers)
 {
         if (!seccomp_begin(s))
                 return false;
+        if (!debuggers)
+                seccomp_refuse(s, of_debuggers, COUNT(of_debuggers), EPERM);
         seccomp_refuse(s, refused, COUNT(refused), EPERM);
         seccomp_refuse_namespaces(s);
         seccomp_refuse_typing(s);

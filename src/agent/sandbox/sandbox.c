@@ -20,6 +20,8 @@ const struct setting sandbox_settings[] = {
         { "hosts", SETTING_STRINGS, "[]", 0, 0, .at = AT(hosts),
           .help = "Servers that commands may reach over HTTP and HTTPS, such as `pypi.org`, "
                   "`*.example.org` or `example.org:8080`; no other network exists inside." },
+        { "debuggers", SETTING_BOOL, "false", .at = AT(debuggers),
+          .help = "Permit `ptrace` inside, which debuggers and `strace` need." },
         { "memoryMb", SETTING_INT, "1024", 64, 1048576, .at = AT(memory_mb),
           .help = "The most memory of a process, in MiB." },
         { "totalMb", SETTING_INT, "2048", 64, 16777216, .at = AT(total_mb),

@@ -21,6 +21,7 @@
 struct sandbox_conf {
         char *kind;                /* "bwrap", "docker:NAME", "host" or "none" */
         struct setting_list hosts; /* reachable, "example.org" or "*.example.org:8080"; else none */
+        bool debuggers;            /* ptrace works */
         int64_t memory_mb, total_mb, processes, file_mb, disk_mb, cpu_seconds;
         int64_t timeout_seconds, output_kb, idle_seconds, jobs, job_seconds;
 };

@@ -26,7 +26,7 @@
 #include "net/process.h"
 
 /* False: this architecture has none. */
-bool sandbox_filter(struct seccomp *s);
+bool sandbox_filter(struct seccomp *s, bool debuggers);
 
 /* ---- launch.c: the process of a sandbox ---- */
 
@@ -105,6 +105,8 @@ struct box {
         bool ready, measured, over, released;
         bool measuring; /* on the pool */
         int64_t used_bytes;
+        int64_t window_ms; /* of is_flooding */
+        size_t window_bytes;
         uint32_t last_id;
         struct timer *idle, *measure;
         LIST_HEAD(, sandbox_run) runs;
