@@ -134,6 +134,7 @@ int rules_command(struct args *a);
 int handover_change_command(struct args *a);
 int keys_command(struct args *a);
 int prompt_command(struct args *a);
+int import_command(struct args *a);
 int workspace_command(struct args *a);
 int api_command(struct args *a);
 int backup_command(struct args *a);

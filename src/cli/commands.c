@@ -118,6 +118,14 @@ static const struct flag backup_flags[] = {
         { 0 },
 };
 
+static const struct flag import_flags[] = {
+        { "adapter", "NAME", "whose channels they are, in mom's old layout (slack)", 0 },
+        { "agent", "NAME", "the agent that remembers the conversations; default: the builtin one",
+          0 },
+        { "dry-run", NULL, "only tell what would be done", 0 },
+        { 0 },
+};
+
 static const struct flag prompt_flags[] = {
         { "agent", "NAME", "an agent of type builtin; default: the default agent", 0 },
         { 0 },
@@ -361,6 +369,19 @@ const struct cli_command commands[] = {
           "  dragoman prompt tg/12345\n"
           "  dragoman prompt discord/998 --json | jq .tokens\n",
           prompt_flags, prompt_command },
+
+        { "import", "mom FOLDER [DIR] [--adapter NAME] [--agent NAME] [--dry-run]",
+          "take over the workspace of mom",
+          "Copies memory, skills, events, attachments and all other files of channels; makes\n"
+          "log.jsonl the beginning of ours, and context.jsonl what the agent remembers of the\n"
+          "channel. Files that are there already and differ stay as they are, and so does what an\n"
+          "agent already remembers, so that it can be repeated. Both of mom's layouts are known.\n"
+          "The daemon must not run.\n"
+          "\n"
+          "Examples:\n"
+          "  dragoman import mom ~/mom-data --dry-run\n"
+          "  dragoman import mom ~/mom-data ./data --adapter slack\n",
+          import_flags, import_command },
 
         { "workspace", "rebuild [DIR]", "write logs and sessions of the workspace anew",
           "log.jsonl and context.jsonl of each channel are copies of what the database has.\n"
