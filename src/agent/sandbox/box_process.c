@@ -73,6 +73,7 @@ static void box_over(struct box *b, enum error_kind kind, const char *why)
         egress_free(b->egress);
         b->egress = NULL;
         while ((r = LIST_FIRST(&b->runs))) {
+                /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed ones have left the list */
                 struct sandbox_result result = { -1, 0, r->kind ? r->kind : kind,
                                                  r->why[0] ? r->why : why };
 

@@ -111,7 +111,7 @@ static void report(struct relay *r, bool allowed, const char *why)
                                            .sent = r->bytes[INSIDE],
                                            .received = r->bytes[OUTSIDE] };
 
-        if (!e->freed && e->report && r->to.host[0])
+        if (e->report && r->to.host[0])
                 e->report(e->arg, &request);
 }
 
@@ -428,7 +428,7 @@ static void on_connection(uv_stream_t *listener, int status)
         struct egress *e = listener->data;
         struct relay *r;
 
-        if (status < 0 || e->freed)
+        if (status < 0)
                 return;
         r = mem_zalloc(sizeof(*r));
         r->egress = e;
@@ -549,11 +549,12 @@ void egress_free(struct egress *e)
 
         if (!e)
                 return;
-        e->freed = true;
+        e->report = NULL;
         close_channel(e);
         if (e->listens)
                 uv_close((uv_handle_t *)&e->listener, on_handle_closed);
         while ((r = LIST_FIRST(&e->relays)))
-                relay_close(r);
+                relay_close(r); /* NOLINT(clang-analyzer-unix.Malloc): it has left the list */
+        e->freed = true;
         free_if_done(e);
 }
