@@ -15,6 +15,7 @@
 #include "../lib/bus_rig.h"
 #include "agent/workspace/log_file.h"
 #include "agent/workspace/log_record.h"
+#include "agent/workspace/records.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -265,6 +266,39 @@ static void logs_are_made_anew_from_the_journal(void **state)
         free(path);
 }
 
+static void apply(struct bus_rig *r, struct records *records, const char *word, bool has_builtin)
+{
+        struct workspace_conf conf = { .records = (char *)word,
+                                       .log_bytes = MAX_BYTES,
+                                       .context_bytes = MAX_BYTES };
+
+        records_apply(records, &conf, has_builtin);
+        bus_rig_run(r);
+}
+
+static void logs_are_written_where_a_built_in_agent_is(void **state)
+{
+        struct bus_rig *r = *state;
+        struct records *records = records_new(r->loop, r->store, r->bus, r->dir);
+        char *folder = path_of(r, "42");
+
+        said(r, "42", "1", "one");
+        apply(r, records, "auto", false);
+        apply(r, records, "off", true);
+        assert_int_equal(access(folder, F_OK), -1);
+        apply(r, records, "auto", true);
+        check_ids(r, "42/log.jsonl", "1");
+        apply(r, records, "off", true);
+        said(r, "42", "2", "two");
+        bus_rig_run(r);
+        check_ids(r, "42/log.jsonl", "1");
+        apply(r, records, "on", false); /* what was said meanwhile is not lost */
+        check_ids(r, "42/log.jsonl", "1 2");
+        records_free(records);
+        bus_rig_run(r);
+        free(folder);
+}
+
 static void lines_of_mom_are_read(void **state)
 {
         static const char legacy[] =
@@ -317,6 +351,7 @@ int main(void)
                 TEST(a_large_log_is_put_aside_once),
                 TEST(what_an_agent_put_there_is_renamed),
                 TEST(logs_are_made_anew_from_the_journal),
+                TEST(logs_are_written_where_a_built_in_agent_is),
                 cmocka_unit_test(lines_of_mom_are_read),
         };
 

@@ -175,6 +175,22 @@ static void refusals_say_what_would_be_accepted(void **state)
                                       "read-only; write to another file of " CHANNEL);
 }
 
+static void peeking_makes_nothing(void **state)
+{
+        struct workspace_rig *p = *state;
+        struct workspace_view *v = workspace_view_peek(p->dir, "tg", "7");
+
+        assert_string_equal(v->folder, "/workspace/channels/tg/7");
+        assert_true(v->root_fd >= 0);
+        assert_int_equal(v->channel_fd, -1);
+        assert_int_equal(v->count, 0);
+        assert_int_equal(faccessat(p->view->root_fd, "channels/tg/7", F_OK, 0), -1);
+        workspace_view_free(v);
+        v = workspace_view_peek("/no/such/folder", "tg", "7");
+        assert_int_equal(v->root_fd, -1);
+        workspace_view_free(v);
+}
+
 struct swapper {
         int fd;
         atomic_bool stop;
@@ -245,6 +261,7 @@ int main(void)
                 TEST(a_channel_folder_that_is_a_link_is_refused),
                 TEST(paths_lead_to_the_channel_or_what_is_shared),
                 TEST(refusals_say_what_would_be_accepted),
+                TEST(peeking_makes_nothing),
                 TEST(a_resolved_path_never_leaves_the_channel),
                 TEST(the_folders_above_a_channel_are_ours),
         };
