@@ -50,7 +50,8 @@ static void a_file_goes_through_the_outbox_once(void **state)
         assert_int_equal(rig_count(g, "deliveries"), 1);
         assert_string_equal(rig_text(g, "kind FROM deliveries"), "upload");
         assert_string_equal(rig_members(g, "payload FROM deliveries", "path"),
-                            "channels/test/c1/report.pdf");
+                            "channels/test/c1/attachments/7-74196fe7-report.pdf");
+        expect_file(b, "attachments/7-74196fe7-report.pdf", "some pages");
         assert_string_equal(rig_members(g, "payload FROM deliveries", "name"), "report.pdf");
         rig_until(g, &g->sent_count, 1);
         rig_settle(g);
@@ -64,6 +65,26 @@ static void a_file_goes_through_the_outbox_once(void **state)
         rig_settle(g);
         assert_int_equal(rig_count(g, "deliveries"), 1);
         assert_int_equal(g->sent_count, 1);
+}
+
+static void what_is_attached_may_be_deleted_then(void **state)
+{
+        struct tool_rig *b = *state;
+        char *path = mem_printf("%s/a.txt", b->folder);
+        struct stat st;
+        char *copy;
+
+        put(b, "a.txt", "words");
+        rig_call(b, "attach", json_pack("{s:s, s:s}", "path", "a.txt", "name", "../b/c.txt"));
+        expect_text(b, "Attached c.txt (5 bytes) to the chat.");
+        assert_int_equal(unlink(path), 0);
+        copy = mem_printf("%s/workspace/%s", b->dir,
+                          rig_members(g, "payload FROM deliveries", "path"));
+        assert_int_equal(stat(copy, &st), 0);
+        assert_int_equal(st.st_size, 5);
+        assert_int_equal(st.st_uid, workspace_uid());
+        free(copy);
+        free(path);
 }
 
 static void what_cannot_be_attached_is_explained(void **state)
@@ -293,6 +314,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_road, teardown_road)
         const struct CMUnitTest tests[] = {
                 TEST(a_file_goes_through_the_outbox_once),
+                TEST(what_is_attached_may_be_deleted_then),
                 TEST(what_cannot_be_attached_is_explained),
                 TEST(a_cancelled_attach_is_not_answered),
                 TEST(words_are_found_in_any_case_newest_first),

@@ -1,8 +1,10 @@
 /*
  * attach: sends a file to the chat, through the outbox.
  *
- * The call ends when the delivery is stored; its key is made of turn and call, so that a call which
- * is repeated after a crash sends nothing twice.
+ * A delivery may wait for hours, and the agent goes on working meanwhile: it gets a copy among the
+ * attachments of the chat, where old files are removed (platform/attachment_files.h). The call ends
+ * when the delivery is stored; its key is made of turn and call, so that a call which is repeated
+ * after a crash sends nothing twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,15 +13,20 @@
 
 #include "agent/tools/tool_file.h"
 #include "agent/tools/tools_private.h"
+#include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "road/channel_folder.h"
 #include "road/road.h"
 
+#define NAME_KEPT 100
+#define COPY_MAX  (64 << 20) /* larger files are sent from where they are */
+
 struct attach_call {
         struct tool_call *call; /* NULL: cancelled */
         struct tool_file file;
-        char *name, *title; /* may be NULL */
+        char *name, *title; /* title: may be NULL */
+        char *copy;         /* "attachments/7-5feceb66-report.pdf"; NULL: none is made */
         int64_t max, size;
         struct error err;
 };
@@ -29,6 +36,7 @@ static void free_call(struct attach_call *a)
         tool_file_release(&a->file);
         free(a->name);
         free(a->title);
+        free(a->copy);
         free(a);
 }
 
@@ -63,7 +71,7 @@ static char *workspace_path(const struct attach_call *a)
         if (a->file.is_shared)
                 return mem_strdup(a->file.path);
         folder = channel_folder(v->adapter, v->channel);
-        path = mem_printf("%s/%s", folder, a->file.path);
+        path = mem_printf("%s/%s", folder, a->copy ? a->copy : a->file.path);
         free(folder);
         return path;
 }
@@ -93,10 +101,30 @@ static void check_on_pool(void *arg)
         struct attach_call *a = arg;
         int fd = tool_file_open(&a->file, a->max, &a->size, &a->err);
 
-        if (fd >= 0)
-                close(fd);
-        if (fd >= 0 && a->size == 0)
+        if (fd < 0)
+                return;
+        if (a->size > COPY_MAX) {
+                free(a->copy);
+                a->copy = NULL;
+        }
+        if (a->size == 0)
                 error_set(&a->err, ERR_INVALID, "the file is empty");
+        else if (a->copy)
+                tool_file_copy(&a->file, fd, a->copy, &a->err);
+        close(fd);
+}
+
+/* Equal for every attempt of the call; yours to free. */
+static char *copy_name(const struct tool_call *c, const char *name)
+{
+        char hash[SHA256_HEX_SIZE];
+        size_t n = strlen(name), cut = n > NAME_KEPT ? n - NAME_KEPT : 0; /* keeps the extension */
+
+        crypto_sha256_hex(c->id, strlen(c->id), hash);
+        while (((unsigned char)name[cut] & 0xc0) == 0x80)
+                cut++;
+        return mem_printf("attachments/%lld-%.8s-%s", (long long)c->scope->run->id, hash,
+                          name + cut);
 }
 
 static void on_checked(void *arg)
@@ -132,6 +160,8 @@ static void attach_start(struct tool_call *c)
                 end(a);
                 return;
         }
+        if (!a->file.is_shared)
+                a->copy = copy_name(c, a->name);
         c->data = a;
         loop_work(scope->loop, check_on_pool, on_checked, a);
 }
@@ -149,7 +179,7 @@ static bool takes_files(const struct tool_scope *scope)
 
 const struct tool attach_tool = {
         .name = "attach",
-        .description = "Send a file to the chat. It must stay where it is until it has arrived.",
+        .description = "Send a file to the chat.",
         .parameters =
                 "{\"properties\":{"
                 "\"path\":{\"type\":\"string\",\"minLength\":1,\"description\":\"Path of the file, "

@@ -14,6 +14,8 @@
 #include "base/id.h"
 #include "base/mem.h"
 
+#define COPY_PIECE (64 << 10)
+
 int tool_file_find(struct tool_file *f, const struct workspace_view *v, const char *name,
                    bool writes, struct error *err)
 {
@@ -170,8 +172,27 @@ static int write_all(int fd, const char *bytes, size_t n)
         return 0;
 }
 
+static int copy_all(int to, int from)
+{
+        char *piece = mem_alloc(COPY_PIECE);
+        ssize_t n;
+        int rc = 0;
+
+        while (rc == 0 && (n = read(from, piece, COPY_PIECE)) != 0)
+                rc = n > 0 ? write_all(to, piece, (size_t)n) : errno == EINTR ? 0 : -1;
+        free(piece);
+        return rc;
+}
+
+/* What a file becomes: bytes, or what is left in a descriptor. */
+struct content {
+        const char *bytes; /* NULL: from */
+        size_t n;
+        int from;
+};
+
 /* Under another name first: what reads the file sees the old or the new one. */
-static int replace(int parent, const char *name, mode_t mode, const char *bytes, size_t n,
+static int replace(int parent, const char *name, mode_t mode, const struct content *content,
                    struct error *err)
 {
         char trace[ID_TRACE_SIZE], temp[64];
@@ -182,7 +203,9 @@ static int replace(int parent, const char *name, mode_t mode, const char *bytes,
         fd = openat(parent, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -1;
-        if (write_all(fd, bytes, n) == 0 && fchmod(fd, mode) == 0 && workspace_give(fd, err) == 0 &&
+        if ((content->bytes ? write_all(fd, content->bytes, content->n)
+                            : copy_all(fd, content->from)) == 0 &&
+            fchmod(fd, mode) == 0 && workspace_give(fd, err) == 0 &&
             renameat(parent, temp, parent, name) == 0)
                 rc = 0;
         if (rc < 0) {
@@ -195,8 +218,8 @@ static int replace(int parent, const char *name, mode_t mode, const char *bytes,
         return rc;
 }
 
-int tool_file_write(const struct tool_file *f, const char *bytes, size_t n, bool *created,
-                    struct error *err)
+static int store(const struct tool_file *f, const struct content *content, bool *created,
+                 struct error *err)
 {
         const char *name = NULL;
         int parent = open_parent(f, &name, err), rc;
@@ -212,11 +235,27 @@ int tool_file_write(const struct tool_file *f, const char *bytes, size_t n, bool
                                  : S_ISLNK(st.st_mode) ? "link"
                                                        : "socket, pipe or device");
         }
-        rc = replace(parent, name, *created ? 0644 : st.st_mode & 0777, bytes, n, err);
+        rc = replace(parent, name, *created ? 0644 : st.st_mode & 0777, content, err);
         if (rc < 0 && err->kind == ERR_NONE)
                 error_set(err, errno == ENOSPC || errno == EDQUOT ? ERR_FULL : ERR_IO,
                           "cannot write '%.200s': %s", f->name, strerror(errno));
         close(parent);
+        return rc;
+}
+
+int tool_file_write(const struct tool_file *f, const char *bytes, size_t n, bool *created,
+                    struct error *err)
+{
+        return store(f, &(struct content){ .bytes = bytes, .n = n }, created, err);
+}
+
+int tool_file_copy(const struct tool_file *f, int from, const char *path, struct error *err)
+{
+        struct tool_file copy = { .folder = f->folder, .path = mem_strdup(path), .name = f->name };
+        bool created;
+        int rc = store(&copy, &(struct content){ .from = from }, &created, err);
+
+        free(copy.path);
         return rc;
 }
 

@@ -31,6 +31,9 @@ int tool_file_read(const struct tool_file *f, int64_t max, struct buf *out, stru
 int tool_file_write(const struct tool_file *f, const char *bytes, size_t n, bool *created,
                     struct error *err);
 
+/* Copies what is left in a descriptor to another path beneath the same folder. */
+int tool_file_copy(const struct tool_file *f, int from, const char *path, struct error *err);
+
 /* The beginning of a tool's own struct. */
 struct file_job {
         struct tool_file file;
