@@ -9,8 +9,8 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "platform/attachment_files.h"
 #include "platform/telegram/telegram.h"
+#include "road/channel_folder.h"
 
 static const struct tg_self self = { .id = 42, .username = "TestBot" };
 
@@ -48,7 +48,7 @@ static void check_update(json_t *json)
 
 static void check_text(const char *text)
 {
-        char *plain = tg_text_plain(text), *name = attachment_files_safe_name(text);
+        char *plain = tg_text_plain(text), *name = channel_folder_safe_name(text);
 
         if (strlen(plain) > strlen(text) || strchr(name, '/') || name[0] == '.')
                 abort();
