@@ -285,6 +285,33 @@ static void a_command_that_kills_its_sandbox_gets_a_report(void **state)
         rig_close(&r);
 }
 
+/* Its keeper would have killed what it leaves behind. */
+static void a_command_that_kills_or_stops_its_keeper_loses_its_sandbox(void **state)
+{
+        static const char *const scripts[] = { "kill -9 $PPID; setsid sleep 600 &",
+                                               "kill -STOP $PPID; setsid sleep 600 &" };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(scripts); i++) {
+                struct rig r;
+                struct ran c;
+
+                rig_open(&r);
+                ran_run(&c, &r, "echo mine >/tmp/note");
+                ran_release(&c);
+                ran_begin_command(
+                        &c, &r,
+                        &(struct sandbox_command){ .command = scripts[i], .timeout_ms = 2000 });
+                ran_await(&c);
+                assert_int_equal(c.kind, i == 0 ? ERR_IO : ERR_TIMEOUT);
+                ran_release(&c);
+                ran_run(&c, &r, "cat /tmp/note; grep -l sleep /proc/[0-9]*/comm || echo gone");
+                assert_string_equal(c.out.data, "gone\n");
+                ran_release(&c);
+                rig_close(&r);
+        }
+}
+
 static void ending_a_conversation_ends_its_commands(void **state)
 {
         struct rig r;
@@ -793,6 +820,7 @@ int main(void)
                 cmocka_unit_test(too_much_output_ends_a_command),
                 cmocka_unit_test(an_abandoned_command_dies_without_a_report),
                 cmocka_unit_test(a_command_that_kills_its_sandbox_gets_a_report),
+                cmocka_unit_test(a_command_that_kills_or_stops_its_keeper_loses_its_sandbox),
                 cmocka_unit_test(ending_a_conversation_ends_its_commands),
                 cmocka_unit_test(an_idle_sandbox_ends),
                 cmocka_unit_test(a_job_is_read_fed_and_killed),

@@ -511,7 +511,7 @@ void run_stop(struct sandbox_run *r, enum error_kind kind, int64_t grace_ms, con
                 return;
         r->kind = kind;
         snprintf(r->why, sizeof(r->why), "%s", why ? why : "");
-        timer_start(r->timer, STOP_MS);
+        timer_start(r->timer, grace_ms + STOP_MS);
         buf_init(&frames, 0);
         frame_add(&frames, r->id, BOX_STOP, &grace, sizeof(grace));
         box_send(r->box, &frames);
