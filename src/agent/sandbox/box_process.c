@@ -192,14 +192,20 @@ static void on_measured(void *arg)
         }
 }
 
-static void begin_measuring(void *arg)
+static void begin_measuring(struct box *b)
 {
-        struct box *b = arg;
-
         if (b->measuring || b->folders < 0)
                 return;
         b->measuring = true;
         loop_work(b->all->loop, measure, on_measured, b);
+}
+
+static void on_measure(void *arg)
+{
+        struct box *b = arg;
+
+        if (!LIST_EMPTY(&b->runs))
+                begin_measuring(b);
 }
 
 /* ---- frames ---- */
@@ -476,7 +482,7 @@ struct box *box_new(struct sandboxes *all, const struct sandbox_key *key, struct
         LIST_INSERT_HEAD(&all->boxes, b, next);
         b->idle = timer_new(all->loop, on_idle, b);
         timer_unref(b->idle);
-        b->measure = timer_new(all->loop, begin_measuring, b);
+        b->measure = timer_new(all->loop, on_measure, b);
         timer_unref(b->measure);
         b->measured = b->folders < 0;
         begin_measuring(b);
