@@ -87,7 +87,7 @@ struct store_stmt *transcript_row_list_before(struct store_tx *tx, int64_t conve
                                               int64_t since_ms, int64_t limit);
 /* The agent's lines of a turn. */
 struct store_stmt *transcript_row_list_answer(struct store_tx *tx, int64_t turn);
-/* 1: *row has role, name, text and time_ms, borrowed until the next step; 0: end; -1. */
+/* 1: *row has turn, role, name, text and time_ms, borrowed until the next step; 0: end; -1. */
 int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct error *err);
 
 /* --- reset_row.c --- */

@@ -38,7 +38,7 @@ int transcript_row_delete_turn(struct store_tx *tx, int64_t turn, struct error *
                         SQL_INT(turn));
 }
 
-#define COLUMNS "id, role, name, text, time_ms"
+#define COLUMNS "id, turn, role, name, text, time_ms"
 /* Lines after the reset, unless of turns that began before it. */
 #define COUNTS " AND id > ?2 AND (turn = 0 OR turn >= ?3)"
 
@@ -108,7 +108,7 @@ int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct
 
         if (rc == 1) {
                 *row = (struct transcript_row){ 0 };
-                sql_read(s, OUT_INT(&id), OUT_TEXT(&row->role), OUT_TEXT(&row->name),
+                sql_read(s, OUT_INT(&id), OUT_INT(&row->turn), OUT_TEXT(&row->role), OUT_TEXT(&row->name),
                          OUT_TEXT(&row->text), OUT_INT(&row->time_ms));
         }
         return rc;

@@ -135,6 +135,10 @@ static void agent_start(struct agents *ctx, struct turn_run *run)
         struct rig *g = (struct rig *)ctx;
         struct rig_run *r = &g->runs[g->run_count++ % RIG_MAX];
 
+        if (g->starts) {
+                g->starts(g, run);
+                return;
+        }
         *r = (struct rig_run){ .run = run, .attempt = run->attempt };
         for (unsigned i = 0; i < run->input_count; i++) {
                 size_t n = strlen(r->text);
@@ -149,9 +153,13 @@ static void agent_start(struct agents *ctx, struct turn_run *run)
 
 static void agent_cancel(struct agents *ctx, struct turn_run *run)
 {
+        struct rig *g = (struct rig *)ctx;
         struct rig_run *r = run->agent_data;
 
-        (void)ctx;
+        if (g->cancels) {
+                g->cancels(g, run);
+                return;
+        }
         r->run = NULL;
         r->cancelled = true;
 }

@@ -87,6 +87,10 @@ struct rig {
         struct rig_run runs[RIG_MAX];
         unsigned run_count;
         bool auto_answer; /* answer each turn with "re:" and its text */
+        /* take the place of the rig; NULL: they do not */
+        void (*starts)(struct rig *g, struct turn_run *run);
+        void (*cancels)(struct rig *g, struct turn_run *run);
+        void *test; /* theirs */
         unsigned endings, ended;
         struct turn_outcome outcome; /* of the last turn that ended */
         char outcome_thread[32];

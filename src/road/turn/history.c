@@ -42,6 +42,7 @@ static int add_lines(struct history_read *h, struct store_stmt *s, struct error 
                         .name = arena_strdup(h->arena, row.name),
                         .text = arena_strdup(h->arena, row.text),
                         .time_ms = row.time_ms,
+                        .turn = row.turn,
                 };
         }
         return rc;

@@ -32,6 +32,7 @@ struct transcript_line {
         const char *display; /* channel history only */
         const char *text;
         int64_t time_ms;
+        int64_t turn; /* 0: said to no agent */
 };
 
 /* Valid until turn_finish or the cancel slot returns. */
@@ -99,6 +100,9 @@ typedef int turn_step_fn(struct store_tx *tx, struct bus_batch *batch, void *arg
                          struct error *err);
 typedef void turn_step_done_fn(void *arg, bool stored);
 bool turn_store_step(struct turn_run *run, turn_step_fn *fn, turn_step_done_fn *done, void *arg);
+
+/* Reads, on a store thread; done is called once. run stays valid until then, also after cancel. */
+void turn_load(struct turn_run *run, store_fn *fn, store_done_fn *done, void *arg);
 
 /*
  * Messages that wait in the lane become inputs of the turn, in the transaction of a step that holds

@@ -70,6 +70,46 @@ bool turn_store_step(struct turn_run *run, turn_step_fn *fn, turn_step_done_fn *
         return true;
 }
 
+struct step_read {
+        struct turn *turn;
+        store_fn *fn;
+        store_done_fn *done;
+        void *arg;
+};
+
+static int read_steps(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct step_read *v = arg;
+
+        return v->fn(tx, v->arg, err);
+}
+
+static void on_read(void *arg, const struct error *err)
+{
+        struct step_read *v = arg;
+        struct turn *t = v->turn;
+
+        t->road->writes--;
+        v->done(v->arg, err);
+        free(v);
+        t->steps.writes--;
+        turn_commit(t);
+}
+
+void turn_load(struct turn_run *run, store_fn *fn, store_done_fn *done, void *arg)
+{
+        struct turn *t = (struct turn *)run;
+        struct step_read *v = mem_zalloc(sizeof(*v));
+
+        v->turn = t;
+        v->fn = fn;
+        v->done = done;
+        v->arg = arg;
+        t->steps.writes++;
+        t->road->writes++;
+        store_read(t->road->store, read_steps, on_read, v);
+}
+
 static struct bus_event event_of(const struct turn_run *run, const char *type, const char *payload)
 {
         return (struct bus_event){ .type = type,

@@ -1,0 +1,508 @@
+/* Turns of the built-in agent: steps, tools, limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "loop_rig.h"
+
+#include "model_stub.h"
+
+static const char *answer_of(struct loop_rig *r)
+{
+        return rig_text(r->road, "text FROM transcript WHERE role = 'assistant' ORDER BY id DESC");
+}
+
+static void run_turn(struct loop_rig *r, const char *text)
+{
+        unsigned before = r->done;
+
+        loop_rig_say(r, text);
+        rig_until(r->road, &r->done, before + 1);
+        rig_until_idle(r->road);
+}
+
+static void the_model_is_asked_until_it_answers(void **state)
+{
+        static const struct said script[] = {
+                { .text = "Let me look.", .calls = "peek poke", .cost = 7, .tokens = 100 },
+                { .text = "All done.", .cost = 5, .tokens = 150 },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "please look");
+        assert_int_equal(r->requests, 2);
+        assert_int_equal(r->started, 2);
+        assert_string_equal(answer_of(r), "All done.");
+        assert_string_equal(rig_list(r->road, "kind FROM steps WHERE kind <> 'tool_started' "
+                                              "ORDER BY id"),
+                            "user, assistant, tool_done, tool_done, assistant");
+        assert_int_equal(rig_count(r->road, "steps WHERE kind = 'tool_started'"), 2);
+        assert_int_equal(rig_number(r->road, "cost_microusd FROM turns"), 12);
+        assert_int_equal(rig_number(r->road, "tokens_in FROM turns"), 250);
+        /* one message per result, in call order */
+        assert_non_null(strstr(r->last.data, "did 10"));
+        assert_true(strstr(r->last.data, "did 10") < strstr(r->last.data, "did 11"));
+        assert_string_equal(rig_list(r->road,
+                                     "DISTINCT type FROM journal WHERE type LIKE 'agent.%' "
+                                     "ORDER BY type"),
+                            "agent.agent_end, agent.agent_start, agent.message_end, "
+                            "agent.tool_execution_end, agent.tool_execution_start, agent.turn_end, "
+                            "agent.turn_start");
+        assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.turn_start'"), 2);
+        assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.turn_end'"), 2);
+        loop_rig_free(r);
+}
+
+static void the_next_turn_sees_the_steps_of_the_last(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "peek" },
+                { .text = "first answer" },
+                { .text = "second answer" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "one");
+        run_turn(r, "two");
+        assert_non_null(strstr(r->last.data, "] [Ann]: one"));
+        assert_non_null(strstr(r->last.data, "toolResult"));
+        assert_non_null(strstr(r->last.data, "first answer"));
+        assert_non_null(strstr(r->last.data, "] [Ann]: two"));
+        loop_rig_free(r);
+}
+
+static void a_call_under_way_at_a_crash_is_interrupted(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "poke peek" },
+                { .text = "I checked." },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->tools_hang = true;
+        loop_rig_say(r, "go");
+        rig_until(r->road, &r->started, 2);
+        loop_rig_restart(r);
+        r->tools_hang = false;
+        rig_until(r->road, &r->done, 1);
+        rig_until_idle(r->road);
+        assert_int_equal(r->started, 3); /* peek again, poke not */
+        assert_non_null(strstr(r->last.data, "may have happened in part"));
+        assert_non_null(strstr(r->last.data, "did 11"));
+        assert_string_equal(answer_of(r), "I checked.");
+        loop_rig_free(r);
+}
+
+static void a_stopped_turn_leaves_a_valid_transcript(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "poke poke" },
+                { .text = "hello again" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->tools_hang = true;
+        loop_rig_say(r, "go");
+        rig_until(r->road, &r->started, 2);
+        turn_cancel(r->road->road, 1, "stopped by Ann", NULL, NULL);
+        assert_int_equal(r->cancelled, 2);
+        assert_int_equal(r->open_tools, 0);
+        rig_until_idle(r->road);
+        assert_string_equal(rig_text(r->road, "state FROM turns"), "cancelled");
+        assert_int_equal(rig_count(r->road, "steps WHERE kind = 'tool_done'"), 2);
+        r->tools_hang = false;
+        run_turn(r, "and now?");
+        assert_non_null(strstr(r->last.data, "stopped by the user (stopped by Ann)"));
+        loop_rig_free(r);
+}
+
+static void stopping_aborts_the_models_call(void **state)
+{
+        static const struct said script[] = { { .hangs = true } };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        loop_rig_say(r, "go");
+        rig_until(r->road, &r->requests, 1);
+        turn_cancel(r->road->road, 1, "stopped by Ann", NULL, NULL);
+        assert_int_equal(r->aborted, 1);
+        rig_until_idle(r->road);
+        loop_rig_free(r);
+}
+
+static void what_people_write_meanwhile_reaches_the_turn(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "peek" },
+                { .text = "blue it is" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->tools_hang = true;
+        loop_rig_say(r, "paint it red");
+        rig_until(r->road, &r->started, 1);
+        loop_rig_say(r, "no, blue");
+        rig_until_count(r->road, "turns", 2);
+        loop_rig_restart(r); /* also a crash keeps the order */
+        r->tools_hang = false;
+        rig_until(r->road, &r->done, 1);
+        rig_until_idle(r->road);
+        assert_int_equal(r->done, 1);
+        assert_true(strstr(r->last.data, "did 10") < strstr(r->last.data, "no, blue"));
+        assert_int_equal(rig_count(r->road, "turns"), 1);
+        loop_rig_free(r);
+}
+
+static void a_call_cut_off_by_the_output_limit_never_runs(void **state)
+{
+        static const struct said script[] = {
+                { .text = "I write it:", .calls = "poke", .stop = MODEL_LENGTH },
+                { .text = "and go on", .stop = MODEL_LENGTH },
+                { .text = "the end" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "write");
+        assert_int_equal(r->started, 0);
+        assert_int_equal(r->requests, 3);
+        assert_non_null(strstr(r->last.data, "cut off by the output limit"));
+        assert_string_equal(answer_of(r), "the end");
+        loop_rig_free(r);
+}
+
+static void the_output_limit_is_answered_twice(void **state)
+{
+        static const struct said script[] = {
+                { .text = "a", .stop = MODEL_LENGTH },
+                { .text = "b", .stop = MODEL_LENGTH },
+                { .text = "c", .stop = MODEL_LENGTH },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "write");
+        assert_int_equal(r->requests, 3);
+        assert_non_null(strstr(answer_of(r), "output limit three times"));
+        loop_rig_free(r);
+}
+
+static void an_incomplete_call_and_an_unknown_tool_are_errors(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "poke", .cut = true },
+                { .calls = "dance" },
+                { .text = "sorry" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "go");
+        assert_int_equal(r->started, 0);
+        assert_non_null(strstr(r->last.data, "were cut off"));
+        assert_non_null(strstr(r->last.data, "There is no tool 'dance'"));
+        loop_rig_free(r);
+}
+
+static void repeated_identical_calls_are_warned_about_and_stopped(void **state)
+{
+        static const struct said script[SCRIPT_MAX] = {
+                { .calls = "peek" }, { .calls = "peek" }, { .calls = "peek" },
+                { .calls = "peek" }, { .calls = "peek" }, { .calls = "peek" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->next_argument = 4;
+        run_turn(r, "go");
+        assert_int_equal(r->requests, 5);
+        assert_int_equal(rig_count(r->road, "steps WHERE body LIKE '%same result several times%'"),
+                         3);
+        assert_non_null(strstr(answer_of(r), "same call with the same result five times"));
+        loop_rig_free(r);
+}
+
+static void the_same_error_stops_the_turn(void **state)
+{
+        static const struct said script[SCRIPT_MAX] = {
+                { .calls = "peek" }, { .calls = "peek" }, { .calls = "peek" },
+                { .calls = "peek" }, { .calls = "peek" }, { .calls = "peek" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->tools_fail = true; /* the arguments differ */
+        run_turn(r, "go");
+        assert_int_equal(r->requests, 5);
+        assert_non_null(strstr(answer_of(r), "same error five times"));
+        loop_rig_free(r);
+}
+
+static void rounds_are_limited(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "peek" }, { .calls = "peek" }, { .calls = "peek" }, { .text = "never" }
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->conf.rounds = 3;
+        run_turn(r, "go");
+        assert_int_equal(r->requests, 3);
+        assert_non_null(strstr(answer_of(r), "limits.rounds"));
+        loop_rig_free(r);
+}
+
+static void a_budget_is_checked_before_the_call(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "peek", .cost = 60000 },
+                { .calls = "peek", .cost = 60000 },
+                { .text = "never" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->limits.prices = (struct usage_prices){ .in = 1, .out = 15 };
+        r->conf.budget.turn_usd = 0.10;
+        run_turn(r, "go");
+        assert_int_equal(r->requests, 2);
+        assert_true(r->request.max_tokens < 3000); /* as much as was left */
+        assert_non_null(strstr(answer_of(r), "budget for one turn is used up"));
+        assert_int_equal(rig_number(r->road, "cost_microusd FROM turns"), 120000);
+        loop_rig_free(r);
+}
+
+static void a_persons_budget_holds_across_turns_and_restarts(void **state)
+{
+        static const struct said script[] = {
+                { .text = "cheap", .cost = 90000 },
+                { .text = "never" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->limits.prices = (struct usage_prices){ .in = 1, .out = 15 };
+        r->conf.budget.person_day_usd = 0.10;
+        run_turn(r, "one");
+        loop_rig_restart(r);
+        run_turn(r, "two");
+        assert_int_equal(r->requests, 1);
+        assert_non_null(strstr(answer_of(r), "budget for you today is used up"));
+        loop_rig_free(r);
+}
+
+static void a_broken_call_is_tried_again(void **state)
+{
+        static const struct said script[] = {
+                { .fails = ERR_NET },
+                { .text = "there" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "go");
+        assert_int_equal(r->requests, 2);
+        assert_string_equal(answer_of(r), "there");
+        loop_rig_free(r);
+}
+
+static void a_failure_says_whether_others_may_take_over(void **state)
+{
+        static const struct said script[] = {
+                { .fails = ERR_REFUSED },
+                { .calls = "poke" },
+                { .fails = ERR_REFUSED },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "one");
+        assert_int_equal(r->effect, EFFECT_NONE);
+        run_turn(r, "two");
+        assert_int_equal(r->effect, EFFECT_STORED);
+        assert_string_equal(rig_list(r->road, "state FROM turns"), "failed, failed");
+        loop_rig_free(r);
+}
+
+static void a_refused_request_is_tried_without_images(void **state)
+{
+        static const struct said script[] = {
+                { .fails = ERR_INVALID },
+                { .text = "fine" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "go");
+        assert_int_equal(r->requests, 2);
+        assert_int_equal(r->request.thinking, THINKING_OFF);
+        loop_rig_free(r);
+}
+
+static void a_full_window_is_compacted(void **state)
+{
+        static char long_text[90000];
+        static const struct said script[] = {
+                { .text = "noted", .tokens = 30000 },
+                { .text = "also noted", .tokens = 60000 },
+                { .too_long = true },
+                { .text = "## Goal\nremember the number 42", .cost = 3 },
+                { .text = "42" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        memset(long_text, 'x', sizeof(long_text) - 1);
+        r->conf.keep_tokens = 2000;
+        run_turn(r, long_text);
+        run_turn(r, long_text);
+        run_turn(r, "which number?");
+        assert_int_equal(r->requests, 5);
+        assert_int_equal(rig_count(r->road, "steps WHERE kind = 'compaction'"), 1);
+        assert_non_null(strstr(r->last.data, "remember the number 42"));
+        assert_non_null(strstr(r->last.data, "which number?"));
+        assert_null(strstr(r->last.data, "xxxxxxxx"));
+        assert_string_equal(answer_of(r), "42");
+        assert_int_equal(rig_number(r->road, "cost_microusd FROM turns WHERE id = 3"), 3);
+        assert_int_equal(rig_count(r->road, "journal WHERE type LIKE 'agent.auto_compaction_%'"),
+                         2);
+        loop_rig_free(r);
+}
+
+static void a_window_that_fills_up_is_compacted_before_the_call(void **state)
+{
+        static char long_text[60000];
+        static const struct said script[] = {
+                { .text = "noted", .tokens = 50000 },
+                { .text = "## Goal\nthe summary" },
+                { .text = "fine" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        memset(long_text, 'x', sizeof(long_text) - 1);
+        r->limits.window = 60000;
+        r->conf.keep_tokens = 1000;
+        run_turn(r, long_text);
+        run_turn(r, "go on");
+        assert_true(r->requests == 3);
+        assert_non_null(strstr(r->last.data, "the summary"));
+        loop_rig_free(r);
+}
+
+static void a_compaction_that_frees_little_ends_the_turn(void **state)
+{
+        static char long_text[90000];
+        static struct said script[] = {
+                { .text = "noted", .tokens = 30000 },
+                { .too_long = true },
+                { .text = long_text },
+                { .too_long = true },
+                { .text = long_text },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        memset(long_text, 'x', sizeof(long_text) - 1);
+        r->conf.keep_tokens = 2000;
+        run_turn(r, long_text);
+        run_turn(r, "go on");
+        assert_int_equal(r->requests, 5);
+        assert_int_equal(rig_count(r->road, "steps WHERE kind = 'compaction'"), 0);
+        assert_non_null(strstr(answer_of(r), "could not be summarised"));
+        loop_rig_free(r);
+}
+
+static void a_denied_call_is_a_result(void **state)
+{
+        static const struct said script[] = { { .calls = "poke" }, { .text = "a pity" } };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->verdict = VERDICT_DENY;
+        run_turn(r, "go");
+        assert_int_equal(r->started, 0);
+        assert_non_null(strstr(r->last.data, "not allowed (the test)"));
+        loop_rig_free(r);
+}
+
+static void a_person_decides_about_a_call(void **state)
+{
+        static const struct said script[] = { { .calls = "poke" },
+                                              { .calls = "poke" },
+                                              { .text = "done" } };
+        struct approval_decision d = { .state = APPROVAL_APPROVED, .by = "operator" };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->verdict = VERDICT_ASK;
+        loop_rig_say(r, "go");
+        rig_until(r->road, &r->asked, 1);
+        assert_int_equal(r->started, 0);
+        loop_rig_restart(r); /* the turn is parked on the question */
+        rig_until(r->road, &r->asked, 2);
+        r->decided(r->decided_arg, &d);
+        rig_until(r->road, &r->asked, 3);
+        assert_int_equal(r->started, 1);
+        d.state = APPROVAL_REFUSED;
+        d.note = "too risky";
+        r->decided(r->decided_arg, &d);
+        rig_until(r->road, &r->done, 1);
+        rig_until_idle(r->road);
+        assert_int_equal(r->started, 1);
+        assert_non_null(strstr(r->last.data, "did not allow this call: too risky"));
+        loop_rig_free(r);
+}
+
+static void a_new_conversation_forgets_the_steps(void **state)
+{
+        static const struct said script[] = { { .text = "one" }, { .text = "two" } };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "remember me");
+        rig_update(r->road, "conversations SET history_turn = 2", 0, 0);
+        run_turn(r, "who am I?");
+        assert_null(strstr(r->last.data, "remember me"));
+        loop_rig_free(r);
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_model_is_asked_until_it_answers),
+                cmocka_unit_test(the_next_turn_sees_the_steps_of_the_last),
+                cmocka_unit_test(a_call_under_way_at_a_crash_is_interrupted),
+                cmocka_unit_test(a_stopped_turn_leaves_a_valid_transcript),
+                cmocka_unit_test(stopping_aborts_the_models_call),
+                cmocka_unit_test(what_people_write_meanwhile_reaches_the_turn),
+                cmocka_unit_test(a_call_cut_off_by_the_output_limit_never_runs),
+                cmocka_unit_test(the_output_limit_is_answered_twice),
+                cmocka_unit_test(an_incomplete_call_and_an_unknown_tool_are_errors),
+                cmocka_unit_test(repeated_identical_calls_are_warned_about_and_stopped),
+                cmocka_unit_test(the_same_error_stops_the_turn),
+                cmocka_unit_test(rounds_are_limited),
+                cmocka_unit_test(a_budget_is_checked_before_the_call),
+                cmocka_unit_test(a_persons_budget_holds_across_turns_and_restarts),
+                cmocka_unit_test(a_broken_call_is_tried_again),
+                cmocka_unit_test(a_failure_says_whether_others_may_take_over),
+                cmocka_unit_test(a_refused_request_is_tried_without_images),
+                cmocka_unit_test(a_full_window_is_compacted),
+                cmocka_unit_test(a_window_that_fills_up_is_compacted_before_the_call),
+                cmocka_unit_test(a_compaction_that_frees_little_ends_the_turn),
+                cmocka_unit_test(a_denied_call_is_a_result),
+                cmocka_unit_test(a_person_decides_about_a_call),
+                cmocka_unit_test(a_new_conversation_forgets_the_steps),
+        };
+
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
