@@ -120,6 +120,7 @@ static int apply_config(struct daemon *d, struct config *c, struct error *err)
         c->adapters = NULL;
         c->adapter_count = 0;
         road_set_limits(d->road, &c->limits);
+        agents_set_transcript_days(d->agents, c->limits.transcript_days);
         bus_set_retention(d->bus, c->retention_ms);
         records_apply(d->records, &c->workspace, keeps_records);
         return 0;
@@ -456,6 +457,7 @@ static int open_road(struct daemon *d, struct error *err)
                             .start = agent_runs_start,
                             .cancel = agent_runs_cancel,
                             .answer = agent_runs_answer,
+                            .describe = agents_describe,
                             .late_replies = agents_late_replies },
                 .platforms = { .adapters = d->adapters,
                                .abilities = adapters_abilities,

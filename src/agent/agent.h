@@ -19,6 +19,8 @@
 #include "road/turn/turn_run.h"
 
 struct agent;
+struct road;
+struct store;
 
 struct agent_ops {
         const char *type;               /* "openai" */
@@ -37,6 +39,10 @@ struct agent_ops {
         void (*check_health)(struct agent *a, void *token);
         /* Depending on the configuration. NULL: `can`. */
         unsigned (*abilities)(const struct agent *a);
+        /* Appends what it runs in a chat beside turns, a sentence each, for /status. May be NULL.
+         */
+        void (*describe)(const struct agent *a, const char *adapter, const char *channel,
+                         struct buf *out);
         /* NULL: takes no late replies. */
         void (*late_replies)(const struct agent *a, struct late_reply_policy *out);
 };
@@ -83,6 +89,11 @@ char *agent_session(const struct agent *a, const struct turn_run *run);
 char *agent_reply_url(const struct agent *a, const struct turn_run *run, int64_t seconds);
 /* An answer after the turn's end, see road/turn/late_reply.h. Copies. */
 void agent_late_reply(struct agent *a, int64_t turn, const struct turn_reply *reply);
+/* Of the daemon; NULL before agents_connect. */
+struct store *agent_store(const struct agent *a);
+struct road *agent_road(const struct agent *a);
+/* How long what was said is kept (limits.transcriptDays). */
+int64_t agent_transcript_days(const struct agent *a);
 /* 0: unknown. */
 int64_t agent_person(const struct agent *a, const struct incoming *in);
 /* Reports the result of ops->check_health. */

@@ -65,6 +65,38 @@ void agent_hold(struct agent *a)
         ((struct agent_slot *)a)->holds++;
 }
 
+struct store *agent_store(const struct agent *a)
+{
+        return ((const struct agent_slot *)a)->all->env.store;
+}
+
+struct road *agent_road(const struct agent *a)
+{
+        return ((const struct agent_slot *)a)->all->env.road;
+}
+
+int64_t agent_transcript_days(const struct agent *a)
+{
+        return ((const struct agent_slot *)a)->all->transcript_days;
+}
+
+void agents_set_transcript_days(struct agents *as, int64_t days)
+{
+        as->transcript_days = days;
+}
+
+void agents_describe(struct agents *as, const char *adapter, const char *channel, struct buf *out)
+{
+        void *value;
+
+        for (size_t i = 0; map_each(&as->live, &i, NULL, &value);) {
+                const struct agent *a = &((struct agent_slot *)value)->agent;
+
+                if (a->ops->describe)
+                        a->ops->describe(a, adapter, channel, out);
+        }
+}
+
 void agent_unhold(struct agent *a)
 {
         agent_slot_release((struct agent_slot *)a);

@@ -67,6 +67,7 @@ struct agents_env {
 int agents_connect(struct agents *as, const struct agents_env *env, struct error *err);
 /* Base of reply URLs: "https://bot.example.org". */
 void agents_set_reply_base(struct agents *as, const char *url);
+void agents_set_transcript_days(struct agents *as, int64_t days);
 /* 0: unknown. */
 typedef int64_t agents_person_fn(void *ctx, const char *platform, const char *user);
 void agents_set_persons(struct agents *as, agents_person_fn *fn, void *ctx);
@@ -76,6 +77,7 @@ unsigned agents_abilities(struct agents *as, const char *agent);
 void agent_runs_start(struct agents *as, struct turn_run *run);
 void agent_runs_cancel(struct agents *as, struct turn_run *run);
 bool agent_runs_answer(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
+void agents_describe(struct agents *as, const char *adapter, const char *channel, struct buf *out);
 bool agents_late_replies(struct agents *as, const char *agent, struct late_reply_policy *out);
 
 /* -1: ERR_REFUSED, or ERR_TIMEOUT if expired. */

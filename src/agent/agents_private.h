@@ -69,6 +69,7 @@ struct agents {
         struct agents_env env; /* store NULL: not connected yet */
         unsigned char secret[SHA256_SIZE];
         char *reply_base; /* NULL: not known yet */
+        int64_t transcript_days;
         agents_person_fn *person;
         void *person_ctx;
         struct map live; /* name -> struct agent_slot */

@@ -119,12 +119,12 @@ int config_default_adapters(struct config *c, struct error *err)
 
 /* The first one whose key is in the environment is used. */
 static const struct model_service {
-        const char *type, *model, *key, *base, *note;
+        const char *model, *key, *base, *note;
 } services[] = {
-        { "anthropic", "claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
-          "claude-sonnet-4-5 by Anthropic (ANTHROPIC_API_KEY)" },
-        { "openai", "gpt-5", "OPENAI_API_KEY", "OPENAI_BASE_URL",
-          "gpt-5 by OpenAI (OPENAI_API_KEY)" },
+        { "anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL",
+          "built-in agent on claude-sonnet-4-5 by Anthropic (ANTHROPIC_API_KEY)" },
+        { "openai/gpt-5", "OPENAI_API_KEY", "OPENAI_BASE_URL",
+          "built-in agent on gpt-5 by OpenAI (OPENAI_API_KEY)" },
 };
 
 static struct agent_conf *model_agent(const struct model_service *s, struct error *err)
@@ -139,7 +139,7 @@ static struct agent_conf *model_agent(const struct model_service *s, struct erro
         jsonw_str(&json, "apiKey", handle);
         jsonw_opt(&json, "baseUrl", variable(s->base));
         jsonw_close(&json, '}');
-        a = agent_conf_make("assistant", s->type, json.data, err);
+        a = agent_conf_make("assistant", "builtin", json.data, err);
         if (!a)
                 error_prefix(err, "cannot make an agent from %s in the environment", s->key);
         buf_release(&json);

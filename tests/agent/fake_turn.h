@@ -178,6 +178,66 @@ void late_reply_overdue(struct road *r, int64_t turn, const struct turn_reply *r
         fail_msg("unexpected late reply");
 }
 
+/* ---- for agents that store steps: see loop_rig.h ---- */
+
+bool turn_store_step(struct turn_run *run, turn_step_fn *fn, turn_step_done_fn *done, void *arg)
+{
+        (void)run;
+        (void)fn;
+        (void)done;
+        (void)arg;
+        fail_msg("unexpected step");
+        return false;
+}
+
+void turn_load(struct turn_run *run, store_fn *fn, store_done_fn *done, void *arg)
+{
+        (void)run;
+        (void)fn;
+        (void)done;
+        (void)arg;
+        fail_msg("unexpected read");
+}
+
+bool turn_steer(struct turn_run *run, const struct turn_steering *s, void *arg)
+{
+        (void)run;
+        (void)s;
+        (void)arg;
+        return false;
+}
+
+int turn_append_event(struct store_tx *tx, struct bus_batch *batch, const struct turn_run *run,
+                      const char *type, const char *payload, struct error *err)
+{
+        (void)tx;
+        (void)batch;
+        (void)run;
+        (void)type;
+        (void)payload;
+        (void)err;
+        return 0;
+}
+
+void turn_publish_live(struct turn_run *run, const char *type, const char *payload)
+{
+        (void)run;
+        (void)type;
+        (void)payload;
+}
+
+void turn_wait_for_person(struct turn_run *run, bool waits)
+{
+        (void)run;
+        (void)waits;
+}
+
+void turn_set_usage(struct turn_run *run, const struct turn_usage *total)
+{
+        (void)run;
+        (void)total;
+}
+
 /* Makes this the only agent of the registry. */
 static inline int fake_apply(struct agents *as, const char *name, const char *type,
                              const char *json, struct error *err)

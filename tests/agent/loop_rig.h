@@ -161,13 +161,16 @@ static inline struct model_call *fake_ask(void *agent, const struct model_reques
         return c;
 }
 
-static inline void fake_abort(struct model_call *c)
+static inline int64_t fake_abort(struct model_call *c)
 {
+        int64_t cost = c->said->cost;
+
         c->rig->aborted++;
         c->rig->open = NULL;
         c->aborted = true;
         if (c->said->hangs)
                 free(c);
+        return cost;
 }
 
 static inline void fake_limits(void *agent, struct model_limits *out)
@@ -250,11 +253,12 @@ static inline void *fake_turn_new(void *agent, struct turn_run *run)
         return t;
 }
 
-static inline int fake_turn_open(void *turn, struct error *err)
+static inline void fake_turn_open(void *turn, const struct model_limits *limits,
+                                  void (*done)(void *arg, const struct error *err), void *arg)
 {
         (void)turn;
-        (void)err;
-        return 0;
+        (void)limits;
+        done(arg, NULL);
 }
 
 static inline void fake_turn_free(void *turn)

@@ -8,8 +8,6 @@
 
 #include "loop_rig.h"
 
-#include "model_stub.h"
-
 static const char *answer_of(struct loop_rig *r)
 {
         return rig_text(r->road, "text FROM transcript WHERE role = 'assistant' ORDER BY id DESC");

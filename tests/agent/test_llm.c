@@ -26,9 +26,8 @@
 
 static void apply(struct agent_rig *b, const char *type, const char *base, const char *more)
 {
-        char *json =
-                mem_printf("{\"model\": \"%sm-1\", \"apiKey\": \"" KEY "\", \"baseUrl\": \"%s\"%s}",
-                           strcmp(type, "builtin") == 0 ? "openai/" : "", base, more);
+        char *json = mem_printf(
+                "{\"model\": \"m-1\", \"apiKey\": \"" KEY "\", \"baseUrl\": \"%s\"%s}", base, more);
         struct error err = { 0 };
 
         if (fake_apply(b->agents, "m", type, json, &err) < 0)
@@ -203,7 +202,7 @@ static void without_streaming_there_are_no_deltas(void **state)
         struct fake_turn t;
 
         assert_int_equal(strlen(strstr(body, "\r\n\r\n") + 4), 67);
-        talk(b, &t, "builtin", ", \"stream\": false", script, 1);
+        talk(b, &t, "openai", ", \"stream\": false", script, 1);
         assert_int_equal(t.deltas, 0);
         assert_string_equal(t.text, "Hi\n\n(The answer reached its length limit.)");
         assert_has(fake_server_request(b->server, 0), "\"model\":\"m-1\"");

@@ -272,35 +272,9 @@ static bool retry(struct agent_loop *l, const struct llm_failure *f, int64_t ret
         return true;
 }
 
-static const char *notice_of(const struct llm_failure *f)
-{
-        if (f->notice)
-                return f->notice;
-        if (f->account)
-                return "The model's account has no credit left. Please tell the operator.";
-        switch (f->kind) {
-        case ERR_LIMIT:
-                return "The model is busy right now. Please try again later.";
-        case ERR_REFUSED:
-                return "The model's service refused our key. Please tell the operator.";
-        case ERR_MISSING:
-                return "The model was not found at its service. Please tell the operator.";
-        case ERR_INVALID:
-                return "The model's service did not accept this conversation. /new begins a new "
-                       "one.";
-        case ERR_TIMEOUT:
-                return "The model took too long to answer. Please try again.";
-        case ERR_PROTOCOL:
-                return "The model's answer could not be understood. Please try again.";
-        default:
-                return "The model cannot be reached right now. Please try again later.";
-        }
-}
-
 static void on_failure(struct agent_loop *l, const struct model_answer *answer)
 {
         const struct llm_failure *f = answer->failure;
-        char error[LLM_MESSAGE_MAX + 80];
 
         l->model.unbooked += answer->cost_microusd;
         if (f->too_long) {
@@ -318,9 +292,7 @@ static void on_failure(struct agent_loop *l, const struct model_answer *answer)
         }
         if (retry(l, f, answer->retry_after_ms))
                 return;
-        snprintf(error, sizeof(error), "the model's service: %s",
-                 *f->text ? f->text : error_kind_name(f->kind));
-        agent_loop_fail(l, f->kind, notice_of(f), error);
+        agent_loop_fail(l, f->kind, answer->notice, answer->record ? answer->record : f->text);
 }
 
 static void go_on(struct agent_loop *l, void *arg)
@@ -340,6 +312,41 @@ static void drop_calls(json_t *message)
                         json_array_remove(content, i);
                 else
                         i++;
+        }
+}
+
+static bool is_used(const struct agent_loop *l, const json_t *message, const json_t *call)
+{
+        const char *id = json_str(call, "id", "");
+        const json_t *other;
+
+        for (size_t i = 0; i < l->steps.count; i++)
+                for (unsigned k = 0; l->steps.items[i].kind == STEP_ASSISTANT &&
+                                     (other = steps_call(l->steps.items[i].body, k));
+                     k++)
+                        if (strcmp(json_str(other, "id", ""), id) == 0)
+                                return true;
+        for (unsigned k = 0; (other = steps_call(message, k)) && other != call; k++)
+                if (strcmp(json_str(other, "id", ""), id) == 0)
+                        return true;
+        return *id == '\0';
+}
+
+/* Some servers number the calls of each answer from 0, and services refuse ids that repeat. */
+static void make_ids_unique(const struct agent_loop *l, json_t *message)
+{
+        const json_t *call;
+
+        for (unsigned k = 0; (call = steps_call(message, k)); k++) {
+                const char *id = json_str(call, "id", "");
+                char *other;
+
+                if (!is_used(l, message, call))
+                        continue;
+                other = mem_printf("%.24s_%lld_%lld_%u", *id ? id : "call", (long long)l->run->id,
+                                   (long long)l->totals.rounds, k);
+                json_object_set_new((json_t *)call, "id", json_string(other));
+                free(other);
         }
 }
 
@@ -375,6 +382,7 @@ static void store_answer(struct agent_loop *l, const struct model_answer *answer
 
         if (cut)
                 drop_calls(message);
+        make_ids_unique(l, message);
         if (answer->stop == MODEL_PAUSED)
                 json_object_set_new(message, "stopReason", json_string("pause"));
         calls = steps_call(message, 0) != NULL;
@@ -460,6 +468,7 @@ static void ask(struct agent_loop *l)
                 .max_tokens = l->model.max_tokens,
                 .thinking = l->model.plain ? THINKING_OFF : l->env.conf->thinking,
                 .cache_key = l->model.cache_key,
+                .run = l->run,
         };
         fault_point("agent.before_model");
         loop_publish(l, "message_start", "\"message\":{\"role\":\"assistant\",\"content\":[]}");
@@ -552,10 +561,21 @@ static int read_steps(struct store_tx *tx, void *arg, struct error *err)
         return l->env.parts->turn_read ? l->env.parts->turn_read(l->turn, tx, err) : 0;
 }
 
+static void on_open(void *arg, const struct error *err)
+{
+        struct agent_loop *l = arg;
+
+        if (err)
+                agent_loop_fail(l, err->kind,
+                                "The agent's workspace cannot be used. Please tell the operator.",
+                                err->text);
+        else
+                agent_loop_advance(l);
+}
+
 static void on_read(void *arg, const struct error *err)
 {
         struct agent_loop *l = arg;
-        struct error why = { 0 };
 
         l->pending--;
         if (l->over) {
@@ -575,13 +595,7 @@ static void on_read(void *arg, const struct error *err)
         l->spent = NULL;
         turn_set_usage(l->run, &l->totals.usage);
         l->env.parts->limits(l->env.agent, &l->limits);
-        if (l->env.parts->turn_open(l->turn, &why) < 0) {
-                agent_loop_fail(l, why.kind,
-                                "The agent's workspace cannot be used. Please tell the operator.",
-                                why.text);
-                return;
-        }
-        agent_loop_advance(l);
+        l->env.parts->turn_open(l->turn, &l->limits, on_open, l);
 }
 
 struct agent_loop *agent_loop_start(const struct loop_env *env, struct turn_run *run)
@@ -599,11 +613,14 @@ struct agent_loop *agent_loop_start(const struct loop_env *env, struct turn_run 
 
 void agent_loop_cancel(struct agent_loop *l)
 {
-        if (l->model.call)
-                l->env.parts->abort(l->model.call);
+        int64_t cost = l->model.call ? l->env.parts->abort(l->model.call) : 0;
+
         l->model.call = NULL;
-        if (l->model.reserved > 0)
-                spending_settle(l->env.spending, l->payer, l->model.reserved, 0, clock_wall_ms());
+        spending_settle(l->env.spending, l->payer, l->model.reserved, cost, clock_wall_ms());
+        if (l->run->stopped) {
+                l->totals.usage.cost_microusd += cost + l->model.unbooked;
+                turn_set_usage(l->run, &l->totals.usage);
+        }
         timer_free(l->model.timer);
         l->model.timer = NULL;
         loop_calls_cancel(l);

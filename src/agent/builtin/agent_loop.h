@@ -38,7 +38,7 @@ struct judgement {
 struct loop_parts {
         struct model_call *(*ask)(void *agent, const struct model_request *q,
                                   const struct model_handlers *h, void *arg);
-        void (*abort)(struct model_call *c);
+        int64_t (*abort)(struct model_call *c); /* what it has cost */
         void (*limits)(void *agent, struct model_limits *out);
         /* Ends the turn; see agent_finish. */
         void (*finish)(void *agent, struct turn_run *run, const struct turn_reply *reply,
@@ -47,8 +47,10 @@ struct loop_parts {
         void *(*turn_new)(void *agent, struct turn_run *run);
         /* In a store function, before turn_open; may be NULL. */
         int (*turn_read)(void *turn, struct store_tx *tx, struct error *err);
-        int (*turn_open)(void *turn, struct error *err);
-        void (*turn_free)(void *turn); /* also if it was not opened */
+        /* Calls done later, unless turn_free is called before. err NULL: it is open. */
+        void (*turn_open)(void *turn, const struct model_limits *limits,
+                          void (*done)(void *arg, const struct error *err), void *arg);
+        void (*turn_free)(void *turn); /* also if it is not open */
         /* Borrowed from the turn, equal for all calls. */
         const char *(*system)(void *turn);
         json_t *(*tools)(void *turn);

@@ -189,6 +189,7 @@ static void ask_summary(struct agent_loop *l, void *arg)
         l->model.request = (struct model_request){ .system = compaction_system,
                                                    .messages = l->model.messages,
                                                    .max_tokens = output,
+                                                   .run = l->run,
                                                    .no_cache = true };
         l->model.reserved = 0;
         l->model.call = l->env.parts->ask(l->env.agent, &l->model.request, &handlers, l);

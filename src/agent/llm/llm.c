@@ -17,51 +17,7 @@
 
 #define AT(field) offsetof(struct llm_conf, field)
 const struct setting llm_settings[] = {
-        { "model", SETTING_STRING, NULL, 1, 200, .at = AT(model),
-          .help = "The model's name at its service." },
-        { "baseUrl", SETTING_URL, "null", 0, 0, .at = AT(base_url),
-          .help = "Where the service is; `null` is its public address "
-                  "(`https://api.openai.com/v1` or `https://api.anthropic.com`)." },
-        { "apiKey", SETTING_SECRET, "null", 0, 0, .at = AT(key),
-          .help = "The key; a local server may need none." },
-        { "stream", SETTING_BOOL, "true", 0, 0, .at = AT(stream),
-          .help = "Show the answer while it is being written." },
-        { "system", SETTING_STRING, "null", 0, 65536, .at = AT(system),
-          .help = "The system prompt." },
-        { "maxTokens", SETTING_INT, "0", 0, 1000000, .at = AT(max_tokens),
-          .help = "The longest answer, in tokens; 0: the service's default (Anthropic: 8192)." },
-        { "temperature", SETTING_NUMBER, "-1", -1, 2, .at = AT(temperature),
-          .help = "The sampling temperature; -1: the service's default." },
-        { "server", SETTING_CHOICE, "\"auto\"", .choices = chat_server_names, .at = AT(server),
-          .help = "The server behind chat completions, where its address does not tell "
-                  "(thinking, limits and fields differ); `other`: a common denominator." },
-        { "timeoutMs", SETTING_INT, "300000", 100, 3600000, .at = AT(timeout_ms),
-          .help = "The longest time to a complete answer, including retries." },
-        { "firstByteMs", SETTING_INT, "120000", 100, 3600000, .at = AT(first_byte_ms),
-          .help = "The longest time until a streamed answer begins." },
-        { "silenceMs", SETTING_INT, "60000", 100, 3600000, .at = AT(silence_ms),
-          .help = "The longest pause within a streamed answer." },
-        { "retries", SETTING_INT, "2", 0, 5, .at = AT(retries),
-          .help = "How often a request is retried that the service certainly did not work on." },
-        { "window", SETTING_INT, "0", 0, 100000000, .at = AT(window),
-          .help = "Tokens the model can see at once; 0: as its service, `priceTable` or a built-in "
-                  "table say." },
-        { "priceTable", SETTING_FILE, "null", 0, 0, .at = AT(price_table),
-          .help = "A JSON file with prices and limits of models, see `AGENT.md`; it precedes what "
-                  "the service says and the built-in table." },
-        { "pricePerMTokIn", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.in),
-          .help = "US dollars per million input tokens; -1: as the tables say, 0: not counted." },
-        { "pricePerMTokOut", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.out),
-          .help = "US dollars per million output tokens; -1: as the tables say, 0: not counted." },
-        { "pricePerMTokCached", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.cached),
-          .help = "US dollars per million input tokens read from the service's cache; -1: 0.1 "
-                  "times `pricePerMTokIn` at Anthropic, 0.5 times elsewhere." },
-        { "pricePerMTokCacheWrite", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.written),
-          .help = "US dollars per million input tokens written to the service's cache; -1: 1.25 "
-                  "times `pricePerMTokIn` at Anthropic, as much as it elsewhere." },
-        { "pricePerMTokCacheWrite1h", SETTING_NUMBER, "-1", -1, 100000, .at = AT(prices.written_1h),
-          .help = "The same for tokens that the cache keeps for an hour; -1: 2 times "
-                  "`pricePerMTokIn` at Anthropic, as much as it elsewhere." },
+#include "agent/llm/llm_settings.inc"
         SETTING_END
 };
 
@@ -264,7 +220,7 @@ int llm_check_conf(struct settings_source *src, const char *path, const void *se
         return call_headers_check_key(src, path, conf->key, err);
 }
 
-int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
+struct llm *llm_new(struct agent *a, const struct llm_wire *wire, const char *model)
 {
         struct llm *m = mem_zalloc(sizeof(*m));
         const char *url, *query;
@@ -290,30 +246,37 @@ int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
                         m->table = NULL;
                 }
         }
-        a->self = m;
+        return m;
+}
+
+int llm_open(struct agent *a, const struct llm_wire *wire, const char *model)
+{
+        a->self = llm_new(a, wire, model);
         return 0;
 }
 
 /* Lists the models, which is free; a server without a list still counts as healthy. */
-void llm_check_health(struct agent *a, void *token)
+void llm_probe(struct llm *m, void *token)
 {
         static const int without_list[] = { 404, 405, 0 };
-        struct llm *m = a->self;
         char *url = mem_printf("%s%s%s", m->base, m->wire->health, m->query);
         struct call_headers h;
 
         llm_call_headers(&h, m);
         call_headers_run(&h, NULL);
-        health_probe_start(&m->probes, a, token,
+        health_probe_start(&m->probes, m->agent, token,
                            &(struct http_request){ .url = url, .headers = h.list }, without_list);
         call_headers_release(&h);
         free(url);
 }
 
-void llm_close(struct agent *a)
+void llm_check_health(struct agent *a, void *token)
 {
-        struct llm *m = a->self;
+        llm_probe(a->self, token);
+}
 
+void llm_free(struct llm *m)
+{
         health_probes_drop(&m->probes);
         model_facts_free(m->facts);
         free(m->path);
@@ -321,6 +284,11 @@ void llm_close(struct agent *a)
         free(m->query);
         free(m->table);
         free(m);
+}
+
+void llm_close(struct agent *a)
+{
+        llm_free(a->self);
 }
 
 /* ---- choosing a wire ---- */

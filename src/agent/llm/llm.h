@@ -217,6 +217,11 @@ void llm_write_body(const struct llm *m, const struct turn_run *run, struct buf 
 
 int llm_check_conf(struct settings_source *src, const char *path, const void *settings,
                    struct error *err);
+/* Borrows `model` from a->conf, which begins with struct llm_conf. */
+struct llm *llm_new(struct agent *a, const struct llm_wire *wire, const char *model);
+void llm_free(struct llm *m);
+/* A health check of the service, see agent_health_report. */
+void llm_probe(struct llm *m, void *token);
 /* Borrows `model` from the conf. Returns 0. */
 int llm_open(struct agent *a, const struct llm_wire *wire, const char *model);
 void llm_close(struct agent *a);

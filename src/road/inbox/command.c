@@ -268,6 +268,8 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
         }
         if (what == COMMAND_RESEND)
                 read_decision(c, in, answer);
+        if (what == COMMAND_STATUS && r->agents.describe)
+                r->agents.describe(r->agents.agents, n->adapter, n->channel, answer);
         if (what == COMMAND_STATUS && answer->len == 0)
                 buf_addstr(answer, "Nothing is going on in this conversation.");
         return &c->effect;

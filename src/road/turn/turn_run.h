@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "road/incoming.h"
 #include "road/turn/reply_policy.h"
@@ -149,6 +150,9 @@ struct road_agents {
         void (*cancel)(struct agents *as, struct turn_run *run); /* no callback follows */
         /* Ends the run with an answer from outside. False: not running. May be NULL. */
         bool (*answer)(struct agents *as, struct turn_run *run, const struct turn_reply *reply);
+        /* Appends what agents run in a chat beside turns, for /status. May be NULL. */
+        void (*describe)(struct agents *as, const char *adapter, const char *channel,
+                         struct buf *out);
         /* False: no late replies. May be NULL. */
         bool (*late_replies)(struct agents *as, const char *agent, struct late_reply_policy *out);
 };
