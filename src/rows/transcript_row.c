@@ -108,8 +108,8 @@ int transcript_row_next(struct store_stmt *s, struct transcript_row *row, struct
 
         if (rc == 1) {
                 *row = (struct transcript_row){ 0 };
-                sql_read(s, OUT_INT(&id), OUT_INT(&row->turn), OUT_TEXT(&row->role), OUT_TEXT(&row->name),
-                         OUT_TEXT(&row->text), OUT_INT(&row->time_ms));
+                sql_read(s, OUT_INT(&id), OUT_INT(&row->turn), OUT_TEXT(&row->role),
+                         OUT_TEXT(&row->name), OUT_TEXT(&row->text), OUT_INT(&row->time_ms));
         }
         return rc;
 }

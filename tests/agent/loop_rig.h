@@ -63,10 +63,12 @@ struct loop_rig {
         bool tools_hang, tools_fail;
         unsigned done; /* turns */
         bool killed;   /* nothing of this process is stored any more */
-        enum verdict verdict;
+        enum policy_decision verdict;
+        bool untrusted;
         unsigned asked; /* people */
-        approval_fn *decided;
+        policy_gate_fn *decided;
         void *decided_arg;
+        struct policy_gate *gate;
         enum agent_effect effect;
         struct model_request request;
 };
@@ -293,29 +295,42 @@ static inline const struct tool *fake_find(void *turn, const char *name)
         return strcmp(name, "poke") == 0 ? &poke : NULL;
 }
 
-static inline void fake_judge(void *turn, const struct tool *t, const json_t *arguments,
-                              bool untrusted, struct judgement *out)
-{
-        (void)t;
-        (void)arguments;
-        (void)untrusted;
-        out->verdict = ((struct fake_scope *)turn)->rig->verdict;
-        snprintf(out->reason, sizeof(out->reason), "the test");
-}
+struct policy_gate {
+        struct loop_rig *rig;
+};
 
-static inline void fake_ask_person(void *turn, const char *call, const struct tool *t,
-                                   const json_t *arguments, const struct judgement *why,
-                                   approval_fn *done, void *arg)
+static inline enum policy_decision fake_gate(void *turn, const struct tool *t,
+                                             const json_t *arguments, const char *call,
+                                             bool untrusted, char **why, policy_gate_fn *done,
+                                             void *arg, struct policy_gate **gate)
 {
         struct loop_rig *r = ((struct fake_scope *)turn)->rig;
 
-        (void)call;
         (void)t;
         (void)arguments;
-        (void)why;
+        (void)call;
+        r->untrusted = untrusted;
+        if (r->verdict == POLICY_DENY)
+                *why = mem_strdup("not allowed by the test");
+        if (r->verdict != POLICY_ASK)
+                return r->verdict;
+        *gate = mem_zalloc(sizeof(**gate));
+        r->gate = *gate;
         r->asked++;
         r->decided = done;
         r->decided_arg = arg;
+        return POLICY_ASK;
+}
+
+static inline void fake_gate_free(struct policy_gate *gate)
+{
+        free(gate);
+}
+
+static inline void decide(struct loop_rig *r, bool allowed, const char *why)
+{
+        free(r->gate);
+        r->decided(r->decided_arg, allowed, why);
 }
 
 static inline char *fake_payer(void *agent, const struct turn_run *run)
@@ -345,8 +360,8 @@ static const struct loop_parts fake_parts = { .ask = fake_ask,
                                               .tools = fake_tools,
                                               .scope = fake_scope,
                                               .find_tool = fake_find,
-                                              .judge = fake_judge,
-                                              .ask_person = fake_ask_person,
+                                              .gate = fake_gate,
+                                              .gate_free = fake_gate_free,
                                               .payer = fake_payer };
 
 static inline void start_loop(struct rig *g, struct turn_run *run)

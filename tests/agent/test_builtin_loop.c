@@ -426,10 +426,10 @@ static void a_denied_call_is_a_result(void **state)
         struct loop_rig *r = loop_rig_new(script);
 
         (void)state;
-        r->verdict = VERDICT_DENY;
+        r->verdict = POLICY_DENY;
         run_turn(r, "go");
         assert_int_equal(r->started, 0);
-        assert_non_null(strstr(r->last.data, "not allowed (the test)"));
+        assert_non_null(strstr(r->last.data, "not allowed by the test"));
         loop_rig_free(r);
 }
 
@@ -438,26 +438,23 @@ static void a_person_decides_about_a_call(void **state)
         static const struct said script[] = { { .calls = "poke" },
                                               { .calls = "poke" },
                                               { .text = "done" } };
-        struct approval_decision d = { .state = APPROVAL_APPROVED, .by = "operator" };
         struct loop_rig *r = loop_rig_new(script);
 
         (void)state;
-        r->verdict = VERDICT_ASK;
+        r->verdict = POLICY_ASK;
         loop_rig_say(r, "go");
         rig_until(r->road, &r->asked, 1);
         assert_int_equal(r->started, 0);
         loop_rig_restart(r); /* the turn is parked on the question */
         rig_until(r->road, &r->asked, 2);
-        r->decided(r->decided_arg, &d);
+        decide(r, true, NULL);
         rig_until(r->road, &r->asked, 3);
         assert_int_equal(r->started, 1);
-        d.state = APPROVAL_REFUSED;
-        d.note = "too risky";
-        r->decided(r->decided_arg, &d);
+        decide(r, false, "a person said: too risky");
         rig_until(r->road, &r->done, 1);
         rig_until_idle(r->road);
         assert_int_equal(r->started, 1);
-        assert_non_null(strstr(r->last.data, "did not allow this call: too risky"));
+        assert_non_null(strstr(r->last.data, "a person said: too risky"));
         loop_rig_free(r);
 }
 

@@ -14,8 +14,8 @@
 #include "agent/agent.h"
 #include "agent/builtin/spending.h"
 #include "agent/llm/model.h"
+#include "agent/policy/policy.h"
 #include "agent/tools/tool.h"
-#include "road/turn/approval.h"
 
 struct loop_conf {
         enum model_thinking thinking;
@@ -26,12 +26,6 @@ struct loop_conf {
         bool compacts;
         int64_t reserve_tokens, keep_tokens; /* of compaction */
         struct spending_limits budget;
-};
-
-enum verdict { VERDICT_ALLOW, VERDICT_ASK, VERDICT_DENY };
-struct judgement {
-        enum verdict verdict;
-        char reason[300]; /* "the rule ..." */
 };
 
 /* The parts of the agent that the loop works with. `agent` and `turn` are those of its owner. */
@@ -56,13 +50,15 @@ struct loop_parts {
         json_t *(*tools)(void *turn);
         const struct tool_scope *(*scope)(void *turn);
         const struct tool *(*find_tool)(void *turn, const char *name);
-        /* untrusted: what the model saw may hold text of strangers. */
-        void (*judge)(void *turn, const struct tool *t, const json_t *arguments, bool untrusted,
-                      struct judgement *out);
-        /* Asks a person; done may be called before it returns. call: unique in the turn. */
-        void (*ask_person)(void *turn, const char *call, const struct tool *t,
-                           const json_t *arguments, const struct judgement *why, approval_fn *done,
-                           void *arg);
+        /*
+         * May the call run? As policy_gate (policy/policy.h): POLICY_ALLOW; POLICY_DENY with *why,
+         * yours to free; or POLICY_ASK, then done follows. untrusted: what the model saw may hold
+         * text of strangers. NULL: all may run.
+         */
+        enum policy_decision (*gate)(void *turn, const struct tool *t, const json_t *arguments,
+                                     const char *call, bool untrusted, char **why,
+                                     policy_gate_fn *done, void *arg, struct policy_gate **gate);
+        void (*gate_free)(struct policy_gate *gate); /* no done follows */
         /* Who pays: "person-7"; yours to free. NULL: unknown. */
         char *(*payer)(void *agent, const struct turn_run *run);
 };

@@ -217,51 +217,34 @@ static void start_tool(struct loop_call *c)
 
 /* ---- asking a person ---- */
 
-static void on_decision(void *arg, const struct approval_decision *d)
+static void on_decision(void *arg, bool allowed, const char *why)
 {
         struct loop_call *c = arg;
-        struct agent_loop *l = c->loop;
-        char text[400];
 
-        turn_wait_for_person(l->run, false);
-        if (d->state == APPROVAL_APPROVED) {
+        c->gate = NULL; /* freed */
+        if (allowed)
                 start_tool(c);
-                return;
-        }
-        if (d->state == APPROVAL_EXPIRED)
-                snprintf(text, sizeof(text),
-                         "Nobody approved this call in time, so it was not run.");
         else
-                snprintf(text, sizeof(text),
-                         "%s did not allow this call%s%.200s. It was not run: do not try to reach "
-                         "the same by other means.",
-                         d->by ? "A person" : "Nobody", d->note ? ": " : "",
-                         d->note ? d->note : "");
-        answer_error(c, text);
+                answer_error(c, why ? why : "This call is not allowed. It was not run.");
 }
 
 static void judge(struct loop_call *c)
 {
         struct agent_loop *l = c->loop;
         const struct loop_parts *parts = l->env.parts;
-        struct judgement j = { .verdict = VERDICT_ALLOW };
-        char text[500];
+        enum policy_decision decision = POLICY_ALLOW;
+        char *why = NULL;
 
-        if (parts->judge)
-                parts->judge(l->turn, c->tool, arguments_of(c), steps_untrusted(&l->steps), &j);
-        if (j.verdict == VERDICT_ASK && parts->ask_person) {
+        if (parts->gate) {
                 c->state = LOOP_CALL_ASKING;
-                turn_wait_for_person(l->run, true);
-                parts->ask_person(l->turn, c->key, c->tool, arguments_of(c), &j, on_decision, c);
-        } else if (j.verdict == VERDICT_ALLOW) {
-                start_tool(c);
-        } else {
-                snprintf(text, sizeof(text),
-                         "This call is not allowed (%s). It was not run: do not try to reach the "
-                         "same by other means.",
-                         j.reason);
-                answer_error(c, text);
+                decision = parts->gate(l->turn, c->tool, arguments_of(c), c->key,
+                                       steps_untrusted(&l->steps), &why, on_decision, c, &c->gate);
         }
+        if (decision == POLICY_ALLOW)
+                start_tool(c);
+        else if (decision == POLICY_DENY)
+                answer_error(c, why ? why : "This call is not allowed. It was not run.");
+        free(why);
 }
 
 /* ---- beginning ---- */
@@ -276,9 +259,9 @@ static void begin(struct loop_call *c)
         char text[600];
 
         c->tool = l->env.parts->find_tool(l->turn, name);
-        flags = c->tool ? c->tool->flags : 0;
-        if (c->tool && c->tool->flags_of && json_is_object(arguments_of(c)))
-                flags = c->tool->flags_of(l->env.parts->scope(l->turn), arguments_of(c));
+        flags = c->tool && json_is_object(arguments_of(c))
+                        ? tool_flags(c->tool, l->env.parts->scope(l->turn), arguments_of(c))
+                        : 0;
         if (before == CALL_STARTED && !(flags & TOOL_READ_ONLY)) {
                 answer_error(c, "Interrupted by a restart of the agent: this call may have "
                                 "happened in part. Check before repeating it.");
@@ -349,6 +332,8 @@ void loop_calls_cancel(struct agent_loop *l)
 
                 if (c->state == LOOP_CALL_RUNNING && c->tool->cancel)
                         c->tool->cancel(&c->tool_call);
+                if (c->gate)
+                        l->env.parts->gate_free(c->gate);
                 if (!l->run->stopped || c->state >= LOOP_CALL_ENDING)
                         continue;
                 w = loop_write_new(l);

@@ -28,6 +28,7 @@ struct loop_call {
         const json_t *block; /* borrowed from the answer */
         const struct tool *tool;
         struct tool_call tool_call;
+        struct policy_gate *gate; /* while a person is asked */
         int64_t started_ms;
 };
 

@@ -9,6 +9,7 @@
 #include "agent/builtin/agent_loop.h"
 #include "agent/builtin/blobs.h"
 #include "agent/custom/custom.h"
+#include "agent/custom/mcp.h"
 #include "agent/llm/chat_server.h"
 #include "agent/llm/model.h"
 #include "agent/workspace/prompt.h"
@@ -29,6 +30,7 @@ struct builtin_conf {
         struct llm_conf llm; /* first: functions of llm.h read it */
         char *wire, *thinking;
         struct setting_list tools;
+        struct setting_map policy, mcp;
         struct sandbox_conf sandbox;
         struct {
                 bool enabled;
@@ -99,6 +101,9 @@ static const struct setting settings[] = {
           .help = "How much the model thinks before it answers, where it can." },
         { "tools", SETTING_STRINGS, "[]", .at = AT(tools),
           .help = "The tools it may use, by name; not set: all." },
+        { "mcp", SETTING_MAP, "{}", 0, sizeof(struct mcp_conf), .group = mcp_settings,
+          .at = AT(mcp), .help = "MCP servers by name, whose tools it may use." },
+        POLICY_SETTING(AT(policy)),
         { "sandbox", SETTING_GROUP, "{}", .group = sandbox_settings, .at = AT(sandbox),
           .help = "Where its commands run." },
         { "compaction", SETTING_GROUP, "{}", .group = compaction_settings, .at = AT(compaction),
@@ -334,6 +339,28 @@ static const struct tool *find_tool(void *turn, const char *name)
         return tool_set_find(((struct builtin_turn *)turn)->set, name);
 }
 
+static enum policy_decision gate(void *turn, const struct tool *tool, const json_t *arguments,
+                                 const char *call, bool untrusted, char **why, policy_gate_fn *done,
+                                 void *arg, struct policy_gate **out)
+{
+        struct builtin_turn *t = turn;
+        struct policy_question q = {
+                .rules = &t->b->conf->policy,
+                .tool = tool->name,
+                .risky = tool_flags(tool, &t->scope, arguments) & TOOL_RISKY,
+                .arguments = arguments,
+                .adapter = t->adapter,
+                .channel = t->channel,
+                .cwd = t->view->folder,
+                .sandbox = t->b->conf->sandbox.kind,
+                .untrusted = untrusted,
+                .view = t->view,
+        };
+
+        q.stored = turn_approval_rules(t->run, &q.stored_count);
+        return policy_gate(t->run, &q, call, why, done, arg, out);
+}
+
 static char *payer(void *agent, const struct turn_run *run)
 {
         const struct incoming *in = run->inputs[0];
@@ -356,6 +383,8 @@ static const struct loop_parts parts = { .ask = ask,
                                          .tools = tools_of,
                                          .scope = scope_of,
                                          .find_tool = find_tool,
+                                         .gate = gate,
+                                         .gate_free = policy_gate_free,
                                          .payer = payer };
 
 /* ---- the agent ---- */
@@ -364,6 +393,8 @@ static int check(struct settings_source *src, const char *path, const void *conf
 {
         const struct builtin_conf *c = conf;
         const char *model;
+        char *at;
+        int rc;
 
         if (!llm_wire_find(c->wire, c->llm.model, c->llm.base_url, &model))
                 return settings_member_error(
@@ -371,7 +402,10 @@ static int check(struct settings_source *src, const char *path, const void *conf
                         "'%s' names no service (\"anthropic/MODEL\" or \"openai/MODEL\"; with "
                         "`baseUrl` any name)",
                         c->llm.model);
-        return llm_check_conf(src, path, conf, err);
+        at = mem_printf("%s.mcp", path);
+        rc = mcp_check(src, at, &c->mcp, err);
+        free(at);
+        return rc < 0 ? -1 : llm_check_conf(src, path, conf, err);
 }
 
 static enum model_thinking thinking_of(const char *name)
@@ -449,8 +483,11 @@ static int builtin_open(struct agent *a, struct error *err)
                                     .spending = b->spending };
         if (strcmp(conf->sandbox.kind, "none") != 0)
                 b->sandboxes = sandboxes_new(a->loop, &conf->sandbox, a->dir);
-        b->custom = custom_new(&(struct custom_options){
-                .loop = a->loop, .http = a->http, .dir = a->dir, .agent = a->name });
+        b->custom = custom_new(&(struct custom_options){ .loop = a->loop,
+                                                         .http = a->http,
+                                                         .dir = a->dir,
+                                                         .agent = a->name,
+                                                         .mcp = &conf->mcp });
         b->skills = skill_cache_new();
         map_init(&b->chats);
         b->sweep = timer_new(a->loop, on_sweep, b);
