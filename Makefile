@@ -102,9 +102,11 @@ rooms_from   = $(if $(filter sim,$(1)),sim net base,$(if $(filter $(1),$(ROOMS))
 # -u: libraries find our fsync, see tests/lib/no_sync.c.
 define test_bin
 $(O)/$(1:%.c=%): $(O)/$(1:%.c=%.o) $(TEST_SHARED) $(addsuffix .a,$(addprefix $(O)/lib,$(call rooms_from,$(word 2,$(subst /, ,$(1))))))
-	$(CC) $(LDFLAGS_ALL) -Wl,-u,fsync -o $$@ $$< $(TEST_SHARED) $$(filter %/libsim.a,$$^) $$(filter-out %/libsim.a $(TEST_SHARED),$$(filter %.a,$$^)) -lcmocka $(PKG_LIBS)
+	$(CC) $$(LDFLAGS_ALL) -Wl,-u,fsync -o $$@ $$< $(TEST_SHARED) $$(filter %/libsim.a,$$^) $$(filter-out %/libsim.a $(TEST_SHARED),$$(filter %.a,$$^)) -lcmocka $(PKG_LIBS)
 endef
 $(foreach t,$(TEST_SRCS),$(eval $(call test_bin,$(t))))
+# The turn_* functions of tests/agent/fake_turn.h take the place of the road's.
+$(O)/tests/agent/%: LDFLAGS_ALL += -Wl,-z,muldefs
 # The wires of the agent meet the simulated services.
 $(O)/tests/agent/test_model_services $(O)/tests/agent/test_model_sim: $(O)/libsim.a
 $(O)/tests/agent/test_model_services.o $(O)/tests/agent/test_model_sim.o: CFLAGS_ALL += -I.

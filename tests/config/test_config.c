@@ -99,8 +99,8 @@ static void a_key_in_the_environment_brings_a_real_model(void **state)
         setenv("OPENAI_BASE_URL", "http://127.0.0.1:1234/v1", 1);
         c = load(*state, NULL);
         assert_string_equal(c->agents[0]->name, "assistant");
-        assert_string_equal(c->agents[0]->ops->type, "openai");
-        assert_string_equal(json_str(c->agents[0]->raw, "model", ""), "gpt-5");
+        assert_string_equal(c->agents[0]->ops->type, "builtin");
+        assert_string_equal(json_str(c->agents[0]->raw, "model", ""), "openai/gpt-5");
         assert_string_equal(json_str(c->agents[0]->raw, "apiKey", ""), "env:OPENAI_API_KEY");
         assert_string_equal(json_str(c->agents[0]->raw, "baseUrl", ""), "http://127.0.0.1:1234/v1");
         assert_null(strstr(c->agent_note, KEY));
@@ -109,8 +109,9 @@ static void a_key_in_the_environment_brings_a_real_model(void **state)
         setenv("ANTHROPIC_API_KEY", KEY, 1);
         c = load(*state, "{ /* nothing */ }");
         assert_int_equal(c->agent_count, 1);
-        assert_string_equal(c->agents[0]->ops->type, "anthropic");
-        assert_string_equal(json_str(c->agents[0]->raw, "model", ""), "claude-sonnet-4-5");
+        assert_string_equal(c->agents[0]->ops->type, "builtin");
+        assert_string_equal(json_str(c->agents[0]->raw, "model", ""),
+                            "anthropic/claude-sonnet-4-5");
         config_free(c);
 
         c = load(*state, "{\"agents\": {\"mine\": {\"type\": \"echo\"}}}");
