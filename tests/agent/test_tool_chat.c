@@ -259,6 +259,24 @@ static void a_long_search_is_continued(void **state)
         expect_error(b, "'since' is 'yesterday', but must be a day such as");
 }
 
+static void what_a_search_finds_is_bounded(void **state)
+{
+        struct tool_rig *b = *state;
+        char *text = mem_zalloc(3001);
+
+        memset(text, 'x', 3000);
+        memcpy(text, "skip", 4);
+        for (int i = 0; i < 100; i++)
+                rig_receive(
+                        g, &(struct incoming){ .adapter = "tools", .channel = "c1", .text = text });
+        rig_until(g, &g->acks, g->received);
+        rig_call(b, "search_history", json_pack("{s:i}", "limit", 100));
+        assert_false(b->result.is_error);
+        assert_in_range(strlen(b->text), 40 << 10, TOOL_BYTES_MAX);
+        assert_non_null(strstr(b->text, "[Searched back to "));
+        free(text);
+}
+
 /* ---- the platform's ---- */
 
 static void the_platforms_tools_are_offered_for_this_chat(void **state)
@@ -321,6 +339,7 @@ int main(void)
                 TEST(the_last_text_of_a_message_counts),
                 TEST(threads_of_others_are_not_searched),
                 TEST(a_long_search_is_continued),
+                TEST(what_a_search_finds_is_bounded),
                 TEST(the_platforms_tools_are_offered_for_this_chat),
                 TEST(an_agent_may_be_let_reach_everything),
         };

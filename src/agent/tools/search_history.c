@@ -20,6 +20,8 @@
 #include "road/incoming.h"
 
 #define ROWS_MAX   5000
+#define READ_MAX   (8 << 20) /* bytes of events a call: others wait for the reader, too */
+#define SHOWN_MAX  (TOOL_BYTES_MAX - 2048)
 #define WORDS_MAX  16
 #define LIMIT      20
 #define TEXT_SHOWN 600 /* bytes of a message */
@@ -145,13 +147,14 @@ static int read_journal(struct store_tx *tx, void *arg, struct error *err)
                             .before = s->before, .adapter = s->adapter, .channel = s->channel });
         struct journal_row row;
         struct map seen;
+        size_t bytes = 0;
         int rc = 1, read = 0;
 
         map_init(&seen);
         buf_clear(&s->found);
         s->count = s->oldest_ms = s->next = 0;
-        while (s->count < s->limit && read++ < ROWS_MAX &&
-               (rc = journal_row_next(rows, &row, err)) == 1) {
+        while (s->count < s->limit && s->found.len < SHOWN_MAX && bytes < READ_MAX &&
+               read++ < ROWS_MAX && (rc = journal_row_next(rows, &row, err)) == 1) {
                 if (row.time_ms < s->since_ms) {
                         rc = 0; /* all that is wanted was read */
                         break;
@@ -161,6 +164,7 @@ static int read_journal(struct store_tx *tx, void *arg, struct error *err)
                 if (!is_wanted(s, &row))
                         continue;
                 journal_row_read_payload(rows, &row);
+                bytes += strlen(row.payload);
                 take_event(s, &row, &seen);
         }
         if (rc == 0)
