@@ -534,6 +534,7 @@ static void servers_of_chat_completions_differ(void **state)
                 { "qwen", THINKING_OFF, "enable_thinking", "false" },
                 { "vllm", THINKING_OFF, "chat_template_kwargs", "{'enable_thinking':false}" },
                 { "llama.cpp", THINKING_LOW, "chat_template_kwargs", "{'enable_thinking':true}" },
+                { "llama.cpp", THINKING_LOW, "thinking_budget_tokens", "2048" },
                 { "ollama", THINKING_LOW, "reasoning_effort", "'low'" },
                 { "openrouter", THINKING_LOW, "reasoning", "{'effort':'low'}" },
                 { "kimi", THINKING_LOW, "thinking", "{'type':'enabled'}" },
@@ -554,6 +555,51 @@ static void servers_of_chat_completions_differ(void **state)
                         assert_null(member);
                 json_decref(body);
                 free(server);
+        }
+}
+
+static void a_router_gets_marks_for_models_of_anthropic(void **state)
+{
+        char router[] = "openrouter";
+        json_t *body = chat_body(router, "anthropic/claude-sonnet-4-5", THINKING_DEFAULT);
+        json_t *other = chat_body(router, "google/gemini", THINKING_DEFAULT);
+
+        (void)state;
+        assert_json(json_object_get(body, "messages"),
+                    "[{'role':'user','content':[{'type':'text','text':'x','cache_control':{'type':"
+                    "'ephemeral'}}]},{'role':'assistant','content':'y'},{'role':'user','content':["
+                    "{'type':'text','text':'z','cache_control':{'type':'ephemeral'}}]}]");
+        assert_int_equal(count_marks(other, false), 0);
+        json_decref(body);
+        json_decref(other);
+}
+
+/* A tool loop that another model began has no thoughts the service would accept. */
+static void thinking_begins_with_a_turn(void **state)
+{
+        static const char loop[] =
+                "[{'role':'user','content':'x'},{'role':'assistant','content':[{'type':'toolCall',"
+                "'id':'a','name':'read','arguments':{}}]},{'role':'toolResult','toolCallId':'a',"
+                "'content':'A'}%s]";
+        static const struct {
+                const char *model, *more;
+                bool thinks;
+        } rows_[] = {
+                { "claude-sonnet-4-5", "", false },
+                { "claude-sonnet-4-5", ",{'role':'user','content':'and?'}", true },
+                { "claude-sonnet-4-6", "", true },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows_); i++) {
+                struct llm m = model_of(&anthropic_wire, rows_[i].model);
+                char *messages = mem_printf(loop, rows_[i].more);
+                json_t *body = written(&m, (struct model_request){ .thinking = THINKING_LOW },
+                                       messages, TOOLS);
+
+                assert_int_equal(json_object_get(body, "thinking") != NULL, rows_[i].thinks);
+                free(messages);
+                json_decref(body);
         }
 }
 
@@ -665,6 +711,8 @@ int main(void)
                 cmocka_unit_test(compaction_writes_nothing_to_the_cache),
                 cmocka_unit_test(without_a_system_prompt_the_last_tool_is_marked),
                 cmocka_unit_test(servers_of_chat_completions_differ),
+                cmocka_unit_test(a_router_gets_marks_for_models_of_anthropic),
+                cmocka_unit_test(thinking_begins_with_a_turn),
                 cmocka_unit_test(every_answer_goes_back_with_its_thinking_where_it_must),
                 cmocka_unit_test(details_of_reasoning_go_back_unchanged),
                 cmocka_unit_test(ids_of_responses_go_back_only_with_their_reasoning),

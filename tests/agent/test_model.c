@@ -252,6 +252,10 @@ static void too_long_is_a_failure_that_says_so(void **state)
                   JSON_HEAD("413 No") "\r\n" ERROR("request_too_large",
                                                    "Request exceeds the maximum size"),
                   true, true },
+                { "quoted by a router",
+                  JSON_HEAD("400 No") "\r\n{\"error\":{\"message\":\"Provider returned error\","
+                                      "\"metadata\":{\"raw\":\"prompt is too long\"}}}",
+                  true, false },
                 { "400 without a body", JSON_HEAD("400 No") "\r\n", true, false },
                 { "413 without a body", JSON_HEAD("413 No") "\r\n", true, true },
                 { "in the stream",

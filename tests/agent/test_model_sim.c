@@ -201,8 +201,6 @@ static void no_service_refuses_a_conversation(void **state)
                 play(s, i);
 }
 
-/* ---- caching ---- */
-
 /* ---- limits ---- */
 
 static void limits_are_learned_from_the_service(void **state)

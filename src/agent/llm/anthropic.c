@@ -316,6 +316,23 @@ static void write_system(const char *system, bool mark, struct buf *out)
         jsonw_close(out, ']');
 }
 
+/*
+ * May the model be told to think? Not in the middle of a tool loop that another model, or this one
+ * without thinking, began: the service wants to see the thoughts before the calls.
+ */
+static bool can_think(const struct llm_request *q)
+{
+        size_t n = json_array_size(q->messages);
+        const json_t *m = json_array_get(q->messages, n ? n - 1 : 0);
+
+        if (q->limits.adaptive || !role_is(m, "toolResult"))
+                return true;
+        while (n > 0 && !role_is(m = json_array_get(q->messages, n - 1), "assistant"))
+                n--;
+        return strcmp(json_str(json_array_get(json_object_get(m, "content"), 0), "type", ""),
+                      "thinking") == 0;
+}
+
 static void write_effort(enum model_thinking thinking, const struct llm_request *q,
                          int64_t max_tokens, struct buf *out)
 {
@@ -323,7 +340,8 @@ static void write_effort(enum model_thinking thinking, const struct llm_request 
         static const int64_t budgets[] = { 0, 0, 2048, 8192, 16384 };
         int64_t budget = budgets[thinking];
 
-        if (thinking == THINKING_DEFAULT || !q->limits.thinking)
+        if (thinking == THINKING_DEFAULT || !q->limits.thinking ||
+            (thinking != THINKING_OFF && !can_think(q)))
                 return;
         /* half of the answer is kept for what is said */
         if (budget > max_tokens / 2)

@@ -18,12 +18,14 @@ static const struct chat_server servers[] = {
         { "azure", ".openai.azure.com", .thinking = CHAT_THINKING_EFFORT, .max_completion = true,
           .cache_key = true },
         { "deepseek", "deepseek.com", .thinking = CHAT_THINKING_BOTH, .wants_thinking = true },
-        { "qwen", "dashscope", .thinking = CHAT_THINKING_ENABLE },
-        { "vllm", NULL, .thinking = CHAT_THINKING_TEMPLATE },
-        { "llama.cpp", NULL, .thinking = CHAT_THINKING_TEMPLATE },
+        { "qwen", "dashscope", .thinking = CHAT_THINKING_ENABLE, .budget = "thinking_budget" },
+        { "vllm", NULL, .thinking = CHAT_THINKING_TEMPLATE, .budget = "thinking_token_budget" },
+        { "llama.cpp", NULL, .thinking = CHAT_THINKING_TEMPLATE,
+          .budget = "thinking_budget_tokens" },
         { "ollama", ":11434", .thinking = CHAT_THINKING_EFFORT },
         { "lmstudio", ":1234", .thinking = CHAT_THINKING_NONE },
-        { "openrouter", "openrouter.ai", .thinking = CHAT_THINKING_NESTED, .cache_key = true },
+        { "openrouter", "openrouter.ai", .thinking = CHAT_THINKING_NESTED, .cache_key = true,
+          .routes = true },
         { "kimi", "moonshot", .thinking = CHAT_THINKING_TYPE },
         { "zai", "z.ai", .thinking = CHAT_THINKING_TYPE },
         { "mimo", "xiaomimimo.com", .thinking = CHAT_THINKING_TYPE },
@@ -96,11 +98,10 @@ void chat_server_write_thinking(const struct llm *m, const struct llm_request *q
                 jsonw_str(out, "reasoning_effort", chat_server_effort(m->model, t));
         if (s->thinking == CHAT_THINKING_NESTED)
                 write_object(out, "reasoning", "effort", chat_server_effort(m->model, t));
-        if (s->thinking == CHAT_THINKING_ENABLE) {
+        if (s->thinking == CHAT_THINKING_ENABLE)
                 jsonw_bool(out, "enable_thinking", on);
-                if (on)
-                        jsonw_int(out, "thinking_budget", budgets[t]);
-        }
+        if (s->budget && on)
+                jsonw_int(out, s->budget, budgets[t]);
         if (s->thinking == CHAT_THINKING_TEMPLATE) {
                 jsonw_open_member(out, "chat_template_kwargs", '{');
                 jsonw_bool(out, "enable_thinking", on);

@@ -26,6 +26,8 @@ struct chat_server {
         bool store;          /* knows store */
         bool cache_key;      /* prompt_cache_key instead of user */
         bool wants_thinking; /* every answer comes back with reasoning_content */
+        bool routes;        /* to several services: x-session-id; marks the cache for Anthropic's */
+        const char *budget; /* member that limits thinking, which else eats the answer's tokens */
 };
 
 /* NULL-terminated, for the setting. */

@@ -164,6 +164,10 @@ static void on_failure(struct llm_call *c, const struct http_result *result)
         else if (result->status == 413 || (result->status == 400 && result->body_n == 0))
                 f.too_long = true;
         f.too_large = f.too_large || result->status == 413;
+        if (result->status == 402) {
+                f.account = true;
+                f.kind = ERR_REFUSED;
+        }
         retry_or_fail(c, result->reach, &f,
                       c->retry_after_ms >= 0 ? c->retry_after_ms : result->retry_after_ms);
 }
@@ -272,6 +276,8 @@ static void init_headers(struct call_headers *h, const struct llm_call *c)
         call_headers_add(h, "Content-Type: %s",
                          wire->content_type ? wire->content_type : "application/json");
         call_headers_add(h, "Accept: %s", c->stream ? "text/event-stream" : "application/json");
+        if (c->session)
+                call_headers_add(h, "x-session-id: %s", c->session);
         if (c->run && !c->first) {
                 struct turn_run later = *c->run;
 

@@ -39,6 +39,7 @@ struct llm_call {
         bool stream;
         bool first;   /* of its turn: may carry the turn's idempotency key */
         bool patient; /* retries also what the service may have worked on: that only costs money */
+        const char *session; /* keeps a router at one service; NULL: none */
         const struct llm_call_handlers *handlers;
         void *arg;
         /* for reading: */

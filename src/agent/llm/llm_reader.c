@@ -210,7 +210,11 @@ void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const 
         } else if (kind != ERR_REFUSED) {
                 buf_add(&text, body, strnlen(body, n));
         }
-        f->too_long = kind != ERR_REFUSED && llm_failure_is_overflow(text.data);
+        /* routers quote the service they asked */
+        f->too_long =
+                kind != ERR_REFUSED &&
+                (llm_failure_is_overflow(text.data) ||
+                 llm_failure_is_overflow(json_str(json_object_get(error, "metadata"), "raw", "")));
         if (f->account)
                 f->kind = ERR_REFUSED;
         set_message(f, text.data);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/llm/chat_server.h"
 #include "agent/llm/llm_call.h"
 #include "agent/llm/llm_transcript.h"
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #define IMAGE_TOKENS    1600
 #define BYTES_PER_TOKEN 3.5
 #define OUTPUT_GUESS    8192
+#define CUT_LEAST       4000 /* tokens; below, a prompt fits anywhere */
 
 struct model_call {
         struct llm_call call;
@@ -112,6 +114,18 @@ static void add_usage(const struct model_call *c, struct model_answer *a)
         a->cost_microusd = usage_cost(&a->usage, &l.prices);
 }
 
+/* Some local servers cut a long prompt without a word. */
+static void warn_if_cut(const struct model_call *c, const struct model_answer *a)
+{
+        int64_t seen = usage_tokens_in(&a->usage), sent = estimate_request(c->q);
+
+        if (!a->cost_estimated && seen > 0 && sent > CUT_LEAST && seen < sent * 2 / 5)
+                log_warn("the model saw much less than was sent: its server may cut prompts; raise "
+                         "its context length or set window",
+                         LOG_S("model", c->call.llm->model), LOG_I("sentEstimate", sent),
+                         LOG_I("seen", seen));
+}
+
 static json_t *usage_json(const struct model_answer *a)
 {
         const struct usage *u = &a->usage;
@@ -204,7 +218,8 @@ static void on_done(void *arg, const struct llm_failure *f, int64_t retry_after_
                 llm_call_record(&c->call, *f->text ? f->text : error_kind_name(f->kind), &record);
                 a.notice = notice.data;
                 a.record = record.data;
-        }
+        } else
+                warn_if_cut(c, &a);
         a.message = message_of(c, &a);
         if (f)
                 json_object_set_new(a.message, "stopReason", json_string("error"));
@@ -280,6 +295,8 @@ struct model_call *model_ask(const struct llm *m, const struct model_request *q,
                 .run = q->run,
                 .stream = m->conf->stream,
                 .patient = true,
+                .session =
+                        m->wire == &openai_wire && chat_server_of(m)->routes ? q->cache_key : NULL,
                 .handlers = &handlers,
                 .arg = c,
         };

@@ -26,9 +26,11 @@ struct chat_writer {
         const struct llm_request *q;
         const struct chat_server *server;
         struct buf *out;
-        struct buf parts; /* of a person's message that is being put together */
-        struct buf text;  /* the same as long as it is only text */
-        bool has_files;
+        struct buf parts;          /* of a person's message that is being put together */
+        struct buf text;           /* the same as long as it is only text */
+        bool has_files, is_marked; /* of that message */
+        bool marks;                /* a router in front of Anthropic: its cache wants marks */
+        size_t last_users[2];      /* messages that get one; SIZE_MAX: none */
 };
 
 static bool type_is(const json_t *block, const char *type)
@@ -39,6 +41,13 @@ static bool type_is(const json_t *block, const char *type)
 static bool role_is(const json_t *message, const char *role)
 {
         return strcmp(json_str(message, "role", ""), role) == 0;
+}
+
+static void write_mark(struct buf *out)
+{
+        jsonw_open_member(out, "cache_control", '{');
+        jsonw_str(out, "type", "ephemeral");
+        jsonw_close(out, '}');
 }
 
 static void add_text(struct chat_writer *w, const char *text)
@@ -92,7 +101,12 @@ static void flush_user(struct chat_writer *w)
                 return;
         jsonw_open(w->out, '{');
         jsonw_str(w->out, "role", "user");
-        if (w->has_files) {
+        if (w->is_marked) { /* inside the last part */
+                buf_truncate(&w->parts, w->parts.len - 1);
+                write_mark(&w->parts);
+                jsonw_close(&w->parts, '}');
+        }
+        if (w->has_files || w->is_marked) {
                 buf_addstr(w->out, ",\"content\":[");
                 buf_add(w->out, w->parts.data, w->parts.len);
                 jsonw_close(w->out, ']');
@@ -102,7 +116,7 @@ static void flush_user(struct chat_writer *w)
         jsonw_close(w->out, '}');
         buf_clear(&w->parts);
         buf_clear(&w->text);
-        w->has_files = false;
+        w->has_files = w->is_marked = false;
 }
 
 static void join_text(const json_t *content, struct buf *out)
@@ -178,11 +192,25 @@ static void write_calls(struct buf *out, const json_t *content)
                 jsonw_close(out, ']');
 }
 
+/* Where thinking comes and goes. */
+static const char *const thinking_fields[] = { "reasoning_content", "reasoning", "reasoning_text" };
+
+static const char *thinking_field(const char *signature)
+{
+        for (size_t i = 0; i < COUNT(thinking_fields); i++) {
+                if (strcmp(signature, thinking_fields[i]) == 0)
+                        return thinking_fields[i];
+        }
+        return NULL;
+}
+
 /* In the field it came in, or unchanged details; DeepSeek refuses messages without the field. */
 static void write_thinking(struct chat_writer *w, const json_t *content)
 {
-        const char *field = NULL, *details = NULL;
+        const char *field = NULL;
+        json_t *details = NULL;
         struct buf text;
+        char *raw;
 
         buf_init(&text, 0);
         for (size_t i = 0; i < json_array_size(content); i++) {
@@ -191,18 +219,21 @@ static void write_thinking(struct chat_writer *w, const json_t *content)
 
                 if (!type_is(block, "thinking"))
                         continue;
-                if (*signature == '[')
-                        details = signature;
-                else if (*signature)
-                        field = signature;
+                if (*signature == '[' && !details)
+                        details = json_read(signature, strlen(signature), NULL);
+                else if (thinking_field(signature))
+                        field = thinking_field(signature);
                 buf_addstr(&text, json_str(block, "thinking", ""));
         }
-        if (details)
-                jsonw_raw(w->out, "reasoning_details", details);
-        else if (field && text.len)
+        if (details) {
+                raw = json_text(details);
+                jsonw_raw(w->out, "reasoning_details", raw);
+                free(raw);
+        } else if (field && text.len)
                 jsonw_strn(w->out, field, text.data, text.len);
         else if (w->server->wants_thinking && w->q->q->thinking != THINKING_OFF)
                 jsonw_str(w->out, "reasoning_content", "");
+        json_decref(details);
         buf_release(&text);
 }
 
@@ -222,21 +253,53 @@ static void write_assistant(struct chat_writer *w, const json_t *message)
         buf_release(&text);
 }
 
-static void write_messages(struct chat_writer *w)
+static void write_system(struct chat_writer *w)
 {
         const char *system = w->q->q->system;
 
-        if (system && !llm_is_blank(system)) {
+        if (!system || llm_is_blank(system))
+                return;
+        jsonw_open(w->out, '{');
+        jsonw_str(w->out, "role",
+                  w->server->developer && w->q->limits.thinking ? "developer" : "system");
+        if (w->marks) {
+                jsonw_open_member(w->out, "content", '[');
                 jsonw_open(w->out, '{');
-                jsonw_str(w->out, "role",
-                          w->server->developer && w->q->limits.thinking ? "developer" : "system");
-                jsonw_str(w->out, "content", system);
+                jsonw_str(w->out, "type", "text");
+                jsonw_str(w->out, "text", system);
+                write_mark(w->out);
                 jsonw_close(w->out, '}');
+                jsonw_close(w->out, ']');
+        } else {
+                jsonw_str(w->out, "content", system);
         }
+        jsonw_close(w->out, '}');
+}
+
+/* The newest two messages of people: one to read the cache, one to write it. */
+static void find_marks(struct chat_writer *w)
+{
+        w->marks = w->server->routes && !w->q->q->no_cache &&
+                   strncmp(w->m->model, "anthropic/", strlen("anthropic/")) == 0;
+        w->last_users[0] = w->last_users[1] = SIZE_MAX;
+        for (size_t i = 0; w->marks && i < json_array_size(w->q->messages); i++) {
+                if (!role_is(json_array_get(w->q->messages, i), "user"))
+                        continue;
+                w->last_users[0] = w->last_users[1];
+                w->last_users[1] = i;
+        }
+}
+
+static void write_messages(struct chat_writer *w)
+{
+        find_marks(w);
+        write_system(w);
         for (size_t i = 0; i < json_array_size(w->q->messages); i++) {
                 const json_t *message = json_array_get(w->q->messages, i);
 
                 if (role_is(message, "user")) {
+                        w->is_marked =
+                                w->is_marked || i == w->last_users[0] || i == w->last_users[1];
                         add_content(w, json_object_get(message, "content"), false);
                         continue;
                 }
@@ -391,18 +454,17 @@ static void read_calls(struct llm_reader *r, const json_t *calls)
 /* The first of the names that has something; some servers send two. */
 static void read_thinking(struct llm_reader *r, const json_t *message)
 {
-        static const char *const fields[] = { "reasoning_content", "reasoning", "reasoning_text" };
         struct llm_block *b = r->block_count ? &r->blocks[r->block_count - 1] : NULL;
 
-        for (size_t i = 0; i < COUNT(fields); i++) {
-                const char *text = json_str(message, fields[i], "");
+        for (size_t i = 0; i < COUNT(thinking_fields); i++) {
+                const char *text = json_str(message, thinking_fields[i], "");
 
                 if (!*text)
                         continue;
                 if (!b || b->type != LLM_THINKING)
                         b = llm_block_open(r, LLM_THINKING, -1);
                 if (b && b->signature.len == 0)
-                        llm_block_sign(r, b, fields[i]);
+                        llm_block_sign(r, b, thinking_fields[i]);
                 llm_block_add(r, b, text);
                 return;
         }

@@ -109,12 +109,32 @@ static void write_result(const struct llm_request *q, const json_t *message, str
         buf_release(&text);
 }
 
-/* An item as it came; NULL: no reasoning of this service. */
-static const char *reasoning_of(const json_t *block)
+/* An item as it came, yours to decref; NULL: no reasoning of this service. */
+static json_t *reasoning_of(const json_t *block)
 {
-        const char *item = json_str(block, "thinkingSignature", "");
+        const char *text = json_str(block, "thinkingSignature", "");
+        json_t *item = type_is(block, "thinking") && *text == '{'
+                               ? json_read(text, strlen(text), NULL)
+                               : NULL;
 
-        return type_is(block, "thinking") && *item == '{' ? item : NULL;
+        if (type_is(item, "reasoning"))
+                return item;
+        json_decref(item);
+        return NULL;
+}
+
+static bool write_reasoning_item(const json_t *block, struct buf *out)
+{
+        json_t *item = reasoning_of(block);
+        char *text;
+
+        if (!item)
+                return false;
+        text = json_text(item);
+        jsonw_raw(out, NULL, text);
+        free(text);
+        json_decref(item);
+        return true;
 }
 
 static void write_own_text(const json_t *block, bool with_ids, size_t number, struct buf *out)
@@ -170,8 +190,6 @@ static void write_assistant(const json_t *message, size_t number, struct buf *ou
                 if (type_is(block, "text") || type_is(block, "toolCall"))
                         last = i;
         }
-        for (size_t i = 0; i < last; i++)
-                with_ids = with_ids || reasoning_of(json_array_get(content, i));
         for (size_t i = 0; i <= last; i++) {
                 const json_t *block = json_array_get(content, i);
 
@@ -179,8 +197,8 @@ static void write_assistant(const json_t *message, size_t number, struct buf *ou
                         write_own_text(block, with_ids, number * 1000 + i, out);
                 else if (type_is(block, "toolCall"))
                         write_call(block, with_ids, out);
-                else if (reasoning_of(block))
-                        jsonw_raw(out, NULL, reasoning_of(block));
+                else if (write_reasoning_item(block, out))
+                        with_ids = true; /* of what follows it */
         }
 }
 
