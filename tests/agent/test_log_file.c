@@ -162,13 +162,14 @@ static void nothing_is_written_twice_or_left_torn(void **state)
                                          .channel = "42",
                                          .payload = "{\"id\":\"1\",\"text\":\"x\"}" };
         const struct bus_event *list[] = { &again };
+        const struct log_target to = { r->dir, MAX_BYTES, 1000 };
         struct error err;
         int fd;
 
         said(r, "42", "1", "one");
         said(r, "42", "2", "two");
         write_logs(r);
-        assert_int_equal(log_file_append(r->dir, list, 1, MAX_BYTES, &err), 0);
+        assert_int_equal(log_file_append(&to, list, 1, &err), 0);
         check_ids(r, "42/log.jsonl", "1 2");
         fd = open(path, O_WRONLY | O_APPEND);
         assert_int_equal(write(fd, "{\"id\":\"3\",\"te", 13), 13);
@@ -189,14 +190,15 @@ static void a_large_log_is_put_aside_once(void **state)
                                        .time_ms = 1763287200000,
                                        .payload = "{\"id\":\"100\",\"text\":\"x\"}" };
         const struct bus_event *list[] = { &big };
+        const struct log_target to = { r->dir, 10, 1000 };
         struct error err;
 
         said(r, "42", "1", "one");
         write_logs(r);
-        assert_int_equal(log_file_append(r->dir, list, 1, 10, &err), 0);
+        assert_int_equal(log_file_append(&to, list, 1, &err), 0);
         check_ids(r, "42/log.1.jsonl", "1 100");
         check_ids(r, "42/log.jsonl", "");
-        assert_int_equal(log_file_append(r->dir, list, 1, 10, &err), 0); /* it is in the other */
+        assert_int_equal(log_file_append(&to, list, 1, &err), 0); /* it is in the other */
         check_ids(r, "42/log.1.jsonl", "1 100");
         check_ids(r, "42/log.jsonl", "");
 }
@@ -222,6 +224,26 @@ static void what_an_agent_put_there_is_renamed(void **state)
         free(folder);
         free(link);
         free(victim);
+}
+
+/* An agent that runs on the host can write into the log, but not stop it. */
+static void a_forged_number_does_not_stop_the_log(void **state)
+{
+        struct bus_rig *r = *state;
+        char *path = path_of(r, "42/log.jsonl");
+        FILE *f;
+
+        said(r, "42", "1", "one");
+        write_logs(r);
+        f = fopen(path, "a");
+        fputs("{\"id\":\"x\",\"timestamp\":\"2026-11-16T10:00:00Z\",\"text\":\"\","
+              "\"metadata\":{\"event\":\"evt-900000\"}}\n",
+              f);
+        fclose(f);
+        said(r, "42", "2", "two");
+        write_logs(r);
+        check_ids(r, "42/log.jsonl", "1 x 2");
+        free(path);
 }
 
 static int rebuild(struct store_tx *tx, void *arg, struct error *err)
@@ -350,6 +372,7 @@ int main(void)
                 TEST(nothing_is_written_twice_or_left_torn),
                 TEST(a_large_log_is_put_aside_once),
                 TEST(what_an_agent_put_there_is_renamed),
+                TEST(a_forged_number_does_not_stop_the_log),
                 TEST(logs_are_made_anew_from_the_journal),
                 TEST(logs_are_written_where_a_built_in_agent_is),
                 cmocka_unit_test(lines_of_mom_are_read),

@@ -16,6 +16,7 @@
 #include "../lib/scratch.h"
 #include "base/mem.h"
 #include "platform/attachment_files.h"
+#include "road/channel_folder.h"
 
 #define MIB          1048576
 #define IN(chat, id) "channels/tg/" chat "/attachments/" id "-a.bin"
@@ -289,10 +290,28 @@ static void a_dropped_file_is_not_saved(void **state)
         assert_true(exists(g, IN("7", "1")));
 }
 
+/* Else a daemon that runs as root would save what its agents cannot read. */
+static void saved_files_belong_to_the_agents_user(void **state)
+{
+        struct rig *g = *state;
+        char *file = real(g, "channels/tg/1/attachments/1-a"),
+             *folder = real(g, "channels/tg/1/attachments");
+        struct stat st;
+
+        assert_int_equal(save(g, "channels/tg/1/attachments/1-a", 10), 10);
+        assert_int_equal(stat(file, &st), 0);
+        assert_int_equal(st.st_uid, channel_folder_uid());
+        assert_int_equal(stat(folder, &st), 0);
+        assert_int_equal(st.st_gid, channel_folder_gid());
+        free(file);
+        free(folder);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
+                TEST(saved_files_belong_to_the_agents_user),
                 TEST(a_saved_file_is_found_by_its_size),
                 TEST(a_link_is_not_taken_for_a_saved_file),
                 TEST(the_oldest_files_of_a_chat_make_room),

@@ -31,8 +31,8 @@ static int64_t last_event(int folder, const struct projection *p)
         return seq;
 }
 
-static int append(int folder, const struct bus_event *const *events, size_t count,
-                  int64_t max_bytes, struct error *err)
+static int append(const struct log_target *to, int folder, const struct bus_event *const *events,
+                  size_t count, struct error *err)
 {
         struct projection p;
         struct buf lines;
@@ -42,15 +42,15 @@ static int append(int folder, const struct bus_event *const *events, size_t coun
         if (projection_open(&p, folder, LOG_FILE_NAME, err) < 0)
                 return -1;
         last = last_event(folder, &p);
-        if (last > events[count - 1]->seq + 1000000)
-                last = 0; /* somebody else wrote that */
+        if (last > to->head)
+                last = 0; /* an agent on the host could write it */
         buf_init(&lines, 0);
         for (size_t i = 0; i < count; i++)
                 if (events[i]->seq > last)
                         log_record_from_event(events[i], &lines);
         if (lines.len > 0)
                 rc = projection_append(&p, lines.data, lines.len, err);
-        if (rc == 0 && p.size > max_bytes)
+        if (rc == 0 && p.size > to->max_bytes)
                 rc = projection_rotate(folder, LOG_FILE_NAME, err);
         buf_release(&lines);
         projection_close(&p);
@@ -71,14 +71,14 @@ static int open_folder(const char *dir, const char *adapter, const char *channel
         return fd;
 }
 
-int log_file_append(const char *dir, const struct bus_event *const *events, size_t count,
-                    int64_t max_bytes, struct error *err)
+int log_file_append(const struct log_target *to, const struct bus_event *const *events,
+                    size_t count, struct error *err)
 {
-        int folder = open_folder(dir, events[0]->adapter, events[0]->channel, err), rc;
+        int folder = open_folder(to->dir, events[0]->adapter, events[0]->channel, err), rc;
 
         if (folder < 0)
                 return -1;
-        rc = append(folder, events, count, max_bytes, err);
+        rc = append(to, folder, events, count, err);
         close(folder);
         return rc;
 }
@@ -115,7 +115,7 @@ size_t log_file_group(struct bus_event *const *events, size_t i, size_t count)
 struct log_job {
         struct log_files *files; /* NULL: freed */
         char *dir;
-        int64_t max_bytes;
+        struct log_target to;
         struct bus_event **events; /* copies, sorted by channel */
         size_t count;
         bool again; /* result: try it later */
@@ -124,6 +124,7 @@ struct log_job {
 
 struct log_files {
         struct loop *loop;
+        struct bus *bus;
         char *dir;
         int64_t max_bytes;
         struct bus_consumer *consumer;
@@ -151,8 +152,8 @@ static void work(void *arg)
                 struct error err;
 
                 next = log_file_group(j->events, i, j->count);
-                if (log_file_append(j->dir, (const struct bus_event *const *)j->events + i,
-                                    next - i, j->max_bytes, &err) == 0)
+                if (log_file_append(&j->to, (const struct bus_event *const *)j->events + i,
+                                    next - i, &err) == 0)
                         continue;
                 j->err = err;
                 if (projection_can_retry(&err)) {
@@ -200,7 +201,7 @@ static void on_events(void *arg, const struct bus_event *const *events, unsigned
 
         j->files = fs;
         j->dir = mem_strdup(fs->dir);
-        j->max_bytes = fs->max_bytes;
+        j->to = (struct log_target){ j->dir, fs->max_bytes, bus_head(fs->bus) };
         j->events = mem_array(count, sizeof(struct bus_event *));
         for (unsigned i = 0; i < count; i++)
                 if (events[i]->adapter && events[i]->channel && strcmp(events[i]->payload, "{}"))
@@ -220,6 +221,7 @@ struct log_files *log_files_new(struct loop *l, struct bus *b, const char *dir, 
         struct log_files *fs = mem_zalloc(sizeof(*fs));
 
         fs->loop = l;
+        fs->bus = b;
         fs->dir = mem_strdup(dir);
         fs->max_bytes = max_bytes;
         fs->retry = timer_new(l, on_retry, fs);

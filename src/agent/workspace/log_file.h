@@ -22,12 +22,14 @@ void log_files_free(struct log_files *fs);
 
 /* ---- blocking, for commands and the worker ---- */
 
-/*
- * Adds the lines of events of one channel that its log does not have yet. dir: the data directory.
- * -1: see projection_can_retry.
- */
-int log_file_append(const char *dir, const struct bus_event *const *events, size_t count,
-                    int64_t max_bytes, struct error *err);
+struct log_target {
+        const char *dir;   /* the data directory */
+        int64_t max_bytes; /* of a log */
+        int64_t head;      /* the journal's last event: a later one in a log is not of us */
+};
+/* Adds the lines of events of one channel that its log lacks. -1: see projection_can_retry. */
+int log_file_append(const struct log_target *to, const struct bus_event *const *events,
+                    size_t count, struct error *err);
 
 /* Sorts events by channel and number; then the end of the group that begins at `i`. */
 void log_file_sort(struct bus_event **events, size_t count);

@@ -17,6 +17,7 @@
 #include "base/beneath.h"
 #include "base/mem.h"
 #include "road/channel_folder.h"
+#include "rows/journal_row.h"
 
 #define PAGE      500
 #define LINE_MOST ((size_t)16 << 20)
@@ -64,8 +65,8 @@ static int complete_from(struct store_tx *tx, int64_t *out, struct error *err)
 /* ---- what is kept ---- */
 
 struct rebuild {
-        const char *dir;
-        int64_t from, max_bytes;
+        struct log_target to;
+        int64_t from;
         struct log_rebuild *report;
         struct bus_event *events[PAGE];
         size_t count;
@@ -169,8 +170,8 @@ static int write_page(struct rebuild *b)
         log_file_sort(b->events, b->count);
         for (size_t i = 0; i < b->count && b->rc == 0; i = next) {
                 next = log_file_group(b->events, i, b->count);
-                b->rc = log_file_append(b->dir, (const struct bus_event *const *)b->events + i,
-                                        next - i, b->max_bytes, b->err);
+                b->rc = log_file_append(&b->to, (const struct bus_event *const *)b->events + i,
+                                        next - i, b->err);
         }
         for (size_t i = 0; i < b->count; i++)
                 free(b->events[i]);
@@ -212,15 +213,16 @@ int log_rebuild(struct store_tx *tx, const char *dir, int64_t max_bytes, struct 
 {
         struct rebuild *b = mem_zalloc(sizeof(*b));
         int root = channel_folder_open_root(dir), rc = -1;
+        int64_t first;
 
         *out = (struct log_rebuild){ 0 };
-        b->dir = dir;
-        b->max_bytes = max_bytes;
+        b->to = (struct log_target){ dir, max_bytes, 0 };
         b->report = out;
         b->err = err;
         if (root < 0)
                 error_set(err, ERR_IO, "cannot open '%s/workspace': %s", dir, strerror(errno));
-        else if (complete_from(tx, &b->from, err) == 0 &&
+        else if (journal_row_bounds(tx, &first, &b->to.head, err) == 0 &&
+                 complete_from(tx, &b->from, err) == 0 &&
                  each_folder(root, "channels", prune_adapter, b) == 0)
                 rc = write_all(tx, b);
         if (root >= 0)
