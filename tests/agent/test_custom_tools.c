@@ -344,6 +344,77 @@ static void long_output_is_cut_and_kept_in_a_file(void **state)
         rig_close(&r);
 }
 
+struct invoked {
+        struct tool_call call;
+        struct rig *rig;
+        struct buf live;
+};
+
+static void on_live(struct tool_call *c, const char *text, size_t n)
+{
+        buf_add(&((struct invoked *)c->arg)->live, text, n);
+}
+
+static void on_invoked(struct tool_call *c, struct tool_result *result)
+{
+        struct invoked *i = c->arg;
+
+        on_done(i->rig, result);
+}
+
+static void invoke(struct invoked *i, const struct tool *t, const struct tool_scope *scope,
+                   const char *arguments)
+{
+        json_decref((json_t *)(uintptr_t)i->call.arguments);
+        json_decref(i->rig->result.content);
+        json_decref(i->rig->result.details);
+        i->rig->result = (struct tool_result){ 0 };
+        i->rig->done = false;
+        i->call = (struct tool_call){ .tool = t,
+                                      .scope = scope,
+                                      .id = "call_1",
+                                      .arguments = json_loads(arguments, 0, NULL),
+                                      .on_output = on_live,
+                                      .on_done = on_invoked,
+                                      .arg = i };
+        t->start(&i->call);
+}
+
+static void the_model_calls_them_by_two_tools(void **state)
+{
+        struct rig r;
+        struct invoked i = { .rig = &r };
+        struct tool_scope scope = { 0 };
+        json_t *args = json_loads("{\"tool\": \"look\"}", 0, NULL);
+
+        (void)state;
+        rig_open(&r);
+        buf_init(&i.live, 0);
+        put_tool(&r, "look", ", \"readOnly\": true, \"trusted\": true", "echo looking >&2; cat");
+        rig_start(&r);
+        assert_false(invoke_tool.offered(&scope));
+        scope.custom = r.all;
+        scope.view = r.view;
+        assert_true(invoke_tool.offered(&scope));
+        assert_true(tool_search_tool.offered(&scope));
+        assert_int_equal(invoke_tool.flags_of(&scope, args), TOOL_READ_ONLY);
+        invoke(&i, &invoke_tool, &scope, "{\"tool\": \"look\", \"args\": {\"at\": \"sky\"}}");
+        await(&r, &r.done);
+        assert_string_equal(json_str(json_array_get(r.result.content, 0), "text", ""),
+                            "{\"at\":\"sky\"}\n");
+        assert_has(i.live.data, "looking");
+        invoke(&i, &tool_search_tool, &scope, "{\"query\": \"look\"}");
+        await(&r, &r.done);
+        assert_has(json_str(json_array_get(r.result.content, 0), "text", ""), "### look");
+        invoke(&i, &invoke_tool, &scope, "{\"tool\": \"look\"}");
+        invoke_tool.cancel(&i.call);
+        assert_false(r.done);
+        json_decref((json_t *)(uintptr_t)i.call.arguments);
+        json_decref(args);
+        buf_release(&i.live);
+        rig_close(&r);
+}
+
 static void closing_ends_what_runs(void **state)
 {
         struct rig r;
@@ -374,6 +445,7 @@ int main(void)
                 cmocka_unit_test(two_tools_with_one_name_are_told_apart),
                 cmocka_unit_test(the_prompt_is_whole_or_short_by_the_window),
                 cmocka_unit_test(long_output_is_cut_and_kept_in_a_file),
+                cmocka_unit_test(the_model_calls_them_by_two_tools),
                 cmocka_unit_test(closing_ends_what_runs),
         };
 

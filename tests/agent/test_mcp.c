@@ -488,6 +488,30 @@ static void a_server_that_is_down_is_not_hammered(void **state)
         rig_close(&r);
 }
 
+/* Nobody can call tools that were never listed, so a start is tried again without a call. */
+static void a_server_that_was_missing_is_found_later(void **state)
+{
+        struct rig r;
+        struct buf script;
+        char *path, *text;
+
+        (void)state;
+        rig_open(&r);
+        path = scratch_path(r.dir, "late.py");
+        text = mem_printf("{ \"command\": \"python3\", \"args\": [\"%s\"] }", path);
+        rig_server(&r, "late", text);
+        rig_start(&r);
+        assert_int_equal(custom_count(r.all), 0);
+        buf_init(&script, 0);
+        assert_int_equal(file_read(SERVER, 1 << 20, &script, NULL), 0);
+        assert_int_equal(file_replace(path, script.data), 0);
+        await_tool(&r, "late__echo", true);
+        buf_release(&script);
+        free(path);
+        free(text);
+        rig_close(&r);
+}
+
 static void closing_ends_a_server_that_hangs(void **state)
 {
         struct rig r;
@@ -569,6 +593,7 @@ int main(void)
                 cmocka_unit_test(known_tools_are_listed_without_a_start),
                 cmocka_unit_test(a_changed_description_is_reported),
                 cmocka_unit_test(a_server_that_is_down_is_not_hammered),
+                cmocka_unit_test(a_server_that_was_missing_is_found_later),
                 cmocka_unit_test(closing_ends_a_server_that_hangs),
                 cmocka_unit_test(configurations_are_checked),
         };

@@ -32,6 +32,11 @@ struct custom_wait {
         LIST_ENTRY(custom_wait) next;
 };
 
+/* The call may be cancelled while its files are written. */
+struct custom_saving {
+        struct custom_call *call;
+};
+
 struct custom_tools {
         struct custom_options options;
         struct custom_source_list sources;
@@ -458,7 +463,9 @@ static void call_free(struct custom_call *c)
 
         LIST_REMOVE(c, next);
         timer_free(c->later);
-        json_decref(c->refusal.content);
+        json_decref(c->result.content);
+        json_decref(c->result.details);
+        saved_files_free(c->files);
         json_decref(c->args);
         free(c->key);
         free(c->tool);
@@ -468,11 +475,38 @@ static void call_free(struct custom_call *c)
                 s->ops->free(s);
 }
 
+static void deliver(struct custom_call *c)
+{
+        struct tool_result r = c->result;
+
+        c->result = (struct tool_result){ 0 };
+        r.untrusted = (c->flags & TOOL_UNTRUSTED) != 0;
+        c->on.on_done(c->arg, &r);
+        call_free(c);
+}
+
+static void on_saved(void *arg)
+{
+        struct custom_saving *w = arg;
+
+        if (w->call) {
+                w->call->saving = NULL;
+                deliver(w->call);
+        }
+        free(w);
+}
+
 void custom_call_done(struct custom_call *c, struct tool_result *r)
 {
-        r->untrusted = (c->flags & TOOL_UNTRUSTED) != 0;
-        c->on.on_done(c->arg, r);
-        call_free(c);
+        c->result = *r;
+        if (saved_files_count(c->files) == 0) {
+                deliver(c);
+                return;
+        }
+        c->saving = mem_zalloc(sizeof(*c->saving));
+        c->saving->call = c;
+        saved_files_write(c->files, c->all->options.loop, on_saved, c->saving);
+        c->files = NULL;
 }
 
 static void failure(struct tool_result *r, const char *fmt, va_list ap)
@@ -499,11 +533,7 @@ void custom_call_fail(struct custom_call *c, const char *fmt, ...)
 
 static void on_later(void *arg)
 {
-        struct custom_call *c = arg;
-        struct tool_result r = c->refusal;
-
-        c->refusal = (struct tool_result){ 0 };
-        custom_call_done(c, &r);
+        deliver(arg);
 }
 
 void custom_call_refuse(struct custom_call *c, const char *fmt, ...)
@@ -511,7 +541,7 @@ void custom_call_refuse(struct custom_call *c, const char *fmt, ...)
         va_list ap;
 
         va_start(ap, fmt);
-        failure(&c->refusal, fmt, ap);
+        failure(&c->result, fmt, ap);
         va_end(ap);
         c->later = timer_new(c->all->options.loop, on_later, c);
         timer_start(c->later, 0);
@@ -547,7 +577,7 @@ struct custom_call *custom_call_start(struct custom_tools *all, const struct cus
         c->key = mem_strdup(q->key);
         c->id = mem_strdup(q->id);
         c->args = q->args ? json_deep_copy(q->args) : json_object();
-        c->view = q->view;
+        c->files = q->view ? saved_files_new(q->view) : NULL;
         c->on = *h;
         c->arg = arg;
         LIST_INSERT_HEAD(&all->calls, c, next);
@@ -573,7 +603,9 @@ void custom_call_cancel(struct custom_call *c)
 {
         if (!c)
                 return;
-        if (c->source && !c->later)
+        if (c->saving)
+                c->saving->call = NULL;
+        else if (c->source && !c->later)
                 c->source->ops->cancel(c);
         call_free(c);
 }

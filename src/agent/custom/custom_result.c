@@ -1,16 +1,11 @@
 #include "agent/custom/custom_result.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/beneath.h"
 #include "base/buf.h"
-#include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -20,71 +15,9 @@
 #define NAME_SHOWN 200
 
 struct reading {
-        const struct workspace_view *view;
+        struct saved_files *files; /* NULL: nothing is saved */
         json_t *content;
 };
-
-/* ---- files ---- */
-
-static const char *extension(const char *type)
-{
-        static const char *const known[][2] = {
-                { "audio/wav", "wav" },       { "audio/mpeg", "mp3" },
-                { "audio/ogg", "ogg" },       { "image/png", "png" },
-                { "image/jpeg", "jpg" },      { "image/gif", "gif" },
-                { "image/webp", "webp" },     { "image/svg+xml", "svg" },
-                { "application/pdf", "pdf" }, { "application/json", "json" },
-                { "application/zip", "zip" }, { "text/html", "html" },
-                { "text/csv", "csv" },        { "text/markdown", "md" },
-                { "application/gzip", "gz" }, { "text/plain", "txt" },
-        };
-
-        for (size_t i = 0; i < COUNT(known); i++)
-                if (strcmp(known[i][0], type) == 0)
-                        return known[i][1];
-        return "bin";
-}
-
-static int write_whole(int fd, const char *bytes, size_t n)
-{
-        while (n > 0) {
-                ssize_t done = write(fd, bytes, n);
-
-                if (done < 0 && errno == EINTR)
-                        continue;
-                if (done < 0)
-                        return -1;
-                bytes += done;
-                n -= (size_t)done;
-        }
-        return 0;
-}
-
-/* Named by its content, so that a repeated call makes no second file. Its path inside, or NULL. */
-static char *save(const struct workspace_view *view, const char *type, const char *bytes, size_t n)
-{
-        char hash[SHA256_HEX_SIZE], *path, *inside = NULL;
-        const char *name;
-        int folder, fd;
-
-        if (!view)
-                return NULL;
-        crypto_sha256_hex(bytes, n, hash);
-        path = mem_printf("scratch/tool-%.16s.%s", hash, extension(type));
-        folder = beneath_make_folder(view->channel_fd, path, &name);
-        /* what a program in the sandbox has put there under this name is not written to */
-        if (folder >= 0)
-                unlinkat(folder, name, 0);
-        fd = folder < 0 ? -1 : openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0 && write_whole(fd, bytes, n) == 0 && workspace_give(fd, NULL) == 0)
-                inside = mem_printf("%s/%s", view->folder, path);
-        if (fd >= 0)
-                close(fd);
-        if (folder >= 0)
-                close(folder);
-        free(path);
-        return inside;
-}
 
 /* ---- blocks ---- */
 
@@ -113,11 +46,17 @@ static void add_note(struct reading *r, const char *fmt, ...)
         buf_release(&b);
 }
 
+/* The note just added is about the file just added. */
+static void name_file(struct reading *r)
+{
+        saved_files_named_by(r->files, json_array_get(r->content, json_array_size(r->content) - 1));
+}
+
 /* The beginning of what fits; the whole text goes to a file. */
 static void add_long_text(struct reading *r, const char *text, size_t n)
 {
         size_t lines = 0, end = 0, at = 0;
-        char *path;
+        const char *path;
 
         for (; at < n && lines < TOOL_LINES_MAX && at < TOOL_BYTES_MAX; at++) {
                 if (text[at] == '\n') {
@@ -132,13 +71,13 @@ static void add_long_text(struct reading *r, const char *text, size_t n)
         if (end == 0) /* one long line */
                 end = utf8_prefix(text, n, UTF8_BYTES, TOOL_BYTES_MAX);
         add_text(r, text, end);
-        path = save(r->view, "text/plain", text, n);
-        if (path)
-                add_note(r, "[The first %zu of %zu bytes are shown. Full output: %s]", end, n,
-                         path);
-        else
+        if (!r->files) {
                 add_note(r, "[The first %zu of %zu bytes are shown.]", end, n);
-        free(path);
+                return;
+        }
+        path = saved_files_add(r->files, "text/plain", mem_dup(text, n), n);
+        add_note(r, "[The first %zu of %zu bytes are shown. Full output: %s]", end, n, path);
+        name_file(r);
 }
 
 /* Base64 without line ends; yours to free. NULL: malformed. */
@@ -172,7 +111,8 @@ static bool is_model_image(const char *type)
 static void add_bytes(struct reading *r, const char *what, const char *type, const char *data)
 {
         size_t n = 0;
-        char *bytes = decode(data, &n), *path;
+        char *bytes = decode(data, &n);
+        const char *path;
 
         if (!bytes) {
                 add_note(r, "[The tool returned %s whose base64 is malformed.]", what);
@@ -184,15 +124,15 @@ static void add_bytes(struct reading *r, const char *what, const char *type, con
                 free(bytes);
                 return;
         }
-        path = save(r->view, type, bytes, n);
-        if (path)
-                add_note(r, "[The tool returned %s (%.100s, %zu bytes), saved as %s]", what, type,
-                         n, path);
-        else
+        if (!r->files) {
                 add_note(r, "[The tool returned %s (%.100s, %zu bytes), which was not saved.]",
                          what, type, n);
-        free(path);
-        free(bytes);
+                free(bytes);
+                return;
+        }
+        path = saved_files_add(r->files, type, bytes, n);
+        add_note(r, "[The tool returned %s (%.100s, %zu bytes), saved as %s]", what, type, n, path);
+        name_file(r);
 }
 
 static void add_resource(struct reading *r, const json_t *resource)
@@ -284,13 +224,12 @@ static void finish(struct reading *r, struct tool_result *out)
         out->content = r->content;
 }
 
-void custom_result_read(const json_t *result, const struct workspace_view *view,
-                        struct tool_result *out)
+void custom_result_read(const json_t *result, struct saved_files *files, struct tool_result *out)
 {
         const json_t *content = json_object_get(result, "content");
         const json_t *structured = json_object_get(result, "structuredContent");
         const char *text = json_str(result, "text", json_str(result, "content", NULL));
-        struct reading r = { view, json_array() };
+        struct reading r = { files, json_array() };
 
         if (text)
                 add_long_text(&r, text, strlen(text));
@@ -311,10 +250,10 @@ void custom_result_read(const json_t *result, const struct workspace_view *view,
         finish(&r, out);
 }
 
-void custom_result_text(const char *text, size_t n, bool is_error,
-                        const struct workspace_view *view, struct tool_result *out)
+void custom_result_text(const char *text, size_t n, bool is_error, struct saved_files *files,
+                        struct tool_result *out)
 {
-        struct reading r = { view, json_array() };
+        struct reading r = { files, json_array() };
 
         add_long_text(&r, text, n);
         out->is_error = is_error;

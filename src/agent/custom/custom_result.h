@@ -13,15 +13,15 @@
 #ifndef AGENT_CUSTOM_CUSTOM_RESULT_H
 #define AGENT_CUSTOM_CUSTOM_RESULT_H
 
+#include "agent/custom/saved_files.h"
 #include "agent/tools/tool.h"
 
 /* Is it an object with one of the members above? */
 bool custom_result_is(const json_t *value);
-/* view: where files are saved; NULL: nowhere. */
-void custom_result_read(const json_t *result, const struct workspace_view *view,
-                        struct tool_result *out);
+/* files: takes what is to be saved; NULL: nothing is. */
+void custom_result_read(const json_t *result, struct saved_files *files, struct tool_result *out);
 /* One text block; any bytes. */
-void custom_result_text(const char *text, size_t n, bool is_error,
-                        const struct workspace_view *view, struct tool_result *out);
+void custom_result_text(const char *text, size_t n, bool is_error, struct saved_files *files,
+                        struct tool_result *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "agent/custom/custom.h"
+#include "agent/custom/saved_files.h"
 
 #define CUSTOM_KEY_MAX         64
 #define CUSTOM_DESCRIPTION_MAX 4096
@@ -42,12 +43,13 @@ struct custom_call {
         json_t *args;
         unsigned flags;
         int64_t timeout_ms;
-        const struct workspace_view *view;
-        void *data; /* of the source */
+        struct saved_files *files; /* for what results leave behind; NULL: none */
+        void *data;                /* of the source */
         struct custom_handlers on;
         void *arg;
-        struct timer *later; /* for a refusal */
-        struct tool_result refusal;
+        struct timer *later;          /* for a refusal */
+        struct custom_saving *saving; /* the files are being written; result waits */
+        struct tool_result result;
         struct custom_tools *all;
         LIST_ENTRY(custom_call) next;
 };

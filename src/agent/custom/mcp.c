@@ -18,7 +18,7 @@
 #define COALESCE_MS    100    /* servers announce a changed list several times at once */
 #define RELISTEN_MS    30000
 #define RETRY_BASE_MS  1000
-#define RETRY_CAP_MS   60000
+#define RETRY_CAP_MS   300000
 #define PAGES_MAX      50
 #define LOSSES_MAX     3 /* in a row, without a call that was answered */
 #define ROUNDS_MAX     2 /* of questions: a server may ask the same for ever */
@@ -332,6 +332,12 @@ static void server_down(struct mcp_server *s, const char *why)
         while ((q = TAILQ_FIRST(&s->requests)))
                 call_ended(q, false, kept);
         server_known(s);
+        /* nobody can call what is not listed, so the list is asked for again by itself */
+        if (s->base.count == 0) {
+                s->wanted = true;
+                timer_start(s->pump,
+                            s->retry_at_ms - loop_now_ms(custom_options(s->base.all)->loop) + 1);
+        }
 }
 
 void mcp_lost(struct mcp_server *s, const char *why)
@@ -619,7 +625,7 @@ static void read_call(struct mcp_request *q, const json_t *result, const json_t 
         request_free(q);
         c->data = NULL;
         if (result) {
-                custom_result_read(result, c->view, &r);
+                custom_result_read(result, c->files, &r);
                 custom_call_done(c, &r);
                 return;
         }

@@ -86,7 +86,7 @@ static void read_output(struct program_run *r, char *fault, struct tool_result *
         struct buf text;
 
         if (custom_result_is(value)) {
-                custom_result_read(value, r->call->view, result);
+                custom_result_read(value, r->call->files, result);
                 result->is_error = result->is_error || fault;
                 json_decref(value);
                 return;
@@ -100,7 +100,7 @@ static void read_output(struct program_run *r, char *fault, struct tool_result *
                 buf_addf(&text, "%s%s", text.len && text.data[text.len - 1] != '\n' ? "\n" : "",
                          fault);
         }
-        custom_result_text(text.data, text.len, fault != NULL, r->call->view, result);
+        custom_result_text(text.data, text.len, fault != NULL, r->call->files, result);
         buf_release(&text);
 }
 
