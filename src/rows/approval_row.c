@@ -147,7 +147,7 @@ int approval_row_find_refused(struct store_tx *tx, int64_t turn, const char *eff
 {
         return take_first(sql_query(tx,
                                     SELECT_APPROVALS " WHERE turn = ?1 AND effect = ?2"
-                                                     " AND state = 'refused'"
+                                                     " AND state IN ('refused', 'expired')"
                                                      " ORDER BY id DESC LIMIT 1",
                                     SQL_INT(turn), SQL_TEXT(effect)),
                           out, err);

@@ -46,7 +46,7 @@ int approval_row_insert(struct store_tx *tx, const struct approval_row *row, int
 int approval_row_get(struct store_tx *tx, int64_t id, struct approval_row **out, struct error *err);
 int approval_row_find(struct store_tx *tx, int64_t turn, const char *call,
                       struct approval_row **out, struct error *err);
-/* The turn's last refusal of something with this effect. */
+/* The turn's last refusal, or question nobody answered, of something with this effect. */
 int approval_row_find_refused(struct store_tx *tx, int64_t turn, const char *effect,
                               struct approval_row **out, struct error *err);
 /* Stores state, decided_ms, by, note and always. 1; 0: it is no longer open; -1. */

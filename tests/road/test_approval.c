@@ -5,11 +5,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../lib/road_rig.h"
+#include "../lib/scratch.h"
 #include "base/mem.h"
 #include "road/turn/approval.h"
 #include "road/turn/turn.h"
@@ -119,6 +123,92 @@ static const char *last_answer(struct rig *g)
 {
         return rig_members(
                 g, "payload FROM deliveries WHERE kind = 'send' ORDER BY id DESC LIMIT 1", "text");
+}
+
+/* ---- killed at every step ---- */
+
+static const char *const points[] = {
+        "approval.before_ask@1", "approval.asked@1", "outbox.answered@1",      "outbox.settled@1",
+        "lane.before_write@2",   "lane.committed@2", "approval.decided@1",     "outbox.settled@2",
+        "turn.before_end@1",     "turn.ended@1",     "outbox.before_settle@3",
+};
+
+/* Asks, approves and answers in a process that is killed at the point, or at its end. */
+static void play_until_killed(const char *dir, const char *point)
+{
+        struct rig *g;
+        struct approval_request q = question();
+
+        setenv("DRAGOMAN_FAULT", point, 1);
+        g = rig_new_in(dir);
+        g->decides = decides;
+        g->auto_send = admin = true;
+        ask(g, "nonce", &q);
+        says(g, "nonce", NULL, "/approve apr-%lld", (long long)last_id(g));
+        rig_until(g, &got.count, 1);
+        rig_answer(g, 0, "installed");
+        rig_settle(g);
+        raise(SIGKILL);
+}
+
+/* What the next run makes of it: one question, one decision, one answer. */
+static void check_after(const char *dir, const char *point)
+{
+        struct rig *g = rig_new_in(dir);
+        struct approval_request q = question();
+
+        memset(&got, 0, sizeof(got));
+        g->decides = decides;
+        g->auto_send = admin = true;
+        g->next_key = 100; /* other messages than those of the earlier run */
+        rig_settle(g);
+        if (g->run_count > 0) {
+                turn_ask_approval(g->runs[0].run, &q, on_decided, NULL);
+                rig_until_count(g, "approvals", 1);
+                rig_settle(g);
+                if (got.count == 0)
+                        says(g, "nonce", NULL, "/approve apr-%lld", (long long)last_id(g));
+                rig_until(g, &got.count, 1);
+                assert_int_equal(got.state, APPROVAL_APPROVED);
+                rig_answer(g, 0, "installed");
+        }
+        rig_until_count(g, "turns WHERE state = 'done'", 1);
+        rig_settle(g);
+        if (rig_count(g, "approvals") != 1 ||
+            rig_count(g, "approvals WHERE state = 'approved'") != 1)
+                fail_msg("%s: %s", point, rig_list(g, "state FROM approvals"));
+        assert_int_equal(rig_count(g, "journal WHERE type = 'approval.requested'"), 1);
+        assert_int_equal(rig_count(g, "journal WHERE type = 'approval.decided'"), 1);
+        assert_int_equal(rig_count(g, "deliveries WHERE payload LIKE '%approvalId%'"
+                                      " AND kind = 'send'"),
+                         1);
+        assert_int_equal(rig_count(g, "deliveries WHERE payload LIKE '%\"installed\"%'"), 1);
+        rig_free(g);
+}
+
+/* The first test: the points are read once in the life of a process. */
+static void a_kill_at_any_step_loses_no_question_and_no_decision(void **state)
+{
+        char *dirs[COUNT(points)];
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(points); i++) {
+                pid_t child;
+                int status;
+
+                dirs[i] = scratch_new();
+                child = fork();
+                assert_true(child >= 0);
+                if (child == 0)
+                        play_until_killed(dirs[i], points[i]);
+                assert_int_equal(waitpid(child, &status, 0), child);
+                if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+                        fail_msg("%s: status %d", points[i], status);
+        }
+        for (size_t i = 0; i < COUNT(points); i++) {
+                check_after(dirs[i], points[i]);
+                free(dirs[i]);
+        }
 }
 
 static void a_question_is_stored_with_the_message_that_asks(void **state)
@@ -545,6 +635,7 @@ static void a_shutdown_does_not_wait_for_people(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(a_kill_at_any_step_loses_no_question_and_no_decision),
                 cmocka_unit_test(a_question_is_stored_with_the_message_that_asks),
                 cmocka_unit_test(what_is_asked_hides_nothing),
                 cmocka_unit_test(who_asked_approves_and_the_turn_goes_on),

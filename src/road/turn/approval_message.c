@@ -140,17 +140,20 @@ void approval_make_question(struct turn *t, const struct approval_row *row, cons
         struct road *r = t->road;
         char *buttons = buttons_json(row);
         const struct setting_list *admins = NULL;
+        const struct incoming *last = turn_last_input(t);
         struct buf text;
 
         buf_init(&text, 0);
         add_question(row, &text);
         add_ways_to_answer(row, rule_label, &text);
         if (t->policy.mode != MODE_SILENT)
-                make_messages(r, row,
-                              &(struct message_to){ .channel = t->run.channel,
-                                                    .thread = t->run.thread,
-                                                    .reply_to = turn_last_input(t)->id },
-                              text.data, buttons, out);
+                make_messages(
+                        r, row,
+                        &(struct message_to){ .channel = t->run.channel,
+                                              .thread = t->run.thread,
+                                              /* a placeholder is for the answer */
+                                              .reply_to = last->is_awaited ? NULL : last->id },
+                        text.data, buttons, out);
         if (row->approvers == APPROVERS_ADMINS && r->platforms.when_unsure &&
             (r->platforms.abilities(r->platforms.adapters, t->run.adapter) & ADAPTER_DIRECT))
                 r->platforms.when_unsure(r->platforms.adapters, t->run.adapter, &admins);
