@@ -108,31 +108,50 @@ static void release_sandbox(struct sandbox_conf *conf)
         settings_release(tables, conf);
 }
 
-/* Names of the tools; free the array. */
-static const char **tool_names(const json_t *agent, bool has_custom)
+struct offer {
+        bool commands, files, custom;
+};
+
+static bool is_offered(const struct offer *o, const char *name)
 {
-        const json_t *wanted = json_object_get(agent, "tools");
+        if (strcmp(name, "bash") == 0 || strcmp(name, "job") == 0)
+                return o->commands;
+        if (strcmp(name, "attach") == 0)
+                return o->files;
+        if (strcmp(name, "invoke_tool") == 0 || strcmp(name, "tool_search") == 0)
+                return o->custom;
+        return true;
+}
+
+/* As each tool's `offered` decides in a turn. Free the array. */
+static const char **tool_names(const json_t *agent, const struct offer *offer)
+{
+        const json_t *wanted = json_object_get(agent, "tools"), *one;
         const char **names;
         size_t count = 0, n = 0, i;
 
         while (tools[count])
                 count++;
         names = mem_array(count + 1, sizeof(*names));
-        for (count = 0; tools[count]; count++) {
-                const char *name = tools[count]->name;
-                bool is_custom =
-                        strcmp(name, "invoke_tool") == 0 || strcmp(name, "tool_search") == 0;
+        for (size_t k = 0; k < count; k++) {
                 bool counts = !wanted;
-                const json_t *one;
 
                 json_array_foreach(wanted, i, one)
-                        counts = counts ||
-                                 strcmp(json_string_value(one) ? json_string_value(one) : "",
-                                        name) == 0;
-                if (counts && (!is_custom || has_custom))
-                        names[n++] = name;
+                        counts = counts || (json_is_string(one) &&
+                                            strcmp(json_string_value(one), tools[k]->name) == 0);
+                if (counts && is_offered(offer, tools[k]->name))
+                        names[n++] = tools[k]->name;
         }
         return names;
+}
+
+/* Does the adapter's platform take files? Of an unknown one it is assumed. */
+static bool takes_files(const struct config *c, const char *adapter)
+{
+        for (size_t i = 0; i < c->adapter_count; i++)
+                if (strcmp(c->adapters[i]->name, adapter) == 0)
+                        return c->adapters[i]->ops->upload_max > 0;
+        return true;
 }
 
 /* ---- tools of the host: programs only, because MCP servers would have to be started ---- */
@@ -201,8 +220,8 @@ static void print_prompt(const struct args *a, const struct prompt *p, const cha
         json_decref(parts);
 }
 
-static int build(const struct args *a, const struct agent_conf *agent, struct chat *chat,
-                 struct error *err)
+static int build(const struct args *a, const struct config *c, const struct agent_conf *agent,
+                 const struct chat *chat, struct error *err)
 {
         struct sandbox_conf sandbox = { 0 };
         struct workspace_view *view;
@@ -217,7 +236,9 @@ static int build(const struct args *a, const struct agent_conf *agent, struct ch
         }
         view = workspace_view_peek(a->dir, chat->adapter, chat->channel);
         custom = custom_text(a->dir, agent->name);
-        names = tool_names(agent->raw, custom[0] != '\0');
+        names = tool_names(agent->raw,
+                           &(struct offer){ strcmp(sandbox.kind, "none") != 0,
+                                            takes_files(c, chat->adapter), custom[0] != '\0' });
         from = (struct prompt_source){ .agent = agent->name,
                                        .system = json_str(agent->raw, "system", NULL),
                                        .tools = names,
@@ -265,7 +286,7 @@ int prompt_command(struct args *a)
                     err.kind != ERR_MISSING)
                         agent = NULL;
                 if (agent)
-                        rc = build(a, agent, &chat, &err);
+                        rc = build(a, c, agent, &chat, &err);
         }
         prompt_people_release(chat.people, (size_t)chat.count);
         incoming_free(chat.last);
