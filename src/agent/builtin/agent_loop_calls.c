@@ -178,6 +178,7 @@ static void show_label(const struct loop_call *c)
 static void run_tool(struct agent_loop *l, void *arg)
 {
         struct loop_call *c = arg;
+        size_t share = TOOL_ROUND_MAX / l->calls.count;
 
         fault_point("agent.tool_started");
         c->state = LOOP_CALL_RUNNING;
@@ -186,6 +187,7 @@ static void run_tool(struct agent_loop *l, void *arg)
                                            .scope = l->env.parts->scope(l->turn),
                                            .id = c->key,
                                            .arguments = arguments_of(c),
+                                           .bytes_max = share < TOOL_BYTES_MAX ? share : 0,
                                            .on_output = on_output,
                                            .on_done = on_tool_done,
                                            .arg = c };

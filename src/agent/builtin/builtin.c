@@ -30,6 +30,7 @@ struct builtin_conf {
         struct llm_conf llm; /* first: functions of llm.h read it */
         char *wire, *thinking;
         struct setting_list tools;
+        char *platform_tools;
         struct setting_map policy, mcp;
         struct sandbox_conf sandbox;
         struct {
@@ -44,6 +45,7 @@ struct builtin_conf {
 };
 
 static const char *const wires[] = { "auto", "anthropic", "openai", "responses", NULL };
+static const char *const reaches[] = { "chat", "everywhere", NULL };
 static const char *const thinking[] = { "default", "off", "low", "medium", "high", NULL };
 
 #define AT(field) offsetof(struct builtin_conf, compaction.field)
@@ -101,6 +103,9 @@ static const struct setting settings[] = {
           .help = "How much the model thinks before it answers, where it can." },
         { "tools", SETTING_STRINGS, "[]", .at = AT(tools),
           .help = "The tools it may use, by name; not set: all." },
+        { "platformTools", SETTING_CHOICE, "\"chat\"", .choices = reaches, .at = AT(platform_tools),
+          .help = "Where the platform's tools, such as `discord_read`, may read and write: in the "
+                  "chat of the turn, or wherever the bot can, for anybody who may talk to it." },
         { "mcp", SETTING_MAP, "{}", 0, sizeof(struct mcp_conf), .group = mcp_settings,
           .at = AT(mcp), .help = "MCP servers by name, whose tools it may use." },
         POLICY_SETTING(AT(policy)),
@@ -257,6 +262,8 @@ static void on_custom_ready(void *arg)
                                         .road = agent_road(b->agent),
                                         .store = agent_store(b->agent),
                                         .custom = b->custom,
+                                        .everywhere =
+                                                strcmp(b->conf->platform_tools, "everywhere") == 0,
                                         .images = t->limits.images,
                                         .documents = t->limits.documents };
         t->set = tool_set_new(&t->scope, &b->conf->tools);

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# A person on Discord asks; the simulated model uses the tools as told. Files, commands, jobs, the history, a file for the chat and the
+# platform's tools work together, and no request to the model or to Discord is refused.
+cd "$(dirname "$0")/../.."
+. tests/e2e/lib.sh
+start_sim discord
+"${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" llm --port 0 --quiet --no-limits >"$dir/model" 2>&1 &
+model_pid=$!
+trap 'kill "$model_pid" 2>/dev/null || true; clean_up' EXIT
+await test -s "$dir/model"
+model=$(head -1 "$dir/model")
+cat >"$dir/config.json" <<JSON
+{ "agents": { "main": { "type": "builtin", "model": "anthropic/claude-sonnet-5-5", "baseUrl": "$model", "apiKey": "sk-sim" } },
+  "adapters": { "dc": { "type": "discord", "botToken": "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token", "apiBase": "$sim/api/v10", "dm": ["everyone"], "debounceMs": 0, "rateLimit": { "turns": 0 },
+                        "pace": { "perSecond": 0, "perChatPerSecond": 0, "perGroupPerMinute": 0 } } } }
+JSON
+start
+await sh -c "curl -s -H 'x-api-key: $key' http://$addr/api/v2/instances | grep -q '\"connected\"'"
+
+# says TEXT: a direct message, written as in JSON.
+says() { curl -sS "$sim/sim/send" -d "{\"from\":42,\"text\":\"$1\"}" >/dev/null; }
+# What the tools answered, in all requests to the model.
+results() { curl -sS "$model/sim/calls?kind=messages&limit=1000"; }
+
+says 'call write {\"path\":\"notes/a.txt\",\"content\":\"one\\ntwo\\n\"}\ncall edit {\"path\":\"notes/a.txt\",\"oldText\":\"two\",\"newText\":\"three\"}\nuse bash: cat notes/a.txt | tr a-z A-Z | tee b.txt\ncall read {\"path\":\"b.txt\"}\nsay Written.'
+next message Written.
+contains "$(results)" 'Created notes/a.txt (8 bytes)'
+contains "$(results)" 'Replaced 1 piece of notes/a.txt, from line 2 on'
+contains "$(results)" 'ONE\nTHREE\n'
+
+says 'call attach {\"path\":\"b.txt\",\"title\":\"The *file*\"}\nuse bash: rm b.txt\nsay Sent.'
+next message b.txt
+next message Sent.
+contains "$(results)" 'Attached b.txt (10 bytes) to the chat.'
+
+says 'call bash {\"command\":\"cat; echo fed\",\"background\":true}\ncall job {\"action\":\"write\",\"id\":1,\"input\":\"hay\\n\",\"close\":true}\ncall job {\"action\":\"read\",\"id\":1,\"wait\":60}\nsay Fed.'
+next message Fed.
+contains "$(results)" 'Started as job 1.'
+contains "$(results)" 'hay\n'
+
+says 'call search_history {\"query\":\"WRITTEN\"}\nsay Found.'
+next message Found.
+contains "$(results)" '[you] (evt-'
+
+# mistakes are answers: the model goes on
+says 'call edit {\"path\":\"notes/a.txt\"}\ncall read {\"path\":\"../../../../etc/passwd\"}\nuse bash: exit 7\nsay Went on.'
+next message 'Went on.'
+contains "$(results)" 'edit takes either oldText and newText'
+contains "$(results)" 'outside of what this tool reaches'
+contains "$(results)" 'The command exited with code 7'
+
+# the platform's tools: in this chat, not elsewhere
+channel=$(printf '%s' "$shown" | sed -n 's/.*"channel_id":"\([0-9]*\)".*/\1/p' | head -1)
+says "call discord_read {\\\"channel_id\\\":\\\"$channel\\\",\\\"limit\\\":2}\\ncall discord_read {\\\"channel_id\\\":\\\"1\\\"}\\nsay Read."
+next message Read.
+contains "$(results)" "reaches only this chat"
+contains "$(results)" '\"text\": \"Went on.\"'
+case $(results) in *discord_list_guilds*) fail "a tool that reaches everything was offered" ;; esac
+
+every_call_was_valid
+sim=$model
+every_call_was_valid
+stop
