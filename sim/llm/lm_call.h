@@ -126,6 +126,9 @@ int lm_call_refuse(struct call *c, const char *reason, const char *fmt, ...)
 int lm_call_refuse_at(struct call *c, const char *code, const char *param, const char *reason,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
+/* Fails without blaming the request; NULL: the words for this status. Returns -1. */
+int lm_call_fail(struct call *c, int status, const char *message);
+
 /* ---- for wires ---- */
 
 void lm_prompt_user(struct lm_prompt *p, const char *text);
@@ -135,6 +138,8 @@ void lm_prompt_tool(struct lm_prompt *p, const char *id, const char *text);
 void lm_prompt_add_tool(struct lm_prompt *p, const char *name, const json_t *schema);
 /* The texts of content that is a string or a list of blocks; yours. */
 char *lm_prompt_text(const json_t *content);
+/* Has the object this text as a member? */
+bool lm_prompt_is(const json_t *object, const char *key, const char *text);
 /* Is there nothing but white space? */
 bool lm_prompt_is_blank(const char *text);
 /* Only [a-zA-Z0-9_-]? */

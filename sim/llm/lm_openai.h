@@ -11,6 +11,8 @@ void lm_openai_limits(struct call *c, int64_t limit, int64_t left);
 /* Yours. */
 json_t *lm_openai_error_value(const char *message, const char *type, const char *param,
                               const char *code);
+/* Checks a body of Chat Completions and fills in the prompt. */
+int lm_openai_check_chat(struct call *c);
 /* Refuse: 0 or -1. */
 int lm_openai_check_members(struct call *c, const json_t *object, const char *const *known);
 int lm_openai_check_model(struct call *c);

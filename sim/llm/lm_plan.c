@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "sim/llm/lm_answer.h"
 #include "sim/llm/lm_scenario.h"
 
 #define MAX_CALLS  32

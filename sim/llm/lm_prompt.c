@@ -65,6 +65,11 @@ char *lm_prompt_text(const json_t *content)
         return buf_take(&b);
 }
 
+bool lm_prompt_is(const json_t *object, const char *key, const char *text)
+{
+        return strcmp(json_str(object, key, ""), text) == 0;
+}
+
 bool lm_prompt_is_blank(const char *text)
 {
         return text[strspn(text, " \t\r\n\v\f")] == '\0';

@@ -11,11 +11,6 @@
 #include "base/mem.h"
 #include "sim/llm/lm_openai.h"
 
-static bool is(const json_t *object, const char *key, const char *text)
-{
-        return strcmp(json_str(object, key, ""), text) == 0;
-}
-
 void lm_responses_item_id(const struct call *c, const char *prefix, size_t at, bool reasoned,
                           char out[LM_ITEM_ID_SIZE])
 {
@@ -47,7 +42,8 @@ static bool reasoned(const struct call *c)
         size_t i;
 
         json_array_foreach(c->answer.content, i, part) {
-                if (is(part, "type", "thinking") || is(part, "type", "redacted"))
+                if (lm_prompt_is(part, "type", "thinking") ||
+                    lm_prompt_is(part, "type", "redacted"))
                         return true;
         }
         return false;
@@ -72,7 +68,8 @@ static bool is_first_thought(const struct call *c, size_t at)
         for (size_t i = 0; i < at; i++) {
                 const json_t *part = json_array_get(c->answer.content, i);
 
-                if (is(part, "type", "thinking") || is(part, "type", "redacted"))
+                if (lm_prompt_is(part, "type", "thinking") ||
+                    lm_prompt_is(part, "type", "redacted"))
                         return false;
         }
         return true;
@@ -100,7 +97,7 @@ static json_t *item_of(const struct call *c, size_t at, bool done)
         char id[LM_ITEM_ID_SIZE], other[LM_ITEM_ID_SIZE], sealed[LM_SIGNATURE_SIZE];
         json_t *item;
 
-        if (is(part, "type", "text")) {
+        if (lm_prompt_is(part, "type", "text")) {
                 lm_responses_item_id(c, "msg", at, reasoned(c), id);
                 item = json_pack("{s:s,s:s,s:s,s:s,s:[]}", "id", id, "type", "message", "role",
                                  "assistant", "status", status, "content");
@@ -109,18 +106,18 @@ static json_t *item_of(const struct call *c, size_t at, bool done)
                                               output_text(json_str(part, "text", "")));
                 return item;
         }
-        if (is(part, "type", "call")) {
+        if (lm_prompt_is(part, "type", "call")) {
                 lm_responses_item_id(c, "fc", at, reasoned(c), id);
                 snprintf(other, sizeof(other), "call_%.20s%02zu", c->id, at % 100);
                 return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "id", id, "type", "function_call",
                                  "call_id", other, "name", json_str(part, "name", ""), "status",
                                  status, "arguments", done ? json_str(part, "arguments", "") : "");
         }
-        if (is(part, "type", "wait") || !is_first_thought(c, at))
+        if (lm_prompt_is(part, "type", "wait") || !is_first_thought(c, at))
                 return NULL;
         lm_responses_item_id(c, "rs", at, true, id);
         item = json_pack("{s:s,s:s,s:[]}", "id", id, "type", "reasoning", "summary");
-        if (done && wants_summary(c) && is(part, "type", "thinking"))
+        if (done && wants_summary(c) && lm_prompt_is(part, "type", "thinking"))
                 json_array_append_new(json_object_get(item, "summary"),
                                       json_pack("{s:s,s:s}", "type", "summary_text", "text",
                                                 json_str(part, "text", "")));
@@ -307,11 +304,11 @@ static void stream_item(const struct call *c, struct lm_pieces *p, size_t at, si
 
         event(p, "response.output_item.added",
               json_pack("{s:I,s:o}", "output_index", (json_int_t)index, "item", item));
-        if (is(part, "type", "text"))
+        if (lm_prompt_is(part, "type", "text"))
                 stream_text(c, p, json_str(part, "text", ""), place);
-        else if (is(part, "type", "thinking") && wants_summary(c))
+        else if (lm_prompt_is(part, "type", "thinking") && wants_summary(c))
                 stream_summary(c, p, json_str(part, "text", ""), place);
-        else if (is(part, "type", "call"))
+        else if (lm_prompt_is(part, "type", "call"))
                 stream_arguments(c, p, part, place);
         event(p, "response.output_item.done",
               json_pack("{s:I,s:o}", "output_index", (json_int_t)index, "item",
@@ -331,7 +328,7 @@ static void stream(struct call *c, struct lm_pieces *p)
                 const json_t *part = json_array_get(c->answer.content, i);
                 json_t *item = item_of(c, i, false);
 
-                if (is(part, "type", "wait"))
+                if (lm_prompt_is(part, "type", "wait"))
                         p->next_wait_ms += json_int(part, "ms", 0);
                 if (item)
                         stream_item(c, p, i, c->answer.same_index ? 0 : index++);

@@ -14,11 +14,6 @@
 #define MAX_CALL_ID   64
 #define MAX_CACHE_KEY 64
 
-static bool is(const json_t *object, const char *key, const char *text)
-{
-        return strcmp(json_str(object, key, ""), text) == 0;
-}
-
 static int check_limits(struct call *c)
 {
         const json_t *most = json_object_get(c->body, "max_output_tokens");
@@ -60,7 +55,7 @@ static int check_tools(struct call *c)
                 char where[40];
 
                 snprintf(where, sizeof(where), "tools[%zu].name", i);
-                if (!is(tool, "type", "function"))
+                if (!lm_prompt_is(tool, "type", "function"))
                         return lm_call_refuse_at(c, "invalid_value", "tools", "tools",
                                                  "Invalid value: '%.40s'. Supported values are: "
                                                  "'function'.",
@@ -99,7 +94,7 @@ static bool has_item(const json_t *input, size_t before, const char *type, const
         for (size_t i = 0; i < before; i++) {
                 const json_t *item = json_array_get(input, i);
 
-                if (is_of(item, type) && is(item, key, value))
+                if (is_of(item, type) && lm_prompt_is(item, key, value))
                         return true;
         }
         return false;
@@ -146,7 +141,7 @@ static int check_reasoning(struct call *c, const json_t *input, size_t at)
                                          "decrypted or parsed.",
                                          id);
         if (is_of(next, "function_call") || is_of(next, "reasoning") ||
-            (is_of(next, "message") && is(next, "role", "assistant")))
+            (is_of(next, "message") && lm_prompt_is(next, "role", "assistant")))
                 return 0;
         return lm_call_refuse_at(c, NULL, "input", "reasoning_alone",
                                  "Item '%.64s' of type 'reasoning' was provided without its "
@@ -188,7 +183,7 @@ static int check_function_call(struct call *c, const json_t *input, size_t at)
                                          id, needs);
         for (size_t i = at + 1; i < json_array_size(input); i++) {
                 if (is_of(json_array_get(input, i), "function_call_output") &&
-                    is(json_array_get(input, i), "call_id", call_id))
+                    lm_prompt_is(json_array_get(input, i), "call_id", call_id))
                         return 0;
         }
         return lm_call_refuse_at(c, NULL, "input", "call_without_result",
@@ -303,13 +298,13 @@ static void read_items(struct lm_prompt *p, const json_t *input)
                 if (is_of(item, "function_call_output")) {
                         lm_prompt_tool(p, json_str(item, "call_id", ""), text);
                 } else if (is_of(item, "function_call")) {
-                        if (!is(last, "role", "assistant"))
+                        if (!lm_prompt_is(last, "role", "assistant"))
                                 lm_prompt_assistant(p, "", json_array());
                         last = json_array_get(p->turns, json_array_size(p->turns) - 1);
                         json_array_append_new(json_object_get(last, "calls"), call_of(item));
-                } else if (is(item, "role", "assistant")) {
+                } else if (lm_prompt_is(item, "role", "assistant")) {
                         lm_prompt_assistant(p, text, json_array());
-                } else if (is(item, "role", "user")) {
+                } else if (lm_prompt_is(item, "role", "user")) {
                         lm_prompt_user(p, text);
                 } else if (is_of(item, "message")) {
                         buf_addstr(&p->system, text);
@@ -337,7 +332,7 @@ static int check_input(struct call *c)
         }
         item = json_array_get(input, json_array_size(input) - 1);
         /* the service goes on with it; nobody who runs tools means that */
-        if (c->world->base.strict && is(item, "role", "assistant"))
+        if (c->world->base.strict && lm_prompt_is(item, "role", "assistant"))
                 return lm_call_refuse_at(c, "invalid_value", "input", "assistant_last",
                                          "Invalid 'input': the last item must not be of the "
                                          "assistant.");

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "sim/llm/lm_answer.h"
 
 #define MAX_FILE   ((size_t)16 << 20)
 #define MAX_RULES  10000
@@ -203,17 +204,6 @@ void lm_scenario_answer(struct world *w, const struct lm_prompt *p, const char *
                         calls = calls || strcmp(json_str(rule, "type", ""), "call") == 0;
                 snprintf(a->stop, sizeof(a->stop), "%s", calls ? "tool_use" : "end_turn");
         }
-}
-
-void lm_answer_text(struct lm_answer *a, const char *type, const char *text)
-{
-        json_array_append_new(a->content, json_pack("{s:s,s:s}", "type", type, "text", text));
-}
-
-void lm_answer_call(struct lm_answer *a, const char *name, const char *arguments)
-{
-        json_array_append_new(a->content, json_pack("{s:s,s:s,s:s}", "type", "call", "name", name,
-                                                    "arguments", arguments));
 }
 
 /* ---- control ---- */

@@ -39,8 +39,4 @@ int lm_scenario_load(struct world *w, const char *path, struct error *err);
  */
 control_fn lm_scenario_set, lm_scenario_next;
 
-/* Both add to the answer. arguments: JSON text. */
-void lm_answer_text(struct lm_answer *a, const char *type, const char *text);
-void lm_answer_call(struct lm_answer *a, const char *name, const char *arguments);
-
 #endif
