@@ -57,6 +57,17 @@ contains "$(results)" "reaches only this chat"
 contains "$(results)" '\"text\": \"Went on.\"'
 case $(results) in *discord_list_guilds*) fail "a tool that reaches everything was offered" ;; esac
 
+# /stop ends a command with its children
+seconds=$((1000000 + $$))
+says "use bash: (setsid sleep $seconds &) ; sleep $seconds"
+runs() { cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -q "slee[p] $seconds"; }
+ended() { ! runs; }
+await runs
+says /stop
+await ended
+says 'say Still here.'
+await sh -c "curl -sS '$sim/sim/messages?kind=message&limit=1000' | grep -q 'Still here.'"
+
 every_call_was_valid
 sim=$model
 every_call_was_valid
