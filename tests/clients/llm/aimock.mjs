@@ -3,8 +3,11 @@ import { LLMock } from "@copilotkit/aimock";
 
 const mock = new LLMock({ port: 0, chunkSize: 7 });
 mock.onMessage(/hello/, { content: "Hello from a mock, gr\u00fc\u00df dich \u{1F3B2}." });
-mock.on({ userMessage: /weather/, hasToolResult: false }, { toolCalls: [{ name: "bash", arguments: '{"label":"looking","command":"echo so very sunny"}' }] });
-mock.on({ userMessage: /weather/, hasToolResult: true, toolResultContains: "so very sunny" }, { content: "It is sunny." });
+// a file is written, then read, then told about
+const call = (name, args) => ({ toolCalls: [{ name, arguments: JSON.stringify({ label: name, ...args }) }] });
+mock.on({ userMessage: /weather/, hasToolResult: false }, { ...call("write", { path: "sky.txt", content: "so very sunny" }), reasoning: "I write it down." });
+mock.on({ userMessage: /weather/, toolResultContains: "Created sky.txt" }, call("read", { path: "sky.txt" }));
+mock.on({ userMessage: /weather/, toolResultContains: "so very sunny" }, { content: "It is sunny." });
 // refused once, then answered
 mock.on({ userMessage: /busy/, sequenceIndex: 0 }, { error: { message: "Overloaded", type: "overloaded_error" }, status: 529 });
 mock.onMessage(/busy/, { content: "Not busy any more." });
