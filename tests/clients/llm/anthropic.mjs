@@ -23,7 +23,8 @@ assert.equal(model.capabilities.thinking.types.adaptive.supported, true);
 assert.ok((await client.messages.countTokens({ model: "claude-opus-5-5", messages: [{ role: "user", content: "hello" }] })).input_tokens > 0);
 
 // whole and streamed
-const { data: whole, request_id } = await client.messages.create(says("hello")).withResponse();
+const { data: whole, request_id, response } = await client.messages.create(says("hello")).withResponse();
+assert.ok(Number(response.headers.get("anthropic-ratelimit-requests-limit")) > 0);
 assert.equal(texts(whole), "You said: hello");
 assert.match(request_id, /^req_/);
 let pieces = 0;

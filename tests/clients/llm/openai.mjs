@@ -17,7 +17,8 @@ assert.ok(names.includes("gpt-5.4") && !names.includes("claude-opus-5-5"));
 assert.equal((await client.models.retrieve("gpt-4o")).object, "model");
 
 // ---- chat completions ----
-const whole = await client.chat.completions.create(says("hello"));
+const { data: whole, response: raw } = await client.chat.completions.create(says("hello")).withResponse();
+assert.ok(Number(raw.headers.get("x-ratelimit-limit-requests")) > 0);
 assert.equal(whole.choices[0].message.content, "You said: hello");
 assert.equal(whole.choices[0].finish_reason, "stop");
 assert.match(whole._request_id, /^req_/);
