@@ -39,6 +39,8 @@ struct agent_ops {
         void (*check_health)(struct agent *a, void *token);
         /* Depending on the configuration. NULL: `can`. */
         unsigned (*abilities)(const struct agent *a);
+        /* Appends members of a JSON object, for the operator's status. May be NULL. */
+        void (*status)(const struct agent *a, struct buf *out);
         /* Appends what it runs in a chat beside turns, a sentence each, for /status. May be NULL.
          */
         void (*describe)(const struct agent *a, const char *adapter, const char *channel,

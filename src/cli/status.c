@@ -40,11 +40,12 @@ int status_fetch(struct client *c, json_t **out, struct error *err)
 static enum style style_of(const char *state)
 {
         if (strcmp(state, "connected") == 0 || strcmp(state, "healthy") == 0 ||
-            strcmp(state, "on") == 0 || strcmp(state, "ok") == 0)
+            strcmp(state, "on") == 0 || strcmp(state, "ok") == 0 || strcmp(state, "ready") == 0)
                 return STYLE_GOOD;
-        if (strcmp(state, "error") == 0 || strcmp(state, "unhealthy") == 0)
+        if (strcmp(state, "error") == 0 || strcmp(state, "unhealthy") == 0 ||
+            strcmp(state, "down") == 0 || strcmp(state, "broken") == 0)
                 return STYLE_BAD;
-        return strcmp(state, "unknown") == 0 ? STYLE_DIM : STYLE_WARN;
+        return strcmp(state, "unknown") == 0 || strcmp(state, "idle") == 0 ? STYLE_DIM : STYLE_WARN;
 }
 
 static void print_row(const char *name, const char *kind, const char *state, const char *why)
@@ -107,6 +108,8 @@ static void print_agent(const json_t *agent)
         const char *circuit = json_str(json_object_get(agent, "circuit"), "state", "closed");
         bool open = strcmp(circuit, "closed") != 0;
         int64_t waiting = json_int(agent, "waiting", 0);
+        const json_t *custom = json_object_get(agent, "customTools"), *source;
+        size_t i;
 
         print_row(json_str(agent, "name", "?"), json_str(agent, "type", "?"),
                   open ? "unhealthy" : json_str(agent, "health", "?"),
@@ -114,6 +117,16 @@ static void print_agent(const json_t *agent)
         if (waiting > 0)
                 printf("    %lld %s waiting\n", (long long)waiting,
                        print_plural(waiting, "turn", "turns"));
+        if (json_int(custom, "count", 0) > 0)
+                printf("    %lld custom %s, about %lld tokens of each prompt%s\n",
+                       (long long)json_int(custom, "count", 0),
+                       print_plural(json_int(custom, "count", 0), "tool", "tools"),
+                       (long long)json_int(custom, "tokens", 0),
+                       json_flag(custom, "deferred", false) ? ", their parameters by tool_search"
+                                                            : "");
+        json_array_foreach(json_object_get(custom, "sources"), i, source)
+                print_row(json_str(source, "name", "?"), json_str(source, "kind", "?"),
+                          json_str(source, "state", "?"), json_str(source, "problem", NULL));
 }
 
 static void print_confinement(const json_t *c)

@@ -12,6 +12,7 @@
 #include "agent/custom/mcp.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/jsonw.h"
 #include "base/mem.h"
 
 struct rig {
@@ -122,7 +123,9 @@ static inline char *rig_status(struct rig *r)
         struct buf b;
 
         buf_init(&b, 0);
+        jsonw_open(&b, '[');
         custom_status(r->all, &b);
+        jsonw_close(&b, ']');
         return buf_take(&b);
 }
 

@@ -229,7 +229,7 @@ static void a_broken_tool_hurts_nobody(void **state)
                   "too small (1 to 3600)" },
                 { "h", "{\"description\": \"x\", \"command\": []}", "expected a program" },
         };
-        struct buf status;
+        char *status;
         struct rig r;
 
         (void)state;
@@ -246,19 +246,18 @@ static void a_broken_tool_hurts_nobody(void **state)
         rig_start(&r);
         assert_int_equal(custom_count(r.all), 1);
         assert_string_equal(run(&r, "good", "{}"), "fine\n");
-        buf_init(&status, 0);
-        custom_status(r.all, &status);
+        status = rig_status(&r);
         for (size_t i = 0; i < COUNT(broken); i++)
-                assert_has(status.data, broken[i].why);
-        assert_has(status.data, "shared/run.sh");
-        buf_release(&status);
+                assert_has(status, broken[i].why);
+        assert_has(status, "shared/run.sh");
+        free(status);
         rig_close(&r);
 }
 
 static void two_tools_with_one_name_are_told_apart(void **state)
 {
         struct rig r;
-        struct buf status;
+        char *status;
 
         (void)state;
         rig_open(&r);
@@ -267,10 +266,9 @@ static void two_tools_with_one_name_are_told_apart(void **state)
         rig_start(&r);
         assert_int_equal(custom_count(r.all), 1);
         assert_string_equal(run(&r, "same", "{}"), "1\n");
-        buf_init(&status, 0);
-        custom_status(r.all, &status);
-        assert_has(status.data, "a tool named 'same' exists already");
-        buf_release(&status);
+        status = rig_status(&r);
+        assert_has(status, "a tool named 'same' exists already");
+        free(status);
         rig_close(&r);
 }
 

@@ -16,6 +16,7 @@
 #include "agent/workspace/skills.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/jsonw.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -565,6 +566,23 @@ static void describe_job(void *arg, int64_t conversation, const struct sandbox_j
                  j->command);
 }
 
+static void builtin_status(const struct agent *a, struct buf *out)
+{
+        const struct builtin *b = a->self;
+        struct model_limits l = { 0 };
+        bool deferred;
+
+        model_limits(b->llm, &l);
+        jsonw_open_member(out, "customTools", '{');
+        jsonw_int(out, "count", (int64_t)custom_count(b->custom));
+        jsonw_int(out, "tokens", custom_prompt_tokens(b->custom, l.window, &deferred));
+        jsonw_bool(out, "deferred", deferred);
+        jsonw_open_member(out, "sources", '[');
+        custom_status(b->custom, out);
+        jsonw_close(out, ']');
+        jsonw_close(out, '}');
+}
+
 static void builtin_describe(const struct agent *a, const char *adapter, const char *channel,
                              struct buf *out)
 {
@@ -591,5 +609,6 @@ const struct agent_ops builtin_agent = {
         .start = builtin_start,
         .cancel = builtin_cancel,
         .check_health = builtin_check_health,
+        .status = builtin_status,
         .describe = builtin_describe,
 };

@@ -441,7 +441,6 @@ void custom_status(const struct custom_tools *all, struct buf *out)
 {
         const struct custom_source *s;
 
-        jsonw_open(out, '[');
         TAILQ_FOREACH(s, &all->sources, next) {
                 jsonw_open(out, '{');
                 jsonw_str(out, "kind", s->ops->kind);
@@ -452,7 +451,6 @@ void custom_status(const struct custom_tools *all, struct buf *out)
                 jsonw_close(out, '}');
         }
         custom_folder_status(all->folder, out);
-        jsonw_close(out, ']');
 }
 
 /* ---- calls ---- */

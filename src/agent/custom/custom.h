@@ -88,7 +88,7 @@ struct custom_call *custom_call_start(struct custom_tools *all, const struct cus
 /* Ends it with its children; no handler is called. */
 void custom_call_cancel(struct custom_call *c);
 
-/* Appends an array with a row per source: kind, name, state, tools, problem. */
+/* Appends an element per source to an array: kind, name, state, tools, problem. */
 void custom_status(const struct custom_tools *all, struct buf *out);
 
 /* invoke_tool.c */

@@ -73,6 +73,8 @@ static void write_agent(void *arg, const struct agent *a, const struct agent_hea
                 if (can & abilities[i].flag)
                         jsonw_str(b, NULL, abilities[i].name);
         jsonw_close(b, ']');
+        if (l->reasons && a->ops->status)
+                a->ops->status(a, b);
         jsonw_close(b, '}');
 }
 
