@@ -67,6 +67,14 @@ contains "$(cat "$dir/out")" "$bad"
 exits 0 dead-letters retry "$bad"
 exits 1 dead-letters retry dlv-999999
 
+equal "$(json .items approvals)" "[]"
+equal "$(json .items approvals rules)" "[]"
+exits 0 approvals history
+contains "$(cat "$dir/out")" "there are no approvals"
+exits 1 approvals approve apr-999999
+exits 1 approvals forget apl-999999
+exits 64 approvals refuse apr-1 --always
+
 printf '{ "when": { "text": "psst" }, "mode": "off" }' >"$dir/rule.json"
 exits 0 rules set hush "$dir/rule.json" --position -1
 contains "$(cat "$dir/out")" "rule 'hush' is in force"
@@ -162,7 +170,7 @@ equal "$(flock "$dir/state/lock" "$DRAGOMAN" dead-letters --dir "$dir" --json | 
 rm "$dir/state/http.addr"
 exits 0 events consumers --json
 contains "$(cat "$dir/out")" '"missed": 0'
-for command in "send terminal/room word" "events tail" "dead-letters retry $bad" backup status; do exits 69 $command; done
+for command in "send terminal/room word" "events tail" "dead-letters retry $bad" approvals backup status; do exits 69 $command; done
 exits 0 doctor
 printf '{ "htpp": {} }' >"$dir/config.json"
 exits 78 config check
