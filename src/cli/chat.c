@@ -152,6 +152,16 @@ static int chat_plain(struct chat *chat)
         return p.failed ? CLI_FAILED : CLI_OK;
 }
 
+/* A person goes on where they left off, and /new starts over; a script begins anew. */
+static char *new_channel(bool terminal)
+{
+        if (terminal)
+                return mem_strdup("home");
+        /* with the time, because process ids repeat */
+        return mem_printf("chat-%llx-%d", (unsigned long long)(clock_wall_ms() / 1000),
+                          (int)getpid());
+}
+
 int chat_command(struct args *a)
 {
         const char *adapter = args_value(a, "adapter"), *channel = args_value(a, "channel");
@@ -168,11 +178,7 @@ int chat_command(struct args *a)
         rc = chat.client ? find_or_start(&chat) : command_failed(a, &err);
         if (rc == CLI_OK) {
                 chat.adapter = adapter ? mem_strdup(adapter) : find_adapter(chat.client);
-                /* with the time, because process ids repeat */
-                chat.channel = channel ? mem_strdup(channel)
-                                       : mem_printf("chat-%llx-%d",
-                                                    (unsigned long long)(clock_wall_ms() / 1000),
-                                                    (int)getpid());
+                chat.channel = channel ? mem_strdup(channel) : new_channel(terminal);
                 rc = terminal ? chat_terminal(&chat) : chat_plain(&chat);
         }
         launch_stop(chat.launch, chat.hurry);

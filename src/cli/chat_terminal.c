@@ -232,6 +232,7 @@ static void do_help(struct terminal *t)
         puts("Write a message and press Enter. Commands:\n"
              "  /why      trace your last message step by step\n"
              "  /status   show adapters, agents, queues\n"
+             "  /new      start over; else the agent remembers this chat\n"
              "  /quit     leave (or Ctrl-D); Ctrl-C stops an answer, or leaves\n"
              "Anything else that begins with / goes to the agent.");
 }

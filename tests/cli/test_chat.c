@@ -22,10 +22,12 @@
 #include <unistd.h>
 
 #include "../lib/patience.h"
+#include "../lib/rows.h"
 #include "../lib/scratch.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "rows/schema.h"
 
 #define ARGS_MAX 12
 
@@ -363,6 +365,37 @@ static void a_terminal_gets_a_banner_answers_and_a_clean_end(void **state)
         scratch_free(dir);
 }
 
+static void a_person_goes_on_where_they_left_off(void **state)
+{
+        char *dir = scratch_new(), *at = scratch_path(dir, "state");
+        const char *words[] = { "chat", dir, "--listen", "127.0.0.1:0", NULL };
+        struct store_options options = {
+                .url = "sqlite", .dir = at, .migrations = schema_steps, .read_only = true
+        };
+        struct error err = { 0 };
+        struct store *store;
+        struct child c;
+
+        (void)state;
+        for (int i = 0; i < 2; i++) {
+                start_on_terminal(&c, words);
+                expect(&c, "> ");
+                type(&c, "hello\r");
+                expect(&c, "You said: hello");
+                expect(&c, "> ");
+                type(&c, "\x04");
+                assert_int_equal(finish(&c, NULL), 0);
+                buf_release(&c.seen);
+        }
+        store = store_open(NULL, &options, &err);
+        assert_non_null(store);
+        assert_int_equal(rows_count(store, "turns"), 2);
+        assert_int_equal(rows_count(store, "conversations"), 1);
+        store_close(store);
+        free(at);
+        scratch_free(dir);
+}
+
 static void input_typed_during_an_answer_is_kept(void **state)
 {
         char *dir = scratch_new();
@@ -435,6 +468,7 @@ int main(void)
                 cmocka_unit_test(a_wrong_configuration_is_reported_with_exit_code_78),
                 cmocka_unit_test(an_answer_survives_the_death_of_the_daemon),
                 cmocka_unit_test(a_terminal_gets_a_banner_answers_and_a_clean_end),
+                cmocka_unit_test(a_person_goes_on_where_they_left_off),
                 cmocka_unit_test(input_typed_during_an_answer_is_kept),
                 cmocka_unit_test(ctrl_c_stops_an_answer_and_then_leaves),
                 cmocka_unit_test(ctrl_c_twice_leaves_during_an_answer),
