@@ -227,14 +227,15 @@ static void an_anthropic_stream_is_read(void **state)
         struct fake_turn t;
         const char *request;
 
-        talk(b, &t, "anthropic", ", \"system\": \"Be brief.\"", script, 1);
+        talk(b, &t, "anthropic", ", \"system\": \"Be brief.\", \"apiVersion\": \"2026-10-21\"",
+             script, 1);
         assert_string_equal(t.text, "Hi");
         assert_int_equal(t.reply.tokens_in, 5);
         assert_int_equal(t.reply.tokens_out, 2);
         request = fake_server_request(b->server, 0);
         assert_has(request, "POST /v1/v1/messages HTTP/1.1");
         assert_has(request, "x-api-key: " KEY "\r\n");
-        assert_has(request, "anthropic-version: 2023-06-01\r\n");
+        assert_has(request, "anthropic-version: 2026-10-21\r\n");
         assert_has(request, "\"max_tokens\":8192");
         assert_has(request, "\"system\":\"Be brief.\"");
         assert_has(request, "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]");
@@ -614,6 +615,9 @@ static void configuration_errors_are_reported(void **state)
                 { "builtin", "{\"model\": \"gpt-5\", \"apiKey\": \"" KEY "\"}",
                   "names no service" },
                 { "openai", "{\"apiKey\": \"" KEY "\"}", "model" },
+                { "anthropic",
+                  "{\"model\": \"x\", \"apiKey\": \"" KEY "\", \"apiVersion\": \"new\"}",
+                  "is not a date" },
         };
 
         (void)state;

@@ -203,6 +203,7 @@ static void every_word_for_too_long_is_understood(void **state)
 {
         static const char *const words[] = {
                 "prompt is too long: 210000 tokens > 200000 maximum",
+                "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000",
                 "This model's maximum context length is 128000 tokens. However, you requested ...",
                 "Your input exceeds the context window of this model.",
                 "Input is too long for requested model.",

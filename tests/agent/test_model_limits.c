@@ -109,6 +109,12 @@ static void a_service_that_says_nothing_is_no_problem(void **state)
         model_limits(m, &l);
         assert_int_equal(l.window, 400000);
         assert_int_equal(l.output, 32000); /* enough for an answer, far below the limit */
+        r->conf.max_tokens = 100000;
+        model_limits(m, &l);
+        assert_int_equal(l.output, 100000);
+        r->conf.max_tokens = 200000;
+        model_limits(m, &l);
+        assert_int_equal(l.output, 128000);
         assert_true(l.prices.in > 1.24 && l.prices.in < 1.26);
 }
 

@@ -215,6 +215,10 @@ int llm_check_conf(struct settings_source *src, const char *path, const void *se
         if (!conf->base_url && !(conf->key && secret_length(conf->key)))
                 return settings_member_error(src, path, "apiKey", err,
                                              "is required for the public service");
+        if (conf->api_version && conf->api_version[strspn(conf->api_version, "0123456789-")])
+                return settings_member_error(src, path, "apiVersion", err,
+                                             "'%s' is not a date such as 2026-10-21",
+                                             conf->api_version);
         if (conf->price_table && read_table(conf->price_table, NULL, NULL, &wrong) < 0)
                 return settings_member_error(src, path, "priceTable", err, "%s", wrong.text);
         return call_headers_check_key(src, path, conf->key, err);

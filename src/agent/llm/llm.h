@@ -37,6 +37,7 @@ struct llm_conf {
         int64_t max_tokens;
         double temperature; /* below 0: not sent */
         char *server;       /* kind of server behind chat completions; "auto" */
+        char *api_version;  /* Anthropic's; NULL: the wire's */
         int64_t timeout_ms, first_byte_ms, silence_ms;
         int64_t retries;
         int64_t window;             /* tokens; 0: the model's */
@@ -179,7 +180,8 @@ struct llm_wire {
         const char *path;         /* of the call, appended to baseUrl */
         const char *health;       /* harmless request, appended to baseUrl */
         const char *key_header;   /* "Authorization: Bearer " */
-        const char *header;       /* extra line; NULL: none */
+        const char *version;      /* header of the API's version; NULL: none */
+        const char *version_used; /* its default */
         const char *content_type; /* of the request; NULL: application/json */
         const char *events;       /* Agno: prefix of run events */
         /* default prices of the cache, as shares of the input's */

@@ -264,8 +264,10 @@ void llm_call_headers(struct call_headers *h, const struct llm *m)
 {
         call_headers_init(h);
         call_headers_secret(h, m->wire->key_header, m->conf->key);
-        if (m->wire->header)
-                call_headers_add(h, "%s", m->wire->header);
+        if (m->wire->version)
+                call_headers_add(h, "%s: %s", m->wire->version,
+                                 m->conf->api_version ? m->conf->api_version
+                                                      : m->wire->version_used);
 }
 
 static void init_headers(struct call_headers *h, const struct llm_call *c)

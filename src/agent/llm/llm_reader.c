@@ -117,6 +117,7 @@ json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n)
 static const char *const overflow_words[] = {
         "prompt is too long", /* Anthropic */
         "request_too_large",
+        "exceed context limit",    /* with max_tokens */
         "context_length_exceeded", /* OpenAI and those who copy it */
         "exceeds the context window",
         "maximum context length",

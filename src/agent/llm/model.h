@@ -84,7 +84,8 @@ struct model_call *model_ask(const struct llm *m, const struct model_request *q,
                              const struct model_handlers *h, void *arg);
 /* What the call has cost so far, for booking it before it is aborted; message is NULL. */
 void model_spent(const struct model_call *c, struct model_answer *out);
-void model_abort(struct model_call *c); /* no handler is called */
+/* No handler is called. Not from within one. */
+void model_abort(struct model_call *c);
 
 /* 0 or -1: would a service refuse these messages for ever? Names the message and the fault. */
 int model_check(const json_t *messages, struct error *err);
@@ -94,7 +95,8 @@ int model_check(const json_t *messages, struct error *err);
  * model_learn), or a built-in table, in this order.
  */
 struct model_limits {
-        int64_t window, output; /* tokens; output 0: unknown */
+        int64_t window; /* tokens */
+        int64_t output; /* the longest answer to ask for; 0: unknown */
         bool images, documents, thinking;
         bool adaptive; /* Anthropic: thinks as much as it wants instead of by a budget */
         bool known;    /* by any source; else a guess */

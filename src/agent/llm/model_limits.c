@@ -218,7 +218,7 @@ static void apply_row(struct model_limits *l, const struct model_row *row)
         if (row->window > 0)
                 l->window = row->window;
         if (row->output > 0)
-                l->output = row->output < OUTPUT_DEFAULT ? row->output : OUTPUT_DEFAULT;
+                l->output = row->output;
         apply_flag(&l->images, row->images);
         apply_flag(&l->documents, row->documents);
         apply_flag(&l->thinking, row->thinking);
@@ -231,8 +231,12 @@ static void apply_conf(struct model_limits *l, const struct llm_conf *conf)
 {
         const struct usage_prices *p = &conf->prices;
 
+        int64_t most = conf->max_tokens > 0 ? conf->max_tokens : OUTPUT_DEFAULT;
+
         if (conf->window > 0)
                 l->window = conf->window;
+        if (l->output > most || (l->output == 0 && conf->max_tokens > 0))
+                l->output = most;
         if (p->in >= 0 || p->out >= 0)
                 l->prices = (struct usage_prices){ .in = p->in > 0 ? p->in : 0,
                                                    .out = p->out > 0 ? p->out : 0,
