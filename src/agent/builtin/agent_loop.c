@@ -512,6 +512,8 @@ static void begin(struct agent_loop *l)
         struct loop_write *w = loop_write_new(l);
         struct buf members;
 
+        if (l->steps.count == 0 && l->env.parts->begins)
+                l->env.parts->begins(l->turn);
         user_message_add_history(message, run, last_ms);
         loop_write_event(w, "agent_start", NULL);
         loop_write_event(w, "turn_start", NULL);

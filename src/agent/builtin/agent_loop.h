@@ -45,6 +45,8 @@ struct loop_parts {
         void (*turn_open)(void *turn, const struct model_limits *limits,
                           void (*done)(void *arg, const struct error *err), void *arg);
         void (*turn_free)(void *turn); /* also if it is not open */
+        /* The conversation begins: nothing of an earlier one is needed. May be NULL. */
+        void (*begins)(void *turn);
         /* Borrowed from the turn, equal for all calls. */
         const char *(*system)(void *turn);
         json_t *(*tools)(void *turn);

@@ -64,7 +64,8 @@ static void store_result(struct loop_call *c, json_t *result)
         struct loop_write *w = loop_write_new(l);
         struct buf members;
 
-        if (l->env.conf->guard)
+        /* a restart is not the model's fault */
+        if (l->env.conf->guard && !json_flag(result, "interrupted", false))
                 loop_guard_mark(&l->steps, l->run->id, c->block, result);
         buf_init(&members, 0);
         add_call(&members, c);
@@ -265,8 +266,12 @@ static void begin(struct loop_call *c)
                         ? tool_flags(c->tool, l->env.parts->scope(l->turn), arguments_of(c))
                         : 0;
         if (before == CALL_STARTED && !(flags & TOOL_READ_ONLY)) {
-                answer_error(c, "Interrupted by a restart of the agent: this call may have "
-                                "happened in part. Check before repeating it.");
+                json_t *result = steps_error_result(
+                        c->block, "Interrupted by a restart of the agent: this call may have "
+                                  "happened in part. Check before repeating it.");
+
+                json_object_set_new(result, "interrupted", json_true());
+                store_result(c, result);
         } else if (json_flag(c->block, "incomplete", false) || !json_is_object(arguments_of(c))) {
                 answer_error(c, "The arguments of this call were cut off or are not a JSON object, "
                                 "so it was not run. Write large files in parts.");

@@ -327,6 +327,15 @@ static void turn_free_of(void *turn)
         agent_unhold(a);
 }
 
+/* After /new its commands and background jobs end. */
+static void begins(void *turn)
+{
+        struct builtin_turn *t = turn;
+
+        if (t->b->sandboxes)
+                sandbox_end(t->b->sandboxes, t->run->conversation);
+}
+
 static const char *system_of(void *turn)
 {
         return ((struct builtin_turn *)turn)->prompt.text;
@@ -387,6 +396,7 @@ static const struct loop_parts parts = { .ask = ask,
                                          .turn_read = turn_read,
                                          .turn_open = turn_open,
                                          .turn_free = turn_free_of,
+                                         .begins = begins,
                                          .system = system_of,
                                          .tools = tools_of,
                                          .scope = scope_of,
