@@ -104,6 +104,22 @@ int file_write_line(const char *path, const char *line, struct error *err)
         return rc;
 }
 
+int file_copy(int from, int to)
+{
+        char bytes[16384];
+        ssize_t n, k;
+
+        while ((n = read(from, bytes, sizeof(bytes))) > 0)
+                for (ssize_t done = 0; done < n; done += k) {
+                        k = write(to, bytes + done, (size_t)(n - done));
+                        if (k < 0 && errno == EINTR)
+                                k = 0;
+                        if (k < 0)
+                                return -1;
+                }
+        return n < 0 ? -1 : 0;
+}
+
 int file_make_dirs(const char *path, struct error *err)
 {
         char *copy = mem_strdup(path);

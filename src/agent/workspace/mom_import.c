@@ -79,18 +79,6 @@ static bool same_bytes(int a, int b)
         return n == 0 && k == 0;
 }
 
-static int copy_bytes(int from, int to)
-{
-        char bytes[65536];
-        ssize_t n;
-
-        while ((n = read(from, bytes, sizeof(bytes))) > 0)
-                for (ssize_t done = 0, k; done < n; done += k)
-                        if ((k = write(to, bytes + done, (size_t)(n - done))) < 0)
-                                return -1;
-        return n < 0 ? -1 : 0;
-}
-
 /* Under another name first, so that an interrupted import leaves no half files. */
 static int write_copy(const struct import *im, int from, const struct target *to, const char *name,
                       mode_t mode, const char *path)
@@ -103,7 +91,7 @@ static int write_copy(const struct import *im, int from, const struct target *to
         if (fd >= 0) {
                 mode = (to->is_agents ? 0600 : 0644) |
                        (mode & 0100 ? (to->is_agents ? 0100 : 0111) : 0);
-                if (copy_bytes(from, fd) == 0 && fchmod(fd, mode) == 0 &&
+                if (file_copy(from, fd) == 0 && fchmod(fd, mode) == 0 &&
                     (!to->is_agents || channel_folder_give(fd) == 0))
                         rc = renameat(to->fd, part, to->fd, name);
                 close(fd);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/beneath.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/mem.h"
 
@@ -141,12 +142,32 @@ void projection_close(struct projection *p)
         buf_release(&p->last);
 }
 
+/* The file itself stays: sandboxes have it mounted. */
 int projection_rotate(int folder, const char *name, struct error *err)
 {
         const char *dot = strrchr(name, '.');
-        char *old = mem_printf("%.*s.1%s", (int)(dot - name), name, dot);
-        int rc = renameat(folder, name, folder, old);
+        char *old = mem_printf("%.*s.1%s", (int)(dot - name), name, dot),
+             *part = mem_printf("%s.part", old);
+        int from = beneath_open(folder, name, O_RDWR | O_NONBLOCK, 0), to = -1, rc = -1;
+        struct stat st;
 
+        if (from < 0 || (fstat(from, &st) == 0 &&
+                         (st.st_size == 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1))) {
+                rc = 0; /* there is nothing to keep */
+                goto out;
+        }
+        unlinkat(folder, part, 0);
+        to = beneath_open(folder, part, O_WRONLY | O_CREAT | O_EXCL, 0644);
+        if (to >= 0 && file_copy(from, to) == 0 && renameat(folder, part, folder, old) == 0)
+                rc = ftruncate(from, 0);
+        if (rc < 0)
+                fail("put aside", name, err);
+out:
+        if (to >= 0)
+                close(to);
+        if (from >= 0)
+                close(from);
         free(old);
-        return rc < 0 && errno != ENOENT ? fail("rename", name, err) : 0;
+        free(part);
+        return rc;
 }

@@ -28,7 +28,7 @@ int projection_open(struct projection *p, int folder, const char *name, struct e
 /* Whole lines; all or nothing. */
 int projection_append(struct projection *p, const char *text, size_t n, struct error *err);
 void projection_close(struct projection *p);
-/* "log.jsonl" becomes "log.1.jsonl", in place of an older one. */
+/* What "log.jsonl" holds becomes "log.1.jsonl", in place of an older one; it is empty then. */
 int projection_rotate(int folder, const char *name, struct error *err);
 /* Might it work later? */
 bool projection_can_retry(const struct error *err);
