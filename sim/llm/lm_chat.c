@@ -37,7 +37,7 @@ static json_t *vendor_usage(const struct call *c)
 
         return json_pack("{s:I,s:I,s:I,s:{s:I,s:I,s:I},s:{s:I,s:I}}", "prompt_tokens",
                          (json_int_t)a->input, "completion_tokens", (json_int_t)a->output,
-                         "total_tokens", (json_int_t)(a->input + a->output),
+                         "total_tokens", (json_int_t)a->input + (json_int_t)a->output,
                          "prompt_tokens_details", "cached_tokens", (json_int_t)a->cached.read,
                          "cache_write_tokens", (json_int_t)(writes ? a->cached.written_5m : 0),
                          "audio_tokens", (json_int_t)0, "completion_tokens_details",
@@ -53,7 +53,7 @@ static json_t *usage(const struct call *c)
         if (c->prompt.model->can & LM_SHOWS_THINKING)
                 return json_pack("{s:I,s:I,s:I,s:I,s:I,s:{s:I}}", "prompt_tokens",
                                  (json_int_t)a->input, "completion_tokens", (json_int_t)a->output,
-                                 "total_tokens", (json_int_t)(a->input + a->output),
+                                 "total_tokens", (json_int_t)a->input + (json_int_t)a->output,
                                  "prompt_cache_hit_tokens", read, "prompt_cache_miss_tokens",
                                  (json_int_t)a->input - read, "completion_tokens_details",
                                  "reasoning_tokens", (json_int_t)a->reasoning);

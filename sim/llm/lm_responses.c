@@ -157,7 +157,7 @@ static json_t *usage(const struct call *c)
                          "cache_write_tokens", (json_int_t)(writes ? a->cached.written_5m : 0),
                          "output_tokens", (json_int_t)a->output, "output_tokens_details",
                          "reasoning_tokens", (json_int_t)a->reasoning, "total_tokens",
-                         (json_int_t)(a->input + a->output));
+                         (json_int_t)a->input + (json_int_t)a->output);
 }
 
 static void copy_member(json_t *to, const json_t *from, const char *key, json_t *fallback)
