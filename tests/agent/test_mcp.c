@@ -234,6 +234,21 @@ static void results_become_blocks_for_the_model(void **state)
         rig_close(&r);
 }
 
+static void resources_are_read_on_demand(void **state)
+{
+        struct rig r;
+
+        (void)state;
+        begin(&r, "", "");
+        run(&r, "fake__read_resource", "{\"uri\":\"demo://2\"}");
+        assert_string_equal(text_at(&r, 0), "[Resource demo://2]");
+        assert_string_equal(text_at(&r, 1), "what is inside");
+        assert_string_equal(run(&r, "fake__read_resource", "{\"uri\":\"demo://9\"}"),
+                            "resource not found (-32002)");
+        assert_true(r.result.is_error);
+        rig_close(&r);
+}
+
 static void junk_is_skipped(void **state)
 {
         struct rig r;
@@ -581,6 +596,7 @@ int main(void)
                 cmocka_unit_test(a_silent_call_ends_and_is_cancelled),
                 cmocka_unit_test(a_changed_list_is_read_once),
                 cmocka_unit_test(results_become_blocks_for_the_model),
+                cmocka_unit_test(resources_are_read_on_demand),
                 cmocka_unit_test(junk_is_skipped),
                 cmocka_unit_test(the_environment_of_a_server_is_clean),
                 cmocka_unit_test(a_server_that_ends_is_started_again),

@@ -65,6 +65,8 @@ static void check_everything(struct rig *r)
         assert_int_equal(json_array_size(r->result.content), 1);
         run(r, "all__get-resource-links", "{\"count\":2}");
         assert_has(json_str(json_array_get(r->result.content, 1), "text", ""), "demo://");
+        run(r, "all__read_resource", "{\"uri\":\"demo://resource/dynamic/text/1\"}");
+        assert_has(json_str(json_array_get(r->result.content, 1), "text", ""), "Resource 1");
         buf_clear(&r->progress);
         assert_has(run(r, "all__trigger-long-running-operation", "{\"duration\":1,\"steps\":4}"),
                    "completed");

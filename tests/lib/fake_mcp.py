@@ -163,7 +163,7 @@ def answer(peer, message):
             return {"error": {"code": -32022, "message": "unsupported protocol version", "data": {"supported": ["2026-07-28"]}}}
         known = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
         version = params["protocolVersion"] if args.version in known and params["protocolVersion"] == args.version else args.version
-        return {"result": {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "fake", "version": "1"}}}
+        return {"result": {"protocolVersion": version, "capabilities": {"tools": {"listChanged": True}, "resources": {}}, "serverInfo": {"name": "fake", "version": "1"}}}
     if method == "server/discover" and args.modern:
         meta = params.get("_meta", {})
         if meta.get("io.modelcontextprotocol/protocolVersion") != "2026-07-28" or "io.modelcontextprotocol/clientCapabilities" not in meta:
@@ -184,6 +184,10 @@ def answer(peer, message):
         if page + 1 < args.pages:
             result["nextCursor"] = str(page + 1)
         return {"result": result}
+    if method == "resources/read":
+        if params.get("uri") != "demo://2":
+            return {"error": {"code": -32002, "message": "resource not found"}}
+        return {"result": {"contents": [{"uri": "demo://2", "mimeType": "text/plain", "text": "what is inside"}]}}
     if method == "tools/call":
         try:
             result = call(peer, mid, params)

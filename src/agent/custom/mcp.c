@@ -86,7 +86,12 @@ int mcp_check(const struct settings_source *src, const char *path,
 
 /* ---- requests ---- */
 
-static const char *method_of(enum mcp_kind kind)
+static bool reads_resource(const struct mcp_request *q)
+{
+        return q->kind == MCP_CALL && strcmp(q->call->tool, MCP_READ_RESOURCE) == 0;
+}
+
+static const char *method_of(const struct mcp_request *q)
 {
         static const char *const names[] = {
                 [MCP_INITIALIZE] = "initialize",
@@ -96,7 +101,7 @@ static const char *method_of(enum mcp_kind kind)
                 [MCP_LISTEN] = "subscriptions/listen",
         };
 
-        return names[kind];
+        return reads_resource(q) ? MCP_READ_RESOURCE : names[q->kind];
 }
 
 static struct mcp_request *request_new(struct mcp_server *s, enum mcp_kind kind)
@@ -165,8 +170,12 @@ static json_t *client_info(void)
 
 static json_t *call_params(const struct mcp_request *q)
 {
-        json_t *p = json_pack("{s:s, s:O}", "name", q->call->tool, "arguments", q->call->args);
+        json_t *p;
 
+        if (reads_resource(q))
+                p = json_pack("{s:O}", "uri", json_object_get(q->call->args, "uri"));
+        else
+                p = json_pack("{s:s, s:O}", "name", q->call->tool, "arguments", q->call->args);
         if (q->input)
                 json_object_set(p, "inputResponses", q->input);
         if (q->state)
@@ -250,7 +259,7 @@ static int request_send(struct mcp_request *q, struct error *err)
                      (ms > HARD_MS ? ms : HARD_MS);
         return send_json(q->server,
                          json_pack("{s:I, s:s, s:o}", "id", (json_int_t)q->id, "method",
-                                   method_of(q->kind), "params", params),
+                                   method_of(q), "params", params),
                          q, err);
 }
 
@@ -459,6 +468,7 @@ static void server_ready(struct mcp_server *s, const json_t *capabilities)
         s->failures = 0;
         s->wanted = false;
         s->cached_modern = s->modern;
+        s->resources = json_is_object(json_object_get(capabilities, "resources"));
         log_info("MCP server is ready", LOG_S("server", s->base.name),
                  LOG_S("version", s->version));
         if (!s->modern)
@@ -611,9 +621,22 @@ static bool read_input_required(struct mcp_request *q, const json_t *result)
         return true;
 }
 
+/* The contents of a resource, as a tool would return them; yours. */
+static json_t *contents_as_content(const json_t *result)
+{
+        json_t *content = json_array(), *one;
+        size_t i;
+
+        json_array_foreach(json_object_get(result, "contents"), i, one)
+                json_array_append_new(content,
+                                      json_pack("{s:s, s:O}", "type", "resource", "resource", one));
+        return json_pack("{s:o}", "content", content);
+}
+
 static void read_call(struct mcp_request *q, const json_t *result, const json_t *error)
 {
         struct custom_call *c = q->call;
+        bool resource = reads_resource(q);
         struct tool_result r = { 0 };
         char *words;
 
@@ -625,7 +648,10 @@ static void read_call(struct mcp_request *q, const json_t *result, const json_t 
         request_free(q);
         c->data = NULL;
         if (result) {
-                custom_result_read(result, c->files, &r);
+                json_t *made = resource ? contents_as_content(result) : NULL;
+
+                custom_result_read(made ? made : result, c->files, &r);
+                json_decref(made);
                 custom_call_done(c, &r);
                 return;
         }

@@ -180,7 +180,10 @@ static void add_modern(const struct mcp_server *s, const struct mcp_message *m,
                 add_header(h, "Mcp-Method", m->method);
         if (!q || q->kind != MCP_CALL)
                 return;
-        add_encoded(h, "Mcp-Name", q->call->tool);
+        add_encoded(h, "Mcp-Name",
+                    strcmp(q->call->tool, MCP_READ_RESOURCE) == 0
+                            ? json_str(q->call->args, "uri", "")
+                            : q->call->tool);
         t = custom_find(s->base.all, q->call->key);
         if (t)
                 mcp_tools_headers(t->schema, q->call->args, add_param, h);

@@ -16,6 +16,8 @@
 #define MCP_MODERN_VERSION "2026-07-28"
 #define MCP_MESSAGE_MAX    ((size_t)16 << 20)
 #define MCP_TOOLS_MAX      512
+/* A tool of ours for every server with resources, so that links in results can be followed. */
+#define MCP_READ_RESOURCE "resources/read"
 
 enum mcp_state {
         MCP_IDLE, /* starts on the next use */
@@ -91,6 +93,7 @@ struct mcp_server {
         unsigned pages;
         bool list_again;
         json_t *listed; /* as the server sent them */
+        bool resources; /* it has some */
         unsigned junk;  /* messages that were none */
 };
 

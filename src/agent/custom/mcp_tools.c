@@ -257,6 +257,21 @@ static void add_tool(struct mcp_server *s, const json_t *tool)
                 s->variant->tool(s, tool, t);
 }
 
+static void add_resource_tool(struct mcp_server *s)
+{
+        struct custom_tool *t = custom_source_tool(&s->base);
+
+        t->key = mcp_tools_key(s->base.name, "read_resource");
+        t->name = mem_strdup(MCP_READ_RESOURCE);
+        t->description = mem_printf("Reads a resource of the server %s, such as one that another "
+                                    "tool's result names.",
+                                    s->base.name);
+        t->schema = json_pack("{s:s, s:{s:{s:s}}, s:[s]}", "type", "object", "properties", "uri",
+                              "type", "string", "required", "uri");
+        t->flags = s->conf->trust ? TOOL_READ_ONLY : TOOL_UNTRUSTED;
+        t->timeout_ms = s->conf->timeout_seconds * 1000;
+}
+
 void mcp_tools_set(struct mcp_server *s, const json_t *list)
 {
         size_t i;
@@ -268,6 +283,8 @@ void mcp_tools_set(struct mcp_server *s, const json_t *list)
                         report_change(s, tool);
                 add_tool(s, tool);
         }
+        if (s->resources && is_wanted(s->conf, MCP_READ_RESOURCE))
+                add_resource_tool(s);
 }
 
 /* ---- the list of last time ---- */
@@ -304,6 +321,7 @@ void mcp_cache_read(struct mcp_server *s)
                 s->cached_modern = strcmp(json_str(cache, "era", ""), "modern") == 0 && age >= 0 &&
                                    age < MODERN_DAYS * 86400000LL;
                 s->listed = json_incref(json_object_get(cache, "tools"));
+                s->resources = json_flag(cache, "resources", false);
                 if (json_array_size(s->listed) > 0) {
                         mcp_tools_set(s, s->listed);
                         s->base.known = true;
@@ -346,9 +364,9 @@ void mcp_cache_write(struct mcp_server *s)
         json_t *cache;
 
         config_print(s->conf, print);
-        cache = json_pack("{s:s, s:s, s:I, s:O}", "config", print, "era",
+        cache = json_pack("{s:s, s:s, s:I, s:b, s:O}", "config", print, "era",
                           s->modern ? "modern" : "legacy", "at", (json_int_t)clock_wall_ms(),
-                          "tools", s->listed);
+                          "resources", s->resources, "tools", s->listed);
         j->path = cache_path(s);
         j->text = json_text(cache);
         json_decref(cache);
