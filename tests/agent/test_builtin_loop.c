@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "agent/builtin/loop_guard.h"
 #include "loop_rig.h"
 
 static const char *answer_of(struct loop_rig *r)
@@ -208,6 +209,31 @@ static void an_incomplete_call_and_an_unknown_tool_are_errors(void **state)
         assert_non_null(strstr(r->last.data, "were cut off"));
         assert_non_null(strstr(r->last.data, "There is no tool 'dance'"));
         loop_rig_free(r);
+}
+
+static void the_name_of_a_kept_output_makes_no_difference(void **state)
+{
+        static const char *const texts[] = {
+                "1\n[Full output: /workspace/c/scratch/output-1794828171127-0a1b2c3d.txt]",
+                "1\n[Full output: /workspace/c/scratch/output-1794828179999-ffffffff.txt]",
+                "2\n[Full output: /workspace/c/scratch/output-1794828179999-ffffffff.txt]",
+        };
+        json_t *call = json_pack("{s:s, s:{s:s}}", "name", "bash", "arguments", "command", "ls");
+        json_t *results[3];
+        struct steps s = { 0 };
+
+        (void)state;
+        for (size_t i = 0; i < 3; i++) {
+                results[i] =
+                        json_pack("{s:[{s:s, s:s}]}", "content", "type", "text", "text", texts[i]);
+                loop_guard_mark(&s, 1, call, results[i]);
+        }
+        assert_string_equal(json_str(results[0], "same", "a"), json_str(results[1], "same", "b"));
+        assert_string_not_equal(json_str(results[1], "same", "a"),
+                                json_str(results[2], "same", ""));
+        for (size_t i = 0; i < 3; i++)
+                json_decref(results[i]);
+        json_decref(call);
 }
 
 static void repeated_identical_calls_are_warned_about_and_stopped(void **state)
@@ -483,6 +509,7 @@ int main(void)
                 cmocka_unit_test(a_call_cut_off_by_the_output_limit_never_runs),
                 cmocka_unit_test(the_output_limit_is_answered_twice),
                 cmocka_unit_test(an_incomplete_call_and_an_unknown_tool_are_errors),
+                cmocka_unit_test(the_name_of_a_kept_output_makes_no_difference),
                 cmocka_unit_test(repeated_identical_calls_are_warned_about_and_stopped),
                 cmocka_unit_test(the_same_error_stops_the_turn),
                 cmocka_unit_test(rounds_are_limited),

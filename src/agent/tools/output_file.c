@@ -17,7 +17,6 @@
 
 #define WAITING_MAX (1 << 20) /* bytes that wait for the disk; more are left out */
 #define SCANNED_MAX 10000     /* names in the scratch folder */
-#define PREFIX      "output-"
 
 struct output_file {
         struct loop *loop;
@@ -44,7 +43,7 @@ struct output_file *output_file_new(struct loop *l, const struct workspace_view 
                 error_set(&f->err, ERR_IO, "%s", strerror(errno));
         id_random_bytes(salt, sizeof(salt));
         /* sorted by name is sorted by time */
-        snprintf(f->name, sizeof(f->name), PREFIX "%013lld-%02x%02x%02x%02x.txt",
+        snprintf(f->name, sizeof(f->name), OUTPUT_FILE_NAME "%013lld-%02x%02x%02x%02x.txt",
                  (long long)clock_wall_ms(), salt[0], salt[1], salt[2], salt[3]);
         f->path = mem_printf("%s/scratch/%s", v->folder, f->name);
         buf_init(&f->waiting, 0);
@@ -82,7 +81,7 @@ static void remove_oldest(int folder)
         if (!d)
                 return;
         while (n < COUNT(names) && scanned++ < SCANNED_MAX && (e = readdir(d)))
-                if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0)
+                if (strncmp(e->d_name, OUTPUT_FILE_NAME, strlen(OUTPUT_FILE_NAME)) == 0)
                         names[n++] = mem_strdup(e->d_name);
         closedir(d);
         qsort(names, n, sizeof(names[0]), by_name);

@@ -14,6 +14,7 @@
 
 #define OUTPUT_FILE_BYTES (10 << 20)
 #define OUTPUT_FILES      20
+#define OUTPUT_FILE_NAME  "output-" /* hexadecimal digits and dashes follow */
 
 struct output_file;
 struct output_file *output_file_new(struct loop *l, const struct workspace_view *v);
