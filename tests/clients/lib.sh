@@ -7,13 +7,18 @@ work=$build/$platform-clients
 [ -x "$sim" ] || make -j2 BUILD="$build" "$sim" || exit 1
 tools/install clients || exit 1
 
-# The npm packages of tests/clients/PLATFORM, fetched once.
+# The npm packages of tests/clients/PLATFORM, fetched once; scripts that share them may run side by side.
 mkdir -p "$work"
-cp tests/clients/$platform/{package.json,package-lock.json,.npmrc,*.mjs} "$work/" || exit 1
-if ! cmp -s "$work/package-lock.json" "$work/.installed"; then
-        (cd "$work" && npm ci --no-audit --no-fund >npm.log 2>&1) || { tail -20 "$work/npm.log"; exit 1; }
-        cp "$work/package-lock.json" "$work/.installed"
-fi
+(
+        flock 9
+        for file in tests/clients/$platform/{package.json,package-lock.json,.npmrc,*.mjs}; do
+                cmp -s "$file" "$work/$(basename "$file")" || cp "$file" "$work/" || exit 1
+        done
+        if ! cmp -s "$work/package-lock.json" "$work/.installed"; then
+                (cd "$work" && npm ci --no-audit --no-fund >npm.log 2>&1) || { tail -20 "$work/npm.log"; exit 1; }
+                cp "$work/package-lock.json" "$work/.installed"
+        fi
+) 9>"$work/.lock" || exit 1
 
 # with_sim TOKEN OPTION COMMAND...: a fresh simulator for each client
 with_sim() {
