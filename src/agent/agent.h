@@ -22,6 +22,12 @@ struct agent;
 struct road;
 struct store;
 
+/* Where an agent's commands run, for status and doctor. Borrowed. */
+struct agent_sandbox {
+        const char *kind;    /* "bwrap" */
+        const char *problem; /* why they are refused; NULL: none is known */
+};
+
 struct agent_ops {
         const char *type;               /* "openai" */
         const char *help;               /* one sentence */
@@ -45,6 +51,8 @@ struct agent_ops {
          */
         void (*describe)(const struct agent *a, const char *adapter, const char *channel,
                          struct buf *out);
+        /* Where its commands run. NULL: it runs none. */
+        void (*sandbox)(const struct agent *a, struct agent_sandbox *out);
         /* NULL: takes no late replies. */
         void (*late_replies)(const struct agent *a, struct late_reply_policy *out);
 };

@@ -203,6 +203,23 @@ static void check_adapters(struct doctor *d, struct client *c)
         json_decref(page);
 }
 
+static void check_sandbox(struct doctor *d, const char *agent, const json_t *sandbox)
+{
+        const char *kind = json_str(sandbox, "kind", NULL);
+
+        if (!kind || strcmp(kind, "none") == 0)
+                return;
+        if (!json_is_true(json_object_get(sandbox, "works")))
+                report(d, FAIL, "see the section Sandbox of docs/AGENT.md",
+                       "agent %s refuses commands: %s", agent,
+                       json_str(sandbox, "problem", "no reason given"));
+        else if (strcmp(kind, "host") == 0)
+                report(d, WARN, "set sandbox.kind to \"bwrap\" if that was not meant",
+                       "commands of agent %s run on this machine without a sandbox", agent);
+        else
+                report(d, FINE, NULL, "commands of agent %s run in %s", agent, kind);
+}
+
 /* Only what turns and health checks have shown: asking costs money. */
 static void check_agents(struct doctor *d, struct client *c)
 {
@@ -224,6 +241,7 @@ static void check_agents(struct doctor *d, struct client *c)
                 else
                         report(d, FINE, NULL, "agent %s is %s", name,
                                strcmp(health, "unknown") == 0 ? "not asked yet" : health);
+                check_sandbox(d, name, json_object_get(item, "sandbox"));
         }
         json_decref(page);
 }

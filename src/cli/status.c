@@ -107,6 +107,8 @@ static void print_agent(const json_t *agent)
 {
         const char *circuit = json_str(json_object_get(agent, "circuit"), "state", "closed");
         bool open = strcmp(circuit, "closed") != 0;
+        const json_t *sandbox = json_object_get(agent, "sandbox");
+        const char *kind = json_str(sandbox, "kind", NULL);
         int64_t waiting = json_int(agent, "waiting", 0);
         const json_t *custom = json_object_get(agent, "customTools"), *source;
         size_t i;
@@ -117,6 +119,11 @@ static void print_agent(const json_t *agent)
         if (waiting > 0)
                 printf("    %lld %s waiting\n", (long long)waiting,
                        print_plural(waiting, "turn", "turns"));
+        if (kind && json_is_true(json_object_get(sandbox, "works")))
+                printf("    commands run in %s\n", strcmp(kind, "host") == 0 ? "no sandbox" : kind);
+        else if (kind)
+                printf("    commands are refused: %s\n",
+                       json_str(sandbox, "problem", "see the log"));
         if (json_int(custom, "count", 0) > 0)
                 printf("    %lld custom %s, about %lld tokens of each prompt%s\n",
                        (long long)json_int(custom, "count", 0),

@@ -410,7 +410,8 @@ static const struct loop_parts parts = { .ask = ask,
 static int check(struct settings_source *src, const char *path, const void *conf, struct error *err)
 {
         const struct builtin_conf *c = conf;
-        const char *model;
+        const char *model, *wrong;
+        struct error why;
         char *at;
         int rc;
 
@@ -420,6 +421,13 @@ static int check(struct settings_source *src, const char *path, const void *conf
                         "'%s' names no service (\"anthropic/MODEL\" or \"openai/MODEL\"; with "
                         "`baseUrl` any name)",
                         c->llm.model);
+        if (sandbox_conf_check(&c->sandbox, &wrong, err) < 0) {
+                at = mem_printf("%s.sandbox", path);
+                why = *err;
+                rc = settings_member_error(src, at, wrong, err, "%s", why.text);
+                free(at);
+                return rc;
+        }
         at = mem_printf("%s.mcp", path);
         rc = mcp_check(src, at, &c->mcp, err);
         free(at);
@@ -501,6 +509,8 @@ static int builtin_open(struct agent *a, struct error *err)
                                     .spending = b->spending };
         if (strcmp(conf->sandbox.kind, "none") != 0)
                 b->sandboxes = sandboxes_new(a->loop, &conf->sandbox, a->dir);
+        if (b->sandboxes)
+                sandboxes_probe(b->sandboxes);
         b->custom = custom_new(&(struct custom_options){ .loop = a->loop,
                                                          .http = a->http,
                                                          .dir = a->dir,
@@ -605,6 +615,15 @@ static void builtin_describe(const struct agent *a, const char *adapter, const c
         free(chat);
 }
 
+static void builtin_sandbox(const struct agent *a, struct agent_sandbox *out)
+{
+        const struct builtin *b = a->self;
+
+        out->kind = b->conf->sandbox.kind;
+        out->problem = b->sandboxes ? sandboxes_problem(b->sandboxes)
+                                    : "commands are switched off: sandbox.kind is \"none\"";
+}
+
 const struct agent_ops builtin_agent = {
         .type = "builtin",
         .help = "Dragoman's own agent, with tools, a sandbox and memory, on a model written as "
@@ -621,4 +640,5 @@ const struct agent_ops builtin_agent = {
         .check_health = builtin_check_health,
         .status = builtin_status,
         .describe = builtin_describe,
+        .sandbox = builtin_sandbox,
 };

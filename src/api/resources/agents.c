@@ -34,6 +34,23 @@ struct agent_list {
         bool reasons; /* may quote chats: only for keys that reach all adapters */
 };
 
+static void write_sandbox(struct buf *b, const struct agent *a, bool reasons)
+{
+        struct agent_sandbox s = { 0 };
+
+        if (a->ops->sandbox)
+                a->ops->sandbox(a, &s);
+        if (!s.kind) {
+                jsonw_null(b, "sandbox");
+                return;
+        }
+        jsonw_open_member(b, "sandbox", '{');
+        jsonw_str(b, "kind", s.kind);
+        jsonw_bool(b, "works", !s.problem);
+        jsonw_str(b, "problem", reasons ? s.problem : NULL);
+        jsonw_close(b, '}');
+}
+
 static void write_agent(void *arg, const struct agent *a, const struct agent_health *known)
 {
         static const struct {
@@ -68,6 +85,7 @@ static void write_agent(void *arg, const struct agent *a, const struct agent_hea
         jsonw_int(b, "retryInMs", h.retry_ms);
         jsonw_close(b, '}');
         jsonw_str(b, "lastFailure", h.last_failure[0] ? h.last_failure : NULL);
+        write_sandbox(b, a, l->reasons);
         jsonw_open_member(b, "abilities", '[');
         for (size_t i = 0; i < COUNT(abilities); i++)
                 if (can & abilities[i].flag)
