@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/settings.h"
 #include "net/http_client.h"
@@ -71,6 +72,8 @@ struct agent {
 extern const struct agent_ops *const agent_kinds[];
 
 unsigned agent_abilities(const struct agent *a);
+/* Appends an event that belongs to no turn, such as "agent.network_request"; takes the payload. */
+void agent_journal(struct agent *a, const char *type, struct buf *payload);
 
 /* Side effects of a failed call. */
 enum agent_effect {

@@ -103,6 +103,11 @@ static void journal(struct agents *as, const char *type, const struct turn_run *
         buf_release(payload);
 }
 
+void agent_journal(struct agent *a, const char *type, struct buf *payload)
+{
+        journal(((struct agent_slot *)a)->all, type, NULL, payload);
+}
+
 static void journal_circuit(struct agent_slot *s, const char *type)
 {
         struct buf payload;

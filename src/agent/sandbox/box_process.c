@@ -112,8 +112,6 @@ static void on_ended(void *arg, const struct process_result *result)
         b->process = NULL;
         if (!b->ready) {
                 refusal_explain(b->all->conf, b->complaint.data, &err);
-                log_warn("sandbox failed", LOG_S("why", err.text),
-                         LOG_S("said", b->complaint.data));
                 box_over(b, err.kind, err.text);
                 return;
         }
