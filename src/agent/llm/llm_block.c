@@ -21,9 +21,7 @@ struct llm_block *llm_block_open(struct llm_reader *r, enum llm_block_type type,
                 r->too_large = true;
                 return NULL;
         }
-        if ((r->block_count & (r->block_count - 1)) == 0)
-                r->blocks = mem_realloc(r->blocks, (r->block_count ? r->block_count * 2 : 1) *
-                                                           sizeof(*r->blocks));
+        r->blocks = mem_realloc(r->blocks, (r->block_count + 1) * sizeof(*r->blocks));
         b = &r->blocks[r->block_count++];
         *b = (struct llm_block){ .type = type, .index = index };
         buf_init(&b->text, 0);
