@@ -12,6 +12,7 @@ void sse_reader_init(struct sse_reader *r, size_t max, sse_event_fn *on_event, v
         buf_init(&r->data, max);
         buf_init(&r->id, max);
         r->at_start = true;
+        r->retry_ms = -1;
         r->on_event = on_event;
         r->arg = arg;
 }
@@ -39,6 +40,15 @@ static int take_field(struct sse_reader *r, struct slice name, struct slice valu
         if (slice_is(name, "id") && !memchr(value.p, '\0', value.n)) {
                 buf_clear(&r->id);
                 return buf_add(&r->id, value.p, value.n);
+        }
+        if (slice_is(name, "retry") && value.n > 0 && value.n < 10) {
+                int64_t ms = 0;
+                size_t i = 0;
+
+                for (; i < value.n && value.p[i] >= '0' && value.p[i] <= '9'; i++)
+                        ms = ms * 10 + (value.p[i] - '0');
+                if (i == value.n)
+                        r->retry_ms = ms;
         }
         return 0;
 }

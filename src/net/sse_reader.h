@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 
@@ -17,6 +18,7 @@ typedef void sse_event_fn(void *arg, const char *event, const char *id, const ch
 struct sse_reader {
         struct buf line, event, data, id;
         bool after_cr, at_start, has_data;
+        int64_t retry_ms; /* how long to wait before connecting again; -1: not told */
         sse_event_fn *on_event;
         void *arg;
 };

@@ -166,6 +166,7 @@ static void a_broken_answer_is_asked_for_again(void **state)
         web_open(&w, OPTIONS(), "");
         assert_string_equal(run(&w.rig, "web__cut", "{}"), "resumed");
         assert_has(run(&w.rig, "web__seen", "{}"), "\"e-");
+        assert_has(run(&w.rig, "web__seen", "{}"), "\"waited\": \"as told\"");
         web_close(&w);
 }
 

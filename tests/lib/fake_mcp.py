@@ -305,6 +305,9 @@ def http():
                 # the stream breaks; the answer is there when asked for the second time
                 self.start_events()
                 replay[f"e-{message['id']}"] = [0, {"jsonrpc": "2.0", "id": message["id"], "result": text("resumed")}]
+                with lock:
+                    self.wfile.write(b"retry: 300\n")
+                    seen["cut"] = time.monotonic()
                 return self.event(None, f"e-{message['id']}")
             if args.modern and method == "initialize":
                 return self.plain(400, {"jsonrpc": "2.0", "id": message["id"], **answer(None, message)})
@@ -328,6 +331,8 @@ def http():
                 return self.plain(405)
             if last in replay:
                 replay[last][0] += 1
+                if replay[last][0] == 1:
+                    seen["waited"] = "as told" if time.monotonic() - seen["cut"] >= 0.299 else "too short"
                 self.start_events()
                 if replay[last][0] > 1:
                     self.event(replay[last][1])

@@ -137,9 +137,33 @@ static void an_event_over_the_limit_fails_for_good(void **state)
         assert_int_equal(feed_all(20, "data: 0123456789\n\ndata: 0123456789\n\n"), 0);
 }
 
+static void the_wish_to_reconnect_later_is_read(void **state)
+{
+        static const struct {
+                const char *text;
+                int64_t ms;
+        } rows[] = { { "retry: 300\n", 300 },    { "data: x\n\n", -1 },
+                     { "retry: 3s\n", -1 },      { "retry:\n", -1 },
+                     { "retry: 0\nid: 1\n", 0 }, { "retry: 99999999999999\n", -1 } };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct sse_reader r;
+                struct buf out;
+
+                buf_init(&out, 0);
+                sse_reader_init(&r, 1000, note, &out);
+                assert_int_equal(sse_reader_feed(&r, rows[i].text, strlen(rows[i].text)), 0);
+                assert_int_equal(r.retry_ms, rows[i].ms);
+                sse_reader_release(&r);
+                buf_release(&out);
+        }
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_wish_to_reconnect_later_is_read),
                 cmocka_unit_test(streams_are_read_as_the_standard_says),
                 cmocka_unit_test(a_split_at_any_byte_changes_nothing),
                 cmocka_unit_test(a_nul_byte_is_data_but_never_an_id),

@@ -19,14 +19,15 @@
 #include "net/backoff.h"
 #include "net/sse_reader.h"
 
-#define CONNECT_MS  10000
-#define GOODBYE_MS  2000
-#define REOPEN_MS   1000
-#define REOPEN_CAP  30000
-#define RESUME_MS   500
-#define RESUME_CAP  5000
-#define HEADERS_MAX 48
-#define WHY_SIZE    300
+#define CONNECT_MS   10000
+#define GOODBYE_MS   2000
+#define REOPEN_MS    1000
+#define REOPEN_CAP   30000
+#define RESUME_MS    500
+#define RESUME_CAP   5000
+#define HEADERS_MAX  48
+#define RETRY_MAX_MS 60000
+#define WHY_SIZE     300
 
 /* One POST or GET. */
 struct exchange {
@@ -41,6 +42,7 @@ struct exchange {
         struct sse_reader events;
         struct buf body;
         char *last_event; /* its id; NULL: none */
+        int64_t retry_ms; /* as the server wishes; -1: it did not say */
         unsigned tries;
         LIST_ENTRY(exchange) next;
 };
@@ -104,6 +106,7 @@ static struct exchange *exchange_new(struct mcp_server *s, int64_t id)
 
         e->server = s;
         e->id = id;
+        e->retry_ms = -1;
         e->again = timer_new(custom_options(s->base.all)->loop, on_again, e);
         sse_reader_init(&e->events, MCP_MESSAGE_MAX, on_event, e);
         buf_init(&e->body, MCP_MESSAGE_MAX);
@@ -218,6 +221,8 @@ static void on_data(void *arg, const char *bytes, size_t n)
                 if (q)
                         mcp_request_failed(q, true, "it sent an event over 16 MiB");
         }
+        if (e->events.retry_ms >= 0)
+                e->retry_ms = e->events.retry_ms;
         e->busy = false;
         if (e->dead)
                 exchange_free(e);
@@ -310,6 +315,17 @@ static bool may_resume(const struct exchange *e, const struct http_result *r)
         return r->status == 200 || r->status == 0 || r->status >= 500 || r->status == 409;
 }
 
+/* The server's wish counts for the first try after an event. */
+static void get_later(struct exchange *e, int64_t base_ms, int64_t cap_ms)
+{
+        unsigned tries = e->tries++;
+
+        if (tries == 0 && e->retry_ms >= 0)
+                timer_start(e->again, e->retry_ms < RETRY_MAX_MS ? e->retry_ms : RETRY_MAX_MS);
+        else
+                timer_start(e->again, backoff_half_jitter_ms(tries, base_ms, cap_ms));
+}
+
 /* An answer is still awaited: ask for it again, or give up. */
 static void answer_missing(struct exchange *e, const struct http_result *r, const json_t *body)
 {
@@ -320,7 +336,7 @@ static void answer_missing(struct exchange *e, const struct http_result *r, cons
         char why[WHY_SIZE];
 
         if (q && may_resume(e, r)) {
-                timer_start(e->again, backoff_half_jitter_ms(e->tries++, RESUME_MS, RESUME_CAP));
+                get_later(e, RESUME_MS, RESUME_CAP);
                 return;
         }
         exchange_close(e);
@@ -355,7 +371,7 @@ static void stream_ended(struct exchange *e, const struct http_result *r)
                 exchange_close(e);
                 return;
         }
-        timer_start(e->again, backoff_half_jitter_ms(e->tries++, REOPEN_MS, REOPEN_CAP));
+        get_later(e, REOPEN_MS, REOPEN_CAP);
 }
 
 static void on_done(void *arg, const struct http_result *r)
