@@ -142,19 +142,19 @@ static void the_wish_to_reconnect_later_is_read(void **state)
         static const struct {
                 const char *text;
                 int64_t ms;
-        } rows[] = { { "retry: 300\n", 300 },    { "data: x\n\n", -1 },
-                     { "retry: 3s\n", -1 },      { "retry:\n", -1 },
-                     { "retry: 0\nid: 1\n", 0 }, { "retry: 99999999999999\n", -1 } };
+        } wishes[] = { { "retry: 300\n", 300 },    { "data: x\n\n", -1 },
+                       { "retry: 3s\n", -1 },      { "retry:\n", -1 },
+                       { "retry: 0\nid: 1\n", 0 }, { "retry: 99999999999999\n", -1 } };
 
         (void)state;
-        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
                 struct sse_reader r;
                 struct buf out;
 
                 buf_init(&out, 0);
                 sse_reader_init(&r, 1000, note, &out);
-                assert_int_equal(sse_reader_feed(&r, rows[i].text, strlen(rows[i].text)), 0);
-                assert_int_equal(r.retry_ms, rows[i].ms);
+                assert_int_equal(sse_reader_feed(&r, wishes[i].text, strlen(wishes[i].text)), 0);
+                assert_int_equal(r.retry_ms, wishes[i].ms);
                 sse_reader_release(&r);
                 buf_release(&out);
         }
