@@ -5,10 +5,15 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "../lib/scratch.h"
 #include "agent/policy/shell_parts.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -164,6 +169,15 @@ static void programs_that_run_others_show_them(void **state)
                 { "xargs rm -f", "rm -f; xargs rm -f (wraps)" },
                 { "find . -name x -exec rm {} \\;", "rm {}; find . -name x -exec rm {} ';'" },
                 { "command rm x", "rm x; command rm x (wraps)" },
+                { "env -iu X rm y", "rm y; env -iu X rm y (wraps)" },
+                { "xargs -i rm {}", "rm {}; xargs -i rm {} (wraps)" },
+                { "xargs -I {} rm {}", "rm {}; xargs -I {} rm {} (wraps)" },
+                { "bash -c -x 'rm y'", "rm y; bash -c -x 'rm y' (wraps)" },
+                { "bash -eo pipefail -c 'rm y'", "rm y; bash -eo pipefail -c 'rm y' (wraps)" },
+                { "sh -c -- 'rm y'", "rm y; sh -c -- 'rm y' (wraps)" },
+                { "eval -- rm x", "rm x; eval -- rm x (wraps)" },
+                { "trap -- 'rm x' EXIT", "rm x; trap -- 'rm x' EXIT" },
+                { "busybox rm x", "rm x; busybox rm x (wraps)" },
                 { "trap 'rm x' EXIT", "rm x; trap 'rm x' EXIT" },
         };
 
@@ -193,6 +207,20 @@ static void what_only_bash_knows_is_unclear(void **state)
                 "echo ${x@P}",
                 "echo ${!x}",
                 "echo ${a[x]}",
+                "env --split-string='rm x'",
+                "env -vS 'rm x'",
+                "bash --rcfile x -c 'rm y'",
+                "hash -p /bin/rm ls",
+                "alias ls=rm",
+                "su -c 'rm x'",
+                "flock x -c 'rm y'",
+                "time -p rm x",
+                "x='a[$(rm y)]'",
+                "echo \"${x:-'$(rm y)'}\"",
+                "echo \"`echo \\\"'\\\"; rm x; echo \\\"'\\\"`\"",
+                "cat <<E\nx\\\nE\necho '\n$(rm y)\n'\nE\n",
+                "[[ a # ]]; echo '\n]]; rm x #'",
+                "for x in a # b; do echo '\n do rm x; done'",
                 "let x=1",
                 "[[ x -eq 1 ]]",
                 "read 'a[$(rm x)]'",
@@ -326,6 +354,177 @@ static void whatever_is_joined_is_found_again(void **state)
         assert_true(understood > 4000); /* of 6000 */
 }
 
+/* ---- against bash itself ---- */
+
+#define SCRIPTS 1500
+
+static const char *const tokens[] = {
+        "v1",
+        "v2 x",
+        "v3",
+        "echo ",
+        " ",
+        "'",
+        "\"",
+        "`",
+        "$(",
+        ")",
+        "${x:-",
+        "}",
+        "\\",
+        "\n",
+        ";",
+        " | ",
+        " && ",
+        " || ",
+        "cat <<E\n",
+        "\nE\n",
+        "cat <<'E'\n",
+        "#",
+        " # ",
+        "[[ a ",
+        " ]]",
+        "{ ",
+        "; }",
+        "if v1",
+        "; then ",
+        "; fi",
+        "(",
+        "\\\"",
+        "$'",
+        "\\\n",
+        "eval ",
+        "env ",
+        "E",
+        "for x in a ",
+        "; do ",
+        "; done",
+        "<(",
+        "sh -c ",
+        "\\'",
+        "$x",
+        "x=1 ",
+        "! ",
+        "time ",
+        "\t",
+        "timeout 5 ",
+        "xargs ",
+        "> out ",
+        "2>&1 ",
+        "<<<",
+        "$((1))",
+        "v2",
+        "\"$(v3)\"",
+        "'v1'",
+        "\"`v2`\"",
+        "case a in a) ",
+        ";; esac",
+        "f() { ",
+        "$\"",
+        "bash -c '",
+        "<<-E\n",
+};
+
+/* Random tokens, more often with balanced ends. */
+static char *random_script(unsigned *seed)
+{
+        unsigned n = 2 + random_below(seed, 12);
+        struct buf b;
+
+        buf_init(&b, 0);
+        for (unsigned i = 0; i < n; i++)
+                buf_addstr(&b, tokens[random_below(seed, COUNT(tokens))]);
+        return buf_take(&b);
+}
+
+static void write_file(const char *dir, const char *name, const char *text, mode_t mode)
+{
+        char *path = scratch_path(dir, name);
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(f);
+        fputs(text, f);
+        fclose(f);
+        chmod(path, mode);
+        free(path);
+}
+
+/* Runs all scripts; each program v1 to v3 notes that it ran. */
+static void run_in_bash(char *dir)
+{
+        static const char driver[] =
+                "cd \"$1\" && mkdir bin run && for t in cat env bash sh timeout xargs; do"
+                " ln -s \"$(command -v $t)\" bin/$t; done;"
+                " for v in v1 v2 v3; do printf '#!/bin/sh\\necho %s >>\"$LOG\"\\n' $v >bin/$v;"
+                " chmod 755 bin/$v; done; B=$(command -v bash); D=$PWD; cd run;"
+                " for s in ../s*; do LOG=\"$D/log.${s#../s}\" PATH=\"$D/bin\" $B \"$s\" </dev/null"
+                " >/dev/null 2>&1; done; :";
+        char *argv[] = { (char *)"bash", (char *)"-c", (char *)driver, (char *)"bash", dir, NULL };
+        pid_t child;
+        int status;
+
+        assert_int_equal(posix_spawnp(&child, "bash", NULL, NULL, argv, environ), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+}
+
+/* Is every program that ran (one per line of the log) one of the parts? */
+static bool log_is_covered(const char *dir, unsigned i, const struct shell_parts *p)
+{
+        char name[32], line[32];
+        bool covered = true;
+        char *path;
+        FILE *f;
+
+        snprintf(name, sizeof(name), "log.%u", i);
+        path = scratch_path(dir, name);
+        f = fopen(path, "r");
+        free(path);
+        while (f && covered && fgets(line, sizeof(line), f)) {
+                line[strcspn(line, "\n")] = '\0';
+                covered = false;
+                for (size_t k = 0; k < p->count; k++)
+                        covered = covered ||
+                                  (p->parts[k].program && strcmp(p->parts[k].program, line) == 0);
+        }
+        if (f)
+                fclose(f);
+        return covered;
+}
+
+/*
+ * What this parser understands, it understands as bash does: no program runs that it did not see.
+ * SEED=n looks elsewhere.
+ */
+static void what_bash_runs_is_found(void **state)
+{
+        char *dir = scratch_new(), *scripts[SCRIPTS], name[32];
+        unsigned seed = getenv("SEED") ? (unsigned)atoi(getenv("SEED")) : 11, understood = 0;
+
+        (void)state;
+        for (unsigned i = 0; i < SCRIPTS; i++) {
+                scripts[i] = random_script(&seed);
+                snprintf(name, sizeof(name), "s%u", i);
+                write_file(dir, name, scripts[i], 0644);
+        }
+        run_in_bash(dir);
+        for (unsigned i = 0; i < SCRIPTS; i++) {
+                struct shell_parts p;
+                struct error err;
+
+                if (shell_parts_split(&p, scripts[i], &err) == 0) {
+                        understood++;
+                        if (!log_is_covered(dir, i, &p))
+                                fail_msg("script %u hides what it runs: %s", i, scripts[i]);
+                }
+                shell_parts_release(&p);
+                free(scripts[i]);
+        }
+        print_message("%u of %u scripts were understood\n", understood, SCRIPTS);
+        assert_true(understood > SCRIPTS / 20);
+        scratch_free(dir);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -337,6 +536,7 @@ int main(void)
                 cmocka_unit_test(what_only_bash_knows_is_unclear),
                 cmocka_unit_test(depth_and_length_have_limits),
                 cmocka_unit_test(whatever_is_joined_is_found_again),
+                cmocka_unit_test(what_bash_runs_is_found),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

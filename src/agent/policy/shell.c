@@ -140,9 +140,11 @@ static int read_backquotes(struct parser *s, struct word *w)
         while (*s->p && *s->p != '`') {
                 if (*s->p == '\\' && s->p[1] && strchr("`\\$", s->p[1]))
                         s->p++;
+                else if (*s->p == '\\' && s->p[1] == '"')
+                        break; /* it depends on the quotes around */
                 buf_addch(&text, *s->p++);
         }
-        rc = *s->p == '`' ? parse_text(s, text.data) : fail(s, "a backquote is not closed");
+        rc = *s->p == '`' ? parse_text(s, text.data) : fail(s, "a backquote is not understood");
         buf_release(&text);
         if (rc < 0)
                 return -1;
@@ -233,7 +235,7 @@ static int read_arithmetic(struct parser *s, struct word *w)
 
 /*
  * ${...}. Subscripts are arithmetic, and "@P" expands like a prompt, so both may run commands;
- * indirection reads a name from a variable.
+ * indirection reads a name from a variable. What quotes mean in it depends on those around it.
  */
 static int read_braces(struct parser *s, struct word *w)
 {
@@ -248,10 +250,8 @@ static int read_braces(struct parser *s, struct word *w)
         else if (*s->p == '!')
                 rc = fail(s, "a variable names another one");
         while (rc == 0 && *s->p && *s->p != '}') {
-                if (*s->p == '\'') {
-                        rc = read_single_quotes(s, &inner);
-                } else if (*s->p == '"') {
-                        rc = read_double_quotes(s, &inner);
+                if (*s->p == '\'' || *s->p == '"') {
+                        rc = fail(s, "quotes in braces");
                 } else if (*s->p == '$') {
                         rc = read_dollar(s, &inner);
                 } else if (*s->p == '`') {
@@ -410,6 +410,8 @@ static int read_heredoc(struct parser *s, const struct heredoc *h)
                         rc = 0;
                 } else if (line[n] == '\0') {
                         rc = fail(s, "a here-document is not closed");
+                } else if (h->expands && n > 0 && line[n - 1] == '\\') {
+                        rc = fail(s, "a line of a here-document is continued");
                 } else {
                         buf_add(&body, line, n + 1);
                         s->p = line + n + 1;
@@ -561,7 +563,7 @@ static int parse_for(struct parser *s, struct word *w)
                 skip_blanks(s);
                 if (*s->p == '\0' || *s->p == ';' || *s->p == '\n')
                         return 0;
-                if (ends_word(*s->p))
+                if (ends_word(*s->p) || *s->p == '#')
                         return fail(s, "a loop over something unknown");
                 if (read_word(s, w) < 0)
                         return -1;
@@ -576,7 +578,7 @@ static int parse_test(struct parser *s, struct word *w)
 
         for (;;) {
                 skip_blanks(s);
-                if (*s->p == '\0' || *s->p == '\n' || *s->p == ';')
+                if (*s->p == '\0' || *s->p == '\n' || *s->p == ';' || *s->p == '#')
                         return fail(s, "a test [[ is not closed");
                 if (ends_word(*s->p)) {
                         if ((*s->p == '<' || *s->p == '>') && s->p[1] == '(')
@@ -598,8 +600,12 @@ static int parse_first(struct parser *s, struct shell_command *c, struct word *w
 {
         if (w->quoted || !w->literal || c->assignment_count > 0)
                 return 1;
-        if (is_one_of(w->text.data, openers))
+        if (is_one_of(w->text.data, openers)) {
+                skip_blanks(s);
+                if (strcmp(w->text.data, "time") == 0 && *s->p == '-')
+                        return fail(s, "an option of time");
                 return 0;
+        }
         if (is_one_of(w->text.data, unknown))
                 return fail(s, "it uses case, select, function or coproc");
         if (is_one_of(w->text.data, closers)) {

@@ -20,19 +20,28 @@ struct wrapper {
 };
 
 static const struct wrapper wrappers[] = {
-        { "env", "uCS", 0, true, false },         { "nohup", "", 0, false, false },
+        { "env", "uC", 0, true, false },          { "nohup", "", 0, false, false },
         { "timeout", "ks", 1, false, false },     { "nice", "n", 0, false, false },
         { "ionice", "cnpPu", 0, false, false },   { "setsid", "", 0, false, false },
         { "stdbuf", "ioe", 0, false, false },     { "command", "", 0, false, false },
         { "builtin", "", 0, false, false },       { "exec", "a", 0, false, false },
-        { "time", "fo", 0, false, false },        { "xargs", "adEIiLlnPs", 0, false, false },
+        { "time", "fo", 0, false, false },        { "xargs", "adEILnPs", 0, false, false },
+        { "busybox", "", 0, false, false },       { "toybox", "", 0, false, false },
+        { "taskset", "", 1, false, false },       { "chrt", "TPD", 1, false, false },
+        { "setpriv", "", 0, false, true },        { "unshare", "SGR", 0, false, true },
         { "sudo", "ughpCDRTUrt", 0, true, true }, { "doas", "uC", 0, false, true },
-        { "chroot", "", 1, false, true },         { "flock", "wE", 1, false, false },
+        { "chroot", "", 1, false, true },
 };
 
 static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "ash", NULL };
-/* Builtins that calculate, or run text that they get elsewhere. */
-static const char *const opaque[] = { "let", "mapfile", "readarray", "complete", "bind", NULL };
+/*
+ * Builtins that calculate, run text, or change what a name means; programs that run text or another
+ * program in their own way.
+ */
+static const char *const opaque[] = { "let",     "mapfile", "readarray", "complete", "bind",
+                                      "hash",    "enable",  "alias",     "fc",       "su",
+                                      "runuser", "script",  "watch",     "flock",    "at",
+                                      "batch",   "nsenter", "parallel",  "strace",   NULL };
 static const char *const movers[] = { "cd", "pushd", "popd", NULL };
 
 static bool is_one_of(const char *word, const char *const *list)
@@ -134,6 +143,16 @@ static int split_inner(struct shell_parts *out, struct arena *a, const struct sh
         return split_command(out, a, &inner, depth + 1, err);
 }
 
+/* Does a cluster of options ("-iu") end in one whose value is the next word? */
+static bool takes_next(const struct wrapper *w, const char *word)
+{
+        for (const char *p = word + 1; *p; p++) {
+                if (strchr(w->with_value, *p))
+                        return p[1] == '\0';
+        }
+        return false;
+}
+
 /* Options are skipped one by one; what is not an option is the command. */
 static int split_wrapped(struct shell_parts *out, struct arena *a, const struct shell_command *c,
                          const struct wrapper *w, unsigned depth, struct error *err)
@@ -152,17 +171,15 @@ static int split_wrapped(struct shell_parts *out, struct arena *a, const struct 
                 }
                 if (word[0] == '-' && word[1] == '-') {
                         /* --signal=TERM; a value in the next word cannot be told apart */
-                        if (!strchr(word, '=') && strcmp(word, "--preserve-status") != 0)
+                        if (!strchr(word, '=') || strcmp(w->name, "env") == 0)
                                 return error_set(err, ERR_INVALID,
                                                  "the option %.40s of `%s` is not understood", word,
                                                  w->name);
                         i++;
                 } else if (word[0] == '-' && word[1]) {
-                        bool value = strchr(w->with_value, word[1]) && !word[2];
-
-                        if (strcmp(w->name, "env") == 0 && word[1] == 'S')
+                        if (strcmp(w->name, "env") == 0 && strchr(word, 'S'))
                                 return error_set(err, ERR_INVALID, "`env -S` is not understood");
-                        i += value ? 2 : 1;
+                        i += takes_next(w, word) ? 2 : 1;
                 } else if (operands > 0) {
                         operands--;
                         i++;
@@ -173,31 +190,40 @@ static int split_wrapped(struct shell_parts *out, struct arena *a, const struct 
         return i < c->count ? split_inner(out, a, c, i, depth, err) : 0;
 }
 
-/* sh -c TEXT, sh -lc TEXT; without it the script is a file or the input. */
+/* sh -c TEXT, sh -ec -x TEXT; without -c the script is a file or the input. */
 static int split_shell(struct shell_parts *out, const struct shell_command *c, bool *wraps,
                        struct error *err)
 {
-        for (size_t i = 1; i < c->count; i++) {
+        bool text = false;
+        size_t i = 1;
+
+        for (; i < c->count; i++) {
                 const char *word = c->words[i].text;
 
                 if (!c->words[i].literal)
                         return error_set(err, ERR_INVALID,
                                          "what the shell runs is only known when it runs");
-                if (word[0] != '-' && word[0] != '+')
-                        return 0; /* a file */
-                if (word[1] == '-' || !strchr(word, 'c')) {
-                        if (strchr(word, 'o') && i + 1 < c->count)
-                                i++;
-                        continue;
+                if (strcmp(word, "--") == 0) {
+                        i++;
+                        break;
                 }
-                if (i + 1 >= c->count || !c->words[i + 1].literal)
+                if (word[0] == '-' && word[1] == '-')
                         return error_set(err, ERR_INVALID,
-                                         "what `%.20s -c` runs is only known when it runs",
-                                         base_name(c->words[0].text));
-                *wraps = true;
-                return split_into(out, c->words[i + 1].text, err);
+                                         "the option %.40s of the shell is not understood", word);
+                if (word[0] != '-' && word[0] != '+')
+                        break;
+                text = text || (word[0] == '-' && strchr(word, 'c'));
+                if (strchr(word, 'o') || strchr(word, 'O'))
+                        i++; /* the name of an option */
         }
-        return 0;
+        if (!text)
+                return 0;
+        if (i >= c->count || !c->words[i].literal)
+                return error_set(err, ERR_INVALID,
+                                 "what `%.20s -c` runs is only known when it runs",
+                                 base_name(c->words[0].text));
+        *wraps = true;
+        return split_into(out, c->words[i].text, err);
 }
 
 static int split_eval(struct shell_parts *out, const struct shell_command *c, size_t from,
@@ -247,6 +273,8 @@ static int split_find(struct shell_parts *out, struct arena *a, const struct she
 static int split_program(struct shell_parts *out, struct arena *a, const struct shell_command *c,
                          const char *program, bool *wraps, unsigned depth, struct error *err)
 {
+        size_t dashes;
+
         for (size_t i = 0; i < COUNT(wrappers); i++) {
                 if (strcmp(program, wrappers[i].name) != 0)
                         continue;
@@ -255,12 +283,14 @@ static int split_program(struct shell_parts *out, struct arena *a, const struct 
         }
         if (is_one_of(program, shells))
                 return split_shell(out, c, wraps, err);
+        dashes = c->count > 1 && strcmp(c->words[1].text, "--") == 0;
         if (strcmp(program, "eval") == 0) {
                 *wraps = true;
-                return split_eval(out, c, 1, c->count, err);
+                return split_eval(out, c, dashes ? 2 : 1, c->count, err);
         }
-        if (strcmp(program, "trap") == 0 && c->count > 1 && c->words[1].text[0] != '-')
-                return split_eval(out, c, 1, 2, err);
+        if (strcmp(program, "trap") == 0 && c->count > 1 + dashes &&
+            (dashes || c->words[1].text[0] != '-'))
+                return split_eval(out, c, 1 + dashes, 2 + dashes, err);
         if (strcmp(program, "find") == 0)
                 return split_find(out, a, c, depth, err);
         if (is_one_of(program, opaque))
@@ -273,6 +303,10 @@ static bool hides_command(const struct shell_command *c)
 {
         for (size_t i = 0; i < c->count; i++) {
                 if (strstr(c->words[i].text, "[$") || strstr(c->words[i].text, "[`"))
+                        return true;
+        }
+        for (size_t i = 0; i < c->assignment_count; i++) {
+                if (strstr(c->assignments[i], "[$") || strstr(c->assignments[i], "[`"))
                         return true;
         }
         return false;
