@@ -499,7 +499,8 @@ static bool log_is_covered(const char *dir, unsigned i, const struct shell_parts
 static void what_bash_runs_is_found(void **state)
 {
         char *dir = scratch_new(), *scripts[SCRIPTS], name[32];
-        unsigned seed = getenv("SEED") ? (unsigned)atoi(getenv("SEED")) : 11, understood = 0;
+        const char *elsewhere = getenv("SEED");
+        unsigned seed = elsewhere ? (unsigned)strtoul(elsewhere, NULL, 10) : 11, understood = 0;
 
         (void)state;
         for (unsigned i = 0; i < SCRIPTS; i++) {
