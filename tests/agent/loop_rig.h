@@ -61,6 +61,7 @@ struct loop_rig {
         unsigned started, cancelled, open_tools;
         struct map runs; /* of "poke" by call id */
         bool tools_hang, tools_fail;
+        struct tool_call *last_tool;
         unsigned done; /* turns */
         bool killed;   /* nothing of this process is stored any more */
         enum policy_decision verdict;
@@ -205,6 +206,7 @@ static inline void fake_start(struct tool_call *c)
         r->open_tools++;
         if (strcmp(c->tool->name, "poke") == 0)
                 count_run(r, c->id);
+        r->last_tool = c;
         if (r->tools_hang)
                 return;
         r->open_tools--;

@@ -336,6 +336,25 @@ static void a_broken_call_is_tried_again(void **state)
         run_turn(r, "go");
         assert_int_equal(r->requests, 2);
         assert_string_equal(answer_of(r), "there");
+        assert_int_equal(rig_count(r->road, "journal WHERE type LIKE 'agent.auto_retry_%'"), 2);
+        loop_rig_free(r);
+}
+
+static void a_turn_that_another_process_has_is_left(void **state)
+{
+        static const struct said script[] = { { .calls = "poke peek" }, { .text = "never" } };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->tools_hang = true;
+        loop_rig_say(r, "go");
+        rig_until(r->road, &r->started, 2);
+        rig_update(r->road, "turns SET fence = 9", 0, 0);
+        finish_tool(r->last_tool, false, "late");
+        rig_until(r->road, &r->done, 1);
+        assert_int_equal(r->cancelled, 1); /* the other call */
+        assert_int_equal(rig_count(r->road, "steps WHERE kind = 'tool_done'"), 0);
+        rig_settle(r->road);
         loop_rig_free(r);
 }
 
@@ -516,6 +535,7 @@ int main(void)
                 cmocka_unit_test(a_budget_is_checked_before_the_call),
                 cmocka_unit_test(a_persons_budget_holds_across_turns_and_restarts),
                 cmocka_unit_test(a_broken_call_is_tried_again),
+                cmocka_unit_test(a_turn_that_another_process_has_is_left),
                 cmocka_unit_test(a_failure_says_whether_others_may_take_over),
                 cmocka_unit_test(a_refused_request_is_tried_without_images),
                 cmocka_unit_test(a_full_window_is_compacted),

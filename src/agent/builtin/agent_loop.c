@@ -56,6 +56,20 @@ static void finish(struct agent_loop *l, const struct turn_reply *reply, enum ag
         env.parts->finish(env.agent, run, reply, effect);
 }
 
+/* Ends the model's call and all tools. What the call has cost, or 0. */
+static int64_t abandon(struct agent_loop *l)
+{
+        int64_t cost = l->model.call ? l->env.parts->abort(l->model.call) : 0;
+
+        l->model.call = NULL;
+        spending_settle(l->env.spending, l->payer, l->model.reserved, cost, clock_wall_ms());
+        l->model.reserved = 0;
+        timer_free(l->model.timer);
+        l->model.timer = NULL;
+        loop_calls_cancel(l);
+        return cost;
+}
+
 struct ending {
         struct turn_reply reply;
         char *text, *error;
@@ -107,6 +121,7 @@ void agent_loop_fail(struct agent_loop *l, enum error_kind kind, const char *not
         enum agent_effect effect = l->totals.started_tool ? EFFECT_STORED : EFFECT_NONE;
 
         if (kind == ERR_CONFLICT) { /* not our turn any more: nothing can be stored */
+                abandon(l);
                 finish(l, &(struct turn_reply){ .kind = kind, .error = error }, EFFECT_POSSIBLE);
                 return;
         }
@@ -222,8 +237,21 @@ static void on_text(void *arg, const char *text, size_t n)
         buf_release(&members);
 }
 
-static void publish_retry(struct agent_loop *l, unsigned attempt, int64_t wait_ms, const char *why)
+static void go_on(struct agent_loop *l, void *arg)
 {
+        (void)arg;
+        agent_loop_advance(l);
+}
+
+static void nothing(struct agent_loop *l, void *arg)
+{
+        (void)l;
+        (void)arg;
+}
+
+static void journal_retry(struct agent_loop *l, unsigned attempt, int64_t wait_ms, const char *why)
+{
+        struct loop_write *w = loop_write_new(l);
         struct buf members;
 
         buf_init(&members, 0);
@@ -231,21 +259,23 @@ static void publish_retry(struct agent_loop *l, unsigned attempt, int64_t wait_m
         jsonw_int(&members, "maxAttempts", RETRIES_MAX);
         jsonw_int(&members, "delayMs", wait_ms);
         jsonw_str(&members, "errorMessage", why);
-        loop_publish(l, "auto_retry_start", members.data);
+        loop_write_event(w, "auto_retry_start", members.data);
         buf_release(&members);
+        loop_write_submit(w, nothing, NULL);
 }
 
 static void on_retry(void *arg, int64_t wait_ms, const char *why)
 {
-        publish_retry(arg, 1, wait_ms, why);
+        journal_retry(arg, 1, wait_ms, why);
 }
 
 static void on_retry_time(void *arg)
 {
         struct agent_loop *l = arg;
+        struct loop_write *w = loop_write_new(l);
 
-        loop_publish(l, "auto_retry_end", "\"success\":true");
-        agent_loop_advance(l);
+        loop_write_event(w, "auto_retry_end", "\"success\":true");
+        loop_write_submit(w, go_on, NULL);
 }
 
 /* May asking again help? The model's calls have no effects, so it is harmless. */
@@ -265,7 +295,7 @@ static bool retry(struct agent_loop *l, const struct llm_failure *f, int64_t ret
         if (l->model.spoke)
                 turn_goes_on(l->run); /* it will say that again */
         l->model.spoke = false;
-        publish_retry(l, l->model.retries, wait, f->text);
+        journal_retry(l, l->model.retries, wait, f->text);
         if (!l->model.timer)
                 l->model.timer = timer_new(l->env.loop, on_retry_time, l);
         timer_start(l->model.timer, wait);
@@ -277,11 +307,11 @@ static void on_failure(struct agent_loop *l, const struct model_answer *answer)
         const struct llm_failure *f = answer->failure;
 
         l->model.unbooked += answer->cost_microusd;
-        if (f->too_long) {
+        if (f->too_long && !(f->too_large && !l->model.plain) && l->env.conf->compacts) {
                 loop_compact(l, "overflow");
                 return;
         }
-        if (f->kind == ERR_INVALID && !l->model.plain) {
+        if ((f->too_large || (f->kind == ERR_INVALID && !f->too_long)) && !l->model.plain) {
                 /* images or thinking that the service does not take must not block for ever */
                 l->model.plain = true;
                 log_warn("the model's service refused a request; asking without images and "
@@ -293,12 +323,6 @@ static void on_failure(struct agent_loop *l, const struct model_answer *answer)
         if (retry(l, f, answer->retry_after_ms))
                 return;
         agent_loop_fail(l, f->kind, answer->notice, answer->record ? answer->record : f->text);
-}
-
-static void go_on(struct agent_loop *l, void *arg)
-{
-        (void)arg;
-        agent_loop_advance(l);
 }
 
 /* Calls of an answer that was cut off must not run: their arguments may be whole and yet wrong. */
@@ -615,17 +639,12 @@ struct agent_loop *agent_loop_start(const struct loop_env *env, struct turn_run 
 
 void agent_loop_cancel(struct agent_loop *l)
 {
-        int64_t cost = l->model.call ? l->env.parts->abort(l->model.call) : 0;
+        int64_t cost = abandon(l);
 
-        l->model.call = NULL;
-        spending_settle(l->env.spending, l->payer, l->model.reserved, cost, clock_wall_ms());
         if (l->run->stopped) {
                 l->totals.usage.cost_microusd += cost + l->model.unbooked;
                 turn_set_usage(l->run, &l->totals.usage);
         }
-        timer_free(l->model.timer);
-        l->model.timer = NULL;
-        loop_calls_cancel(l);
         l->over = true;
         agent_loop_free_if_over(l);
 }

@@ -226,7 +226,7 @@ static void on_stored(void *arg, bool stored)
         } else if (stored) {
                 fault_point("agent.step_stored");
                 then(l, then_arg);
-        } else {
+        } else if (!l->run->interrupted) {
                 agent_loop_fail(l, ERR_CONFLICT, NULL, "another process has this turn");
         }
 }

@@ -56,6 +56,7 @@ struct turn_run {
         enum reply_mode mode;
         const char *prompt;  /* precedes the conversation; may be NULL */
         const char *stopped; /* set when cancel is called: why; NULL: the process ends */
+        bool interrupted;    /* a step could not be stored because the process ends */
         void *agent_data;    /* the agent's own; NULL when it starts */
 };
 
@@ -93,9 +94,9 @@ void turn_failed_over(struct turn_run *run, const struct turn_failover *f);
 /*
  * Stores a step: fn runs in a transaction, which is repeated until it commits, and returns 1; 0 if
  * the turn's fence is stale, having written nothing; or -1. Then done is called once: stored is
- * false if the turn is no longer ours. The turn's end waits for it, so that run stays valid until
- * done, also after cancel. The deadline of the turn starts again.
- * False: the process ends, and nothing is called.
+ * false if the turn is no longer ours, or the process ends (run->interrupted; cancel follows). The
+ * turn's end waits for it, so that run stays valid until done, also after cancel. The deadline of
+ * the turn starts again. False: the process ends, and nothing is called.
  */
 typedef int turn_step_fn(struct store_tx *tx, struct bus_batch *batch, void *arg,
                          struct error *err);

@@ -39,6 +39,7 @@ static void on_stored(void *arg, const struct error *err)
         struct step_write *w = arg;
         struct turn *t = w->turn;
 
+        t->run.interrupted = err != NULL;
         if (!err) {
                 fault_point("turn.step_stored");
                 bus_publish(t->road->bus, &w->batch);
