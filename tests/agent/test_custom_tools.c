@@ -126,10 +126,12 @@ static void the_environment_is_clean(void **state)
         setenv("ANTHROPIC_API_KEY", "sk-canary-0001", 1);
         setenv("WEATHER_KEY", "sunny-secret", 1);
         rig_open(&r);
-        put_tool(&r, "env", ", \"env\": {\"KEY\": \"env:WEATHER_KEY\", \"MODE\": \"fast\"}", "env");
+        put_tool(&r, "env", ", \"env\": {\"KEY\": \"env:WEATHER_KEY\", \"MODE\": \"fast\"}",
+                 "env; echo ${#KEY}");
         rig_start(&r);
         text = run(&r, "env", "{}");
-        assert_has(text, "KEY=sunny-secret\n");
+        assert_has(text, "KEY=************\n"); /* it has it, and we hide it */
+        assert_has(text, "\n12\n");
         assert_has(text, "MODE=fast\n");
         assert_has(text, "PATH=");
         assert_null(strstr(text, "canary"));
@@ -312,11 +314,24 @@ static void the_prompt_is_whole_or_short_by_the_window(void **state)
         rig_close(&r);
 }
 
+/* Reads the file that the second block of the result names. */
+static void read_kept(const struct rig *r, struct buf *file)
+{
+        const char *text = json_str(json_array_get(r->result.content, 1), "text", "");
+        const char *path = strstr(text, "scratch/");
+        char *host;
+
+        assert_non_null(path);
+        host = mem_printf("%s%s/%.*s", r->dir, r->view->folder, (int)strcspn(path, "]"), path);
+        buf_init(file, 0);
+        assert_int_equal(file_read(host, 1 << 20, file, NULL), 0);
+        free(host);
+}
+
 static void long_output_is_cut_and_kept_in_a_file(void **state)
 {
         struct rig r;
-        const char *text, *path, *end;
-        char *host;
+        const char *text;
         struct buf file;
 
         (void)state;
@@ -330,15 +345,33 @@ static void long_output_is_cut_and_kept_in_a_file(void **state)
         assert_int_equal(strlen(text), 8893); /* 2000 lines */
         text = json_str(json_array_get(r.result.content, 1), "text", "");
         assert_has(text, "[The first 8893 of 23893 bytes are shown. Full output: /workspace/");
-        path = strstr(text, "scratch/");
-        end = strchr(path, ']');
-        host = mem_printf("%s%s/%.*s", r.dir, r.view->folder, (int)(end - path), path);
-        buf_init(&file, 0);
-        assert_int_equal(file_read(host, 1 << 20, &file, NULL), 0);
+        read_kept(&r, &file);
         assert_int_equal(file.len, 23893);
         buf_release(&file);
-        free(host);
         assert_has(run(&r, "sound", "{}"), "a sound (audio/wav, 4 bytes), saved as /workspace/");
+        rig_close(&r);
+}
+
+/* A secret across the last byte shown is not shown in half, and the file has none. */
+static void long_output_has_no_secrets(void **state)
+{
+        struct rig r;
+        const char *text;
+        struct buf file;
+
+        (void)state;
+        setenv("WEATHER_KEY", "sunny-secret", 1);
+        rig_open(&r);
+        put_tool(&r, "long", ", \"env\": {\"KEY\": \"env:WEATHER_KEY\"}",
+                 "printf %051195d 0; printf %s \"$KEY\"; printf %09000d 0");
+        rig_start(&r);
+        text = run(&r, "long", "{}");
+        assert_has(text, "000*****");
+        assert_null(strstr(text, "sunny"));
+        read_kept(&r, &file);
+        assert_int_equal(file.len, 51195 + 12 + 9000);
+        assert_null(strstr(file.data, "sunny"));
+        buf_release(&file);
         rig_close(&r);
 }
 
@@ -437,6 +470,7 @@ int main(void)
                 cmocka_unit_test(failures_say_how_the_program_ended),
                 cmocka_unit_test(arguments_are_checked_before_anything_runs),
                 cmocka_unit_test(the_environment_is_clean),
+                cmocka_unit_test(long_output_has_no_secrets),
                 cmocka_unit_test(a_cancelled_call_ends_with_its_children),
                 cmocka_unit_test(tools_come_change_and_go_while_it_runs),
                 cmocka_unit_test(a_broken_tool_hurts_nobody),

@@ -110,6 +110,21 @@ static void redact(json_t *content)
         }
 }
 
+/* The same for details, in any member of them; takes and returns them. */
+static json_t *redact_details(json_t *details)
+{
+        char *text = json_text(details), *copy = mem_strdup(text);
+
+        log_redact(copy);
+        if (strcmp(copy, text) != 0) {
+                json_decref(details);
+                details = json_read(copy, strlen(copy), NULL); /* NULL: a number was one */
+        }
+        free(text);
+        free(copy);
+        return details ? details : json_object();
+}
+
 static void on_tool_done(struct tool_call *tc, struct tool_result *r)
 {
         struct loop_call *c = tc->arg;
@@ -131,7 +146,7 @@ static void on_tool_done(struct tool_call *tc, struct tool_result *r)
                            "content", content, "isError", r->is_error, "timestamp",
                            (json_int_t)clock_wall_ms());
         if (r->details)
-                json_object_set_new(result, "details", r->details);
+                json_object_set_new(result, "details", redact_details(r->details));
         r->details = NULL;
         if (untrusted)
                 json_object_set_new(result, "untrusted", json_true());

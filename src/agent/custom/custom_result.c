@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
@@ -52,9 +53,22 @@ static void name_file(struct reading *r)
         saved_files_named_by(r->files, json_array_get(r->content, json_array_size(r->content) - 1));
 }
 
-/* The beginning of what fits; the whole text goes to a file. */
-static void add_long_text(struct reading *r, const char *text, size_t n)
+/* A copy without secrets, which a cut could halve and a file would keep. */
+static char *hide_secrets(const char *text, size_t n)
 {
+        char *copy = mem_alloc(n + 1);
+
+        memcpy(copy, text, n);
+        copy[n] = '\0';
+        for (size_t at = 0; at < n; at += strlen(copy + at) + 1) /* it may contain NULs */
+                log_redact(copy + at);
+        return copy;
+}
+
+/* The beginning of what fits; the whole text goes to a file. */
+static void add_long_text(struct reading *r, const char *original, size_t n)
+{
+        char *text = hide_secrets(original, n);
         size_t lines = 0, end = 0, at = 0;
         const char *path;
 
@@ -64,20 +78,21 @@ static void add_long_text(struct reading *r, const char *text, size_t n)
                         end = at + 1;
                 }
         }
-        if (at == n) {
-                add_text(r, text, n);
-                return;
-        }
-        if (end == 0) /* one long line */
+        if (at == n)
+                end = n;
+        else if (end == 0) /* one long line */
                 end = utf8_prefix(text, n, UTF8_BYTES, TOOL_BYTES_MAX);
         add_text(r, text, end);
-        if (!r->files) {
+        if (end < n && r->files) {
+                path = saved_files_add(r->files, "text/plain", text, n);
+                text = NULL;
+                add_note(r, "[The first %zu of %zu bytes are shown. Full output: %s]", end, n,
+                         path);
+                name_file(r);
+        } else if (end < n) {
                 add_note(r, "[The first %zu of %zu bytes are shown.]", end, n);
-                return;
         }
-        path = saved_files_add(r->files, "text/plain", mem_dup(text, n), n);
-        add_note(r, "[The first %zu of %zu bytes are shown. Full output: %s]", end, n, path);
-        name_file(r);
+        free(text);
 }
 
 /* Base64 without line ends; yours to free. NULL: malformed. */
