@@ -253,6 +253,10 @@ static void the_keyring_is_not_ours(void **state)
         r.conf.kind = (char *)(uintptr_t) "host";
         expect(&r, PROBE "keyring", "Required key not available\n");
         rig_close(&r);
+        /* the kernel lists the names of all keys of the user, whatever the session */
+        rig_open(&r);
+        expect(&r, "cat /proc/keys 2>/dev/null | grep dragoman-test; echo searched", "searched\n");
+        rig_close(&r);
         syscall(SYS_keyctl, 3 /* revoke */, key);
 }
 

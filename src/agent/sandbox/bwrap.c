@@ -207,6 +207,8 @@ static int write_args(struct launch *l, struct buf *b, const struct sandbox_conf
         args(b, "--proc /proc --dev /dev --size 67108864 --tmpfs /dev/shm --remount-ro /dev "
                 "--perms 1777 --size 268435456 --tmpfs /tmp "
                 "--perms 0700 --size 268435456 --tmpfs /home/agent");
+        if (access("/proc/keys", F_OK) == 0) /* the names of all keys of the user */
+                args(b, "--ro-bind /dev/null /proc/keys");
         mount_workspace(l, b, view);
         args(b, "--remount-ro / --chdir /");
         return add_filter(l, b, conf->debuggers, err) < 0 ? -1 : add_status(l, b, err);
