@@ -229,9 +229,40 @@ static void a_denied_command_is_not_dodged(void **state)
                 "eval git push",
                 "xargs git push",
                 "cat <<E\n$(git push)\nE\n",
+                "env - git push",
+                "git push $x",
+                "echo origin | xargs git push",
         };
-        static const char *const asked[] = { "$x", "g$y push", "bash -c \"$z\"",
-                                             "case a in a) git push;; esac", "f(){ git push; }" };
+        static const char *const asked[] = {
+                "$x",
+                "g$y push",
+                "bash -c \"$z\"",
+                "case a in a) git push;; esac",
+                "f(){ git push; }",
+                "x=push; git $x",
+                "git $empty push",
+                "git {push,origin}",
+                "git $(echo push)",
+                "git p?sh",
+                "git $'push'",
+                "echo push | xargs git",
+                "echo git push | xargs env",
+                "echo push | xargs -I '{}' git '{}'",
+                "echo push | xargs -I X git X",
+                "echo push | xargs -IX git X",
+                "find push -exec git '{}' \\;",
+                "echo git push | sh",
+                "bash -s <<< 'git push'",
+                "bash <<E\ngit push\nE\n",
+                "bash /dev/stdin <<< 'git push'",
+                ". /dev/stdin <<< 'git push'",
+                "source <(echo git push)",
+                "PS4='$(git push)'; set -x; true",
+                "export BASH_ENV='$(git push)'; bash -c true",
+                "x=S4; export \"P$x\"='$(git push)'; set -x; true",
+                "prlimit git push",
+                "linux64 git push",
+        };
 
         (void)state;
         for (size_t i = 0; i < COUNT(denied); i++) {
@@ -245,6 +276,9 @@ static void a_denied_command_is_not_dodged(void **state)
         assert_int_equal(run(rules, "bwrap", "git pull"), POLICY_ALLOW);
         assert_int_equal(run(rules, "bwrap", "echo git push"), POLICY_ALLOW);
         assert_int_equal(run(rules, "bwrap", "'git push'"), POLICY_ALLOW); /* no such program */
+        assert_int_equal(run(rules, "bwrap", "git pull $x"), POLICY_ALLOW);
+        assert_int_equal(run(rules, "bwrap", "ls *.c | xargs wc -l"), POLICY_ALLOW);
+        assert_int_equal(run(rules, "bwrap", "export A=$x; bash x.sh; . ./x.sh"), POLICY_ALLOW);
 }
 
 static void an_allowed_command_allows_no_other(void **state)
@@ -267,6 +301,7 @@ static void an_allowed_command_allows_no_other(void **state)
                 "git status < /etc/shadow",
                 "sudo git status",
                 "'git status'",
+                "echo x | xargs git",
         };
         static const char *const allowed[] = { "git status",
                                                "git status -s",
@@ -325,6 +360,35 @@ static void files_and_hosts_are_matched(void **state)
                                       .tool = "fetch",
                                       .arguments = "{'url':'https://x.evil.example/?q'}" }),
                 POLICY_DENY);
+}
+
+static void an_exact_command_allows_no_more_words(void **state)
+{
+        static const char rules[] = "{'a':{'command':'cat a','decide':'allow'}}";
+
+        (void)state;
+        assert_int_equal(run(rules, "host", "cat a"), POLICY_ALLOW);
+        assert_int_equal(run(rules, "host", "xargs cat a"), POLICY_ASK);
+        assert_int_equal(run(rules, "host", "xargs env cat a"), POLICY_ASK);
+}
+
+static void files_and_hosts_of_custom_tools_are_matched(void **state)
+{
+        struct ask a = { .tool = "invoke_tool",
+                         .rules = "{'etc':{'path':'/etc/**','decide':'deny'},"
+                                  "'evil':{'host':'*.evil.example','decide':'deny'}}" };
+
+        (void)state;
+        a.arguments = "{'tool':'fetch','args':{'url':'https://x.evil.example/'}}";
+        assert_int_equal(decide(&a), POLICY_DENY);
+        a.arguments = "{'tool':'fetch','args':{'many':[{'at':'https://x.evil.example/'}]}}";
+        assert_int_equal(decide(&a), POLICY_DENY);
+        a.arguments = "{'tool':'copy','args':{'from':'/tmp/../etc/shadow'}}";
+        assert_int_equal(decide(&a), POLICY_DENY);
+        a.arguments = "{'tool':'read','args':{'path':'/etc/shadow'}}";
+        assert_int_equal(decide(&a), POLICY_DENY);
+        a.arguments = "{'tool':'read','args':{'path':'/tmp/x','url':'https://good.example'}}";
+        assert_int_equal(decide(&a), POLICY_ALLOW);
 }
 
 static void rules_hold_for_their_adapter_channel_and_tool(void **state)
@@ -471,6 +535,8 @@ int main(void)
                 cmocka_unit_test(a_denied_command_is_not_dodged),
                 cmocka_unit_test(an_allowed_command_allows_no_other),
                 cmocka_unit_test(files_and_hosts_are_matched),
+                cmocka_unit_test(an_exact_command_allows_no_more_words),
+                cmocka_unit_test(files_and_hosts_of_custom_tools_are_matched),
                 cmocka_unit_test(rules_hold_for_their_adapter_channel_and_tool),
                 cmocka_unit_test(always_holds_only_for_what_it_names),
                 cmocka_unit_test(always_is_offered_only_where_it_is_narrow),

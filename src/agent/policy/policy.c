@@ -121,8 +121,8 @@ static struct ruling judge_thing(const struct policy_question *q, const struct p
                 const struct policy_rule *r = q->rules->items[i];
                 enum policy_decision d = decision_of(r);
 
-                if (d == POLICY_DENY && r->path && thing->path_unknown)
-                        d = POLICY_ASK; /* it may be another file */
+                if (d == POLICY_DENY && !policy_match_is_sure(r, thing))
+                        d = POLICY_ASK; /* it may be another command or file */
                 if ((decided && d <= best.decision) || !policy_match(r, q, thing, d))
                         continue;
                 decided = true;

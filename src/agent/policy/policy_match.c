@@ -7,7 +7,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-#define GLOB_STEPS 100000 /* a hostile path must not take long */
+#define GLOB_STEPS  100000 /* a hostile path must not take long */
+#define COULD_STEPS 4000000
 
 /* ---- globs ---- */
 
@@ -32,6 +33,40 @@ static bool match_glob(const char *glob, const char *text)
         }
         glob += strspn(glob, "*");
         return *glob == '\0';
+}
+
+/*
+ * Could they match, if each SHELL_ANY of the text were the right one? fits[i] says whether the
+ * first i bytes of the glob match the text so far.
+ */
+static bool could_match_glob(const char *glob, const char *text)
+{
+        size_t m = strlen(glob);
+        bool *fits, last;
+
+        if (m * strlen(text) > COULD_STEPS)
+                return true;
+        fits = mem_array(m + 1, sizeof(*fits));
+        fits[0] = true;
+        for (size_t i = 0; i < m && glob[i] == '*'; i++)
+                fits[i + 1] = true;
+        for (; *text; text++) {
+                bool before = fits[0]; /* fits[i - 1] without this byte */
+
+                fits[0] = fits[0] && *text == SHELL_ANY;
+                for (size_t i = 1; i <= m; i++) {
+                        bool now = fits[i];
+
+                        if (*text == SHELL_ANY || glob[i - 1] == '*')
+                                fits[i] = now || fits[i - 1];
+                        else
+                                fits[i] = before && glob[i - 1] == *text;
+                        before = now;
+                }
+        }
+        last = fits[m];
+        free(fits);
+        return last;
 }
 
 /* ---- paths ---- */
@@ -179,25 +214,44 @@ void policy_thing_of_part(struct policy_thing *out, const struct policy_question
                 out->path = policy_path(q->cwd, part->path);
 }
 
-void policy_thing_of_call(struct policy_thing *out, const struct policy_question *q)
+/* Hosts in all texts of a value; words: each text may also be a path. */
+static void add_value(struct policy_thing *out, const struct policy_question *q, json_t *value,
+                      bool words)
 {
-        static const char *const keys[] = { "path", "file", "file_path", NULL };
-        const char *text, *key;
-        const json_t *value;
+        const char *key;
+        json_t *member;
+        size_t i;
 
-        *out = (struct policy_thing){ 0 };
-        for (size_t i = 0; keys[i] && !out->path; i++) {
-                text = json_str(q->arguments, keys[i], NULL);
-                if (text)
-                        out->path = policy_path(q->cwd, text);
-        }
-        json_object_foreach((json_t *)q->arguments, key, value) {
-                char *host = json_is_string(value) ? url_host(json_string_value(value)) : NULL;
+        if (json_is_string(value)) {
+                char *host = url_host(json_string_value(value));
 
                 if (host)
                         add_text(&out->hosts, &out->host_count, host);
+                if (words)
+                        add_text(&out->words, &out->word_count,
+                                 policy_path(q->cwd, json_string_value(value)));
         }
-        text = json_str(q->arguments, "host", NULL);
+        json_object_foreach(value, key, member)
+                add_value(out, q, member, words);
+        json_array_foreach(value, i, member)
+                add_value(out, q, member, words);
+}
+
+void policy_thing_of_call(struct policy_thing *out, const struct policy_question *q)
+{
+        static const char *const keys[] = { "path", "file", "file_path", NULL };
+        bool custom = strcmp(q->tool, "invoke_tool") == 0;
+        const json_t *arguments = custom ? json_object_get(q->arguments, "args") : q->arguments;
+        const char *text;
+
+        *out = (struct policy_thing){ 0 };
+        for (size_t i = 0; keys[i] && !out->path; i++) {
+                text = json_str(arguments, keys[i], NULL);
+                if (text)
+                        out->path = policy_path(q->cwd, text);
+        }
+        add_value(out, q, (json_t *)arguments, custom);
+        text = json_str(arguments, "host", NULL);
         if (text)
                 add_text(&out->hosts, &out->host_count, mem_strdup(text));
 }
@@ -249,8 +303,25 @@ static bool match_command(const char *glob, const struct policy_thing *thing,
         if (!p || !p->text)
                 return false;
         /* p->text begins with the variables that are set, which an allowed text must name */
-        return decide == POLICY_ALLOW ? match_text(glob, p->text)
-                                      : match_text(glob, p->plain) || match_text(glob, p->text);
+        if (decide == POLICY_ALLOW)
+                return match_text(glob, p->text) && (!p->open || glob[strlen(glob) - 1] == '*');
+        return match_text(glob, p->plain) || match_text(glob, p->text);
+}
+
+/* With words that are only known when it runs. */
+static bool could_match_command(const char *glob, const struct policy_thing *thing)
+{
+        const struct shell_part *p = thing->part;
+        size_t n = strlen(glob);
+        char *shorter;
+        bool could;
+
+        if (!p || !p->text || !p->pattern)
+                return false;
+        shorter = mem_strndup(glob, n > 2 && strcmp(glob + n - 2, " *") == 0 ? n - 2 : n);
+        could = could_match_glob(glob, p->pattern) || could_match_glob(shorter, p->pattern);
+        free(shorter);
+        return could;
 }
 
 static bool match_file(const char *glob, const struct policy_question *q,
@@ -284,7 +355,14 @@ bool policy_match(const struct policy_rule *r, const struct policy_question *q,
 {
         if (!policy_match_scope(r, q, decide))
                 return false;
-        return (!r->command || match_command(r->command, thing, decide)) &&
+        return (!r->command || match_command(r->command, thing, decide) ||
+                (decide != POLICY_ALLOW && could_match_command(r->command, thing))) &&
                (!r->path || match_file(r->path, q, thing, decide)) &&
                (!r->host || match_host(r->host, thing, decide));
+}
+
+bool policy_match_is_sure(const struct policy_rule *r, const struct policy_thing *thing)
+{
+        return (!r->command || match_command(r->command, thing, POLICY_DENY)) &&
+               (!r->path || !thing->path_unknown);
 }

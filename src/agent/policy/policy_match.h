@@ -25,7 +25,7 @@ struct policy_thing {
 
 void policy_thing_of_part(struct policy_thing *out, const struct policy_question *q,
                           const struct shell_parts *parts, const struct shell_part *part);
-/* Reads path, paths, file, url and host of the arguments. */
+/* Reads path, file, host and URLs of the arguments; of a custom tool, every text of them. */
 void policy_thing_of_call(struct policy_thing *out, const struct policy_question *q);
 void policy_thing_release(struct policy_thing *t);
 
@@ -39,5 +39,8 @@ bool policy_match(const struct policy_rule *r, const struct policy_question *q,
 bool policy_match_path(const char *glob, const char *path);
 /* Absolute, without "." and ".."; yours to free. */
 char *policy_path(const char *cwd, const char *path);
+
+/* Does a rule that matches do so whatever the words turn out to be? */
+bool policy_match_is_sure(const struct policy_rule *r, const struct policy_thing *thing);
 
 #endif

@@ -37,6 +37,7 @@ struct shell_command {
         size_t assignment_count;
         struct shell_path *paths;
         size_t path_count;
+        bool open; /* xargs adds words */
 };
 
 struct shell_script {

@@ -38,10 +38,16 @@ static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh", "ash",
  * Builtins that calculate, run text, or change what a name means; programs that run text or another
  * program in their own way.
  */
-static const char *const opaque[] = { "let",     "mapfile", "readarray", "complete", "bind",
-                                      "hash",    "enable",  "alias",     "fc",       "su",
-                                      "runuser", "script",  "watch",     "flock",    "at",
-                                      "batch",   "nsenter", "parallel",  "strace",   NULL };
+static const char *const opaque[] = { "let",     "mapfile", "readarray", "complete",    "bind",
+                                      "hash",    "enable",  "alias",     "fc",          "su",
+                                      "runuser", "script",  "watch",     "flock",       "at",
+                                      "batch",   "nsenter", "parallel",  "strace",      "ltrace",
+                                      "gdb",     "prlimit", "choom",     "setarch",     "linux32",
+                                      "linux64", "sg",      "pkexec",    "capsh",       "numactl",
+                                      "bwrap",   "expect",  "run-parts", "systemd-run", NULL };
+/* Builtins that set variables, whose names may be arithmetic or mean more to the shell. */
+static const char *const setters[] = { "declare", "typeset", "local",   "export", "readonly",
+                                       "read",    "unset",   "getopts", NULL };
 static const char *const movers[] = { "cd", "pushd", "popd", NULL };
 
 static bool is_one_of(const char *word, const char *const *list)
@@ -106,6 +112,36 @@ static char *join(struct arena *a, const struct shell_command *c, bool assignmen
         return text;
 }
 
+/* As the plain text, where words that are only known when it runs may be anything, or nothing. */
+static char *join_pattern(struct arena *a, const struct shell_command *c)
+{
+        bool any = c->open;
+        struct buf b;
+        char *text = NULL;
+
+        buf_init(&b, 0);
+        for (size_t i = 0; i < c->count; i++) {
+                struct shell_word w = c->words[i];
+
+                any = any || !w.literal;
+                if (!w.literal) {
+                        buf_addch(&b, SHELL_ANY);
+                        continue;
+                }
+                if (i == 0)
+                        w.text = base_name(w.text);
+                else
+                        buf_addch(&b, ' ');
+                add_quoted(&b, &w);
+        }
+        if (c->open)
+                buf_addch(&b, SHELL_ANY);
+        if (any)
+                text = arena_strdup(a, b.data);
+        buf_release(&b);
+        return text;
+}
+
 /* ---- parts ---- */
 
 static void add_part(struct shell_parts *out, const struct shell_part *part)
@@ -121,7 +157,9 @@ static int split_command(struct shell_parts *out, struct arena *a, const struct 
 static int split_inner(struct shell_parts *out, struct arena *a, const struct shell_command *c,
                        size_t from, unsigned depth, struct error *err)
 {
-        struct shell_command inner = { .words = c->words + from, .count = c->count - from };
+        struct shell_command inner = { .words = c->words + from,
+                                       .count = c->count - from,
+                                       .open = c->open };
         size_t first = from;
 
         for (size_t i = from; i < c->count && strchr(c->words[i].text, '=') &&
@@ -136,7 +174,8 @@ static int split_inner(struct shell_parts *out, struct arena *a, const struct sh
                 inner = (struct shell_command){ .words = c->words + first,
                                                 .count = c->count - first,
                                                 .assignments = set,
-                                                .assignment_count = first - from };
+                                                .assignment_count = first - from,
+                                                .open = c->open };
         }
         if (inner.count == 0)
                 return 0;
@@ -153,11 +192,38 @@ static bool takes_next(const struct wrapper *w, const char *word)
         return false;
 }
 
+/* "{}" stands for a text that is only known when it runs, quoted or not. */
+static struct shell_word *fill_in(struct arena *a, const struct shell_word *words, size_t count)
+{
+        struct shell_word *copy = arena_alloc(a, (count + 1) * sizeof(*copy));
+
+        for (size_t i = 0; i < count; i++)
+                copy[i] = (struct shell_word){ words[i].text,
+                                               words[i].literal && !strstr(words[i].text, "{}") };
+        return copy;
+}
+
+/* Does it replace another text than "{}"? */
+static bool replaces_other(const struct shell_command *c, size_t option)
+{
+        const char *word = c->words[option].text, *value = strpbrk(word, "Ii");
+
+        if (!value || (value[0] == 'i' && value[1] == '\0'))
+                return false;
+        if (value[1] == '\0')
+                value = option + 1 < c->count ? c->words[option + 1].text : "";
+        else
+                value++;
+        return strcmp(value, "{}") != 0;
+}
+
 /* Options are skipped one by one; what is not an option is the command. */
 static int split_wrapped(struct shell_parts *out, struct arena *a, const struct shell_command *c,
                          const struct wrapper *w, unsigned depth, struct error *err)
 {
+        bool xargs = strcmp(w->name, "xargs") == 0, env = strcmp(w->name, "env") == 0;
         size_t i = 1, operands = w->operands;
+        struct shell_command added;
 
         while (i < c->count) {
                 const char *word = c->words[i].text;
@@ -171,15 +237,20 @@ static int split_wrapped(struct shell_parts *out, struct arena *a, const struct 
                 }
                 if (word[0] == '-' && word[1] == '-') {
                         /* --signal=TERM; a value in the next word cannot be told apart */
-                        if (!strchr(word, '=') || strcmp(w->name, "env") == 0)
+                        if (!strchr(word, '=') || env || xargs)
                                 return error_set(err, ERR_INVALID,
                                                  "the option %.40s of `%s` is not understood", word,
                                                  w->name);
                         i++;
                 } else if (word[0] == '-' && word[1]) {
-                        if (strcmp(w->name, "env") == 0 && strchr(word, 'S'))
+                        if (env && strchr(word, 'S'))
                                 return error_set(err, ERR_INVALID, "`env -S` is not understood");
+                        if (xargs && replaces_other(c, i))
+                                return error_set(err, ERR_INVALID,
+                                                 "`xargs` replaces another text than {}");
                         i += takes_next(w, word) ? 2 : 1;
+                } else if (env && strcmp(word, "-") == 0) {
+                        i++; /* as -i */
                 } else if (operands > 0) {
                         operands--;
                         i++;
@@ -187,14 +258,29 @@ static int split_wrapped(struct shell_parts *out, struct arena *a, const struct 
                         break;
                 }
         }
-        return i < c->count ? split_inner(out, a, c, i, depth, err) : 0;
+        if (i >= c->count)
+                return c->open ? error_set(err, ERR_INVALID,
+                                           "what `%s` runs is only known when it runs", w->name)
+                               : 0;
+        if (!xargs)
+                return split_inner(out, a, c, i, depth, err);
+        added = (struct shell_command){ .words = fill_in(a, c->words, c->count),
+                                        .count = c->count,
+                                        .open = true };
+        return split_inner(out, a, &added, i, depth, err);
+}
+
+/* A descriptor as a file: what a shell reads there is only known when it runs. */
+static bool is_stream(const char *path)
+{
+        return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
 }
 
 /* sh -c TEXT, sh -ec -x TEXT; without -c the script is a file or the input. */
 static int split_shell(struct shell_parts *out, const struct shell_command *c, bool *wraps,
                        struct error *err)
 {
-        bool text = false;
+        bool text = false, input = c->open;
         size_t i = 1;
 
         for (; i < c->count; i++) {
@@ -213,9 +299,12 @@ static int split_shell(struct shell_parts *out, const struct shell_command *c, b
                 if (word[0] != '-' && word[0] != '+')
                         break;
                 text = text || (word[0] == '-' && strchr(word, 'c'));
+                input = input || (word[0] == '-' && strchr(word, 's'));
                 if (strchr(word, 'o') || strchr(word, 'O'))
                         i++; /* the name of an option */
         }
+        if (!text && (input || i >= c->count || is_stream(c->words[i].text)))
+                return error_set(err, ERR_INVALID, "the shell runs what it reads");
         if (!text)
                 return 0;
         if (i >= c->count || !c->words[i].literal)
@@ -262,9 +351,10 @@ static int split_find(struct shell_parts *out, struct arena *a, const struct she
                        strcmp(inner.words[inner.count].text, ";") != 0 &&
                        strcmp(inner.words[inner.count].text, "+") != 0)
                         inner.count++;
+                i += inner.count;
+                inner.words = fill_in(a, inner.words, inner.count);
                 if (inner.count > 0 && split_command(out, a, &inner, depth + 1, err) < 0)
                         return -1;
-                i += inner.count;
         }
         return 0;
 }
@@ -293,20 +383,36 @@ static int split_program(struct shell_parts *out, struct arena *a, const struct 
                 return split_eval(out, c, 1 + dashes, 2 + dashes, err);
         if (strcmp(program, "find") == 0)
                 return split_find(out, a, c, depth, err);
+        if ((strcmp(program, "source") == 0 || strcmp(program, ".") == 0) &&
+            (c->open || c->count < 2 || !c->words[1].literal || is_stream(c->words[1].text)))
+                return error_set(err, ERR_INVALID, "the shell runs what it reads");
         if (is_one_of(program, opaque))
                 return error_set(err, ERR_INVALID, "`%s` is not understood", program);
         return 0;
 }
 
-/* Subscripts in arguments of builtins are arithmetic, and may hold commands. */
+/* Subscripts are arithmetic; the shell expands these variables when it traces or starts. */
+static bool may_hide(const char *text)
+{
+        return strstr(text, "[$") || strstr(text, "[`") || strstr(text, "PS4") ||
+               strstr(text, "BASH_ENV");
+}
+
+/* Arguments of builtins and values of variables may hold commands. */
 static bool hides_command(const struct shell_command *c)
 {
+        bool sets = c->count > 0 && is_one_of(base_name(c->words[0].text), setters);
+
         for (size_t i = 0; i < c->count; i++) {
-                if (strstr(c->words[i].text, "[$") || strstr(c->words[i].text, "[`"))
+                const char *word = c->words[i].text;
+                size_t name = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                           "0123456789_");
+
+                if (may_hide(word) || (sets && !c->words[i].literal && word[name] != '='))
                         return true;
         }
         for (size_t i = 0; i < c->assignment_count; i++) {
-                if (strstr(c->assignments[i], "[$") || strstr(c->assignments[i], "[`"))
+                if (may_hide(c->assignments[i]))
                         return true;
         }
         return false;
@@ -338,6 +444,8 @@ static int split_command(struct shell_parts *out, struct arena *a, const struct 
                 return error_set(err, ERR_INVALID, "an argument may hold a command");
         part.text = join(a, c, true, true);
         part.plain = join(a, c, false, false);
+        part.pattern = join_pattern(a, c);
+        part.open = c->open;
         part.program = c->count > 0 ? base_name(c->words[0].text) : "";
         out->moves = out->moves || is_one_of(part.program, movers);
         rc = split_program(out, a, c, part.program, &part.wraps, depth, err);

@@ -9,12 +9,17 @@
 
 #include "agent/policy/shell.h"
 
+#define SHELL_ANY '\1' /* any text, with the blank before it */
+
 struct shell_part {
         const char *text;    /* "git push origin", words quoted where needed; NULL: a file */
         const char *plain;   /* the same with the program's name without its folder */
         const char *program; /* without its folder */
-        bool assigned;       /* variables are set for it; text begins with them */
-        bool wraps;          /* only runs another part: needs no rule of its own */
+        /* plain, with SHELL_ANY for each word that is not literal; NULL: there is none */
+        const char *pattern;
+        bool assigned; /* variables are set for it; text begins with them */
+        bool open;     /* words follow that are only known when it runs */
+        bool wraps;    /* only runs another part: needs no rule of its own */
         const struct shell_word *words;
         size_t count;
         /* a file: */
