@@ -116,6 +116,8 @@ static void a_stopped_turn_leaves_a_valid_transcript(void **state)
         rig_until_idle(r->road);
         assert_string_equal(rig_text(r->road, "state FROM turns"), "cancelled");
         assert_int_equal(rig_count(r->road, "steps WHERE kind = 'tool_done'"), 2);
+        assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.tool_execution_end'"), 2);
+        assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.agent_end'"), 1);
         r->tools_hang = false;
         run_turn(r, "and now?");
         assert_non_null(strstr(r->last.data, "stopped by the user (stopped by Ann)"));
@@ -337,6 +339,46 @@ static void a_broken_call_is_tried_again(void **state)
         assert_int_equal(r->requests, 2);
         assert_string_equal(answer_of(r), "there");
         assert_int_equal(rig_count(r->road, "journal WHERE type LIKE 'agent.auto_retry_%'"), 2);
+        assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.auto_retry_end' AND "
+                                            "payload LIKE '%\"success\":true%'"),
+                         1);
+        loop_rig_free(r);
+}
+
+static void a_retry_that_fails_is_journaled_as_failed(void **state)
+{
+        static const struct said script[] = { { .fails = ERR_NET }, { .fails = ERR_REFUSED } };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "go");
+        assert_string_equal(rig_list(r->road, "type FROM journal WHERE type LIKE 'agent.a%' "
+                                              "ORDER BY seq"),
+                            "agent.agent_start, agent.auto_retry_start, agent.auto_retry_end, "
+                            "agent.agent_end");
+        assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.auto_retry_end' AND "
+                                            "payload LIKE '%\"success\":false%'"),
+                         1);
+        loop_rig_free(r);
+}
+
+static void an_empty_answer_is_asked_for_once(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "poke" }, { 0 }, { .text = "I poked it." }, { 0 }, { 0 },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        run_turn(r, "go");
+        assert_int_equal(r->requests, 3);
+        assert_non_null(strstr(r->last.data, "Your answer was empty"));
+        assert_string_equal(answer_of(r), "I poked it.");
+        assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.turn_start'"), 3);
+        assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.turn_end'"), 3);
+        run_turn(r, "again");
+        assert_int_equal(r->requests, 5);
+        assert_string_equal(rig_list(r->road, "state FROM turns ORDER BY id"), "done, failed");
         loop_rig_free(r);
 }
 
@@ -535,6 +577,8 @@ int main(void)
                 cmocka_unit_test(a_budget_is_checked_before_the_call),
                 cmocka_unit_test(a_persons_budget_holds_across_turns_and_restarts),
                 cmocka_unit_test(a_broken_call_is_tried_again),
+                cmocka_unit_test(a_retry_that_fails_is_journaled_as_failed),
+                cmocka_unit_test(an_empty_answer_is_asked_for_once),
                 cmocka_unit_test(a_turn_that_another_process_has_is_left),
                 cmocka_unit_test(a_failure_says_whether_others_may_take_over),
                 cmocka_unit_test(a_refused_request_is_tried_without_images),

@@ -93,24 +93,45 @@ static void on_end_stored(struct agent_loop *l, void *arg)
         ending_free(e);
 }
 
+static void add_end(struct loop_write *w, const char *error)
+{
+        struct buf members;
+
+        buf_init(&members, 0);
+        if (error)
+                jsonw_str(&members, "errorMessage", error);
+        loop_write_event(w, "agent_end", members.data);
+        buf_release(&members);
+}
+
+/* error: why the last try failed; NULL: it did not. */
+static void add_retry_end(struct loop_write *w, const char *error)
+{
+        struct buf members;
+
+        buf_init(&members, 0);
+        jsonw_bool(&members, "success", !error);
+        jsonw_opt(&members, "finalError", error);
+        loop_write_event(w, "auto_retry_end", members.data);
+        buf_release(&members);
+}
+
 /* Journals the end, then ends the turn. Takes text. */
 static void end(struct agent_loop *l, enum error_kind kind, char *text, const char *error,
                 enum agent_effect effect)
 {
         struct ending *e = mem_zalloc(sizeof(*e));
         struct loop_write *w = loop_write_new(l);
-        struct buf members;
 
         e->reply.kind = kind;
         e->reply.cost_microusd = l->model.unbooked;
         e->text = text;
         e->error = mem_strdup(error);
         e->effect = effect;
-        buf_init(&members, 0);
-        if (error)
-                jsonw_str(&members, "errorMessage", error);
-        loop_write_event(w, "agent_end", members.data);
-        buf_release(&members);
+        if (l->model.retrying)
+                add_retry_end(w, error);
+        add_end(w, error);
+        l->begun = false;
         if (!loop_write_submit(w, on_end_stored, e))
                 ending_free(e);
 }
@@ -148,12 +169,17 @@ void agent_loop_stop(struct agent_loop *l, const char *remark)
         end(l, ERR_NONE, text, NULL, EFFECT_POSSIBLE);
 }
 
+/* People who spoke to the agent wait for words. */
+static bool needs_text(const struct agent_loop *l)
+{
+        return l->run->mode != MODE_AMBIENT && l->run->mode != MODE_SILENT;
+}
+
 static void end_with_answer(struct agent_loop *l)
 {
         char *text = last_text(l);
 
-        /* an ambient turn may be silent, an addressed one may not */
-        if (!*text && l->run->mode != MODE_AMBIENT) {
+        if (!*text && needs_text(l)) {
                 free(text);
                 agent_loop_fail(l, ERR_PROTOCOL,
                                 "The model gave an empty answer. Please try again.",
@@ -254,6 +280,7 @@ static void journal_retry(struct agent_loop *l, unsigned attempt, int64_t wait_m
         struct loop_write *w = loop_write_new(l);
         struct buf members;
 
+        l->model.retrying = true;
         buf_init(&members, 0);
         jsonw_int(&members, "attempt", attempt);
         jsonw_int(&members, "maxAttempts", RETRIES_MAX);
@@ -271,11 +298,15 @@ static void on_retry(void *arg, int64_t wait_ms, const char *why)
 
 static void on_retry_time(void *arg)
 {
-        struct agent_loop *l = arg;
-        struct loop_write *w = loop_write_new(l);
+        agent_loop_advance(arg);
+}
 
-        loop_write_event(w, "auto_retry_end", "\"success\":true");
-        loop_write_submit(w, go_on, NULL);
+/* Streamed text of a call that is made again is no answer. */
+static void take_back(struct agent_loop *l)
+{
+        if (l->model.spoke)
+                turn_goes_on(l->run);
+        l->model.spoke = false;
 }
 
 /* May asking again help? The model's calls have no effects, so it is harmless. */
@@ -292,9 +323,6 @@ static bool retry(struct agent_loop *l, const struct llm_failure *f, int64_t ret
         if (wait > RETRY_MAX_MS)
                 return false;
         l->model.retries++;
-        if (l->model.spoke)
-                turn_goes_on(l->run); /* it will say that again */
-        l->model.spoke = false;
         journal_retry(l, l->model.retries, wait, f->text);
         if (!l->model.timer)
                 l->model.timer = timer_new(l->env.loop, on_retry_time, l);
@@ -307,6 +335,7 @@ static void on_failure(struct agent_loop *l, const struct model_answer *answer)
         const struct llm_failure *f = answer->failure;
 
         l->model.unbooked += answer->cost_microusd;
+        take_back(l);
         if (f->too_long && !(f->too_large && !l->model.plain) && l->env.conf->compacts) {
                 loop_compact(l, "overflow");
                 return;
@@ -374,44 +403,66 @@ static void make_ids_unique(const struct agent_loop *l, json_t *message)
         }
 }
 
-static unsigned continuations(const struct agent_loop *l)
+/* Notes that the loop added to the turn, see user_message_note. */
+static unsigned notes(const struct agent_loop *l, const char *origin)
 {
         unsigned n = 0;
 
         for (size_t i = 0; i < l->steps.count; i++)
                 n += l->steps.items[i].turn == l->run->id &&
-                     strcmp(json_str(l->steps.items[i].body, "origin", ""), "cut") == 0;
+                     strcmp(json_str(l->steps.items[i].body, "origin", ""), origin) == 0;
         return n;
 }
 
-static void add_answer_events(struct loop_write *w, const json_t *message, bool ends)
+/* Why the model is asked again although it wants no tool; NULL: it is not. */
+static json_t *continuation(const struct agent_loop *l, const struct model_answer *answer,
+                            const char *text)
+{
+        if (answer->stop == MODEL_LENGTH)
+                return user_message_note("cut",
+                                         "[Your answer was cut off by the output limit, and tool "
+                                         "calls in it were not run. Go on where it ends; write "
+                                         "large files in several parts.]");
+        if (answer->stop != MODEL_PAUSED && !*text && needs_text(l) && notes(l, "empty") == 0)
+                return user_message_note("empty", "[Your answer was empty, so people saw nothing. "
+                                                  "Answer them in words.]");
+        return NULL;
+}
+
+static void add_answer_events(const struct agent_loop *l, struct loop_write *w,
+                              const json_t *message, bool calls, bool goes_on)
 {
         struct buf members;
 
+        if (l->model.retrying)
+                add_retry_end(w, NULL);
         buf_init(&members, 0);
         loop_event_message(&members, "message", message);
         loop_write_event(w, "message_end", members.data);
-        if (ends)
-                loop_write_event(w, "turn_end", NULL);
         buf_release(&members);
+        if (!calls)
+                loop_write_event(w, "turn_end", NULL);
+        if (goes_on)
+                loop_write_event(w, "turn_start", NULL);
 }
 
 static void store_answer(struct agent_loop *l, const struct model_answer *answer)
 {
-        json_t *message = json_deep_copy(answer->message);
+        json_t *message = json_deep_copy(answer->message), *note;
         struct loop_write *w = loop_write_new(l);
-        bool cut = answer->stop == MODEL_LENGTH;
+        bool cut = answer->stop == MODEL_LENGTH, paused = answer->stop == MODEL_PAUSED;
         bool calls;
         char *text;
 
         if (cut)
                 drop_calls(message);
         make_ids_unique(l, message);
-        if (answer->stop == MODEL_PAUSED)
+        if (paused)
                 json_object_set_new(message, "stopReason", json_string("pause"));
         calls = steps_call(message, 0) != NULL;
         text = steps_text(message);
-        add_answer_events(w, message, !calls);
+        note = calls ? NULL : continuation(l, answer, text);
+        add_answer_events(l, w, message, calls, note || (paused && !calls));
         if (cut && !*text && !calls) /* nothing is left of it that could be sent again */
                 json_decref(message);
         else
@@ -420,19 +471,13 @@ static void store_answer(struct agent_loop *l, const struct model_answer *answer
                                                       .cost_microusd = answer->cost_microusd +
                                                                        l->model.unbooked });
         free(text);
-        if (cut && continuations(l) < CONTINUATIONS_MAX)
-                loop_write_row(
-                        w, &(struct loop_row){
-                                   .kind = STEP_USER,
-                                   .body = user_message_note(
-                                           "cut", "[Your answer was cut off by the output limit, "
-                                                  "and tool calls in it were not run. Go on where "
-                                                  "it ends; write large files in several "
-                                                  "parts.]") });
+        if (note)
+                loop_write_row(w, &(struct loop_row){ .kind = STEP_USER, .body = note });
         l->model.unbooked = 0;
         l->model.retries = 0;
-        if (l->model.spoke && (calls || cut || answer->stop == MODEL_PAUSED))
-                turn_goes_on(l->run);
+        l->model.retrying = false;
+        if (calls || note || paused)
+                take_back(l);
         l->model.spoke = false;
         loop_write_submit(w, go_on, NULL);
 }
@@ -450,13 +495,14 @@ static void on_done(void *arg, const struct model_answer *answer)
                 on_failure(l, answer);
         } else if (answer->stop == MODEL_FULL) {
                 l->model.unbooked += answer->cost_microusd;
+                take_back(l);
                 loop_compact(l, "overflow");
         } else if (answer->stop == MODEL_REFUSED) {
                 /* not stored: services ask to leave a refused answer out */
                 l->model.unbooked += answer->cost_microusd;
                 agent_loop_fail(l, ERR_INVALID, "The model declined to answer this.",
                                 "the model or its service refused to answer");
-        } else if (answer->stop == MODEL_LENGTH && continuations(l) >= CONTINUATIONS_MAX) {
+        } else if (answer->stop == MODEL_LENGTH && notes(l, "cut") >= CONTINUATIONS_MAX) {
                 l->model.unbooked += answer->cost_microusd;
                 agent_loop_stop(l, "The answer reached the model's output limit three times, so I "
                                    "stopped.");
@@ -553,6 +599,7 @@ void agent_loop_advance(struct agent_loop *l)
 {
         const struct step *answer;
 
+        l->begun = true;
         switch (steps_next(&l->steps, l->run->id, &answer)) {
         case NEXT_BEGIN:
                 begin(l);
@@ -640,7 +687,13 @@ struct agent_loop *agent_loop_start(const struct loop_env *env, struct turn_run 
 void agent_loop_cancel(struct agent_loop *l)
 {
         int64_t cost = abandon(l);
+        struct loop_write *w;
 
+        if (l->run->stopped && l->begun) {
+                w = loop_write_new(l);
+                add_end(w, l->run->stopped);
+                loop_write_submit(w, NULL, NULL);
+        }
         if (l->run->stopped) {
                 l->totals.usage.cost_microusd += cost + l->model.unbooked;
                 turn_set_usage(l->run, &l->totals.usage);

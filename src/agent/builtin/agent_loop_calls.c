@@ -57,16 +57,11 @@ static bool is_last(const struct agent_loop *l, const struct loop_call *c)
         return true;
 }
 
-/* Takes the result message. */
-static void store_result(struct loop_call *c, json_t *result)
+/* The row and the event of a call's end. Takes the result message. */
+static void add_result(struct loop_write *w, const struct loop_call *c, json_t *result)
 {
-        struct agent_loop *l = c->loop;
-        struct loop_write *w = loop_write_new(l);
         struct buf members;
 
-        /* a restart is not the model's fault */
-        if (l->env.conf->guard && !json_flag(result, "interrupted", false))
-                loop_guard_mark(&l->steps, l->run->id, c->block, result);
         buf_init(&members, 0);
         add_call(&members, c);
         loop_event_message(&members, "result", result);
@@ -74,14 +69,26 @@ static void store_result(struct loop_call *c, json_t *result)
         if (c->started_ms > 0)
                 jsonw_int(&members, "durationMs", clock_mono_ms() - c->started_ms);
         loop_write_event(w, "tool_execution_end", members.data);
+        buf_release(&members);
+        loop_write_row(
+                w, &(struct loop_row){ .kind = STEP_TOOL_DONE, .call = c->key, .body = result });
+}
+
+/* Takes the result message. */
+static void store_result(struct loop_call *c, json_t *result)
+{
+        struct agent_loop *l = c->loop;
+        struct loop_write *w = loop_write_new(l);
+
+        /* a restart is not the model's fault */
+        if (l->env.conf->guard && !json_flag(result, "interrupted", false))
+                loop_guard_mark(&l->steps, l->run->id, c->block, result);
+        add_result(w, c, result);
         if (is_last(l, c)) {
                 loop_write_event(w, "turn_end", NULL);
                 loop_write_event(w, "turn_start", NULL);
         }
-        buf_release(&members);
         c->state = LOOP_CALL_ENDING;
-        loop_write_row(
-                w, &(struct loop_row){ .kind = STEP_TOOL_DONE, .call = c->key, .body = result });
         loop_write_submit(w, on_ended, c);
 }
 
@@ -359,9 +366,7 @@ void loop_calls_cancel(struct agent_loop *l)
                 if (!l->run->stopped || c->state >= LOOP_CALL_ENDING)
                         continue;
                 w = loop_write_new(l);
-                loop_write_row(w, &(struct loop_row){ .kind = STEP_TOOL_DONE,
-                                                      .call = c->key,
-                                                      .body = steps_error_result(c->block, text) });
+                add_result(w, c, steps_error_result(c->block, text));
                 loop_write_submit(w, NULL, NULL);
         }
 }

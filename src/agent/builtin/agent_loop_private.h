@@ -36,6 +36,7 @@ struct agent_loop {
         struct loop_env env;
         struct turn_run *run;
         void *turn;       /* of parts->turn_new */
+        bool begun;       /* the journal has its start and not yet its end */
         bool over;        /* cancelled or finished; freed when pending is 0 */
         unsigned pending; /* reads and writes in flight */
         char *payer;
@@ -53,6 +54,7 @@ struct agent_loop {
                 int64_t reserved;    /* of the budget */
                 int64_t max_tokens;  /* of this call */
                 unsigned retries;    /* of this call, by us */
+                bool retrying;       /* the journal says that this call is a retry */
                 bool plain;          /* the service refused the request as it was */
                 bool spoke;          /* text was streamed that is not the answer yet */
                 int64_t unbooked;    /* cost of calls that failed */
@@ -91,7 +93,7 @@ struct loop_row {
         json_t *body;     /* taken */
         int64_t cost_microusd, first_kept;
 };
-/* Calls then() when the rows are stored and part of l->steps. arg may be NULL. */
+/* Called when the rows are stored and part of l->steps. */
 typedef void loop_stored_fn(struct agent_loop *l, void *arg);
 
 struct loop_write;
@@ -99,7 +101,7 @@ struct loop_write *loop_write_new(struct agent_loop *l);
 void loop_write_row(struct loop_write *w, const struct loop_row *row);
 /* "agent." + name; members: JSON without braces, may be NULL. */
 void loop_write_event(struct loop_write *w, const char *name, const char *members);
-/* False: the process ends, and then is not called. */
+/* then may be NULL if the loop is over. False: the process ends, and then is not called. */
 bool loop_write_submit(struct loop_write *w, loop_stored_fn *then, void *arg);
 /* Messages that wait in the conversation join. False: none. */
 bool loop_write_steer(struct agent_loop *l, loop_stored_fn *then);
