@@ -200,8 +200,12 @@ static inline void finish_tool(struct tool_call *c, bool is_error, const char *t
 static inline void fake_start(struct tool_call *c)
 {
         struct loop_rig *r = (struct loop_rig *)c->scope->agent;
-        char text[64];
+        char text[64], sql[100];
 
+        /* it may have effects from now on, so a crash must not forget that it started */
+        snprintf(sql, sizeof(sql),
+                 "SELECT count(*) FROM steps WHERE kind = 'tool_started' AND call = '%s'", c->id);
+        assert_int_equal(rows_sql_number(r->road->store, sql), 1);
         r->started++;
         r->open_tools++;
         if (strcmp(c->tool->name, "poke") == 0)

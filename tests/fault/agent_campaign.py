@@ -152,9 +152,11 @@ class Campaign:
         ran = self._marks_in_files(daemon)
         doubles = [mark for mark, n in ran.items() if n > 1]
         check(not doubles, f"ran twice: {doubles[:10]}")
-        called, interrupted = self._steps(daemon)
-        missing = called - set(ran) - interrupted
-        check(not missing, f"{len(missing)} calls neither ran nor were interrupted: {sorted(missing)[:10]}")
+        called, started, done, interrupted = self._steps(daemon)
+        for wrong, what in ((called - set(ran) - interrupted, "neither ran nor were interrupted"), (called - done, "have no result"),
+                            (set(ran) - called, "ran before the answer that asks for them was stored"),
+                            (set(ran) - started, "ran before their start was stored")):
+            check(not wrong, f"{len(wrong)} calls {what}: {sorted(wrong)[:10]}")
         check(not self.unreached, f"points never reached: {', '.join(self.unreached)}")
         turns = len({sent["payload"]["turnId"] for sent in journal.sent if sent["payload"].get("answers")})
         self.line = (f"fault on agent: kills {len(self.plan)}, messages {len(load.by_event)}, turns {turns}, tool calls "
@@ -172,9 +174,9 @@ class Campaign:
 
     @staticmethod
     def _steps(daemon):
-        """The marks of all calls, and of those whose result says that they were interrupted."""
+        """The marks of all calls, of those that started, that have a result, and whose result says that they were interrupted."""
         store = sqlite3.connect(f"file:{daemon.state}/main.db?mode=ro", uri=True)
-        marks, called, interrupted = {}, set(), set()
+        marks, called, started, done, interrupted = {}, set(), set(), set(), set()
         for kind, text in store.execute("SELECT kind, body FROM steps ORDER BY id"):
             body = json.loads(text)
             for block in body["content"] if kind == "assistant" else ():
@@ -182,7 +184,10 @@ class Campaign:
                     mark = MARK.search(json.dumps(block["arguments"])).group(0)
                     marks[block["id"]] = mark
                     called.add(mark)
-            if kind == "tool_done" and "Interrupted by a restart" in text:
-                interrupted.add(marks[body["toolCallId"]])
+            if kind in ("tool_started", "tool_done"):
+                mark = marks[body["toolCallId"]]
+                (started if kind == "tool_started" else done).add(mark)
+                if "Interrupted by a restart" in text:
+                    interrupted.add(mark)
         store.close()
-        return called, interrupted
+        return called, started, done, interrupted
