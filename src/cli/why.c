@@ -146,9 +146,30 @@ static void print_approval(struct timeline *t, const json_t *a)
         putchar('\n');
 }
 
-static void print_turn(struct timeline *t, const json_t *turn, const json_t *approvals,
-                       const char *reason)
+static void print_step(struct timeline *t, const json_t *step)
 {
+        const char *kind = json_str(step, "kind", "?");
+
+        print_time(t, json_str(step, "createdAt", NULL));
+        if (strcmp(kind, "tool_started") == 0)
+                printf("tool started");
+        else if (strcmp(kind, "tool_done") == 0)
+                printf("tool %s", json_flag(step, "isError", false) ? "failed" : "done");
+        else if (strcmp(kind, "assistant") == 0)
+                printf("model answered");
+        else
+                printf("%s", strcmp(kind, "user") == 0 ? "messages read" : "history summarised");
+        print_field(stdout, ": ", json_str(step, "tool", NULL), TEXT_SHOWN);
+        print_field(stdout, ": ", json_str(step, "model", NULL), TEXT_SHOWN);
+        if (json_int(step, "tokensIn", 0) > 0 || json_int(step, "tokensOut", 0) > 0)
+                print_tokens(step);
+        putchar('\n');
+}
+
+static void print_turn(struct timeline *t, const json_t *report, const char *reason)
+{
+        const json_t *turn = json_object_get(report, "turn");
+        const json_t *approvals = json_object_get(report, "approvals"), *step;
         const char *ended = json_str(turn, "endedAt", NULL), *id = json_str(turn, "id", "?");
         long long discarded = json_int(turn, "discardedReplies", 0);
         const json_t *failed;
@@ -170,6 +191,8 @@ static void print_turn(struct timeline *t, const json_t *turn, const json_t *app
                 print_field(stdout, " failed: ", json_str(failed, "error", "?"), TEXT_SHOWN);
                 putchar('\n');
         }
+        json_array_foreach(json_object_get(report, "steps"), i, step)
+                print_step(t, step);
         for (i = json_array_size(approvals); i > 0; i--) /* the newest is the first */
                 print_approval(t, json_array_get(approvals, i - 1));
         print_time(t, ended);
@@ -267,8 +290,7 @@ void why_print(const json_t *report)
         print_decision(&t, decision);
         json_array_foreach(json_object_get(report, "rules"), i, each)
                 print_rule(each);
-        print_turn(&t, json_object_get(report, "turn"), json_object_get(report, "approvals"),
-                   json_str(decision, "reason", NULL));
+        print_turn(&t, report, json_str(decision, "reason", NULL));
         json_array_foreach(json_object_get(report, "deliveries"), i, each)
                 print_delivery(&t, each);
 }

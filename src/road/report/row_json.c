@@ -1,8 +1,10 @@
 #include "road/report/row_json.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/jsonw.h"
 
 void row_json_id(struct buf *b, const char *key, const char *prefix, int64_t n)
@@ -84,6 +86,32 @@ void row_json_approval(struct buf *b, const char *key, const struct approval_row
         jsonw_str(b, "note", row->note);
         jsonw_bool(b, "always", row->always);
         jsonw_close(b, '}');
+}
+
+void row_json_step(struct buf *b, const char *key, const struct step_row *row)
+{
+        json_t *body = json_read(row->body, strlen(row->body), NULL);
+        const json_t *usage = json_object_get(body, "usage");
+
+        jsonw_open_member(b, key, '{');
+        row_json_id(b, "id", "stp-", row->id);
+        jsonw_str(b, "kind", step_kind_name(row->kind));
+        jsonw_str(b, "agent", row->agent);
+        row_json_time(b, "createdAt", row->time_ms);
+        jsonw_opt(b, "tool", json_str(body, "toolName", NULL));
+        if (row->kind == STEP_TOOL_DONE)
+                jsonw_bool(b, "isError", json_flag(body, "isError", false));
+        if (usage) {
+                jsonw_opt(b, "model", json_str(body, "model", NULL));
+                jsonw_int(b, "tokensIn",
+                          json_int(usage, "input", 0) + json_int(usage, "cacheRead", 0) +
+                                  json_int(usage, "cacheWrite", 0));
+                jsonw_int(b, "tokensCached", json_int(usage, "cacheRead", 0));
+                jsonw_int(b, "tokensOut", json_int(usage, "output", 0));
+                jsonw_int(b, "costMicroUsd", row->cost_microusd);
+        }
+        jsonw_close(b, '}');
+        json_decref(body);
 }
 
 void row_json_turn(struct buf *b, const char *key, const struct turn_row *row)

@@ -306,6 +306,20 @@ static int add_turn(struct trace_report *r)
         return 0;
 }
 
+static int add_steps(struct trace_report *r)
+{
+        struct step_row row;
+        struct store_stmt *s;
+        int rc = 0;
+
+        jsonw_open_member(r->json, "steps", '[');
+        s = r->turn_id > 0 ? step_row_list_turn(r->tx, r->turn_id) : NULL;
+        while (s && (rc = step_row_next(s, &row, r->err)) == 1)
+                row_json_step(r->json, NULL, &row);
+        jsonw_close(r->json, ']');
+        return rc;
+}
+
 static int add_approvals(struct trace_report *r)
 {
         const struct approval_filter filter = { .turn = r->turn_id, .limit = APPROVALS_MAX };
@@ -620,7 +634,7 @@ static int write_one(struct store_tx *tx, const char *id, struct trace_ref ref,
         jsonw_open(json, '{');
         jsonw_str(json, "id", id);
         if (rc > 0)
-                rc = add_parts(&r);
+                rc = add_parts(&r) < 0 ? -1 : add_steps(&r);
         if (r.hidden)
                 error_set(err, ERR_MISSING, "nothing is known about '%.100s'", id);
         else if (rc < 0)
