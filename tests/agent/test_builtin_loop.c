@@ -8,6 +8,7 @@
 
 #include "agent/builtin/loop_guard.h"
 #include "loop_rig.h"
+#include "road/report/trace_report.h"
 
 static const char *answer_of(struct loop_rig *r)
 {
@@ -21,6 +22,29 @@ static void run_turn(struct loop_rig *r, const char *text)
         loop_rig_say(r, text);
         rig_until(r->road, &r->done, before + 1);
         rig_until_idle(r->road);
+}
+
+static int write_report(struct store_tx *tx, void *arg, struct error *err)
+{
+        return trace_report_write(tx, "trn-1", NULL, arg, err);
+}
+
+/* The trace report shows the steps, and nothing of what was said in them. */
+static void assert_steps_are_reported(struct loop_rig *r)
+{
+        struct buf report;
+        struct error err;
+        const char *steps;
+
+        buf_init(&report, 0);
+        assert_int_equal(store_read_now(r->road->store, write_report, &report, &err), 0);
+        steps = strstr(report.data, "\"steps\":[");
+        assert_non_null(steps);
+        assert_non_null(strstr(steps, "\"kind\":\"tool_done\""));
+        assert_non_null(strstr(steps, "\"tool\":\"poke\""));
+        assert_non_null(strstr(steps, "\"tokensOut\":1,\"costMicroUsd\":7"));
+        assert_null(strstr(steps, "did 11"));
+        buf_release(&report);
 }
 
 static void the_model_is_asked_until_it_answers(void **state)
@@ -42,6 +66,7 @@ static void the_model_is_asked_until_it_answers(void **state)
         assert_int_equal(rig_count(r->road, "steps WHERE kind = 'tool_started'"), 2);
         assert_int_equal(rig_number(r->road, "cost_microusd FROM turns"), 12);
         assert_int_equal(rig_number(r->road, "tokens_in FROM turns"), 250);
+        assert_steps_are_reported(r);
         /* one message per result, in call order */
         assert_non_null(strstr(r->last.data, "did 10"));
         assert_true(strstr(r->last.data, "did 10") < strstr(r->last.data, "did 11"));
@@ -53,6 +78,28 @@ static void the_model_is_asked_until_it_answers(void **state)
                             "agent.turn_start");
         assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.turn_start'"), 2);
         assert_int_equal(rig_count(r->road, "journal WHERE type = 'agent.turn_end'"), 2);
+        loop_rig_free(r);
+}
+
+static void the_usage_line_is_posted_and_not_remembered(void **state)
+{
+        static const struct said script[] = {
+                { .calls = "peek", .cost = 1500, .tokens = 100 },
+                { .text = "All done.", .cost = 500, .tokens = 150 },
+                { .text = "[SILENT]" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->conf.usage_line = true;
+        run_turn(r, "please look");
+        assert_int_equal(rig_count(r->road, "deliveries WHERE payload LIKE '%All done.\\n\\n"
+                                            "(250 tokens in, 2 out, 0.0020 USD)%'"),
+                         1);
+        assert_string_equal(answer_of(r), "All done.");
+        run_turn(r, "and now?");
+        assert_null(strstr(r->last.data, "tokens in"));
+        assert_int_equal(rig_count(r->road, "deliveries"), 1);
         loop_rig_free(r);
 }
 
@@ -304,6 +351,28 @@ static void a_budget_is_checked_before_the_call(void **state)
         assert_true(r->request.max_tokens < 3000); /* as much as was left */
         assert_non_null(strstr(answer_of(r), "budget for one turn is used up"));
         assert_int_equal(rig_number(r->road, "cost_microusd FROM turns"), 120000);
+        loop_rig_free(r);
+}
+
+static void a_budget_is_checked_before_a_compaction(void **state)
+{
+        static char long_text[60000];
+        static const struct said script[] = {
+                { .text = "noted", .tokens = 50000, .cost = 45000 },
+                { .text = "never" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        memset(long_text, 'x', sizeof(long_text) - 1);
+        r->limits.window = 60000;
+        r->limits.prices = (struct usage_prices){ .in = 1, .out = 15 };
+        r->conf.keep_tokens = 1000;
+        r->conf.budget.day_usd = 0.05;
+        run_turn(r, long_text);
+        run_turn(r, "go on");
+        assert_int_equal(r->requests, 1);
+        assert_non_null(strstr(answer_of(r), "budget for today is used up"));
         loop_rig_free(r);
 }
 
@@ -562,6 +631,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_model_is_asked_until_it_answers),
+                cmocka_unit_test(the_usage_line_is_posted_and_not_remembered),
                 cmocka_unit_test(the_next_turn_sees_the_steps_of_the_last),
                 cmocka_unit_test(a_call_under_way_at_a_crash_is_interrupted),
                 cmocka_unit_test(a_stopped_turn_leaves_a_valid_transcript),
@@ -575,6 +645,7 @@ int main(void)
                 cmocka_unit_test(the_same_error_stops_the_turn),
                 cmocka_unit_test(rounds_are_limited),
                 cmocka_unit_test(a_budget_is_checked_before_the_call),
+                cmocka_unit_test(a_budget_is_checked_before_a_compaction),
                 cmocka_unit_test(a_persons_budget_holds_across_turns_and_restarts),
                 cmocka_unit_test(a_broken_call_is_tried_again),
                 cmocka_unit_test(a_retry_that_fails_is_journaled_as_failed),

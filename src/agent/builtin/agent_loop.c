@@ -125,6 +125,7 @@ static void end(struct agent_loop *l, enum error_kind kind, char *text, const ch
 
         e->reply.kind = kind;
         e->reply.cost_microusd = l->model.unbooked;
+        e->reply.usage_line = kind == ERR_NONE && l->env.conf->usage_line;
         e->text = text;
         e->error = mem_strdup(error);
         e->effect = effect;
@@ -208,8 +209,7 @@ static int64_t output_limit(const struct agent_loop *l, int64_t tokens)
         return most < OUTPUT_MIN ? OUTPUT_MIN : most;
 }
 
-/* False: the budget does not allow this call, and the turn ends. */
-static bool reserve(struct agent_loop *l, int64_t tokens)
+bool agent_loop_reserve(struct agent_loop *l, int64_t tokens, int64_t most)
 {
         const struct usage_prices *p = &l->limits.prices;
         const char *what;
@@ -219,7 +219,7 @@ static bool reserve(struct agent_loop *l, int64_t tokens)
         int64_t input = (int64_t)((double)tokens * p->in), affordable;
         char remark[200];
 
-        l->model.max_tokens = output_limit(l, tokens);
+        l->model.max_tokens = most;
         l->model.reserved = 0;
         if (left == INT64_MAX)
                 return true;
@@ -567,7 +567,7 @@ static void prepare_ask(struct agent_loop *l)
                 loop_compact(l, "threshold");
                 return;
         }
-        if (reserve(l, tokens))
+        if (agent_loop_reserve(l, tokens, output_limit(l, tokens)))
                 ask(l);
 }
 
@@ -629,7 +629,8 @@ static int read_steps(struct store_tx *tx, void *arg, struct error *err)
                                  .dir = l->env.dir };
 
         if (steps_read(tx, &q, &l->steps, &l->totals, err) < 0 ||
-            spending_read(tx, l->env.name, clock_wall_ms(), &l->spent, err) < 0)
+            (l->reads_spending &&
+             spending_read(tx, l->env.name, clock_wall_ms(), &l->spent, err) < 0))
                 return -1;
         return l->env.parts->turn_read ? l->env.parts->turn_read(l->turn, tx, err) : 0;
 }
@@ -680,6 +681,7 @@ struct agent_loop *agent_loop_start(const struct loop_env *env, struct turn_run 
         l->turn = env->parts->turn_new(env->agent, run);
         l->payer = env->parts->payer ? env->parts->payer(env->agent, run) : NULL;
         l->pending = 1;
+        l->reads_spending = !spending_is_loaded(env->spending);
         turn_load(run, read_steps, on_read, l);
         return l;
 }

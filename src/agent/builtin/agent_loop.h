@@ -23,6 +23,7 @@ struct loop_conf {
         int64_t rounds;     /* answers of the model in one turn */
         int64_t parallel;   /* tools at a time */
         bool guard;         /* stop turns that go round in circles */
+        bool usage_line;    /* below answers */
         bool compacts;
         int64_t reserve_tokens, keep_tokens; /* of compaction */
         struct spending_limits budget;

@@ -150,7 +150,6 @@ static void on_summary(void *arg, const struct model_answer *answer)
         l->model.messages = NULL;
         spending_settle(l->env.spending, l->payer, l->model.reserved, cost, now_ms);
         l->model.reserved = 0;
-        l->compaction.running = false;
         log_redact(summary);
         if (!answer->failure && *summary && answer->stop != MODEL_LENGTH)
                 body = compaction_body(&l->steps, l->compaction.cut, l->run->id, summary,
@@ -177,22 +176,29 @@ static void on_summary(void *arg, const struct model_answer *answer)
 static void ask_summary(struct agent_loop *l, void *arg)
 {
         static const struct model_handlers handlers = { .on_done = on_summary };
+
+        (void)arg;
+        l->model.request = (struct model_request){ .system = compaction_system,
+                                                   .messages = l->model.messages,
+                                                   .max_tokens = l->model.max_tokens,
+                                                   .run = l->run,
+                                                   .no_cache = true };
+        l->model.call = l->env.parts->ask(l->env.agent, &l->model.request, &handlers, l);
+}
+
+/* False: the budget does not allow the call, and the turn ends. */
+static bool prepare_summary(struct agent_loop *l)
+{
         const struct loop_conf *conf = l->env.conf;
         int64_t output = conf->reserve_tokens * 4 / 5;
         int64_t room = l->limits.window - conf->reserve_tokens * 2;
 
-        (void)arg;
         if (l->limits.output > 0 && output > l->limits.output)
                 output = l->limits.output;
+        json_decref(l->model.messages);
         l->model.messages =
                 compaction_request(&l->steps, l->compaction.cut, room > 4096 ? room : 4096);
-        l->model.request = (struct model_request){ .system = compaction_system,
-                                                   .messages = l->model.messages,
-                                                   .max_tokens = output,
-                                                   .run = l->run,
-                                                   .no_cache = true };
-        l->model.reserved = 0;
-        l->model.call = l->env.parts->ask(l->env.agent, &l->model.request, &handlers, l);
+        return agent_loop_reserve(l, model_estimate(l->model.messages), output);
 }
 
 void loop_compact(struct agent_loop *l, const char *reason)
@@ -211,7 +217,8 @@ void loop_compact(struct agent_loop *l, const char *reason)
                 failed(l, "there is nothing to summarise");
                 return;
         }
-        l->compaction.running = true;
+        if (!prepare_summary(l))
+                return;
         l->compaction.tokens = loop_tokens(l);
         turn_progress(l->run, "summarising the conversation");
         w = loop_write_new(l);

@@ -44,7 +44,8 @@ struct agent_loop {
 
         struct steps steps;
         struct steps_totals totals;
-        struct spending_rows *spent; /* being read */
+        bool reads_spending; /* no turn has yet */
+        struct spending_rows *spent;
 
         struct {
                 struct model_call *call; /* NULL: none */
@@ -62,7 +63,6 @@ struct agent_loop {
         } model;
 
         struct {
-                bool running;
                 size_t cut;
                 int64_t tokens;    /* before */
                 unsigned failures; /* in this turn */
@@ -83,6 +83,11 @@ void agent_loop_fail(struct agent_loop *l, enum error_kind kind, const char *not
                      const char *error);
 /* The turn ends with what was said so far and a remark. */
 void agent_loop_stop(struct agent_loop *l, const char *remark);
+/*
+ * Reserves what a call may cost: tokens of input, and an answer of at most `most`, which may become
+ * less. False: the budget does not allow it, and the turn ends.
+ */
+bool agent_loop_reserve(struct agent_loop *l, int64_t tokens, int64_t most);
 void agent_loop_free_if_over(struct agent_loop *l);
 
 /* ---- agent_loop_write.c ---- */

@@ -43,6 +43,7 @@ struct builtin_conf {
                 int64_t rounds, parallel;
                 bool guard;
         } limits;
+        bool usage_line;
 };
 
 static const char *const wires[] = { "auto", "anthropic", "openai", "responses", NULL };
@@ -118,6 +119,8 @@ static const struct setting settings[] = {
           .help = "What it may cost, checked before each call to the model." },
         { "limits", SETTING_GROUP, "{}", .group = limit_settings, .at = AT(limits),
           .help = "Limits of one turn." },
+        { "usageLine", SETTING_BOOL, "false", .at = AT(usage_line),
+          .help = "Post a line with the tokens and the cost of the turn below each answer." },
         SETTING_END
 #undef AT
 };
@@ -514,6 +517,7 @@ static int builtin_open(struct agent *a, struct error *err)
                                            .rounds = conf->limits.rounds,
                                            .parallel = conf->limits.parallel,
                                            .guard = conf->limits.guard,
+                                           .usage_line = conf->usage_line,
                                            .compacts = conf->compaction.enabled,
                                            .reserve_tokens = conf->compaction.reserve,
                                            .keep_tokens = conf->compaction.keep,

@@ -252,12 +252,23 @@ static bool says_something(const json_t *content)
         return false;
 }
 
+/* Results are near their answer, however long the conversation is. */
+static const struct step *find_result(const struct steps *s, const struct step *answer, unsigned i)
+{
+        char key[STEP_CALL_SIZE];
+
+        steps_call_key(answer, i, key);
+        for (const struct step *step = answer + 1; step < s->items + s->count; step++)
+                if (step->kind == STEP_TOOL_DONE && step->call && strcmp(step->call, key) == 0)
+                        return step;
+        return NULL;
+}
+
 static void add_answer(json_t *messages, const struct steps *s, const struct step *answer,
                        bool plain)
 {
         json_t *content = usable_content(answer->body, plain), *message;
         const json_t *call;
-        char key[STEP_CALL_SIZE];
 
         /* nothing precedes it: what did was pruned */
         if (!says_something(content) || json_array_size(messages) == 0) {
@@ -269,10 +280,7 @@ static void add_answer(json_t *messages, const struct steps *s, const struct ste
         json_array_append_new(messages, message);
         for (unsigned i = 0; (call = steps_call(answer->body, i)); i++)
                 json_array_append_new(
-                        messages,
-                        result_message(call,
-                                       find_call(s, steps_call_key(answer, i, key), STEP_TOOL_DONE),
-                                       plain));
+                        messages, result_message(call, find_result(s, answer, i), plain));
 }
 
 const struct step *steps_compaction(const struct steps *s)

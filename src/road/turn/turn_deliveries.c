@@ -152,6 +152,22 @@ static void begin_thread(struct turn *t, struct answer *a)
 
 /* ---- the whole answer ---- */
 
+/* The text with a line that no transcript has; yours to free. */
+static char *with_usage(const struct turn_reply *reply)
+{
+        struct buf text;
+
+        buf_init(&text, 0);
+        buf_addf(&text, "%s\n\n(%lld tokens in", reply->text, (long long)reply->tokens_in);
+        if (reply->tokens_cached > 0)
+                buf_addf(&text, ", %lld of them cached", (long long)reply->tokens_cached);
+        buf_addf(&text, ", %lld out", (long long)reply->tokens_out);
+        if (reply->cost_microusd > 0)
+                buf_addf(&text, ", %.4f USD", (double)reply->cost_microusd / 1e6);
+        buf_addch(&text, ')');
+        return buf_take(&text);
+}
+
 /* NULL: post it; else why not, yours to free. */
 static char *silent_reason(const struct turn *t, const struct turn_reply *reply)
 {
@@ -194,8 +210,12 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
         if (!a->silent_reason && reply->text && reply->text[0] != '\0') {
                 if (wants_thread(t, reply))
                         begin_thread(t, a);
-                if (reply->part_count == 0)
-                        add_message(t, a, reply->text);
+                if (reply->part_count == 0) {
+                        char *text = reply->usage_line ? with_usage(reply) : NULL;
+
+                        add_message(t, a, text ? text : reply->text);
+                        free(text);
+                }
                 for (unsigned i = 0; i < reply->part_count; i++)
                         add_message(t, a, reply->parts[i]);
         }

@@ -70,6 +70,7 @@ struct turn_reply {
         unsigned part_count;
         const char *request_key; /* of the first message; may be NULL */
         bool accepted;           /* no text: the agent answers later, if at all */
+        bool usage_line;         /* what the turn used is posted below the text */
 };
 
 /* Called by agents, never before the start slot has returned. */
