@@ -279,8 +279,8 @@ static void add_answer(json_t *messages, const struct steps *s, const struct ste
         json_object_set_new(message, "content", content);
         json_array_append_new(messages, message);
         for (unsigned i = 0; (call = steps_call(answer->body, i)); i++)
-                json_array_append_new(
-                        messages, result_message(call, find_result(s, answer, i), plain));
+                json_array_append_new(messages,
+                                      result_message(call, find_result(s, answer, i), plain));
 }
 
 const struct step *steps_compaction(const struct steps *s)

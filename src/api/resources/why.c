@@ -76,12 +76,13 @@ const struct route why_routes[] = {
         { "GET", "/api/v2/why/:id", SCOPE_READ, show, REACH_LIST,
           .summary = "The trace report of a message: event, decision with the rules that were "
                      "tried, turn with the agents that failed, steps of the built-in agent, "
-                     "approvals, deliveries, and one sentence. The id is an event, turn, delivery or trace, the platform's own id of a message, "
-                     "or ADAPTER/CHAT/ID. For a message of the bot, answerTo is the message it "
-                     "answers. If several messages have the id, candidates lists them.",
+                     "approvals, deliveries, and one sentence. The id is an event, turn, delivery "
+                     "or trace, the platform's own id of a message, or ADAPTER/CHAT/ID. For a "
+                     "message of the bot, answerTo is the message it answers. If several messages "
+                     "have the id, candidates lists them.",
           .status = 200,
           .answer = "{\"data\": {\"summary\", \"event\", \"decision\", \"rules\", \"turn\", "
-                    "\"steps\", \"approvals\", \"deliveries\", \"answerTo\", \"traceId\"}} or {\"data\": {\"summary\", "
-                    "\"candidates\"}}" },
+                    "\"steps\", \"approvals\", \"deliveries\", \"answerTo\", \"traceId\"}} or "
+                    "{\"data\": {\"summary\", \"candidates\"}}" },
         ROUTE_END,
 };
