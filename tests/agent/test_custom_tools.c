@@ -364,6 +364,8 @@ static void long_output_has_no_secrets(void **state)
         rig_open(&r);
         put_tool(&r, "long", ", \"env\": {\"KEY\": \"env:WEATHER_KEY\"}",
                  "printf %051195d 0; printf %s \"$KEY\"; printf %09000d 0");
+        put_tool(&r, "fails", ", \"env\": {\"KEY\": \"env:WEATHER_KEY\"}",
+                 "printf '%0198d%s\\n' 1 \"$KEY\" >&2; printf '%s%08187d' \"$KEY\" 0 >&2; exit 1");
         rig_start(&r);
         text = run(&r, "long", "{}");
         assert_has(text, "000*****");
@@ -372,6 +374,12 @@ static void long_output_has_no_secrets(void **state)
         assert_int_equal(file.len, 51195 + 12 + 9000);
         assert_null(strstr(file.data, "sunny"));
         buf_release(&file);
+        /* 8 KiB of errors and 200 bytes of progress are shown: both cuts lie within a secret */
+        text = run(&r, "fails", "{}");
+        assert_has(text, "*****0000");
+        assert_null(strstr(text, "ecret"));
+        assert_has(r.progress.data, "1**|");
+        assert_null(strstr(r.progress.data, "su"));
         rig_close(&r);
 }
 

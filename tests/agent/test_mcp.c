@@ -269,9 +269,12 @@ static void the_environment_of_a_server_is_clean(void **state)
         setenv("GITHUB_PAT", "given-secret", 1);
         begin(&r, "", ", \"env\": {\"TOKEN\": \"env:GITHUB_PAT\"}");
         text = run(&r, "fake__env", "{}");
-        assert_has(text, "\"TOKEN\": \"given-secret\"");
+        assert_has(text, "\"TOKEN\": \"************\""); /* it has it, and we hide it */
         assert_null(strstr(text, "canary"));
         assert_null(strstr(text, "GITHUB_PAT"));
+        /* the last 200 bytes of an error are shown, and begin within the secret */
+        text = run(&r, "fake__dies", "{\"variable\":\"TOKEN\"}");
+        assert_has(text, "exit code 3: ******0");
         rig_close(&r);
 }
 

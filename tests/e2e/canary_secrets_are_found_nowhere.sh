@@ -5,6 +5,7 @@
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 export DRAGOMAN_E2E_KEY=canary-model-key DRAGOMAN_E2E_OTHER=canary-environment DRAGOMAN_E2E_TOOL=canary-tool-environment DRAGOMAN_E2E_MCP=canary-server-environment
+export DRAGOMAN_E2E_MODULE=canary-module-environment
 start_sim llm
 curl -sSf "$sim/sim/keys" -d "{\"key\":\"$DRAGOMAN_E2E_KEY\"}" >/dev/null
 
@@ -36,6 +37,9 @@ elif how == "cut": # the last byte that is shown lies within the secret
 else:
     sys.exit("cannot log in as " + secret)
 PY
+mkdir "$dir/tools/module"
+echo '{ "env": { "SECRET": "env:DRAGOMAN_E2E_MODULE" } }' >"$dir/tools/module/tool.json"
+echo 'export default { name: "module", description: "Shows its secret.", async execute() { return JSON.stringify(process.env); } };' >"$dir/tools/module/index.mjs"
 echo canary-of-tools >"$dir/tools/leak/notes.txt"
 cat >"$dir/keyed.py" <<'PY'
 import ctypes, os, sys
@@ -101,6 +105,7 @@ for how in names details long cut fails; do
         says 4 "call invoke_tool {\"tool\":\"leak\",\"args\":{\"how\":\"$how\"}}"
 done
 says 4 'call invoke_tool {"tool":"fake__env","args":{}}'
+says 4 'call invoke_tool {"tool":"module","args":{}}' # an error without Node
 contains "$(told)" "HAS ['HOME', 'LANG'"
 
 # ---- what is left of it ----

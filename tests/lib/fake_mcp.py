@@ -81,7 +81,10 @@ def call(peer, mid, params):
     if name == "silent":
         return None
     if name == "dies":
-        sys.stderr.write("starting\nboom, out of memory\n")
+        why = "boom, out of memory"
+        if "variable" in arguments: # longer than what is shown of it
+            why = os.environ[arguments["variable"]] + "0" * 194
+        sys.stderr.write("starting\n" + why + "\n")
         sys.stderr.flush()
         os._exit(3)
     if name == "dies.once":

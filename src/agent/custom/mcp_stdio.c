@@ -34,11 +34,12 @@ static void link_free(struct mcp_stdio_link *k)
 }
 
 /* The last line of stderr that says something. */
-static char *last_words(const struct mcp_stdio_link *k)
+static char *last_words(struct mcp_stdio_link *k)
 {
         const char *text = k->errors.data;
         size_t end = k->errors.len, start;
 
+        log_redact(k->errors.data); /* before it is cut */
         while (end > 0 && strchr(" \t\r\n", text[end - 1]))
                 end--;
         for (start = end; start > 0 && text[start - 1] != '\n'; start--)

@@ -29,6 +29,8 @@ struct module_host {
         struct mcp_conf conf;
         struct module_flags *modules;
         size_t count;
+        struct secret **secrets; /* of all modules: kept, so that they stay hidden */
+        size_t secret_count;
 };
 
 static char *host_path(const char *dir)
@@ -88,6 +90,9 @@ static void host_free(struct custom_source *source)
         for (size_t i = 0; i < h->count; i++)
                 free(h->modules[i].folder);
         free(h->modules);
+        for (size_t i = 0; i < h->secret_count; i++)
+                secret_free(h->secrets[i]);
+        free(h->secrets);
         json_decref(h->variant.meta);
         settings_release((const struct setting *const[]){ mcp_settings, NULL }, &h->conf);
         free(h);
@@ -101,13 +106,18 @@ static const struct custom_source_ops ops = {
         .free = host_free,
 };
 
-static json_t *describe(const struct module_spec *m)
+static json_t *describe(struct module_host *h, const struct module_spec *m)
 {
+        const struct setting_pairs *given = &m->manifest->env;
         json_t *env = json_object();
 
-        for (size_t i = 0; i < m->manifest->env.count; i++)
-                json_object_set_new(env, m->manifest->env.names[i],
-                                    json_string(secret_reveal(m->manifest->env.values[i])));
+        h->secrets =
+                mem_realloc(h->secrets, (h->secret_count + given->count + 1) * sizeof(*h->secrets));
+        for (size_t i = 0; i < given->count; i++) {
+                h->secrets[h->secret_count++] = secret_dup(given->values[i]);
+                json_object_set_new(env, given->names[i],
+                                    json_string(secret_reveal(given->values[i])));
+        }
         return json_pack("{s:s, s:s, s:o}", "folder", m->folder, "file", m->file, "env", env);
 }
 
@@ -124,7 +134,7 @@ struct custom_source *module_host_new(struct custom_tools *all, const struct mod
                 h->modules[i] = (struct module_flags){ mem_strdup(specs[i].folder),
                                                        manifest_flags(specs[i].manifest),
                                                        specs[i].manifest->timeout_seconds * 1000 };
-                json_array_append_new(list, describe(&specs[i]));
+                json_array_append_new(list, describe(h, &specs[i]));
         }
         h->variant = (struct mcp_variant){
                 .ops = &ops,

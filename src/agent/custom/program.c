@@ -7,6 +7,7 @@
 #include "agent/custom/custom_result.h"
 #include "agent/custom/custom_source.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "net/process.h"
@@ -14,6 +15,8 @@
 #define OUTPUT_MAX ((size_t)16 << 20)
 #define ERRORS_MAX ((size_t)8 << 10) /* of stderr, for an error */
 #define LINE_BYTES 200               /* of progress */
+/* Kept beyond both until secrets are hidden: a cut could leave half of one. */
+#define MORE_BYTES 4096
 
 struct program {
         struct custom_source base;
@@ -39,6 +42,8 @@ static void show_line(struct program_run *r)
 {
         char *text = utf8_clean(r->line.data, r->line.len);
 
+        log_redact(text);
+        text[utf8_prefix(text, strlen(text), UTF8_BYTES, LINE_BYTES)] = '\0';
         if (*text && r->call->on.on_progress)
                 r->call->on.on_progress(r->call->arg, text);
         free(text);
@@ -54,12 +59,12 @@ static void on_output(void *arg, int fd, const char *bytes, size_t n)
                 return;
         }
         buf_add(&r->errors, bytes, n);
-        if (r->errors.len > ERRORS_MAX)
-                buf_consume(&r->errors, r->errors.len - ERRORS_MAX);
+        if (r->errors.len > ERRORS_MAX + MORE_BYTES)
+                buf_consume(&r->errors, r->errors.len - ERRORS_MAX - MORE_BYTES);
         for (size_t i = 0; i < n; i++) {
                 if (bytes[i] == '\n')
                         show_line(r);
-                else if (r->line.len < LINE_BYTES)
+                else if (r->line.len < LINE_BYTES + MORE_BYTES)
                         buf_addch(&r->line, bytes[i]);
         }
 }
@@ -84,6 +89,7 @@ static void read_output(struct program_run *r, char *fault, struct tool_result *
 {
         json_t *value = json_read_lenient(r->out.data, r->out.len, NULL);
         struct buf text;
+        size_t cut;
 
         if (custom_result_is(value)) {
                 custom_result_read(value, r->call->files, result);
@@ -96,7 +102,9 @@ static void read_output(struct program_run *r, char *fault, struct tool_result *
         buf_add(&text, r->out.data, r->out.len);
         if (fault) {
                 buf_addf(&text, "%s", text.len && text.data[text.len - 1] != '\n' ? "\n" : "");
-                buf_add(&text, r->errors.data, r->errors.len);
+                log_redact(r->errors.data);
+                cut = r->errors.len > ERRORS_MAX ? r->errors.len - ERRORS_MAX : 0;
+                buf_add(&text, r->errors.data + cut, r->errors.len - cut);
                 buf_addf(&text, "%s%s", text.len && text.data[text.len - 1] != '\n' ? "\n" : "",
                          fault);
         }
