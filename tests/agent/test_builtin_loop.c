@@ -532,6 +532,27 @@ static void a_full_window_is_compacted(void **state)
         loop_rig_free(r);
 }
 
+static void a_full_window_is_not_compacted_if_that_is_off(void **state)
+{
+        static char long_text[90000];
+        static const struct said script[] = {
+                { .text = "noted", .tokens = 30000 },
+                { .text = "half a sen", .stop = MODEL_FULL },
+                { .text = "never" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        memset(long_text, 'x', sizeof(long_text) - 1);
+        r->conf.compacts = false;
+        r->conf.keep_tokens = 2000;
+        run_turn(r, long_text);
+        run_turn(r, "go on");
+        assert_int_equal(r->requests, 2);
+        assert_non_null(strstr(answer_of(r), "compaction.enabled is off"));
+        loop_rig_free(r);
+}
+
 static void a_window_that_fills_up_is_compacted_before_the_call(void **state)
 {
         static char long_text[60000];
@@ -654,6 +675,7 @@ int main(void)
                 cmocka_unit_test(a_failure_says_whether_others_may_take_over),
                 cmocka_unit_test(a_refused_request_is_tried_without_images),
                 cmocka_unit_test(a_full_window_is_compacted),
+                cmocka_unit_test(a_full_window_is_not_compacted_if_that_is_off),
                 cmocka_unit_test(a_window_that_fills_up_is_compacted_before_the_call),
                 cmocka_unit_test(a_compaction_that_frees_little_ends_the_turn),
                 cmocka_unit_test(a_denied_call_is_a_result),

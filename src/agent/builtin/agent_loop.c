@@ -496,7 +496,11 @@ static void on_done(void *arg, const struct model_answer *answer)
         } else if (answer->stop == MODEL_FULL) {
                 l->model.unbooked += answer->cost_microusd;
                 take_back(l);
-                loop_compact(l, "overflow");
+                if (l->env.conf->compacts)
+                        loop_compact(l, "overflow");
+                else
+                        agent_loop_stop(l, "The model's window is full, and compaction.enabled is "
+                                           "off. /new begins a new conversation.");
         } else if (answer->stop == MODEL_REFUSED) {
                 /* not stored: services ask to leave a refused answer out */
                 l->model.unbooked += answer->cost_microusd;
