@@ -47,6 +47,8 @@ typedef void chat_reply_fn(void *arg, const struct chat_reply *reply, const stru
 
 struct chat_message *chat_message_new(struct client *c, const struct chat_text *text,
                                       chat_reply_fn *done, void *arg);
+/* As in replyTo of messages about it; borrowed. */
+const char *chat_message_id(const struct chat_message *m);
 /* Stops waiting, without a callback. */
 void chat_message_free(struct chat_message *m);
 

@@ -20,11 +20,17 @@ struct chat_message {
         chat_reply_fn *done;
         void *arg;
         char *body;
+        char id[ID_TRACE_SIZE];
         struct http_call *call;
         struct timer *timer;
         int64_t failing_since_ms; /* 0: not failing */
         unsigned failures;
 };
+
+const char *chat_message_id(const struct chat_message *m)
+{
+        return m->id;
+}
 
 void chat_message_free(struct chat_message *m)
 {
@@ -110,7 +116,6 @@ struct chat_message *chat_message_new(struct client *c, const struct chat_text *
 {
         struct chat_message *m = mem_zalloc(sizeof(*m));
         const char *user = getenv("USER");
-        char id[ID_TRACE_SIZE];
         struct buf b;
 
         buf_init(&b, 0);
@@ -118,7 +123,7 @@ struct chat_message *chat_message_new(struct client *c, const struct chat_text *
         jsonw_str(&b, "instanceId", text->adapter);
         jsonw_str(&b, "chatId", text->channel);
         jsonw_strn(&b, "text", text->text, text->text_n);
-        jsonw_str(&b, "externalId", id_trace(id));
+        jsonw_str(&b, "externalId", id_trace(m->id));
         jsonw_open_member(&b, "sender", '{');
         jsonw_str(&b, "id", user && *user ? user : "terminal");
         jsonw_close(&b, '}');

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -32,6 +33,7 @@ struct terminal {
         bool midline;                 /* not at the start of a line */
         char turn[32];                /* of the answer; "": not known */
         char *last_event;             /* for /why */
+        json_t *approvals;            /* ids of open questions in this chat */
         bool open, cancel_wanted, leaving;
         struct http_call *cancel;
         uv_signal_t signals[4];
@@ -101,6 +103,8 @@ static void on_signal(uv_signal_t *s, int number)
         }
         if (number == SIGINT && t->message && !t->cancel_wanted) {
                 t->cancel_wanted = true;
+                editor_hide(t->editor);
+                editor_stop(t->editor); /* nothing is left to decide */
                 aside(t, "·", "stopping; Ctrl-C again to leave");
                 cancel_turn(t);
                 return;
@@ -111,18 +115,43 @@ static void on_signal(uv_signal_t *s, int number)
 
 /* ---- event stream ---- */
 
-/* Not an answer, such as a reminder. */
+/* Not an answer, such as a reminder or a question; on_reply prints answers, also of commands. */
 static void on_sent(struct terminal *t, const json_t *payload)
 {
         const char *text = json_str(payload, "text", NULL);
+        const char *to = json_str(payload, "replyTo", "");
 
         if (!text || json_str(payload, "turnId", NULL))
+                return;
+        if (t->message && strcmp(to, chat_message_id(t->message)) == 0 &&
+            !json_str(payload, "approvalId", NULL))
                 return;
         editor_hide(t->editor);
         finish_line(t);
         say(t, text, strlen(text));
         finish_line(t);
         editor_show(t->editor);
+}
+
+static void on_approval(struct terminal *t, const char *type, const char *id)
+{
+        const json_t *open;
+        size_t i;
+
+        if (strcmp(type, "approval.requested") == 0) {
+                json_array_append_new(t->approvals, json_string(id));
+                return;
+        }
+        json_array_foreach(t->approvals, i, open) {
+                if (strcmp(json_string_value(open), id) != 0)
+                        continue;
+                if (i == 0) { /* decided elsewhere, perhaps while it is asked here */
+                        editor_hide(t->editor);
+                        editor_stop(t->editor);
+                }
+                json_array_remove(t->approvals, i);
+                break;
+        }
 }
 
 static void on_event(void *arg, const char *type, const json_t *event)
@@ -145,7 +174,11 @@ static void on_event(void *arg, const char *type, const json_t *event)
                 finish_line(t); /* what follows is another text */
                 buf_clear(&t->streamed);
         } else if (strcmp(type, "turn.progress") == 0 && ours) {
+                editor_hide(t->editor);
                 aside(t, "·", json_str(payload, "label", ""));
+                editor_show(t->editor);
+        } else if (strncmp(type, "approval.", 9) == 0) {
+                on_approval(t, type, json_str(payload, "approvalId", ""));
         } else if (strcmp(type, "message.sent") == 0) {
                 on_sent(t, payload);
         }
@@ -179,10 +212,14 @@ static void on_reply(void *arg, const struct chat_reply *r, const struct error *
         struct terminal *t = arg;
 
         t->message = NULL;
+        editor_hide(t->editor);
+        editor_stop(t->editor);
         if (err) {
                 aside(t, "!", err->text);
                 return;
         }
+        if (r->turn)
+                json_array_clear(t->approvals); /* the end of a turn closes its questions */
         free(t->last_event);
         t->last_event = mem_strdup(r->event);
         if (r->text && strncmp(r->text, t->streamed.data, t->streamed.len) == 0) {
@@ -200,6 +237,52 @@ static void on_reply(void *arg, const struct chat_reply *r, const struct error *
                 aside(t, "!", r->reason ? r->reason : r->status);
 }
 
+/* Asks for a decision about the oldest open question, and sends it. */
+static void decide(struct terminal *t)
+{
+        static const struct {
+                const char *word, *path, *body;
+        } words[] = { { "yes", "approve", "{}" },
+                      { "y", "approve", "{}" },
+                      { "no", "refuse", "{}" },
+                      { "n", "refuse", "{}" },
+                      { "always", "approve", "{\"always\":true}" } };
+        char *id = mem_strdup(json_string_value(json_array_get(t->approvals, 0)));
+        char *prompt = mem_printf("%s: yes or no? > ", id);
+        char *line = editor_read(t->editor, prompt), *path;
+        struct error err = { 0 };
+        json_t *decided = NULL;
+        size_t i = 0;
+
+        if (line) {
+                line[strcspn(line, " \t")] = '\0';
+                while (i < COUNT(words) && strcasecmp(line, words[i].word) != 0)
+                        i++;
+                if (i == COUNT(words)) {
+                        aside(t, "·",
+                              "yes: allow it this once; no: refuse it; always: allow it here in "
+                              "future, too; Ctrl-C stops the turn");
+                } else {
+                        path = mem_printf("/api/v2/approvals/%s/%s", id, words[i].path);
+                        if (client_ask(t->client,
+                                       &(struct client_request){ .method = "POST",
+                                                                 .path = path,
+                                                                 .body = words[i].body },
+                                       &decided, &err) < 0)
+                                aside(t, "!", err.text);
+                        else
+                                on_approval(t, "approval.decided", id);
+                        free(path);
+                }
+        } else if (!editor_stopped(t->editor)) {
+                t->leaving = true; /* Ctrl-D */
+        }
+        json_decref(decided);
+        free(line);
+        free(prompt);
+        free(id);
+}
+
 static void answer(struct terminal *t, const char *line)
 {
         struct chat_text m = { t->chat->adapter, t->chat->channel, line, strlen(line) };
@@ -209,8 +292,12 @@ static void answer(struct terminal *t, const char *line)
         t->cancel_wanted = false;
         t->preview = t->events && t->open;
         t->message = chat_message_new(t->client, &m, on_reply, t);
-        while (t->message && !t->leaving)
-                loop_step(t->loop, true);
+        while (t->message && !t->leaving) {
+                if (json_array_size(t->approvals) > 0 && !t->cancel_wanted)
+                        decide(t);
+                else
+                        loop_step(t->loop, true);
+        }
         t->chat->hurry = t->message != NULL;
         chat_message_free(t->message);
         t->message = NULL;
@@ -234,6 +321,7 @@ static void do_help(struct terminal *t)
              "  /status   show adapters, agents, queues\n"
              "  /new      start over; else the agent remembers this chat\n"
              "  /quit     leave (or Ctrl-D); Ctrl-C stops an answer, or leaves\n"
+             "When the agent asks whether it may do something, answer yes, no or always.\n"
              "Anything else that begins with / goes to the agent.");
 }
 
@@ -352,8 +440,8 @@ static void start_events(struct terminal *t)
         };
         char *adapter = http_text_escape(t->chat->adapter),
              *channel = http_text_escape(t->chat->channel);
-        char *query =
-                mem_printf("instanceId=%s&channel=%s&types=turn.*,message.sent", adapter, channel);
+        char *query = mem_printf("instanceId=%s&channel=%s&types=turn.*,approval.*,message.sent",
+                                 adapter, channel);
         struct event_reader_options options = { .query = query };
         struct timer *timer = timer_new(t->loop, on_open, t);
 
@@ -365,6 +453,27 @@ static void start_events(struct terminal *t)
         free(adapter);
         free(channel);
         free(query);
+}
+
+/* Questions that an earlier session left open: their turns wait. */
+static void find_approvals(struct terminal *t)
+{
+        json_t *page = NULL, *item;
+        size_t i;
+
+        if (client_get(t->client, "/api/v2/approvals?state=open&limit=100", &page, NULL) < 0)
+                return;
+        json_array_foreach(json_object_get(page, "items"), i, item) {
+                if (strcmp(json_str(item, "instanceId", ""), t->chat->adapter) != 0 ||
+                    strcmp(json_str(item, "channel", ""), t->chat->channel) != 0)
+                        continue;
+                printf("\nStill open: %s wants to %s (%s):\n", json_str(item, "agent", "?"),
+                       json_str(item, "title", "?"), json_str(item, "id", "?"));
+                say(t, json_str(item, "detail", ""), strlen(json_str(item, "detail", "")));
+                finish_line(t);
+                on_approval(t, "approval.requested", json_str(item, "id", ""));
+        }
+        json_decref(page);
 }
 
 static void watch_signals(struct terminal *t)
@@ -400,14 +509,21 @@ int chat_terminal(struct chat *chat)
                               .loop = client_loop(chat->client) };
 
         buf_init(&t.streamed, 0);
-        t.editor = editor_new(t.loop, "> ", history);
+        t.approvals = json_array();
+        t.editor = editor_new(t.loop, history);
         free(history);
         watch_signals(&t);
         start_events(&t);
         print_banner(&t);
+        find_approvals(&t);
         while (!t.leaving) {
-                char *line = editor_read(t.editor);
+                char *line;
 
+                if (json_array_size(t.approvals) > 0) {
+                        decide(&t);
+                        continue;
+                }
+                line = editor_read(t.editor, "> ");
                 if (!line)
                         break;
                 handle_line(&t, line);
@@ -418,6 +534,7 @@ int chat_terminal(struct chat *chat)
         unwatch_signals(&t);
         editor_free(t.editor);
         buf_release(&t.streamed);
+        json_decref(t.approvals);
         free(t.last_event);
         puts(chat->launch ? "\nGood bye; stopping the daemon." : "\nGood bye.");
         fflush(stdout);

@@ -22,11 +22,12 @@ struct editor {
         struct loop *loop;
         EditLine *el;
         History *history;
-        char *history_file, *prompt;
+        char *history_file;
+        const char *prompt; /* of the line being read */
         uv_poll_t poll;
         struct buf typed; /* not yet taken by libedit */
         struct termios before;
-        bool has_before, reading, ended, interrupted, closed;
+        bool has_before, reading, stopped, ended, interrupted, closed;
 };
 
 /* ---- characters ---- */
@@ -60,9 +61,9 @@ static int read_char(EditLine *el, wchar_t *out)
         uint32_t c;
 
         el_get(el, EL_CLIENTDATA, &e);
-        while (!has_char(e) && !e->ended && !e->interrupted)
+        while (!has_char(e) && !e->ended && !e->interrupted && !e->stopped)
                 loop_step(e->loop, true);
-        if (e->interrupted)
+        if (e->interrupted || e->stopped)
                 return -1;
         if (e->typed.len == 0)
                 return 0;
@@ -71,7 +72,7 @@ static int read_char(EditLine *el, wchar_t *out)
         return 1;
 }
 
-static char *prompt_of(EditLine *el)
+static const char *prompt_of(EditLine *el)
 {
         struct editor *e = NULL;
 
@@ -94,7 +95,7 @@ static void open_history(struct editor *e, const char *file)
         el_set(e->el, EL_HIST, history, e->history);
 }
 
-struct editor *editor_new(struct loop *l, const char *prompt, const char *history_file)
+struct editor *editor_new(struct loop *l, const char *history_file)
 {
         struct editor *e = mem_zalloc(sizeof(*e));
 
@@ -102,7 +103,7 @@ struct editor *editor_new(struct loop *l, const char *prompt, const char *histor
         if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
                 setlocale(LC_CTYPE, "C.UTF-8");
         e->loop = l;
-        e->prompt = mem_strdup(prompt);
+        e->prompt = "";
         buf_init(&e->typed, 0);
         e->has_before = tcgetattr(STDIN_FILENO, &e->before) == 0;
         uv_poll_init(loop_uv(l), &e->poll, STDIN_FILENO);
@@ -145,13 +146,12 @@ void editor_free(struct editor *e)
                 loop_step(e->loop, true);
         buf_release(&e->typed);
         free(e->history_file);
-        free(e->prompt);
         free(e);
 }
 
 /* ---- lines ---- */
 
-char *editor_read(struct editor *e)
+char *editor_read(struct editor *e, const char *prompt)
 {
         const char *line;
         HistEvent ev;
@@ -161,11 +161,13 @@ char *editor_read(struct editor *e)
         if (e->interrupted || (e->ended && e->typed.len == 0))
                 return NULL;
         uv_poll_start(&e->poll, UV_READABLE, on_input);
+        e->prompt = prompt;
+        e->stopped = false;
         e->reading = true;
         line = el_gets(e->el, &n);
         e->reading = false;
         uv_poll_stop(&e->poll);
-        if (!line || n <= 0 || e->interrupted)
+        if (!line || n <= 0 || e->interrupted || e->stopped)
                 return NULL;
         copy = mem_strndup(line, (size_t)n);
         copy[strcspn(copy, "\r\n")] = '\0';
@@ -177,6 +179,16 @@ char *editor_read(struct editor *e)
 void editor_interrupt(struct editor *e)
 {
         e->interrupted = true;
+}
+
+void editor_stop(struct editor *e)
+{
+        e->stopped = e->reading;
+}
+
+bool editor_stopped(const struct editor *e)
+{
+        return e->stopped;
 }
 
 void editor_hide(struct editor *e)

@@ -14,12 +14,16 @@
 struct editor;
 
 /* history: a file, or NULL. */
-struct editor *editor_new(struct loop *l, const char *prompt, const char *history);
+struct editor *editor_new(struct loop *l, const char *history);
 void editor_free(struct editor *e);
-/* Yours to free; NULL at the end of input or after editor_interrupt. */
-char *editor_read(struct editor *e);
-/* From a callback. */
+/* Yours to free; NULL at the end of input or after editor_interrupt or editor_stop. */
+char *editor_read(struct editor *e, const char *prompt);
+/* From a callback: no line is read any more. */
 void editor_interrupt(struct editor *e);
+/* From a callback: drops the line that is being read, if any; the next one can be read. */
+void editor_stop(struct editor *e);
+/* Did the last editor_read end so? */
+bool editor_stopped(const struct editor *e);
 /* From a callback while editor_read waits, around other output. */
 void editor_hide(struct editor *e);
 void editor_show(struct editor *e);

@@ -100,11 +100,13 @@ static void add_text(struct buf *text, const char *line)
         buf_addstr(text, line);
 }
 
+/* Questions of the turn, which wait for a decision, are not its reply. */
 static void add_delivery(struct buf *text, const struct delivery_row *d)
 {
         json_t *payload = json_loads(d->payload, 0, NULL);
 
-        add_text(text, json_str(payload, "text", ""));
+        if (!json_str(payload, "approvalId", NULL))
+                add_text(text, json_str(payload, "text", ""));
         json_decref(payload);
 }
 
