@@ -2,12 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/tools/tool.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include "config/config_private.h"
 #include "dispatch/rules/pattern.h"
 #include "net/address.h"
 #include "road/incoming.h"
+
+#define TOOLS_MAX 200
 
 /* ---- adapters ---- */
 
@@ -195,6 +198,33 @@ static void lint_failover(struct settings_source *src, const struct agent_conf *
         free(path);
 }
 
+/* Names in an agent's `tools` that neither its own nor a platform's tools have. */
+static void lint_tools(struct settings_source *src, const struct agent_conf *a)
+{
+        const struct setting *row = a->ops->settings;
+        const char *names[TOOLS_MAX + 1] = { NULL };
+        size_t n = 0;
+        char *path;
+
+        while (row && row->key && strcmp(row->key, "tools") != 0)
+                row++;
+        if (!row || !row->key)
+                return;
+        for (size_t i = 0; tools[i] && n < TOOLS_MAX; i++)
+                names[n++] = tools[i]->name;
+        for (size_t i = 0; platform_kinds[i]; i++) {
+                const struct platform_tool *t = platform_kinds[i]->tools;
+
+                for (; t && t->tool.name && n < TOOLS_MAX; t++)
+                        names[n++] = t->tool.name;
+        }
+        path = mem_printf("agents.%s.tools", a->name);
+        lint_names(src, path,
+                   (const struct setting_list *)(const void *)((const char *)a->conf + row->at),
+                   names, "tool");
+        free(path);
+}
+
 /* Would a turn count as free because the agent's prices are not set? */
 static bool lacks_prices(const struct agent_conf *a)
 {
@@ -291,6 +321,8 @@ void config_lint(const struct config *c, struct settings_source *src)
         lint_rules(c, src);
         for (size_t i = 0; i < c->agent_count; i++)
                 lint_failover(src, c->agents[i]);
+        for (size_t i = 0; i < c->agent_count; i++)
+                lint_tools(src, c->agents[i]);
         lint_budgets(c, src);
         for (size_t i = 0; i < c->adapter_count; i++)
                 lint_secrets(src, "adapters", c->adapters[i]->name, c->adapters[i]->ops->settings,

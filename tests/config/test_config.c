@@ -552,6 +552,9 @@ static void probable_mistakes_give_warnings_with_suggestions(void **state)
                   "rules[1]: is never reached: rules[0] ('all') takes everything it matches" },
                 { "{\"agents\": {\"a\": {\"type\": \"echo\", \"failover\": \"a\"}}}",
                   "agents.a.failover: names the agent itself" },
+                { "{\"agents\": {\"b\": {\"type\": \"builtin\", \"model\": \"x\", \"baseUrl\": "
+                  "\"http://localhost:1/\", \"tools\": [\"read\", \"discord_read\", \"bsh\"]}}}",
+                  "agents.b.tools: there is no tool 'bsh' (did you mean 'bash'?)" },
                 { "{\"agents\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"baseUrl\": "
                   "\"http://localhost:1/\"}},"
                   " \"adapters\": {\"api\": {\"type\": \"api\", \"budget\": {\"usdPerDay\": 1}}}}",

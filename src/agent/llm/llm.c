@@ -214,7 +214,9 @@ int llm_check_conf(struct settings_source *src, const char *path, const void *se
 
         if (!conf->base_url && !(conf->key && secret_length(conf->key)))
                 return settings_member_error(src, path, "apiKey", err,
-                                             "is required for the public service");
+                                             "is required for the public service, for example "
+                                             "\"env:ANTHROPIC_API_KEY\"; for another service set "
+                                             "'baseUrl'");
         if (conf->api_version && conf->api_version[strspn(conf->api_version, "0123456789-")])
                 return settings_member_error(src, path, "apiVersion", err,
                                              "'%s' is not a date such as 2026-10-21",
