@@ -100,6 +100,8 @@ static const struct row rows[] = {
             "hi <@U1>, <@U2>. @nobody a@ann `@ann`",
             "hi <a href=\"tg://user?id=1\">x</a>, <a href=\"tg://user?id=2\">x</a>. @nobody a@ann "
             "<code>@ann</code>" } },
+        /* a mark on its last letter does not hide a name */
+        { "@here\u073f", { "@here\u073f", "@" Z "here\u073f", "@" Z "here\u073f", "@here\u073f" } },
         { "@everyone @HERE",
           { "@everyone @HERE", "@" Z "everyone @" Z "HERE", "@" Z "everyone @" Z "HERE",
             "@everyone @HERE" } },

@@ -646,10 +646,12 @@ static void defuse_pings(struct md_atoms *a)
                         continue;
                 by_number = i > 0 && atom[-1].kind == MD_GLYPH &&
                             a->bytes.data[atom[-1].off + atom[-1].len - 1] == '<';
-                for (; n < sizeof(name) && i + 1 + n < a->count; n++) {
-                        if (atom[n + 1].kind != MD_GLYPH || atom[n + 1].len != 1)
+                for (bool letters = true; letters && n < sizeof(name) && i + 1 + n < a->count;
+                     n++) {
+                        if (atom[n + 1].kind != MD_GLYPH)
                                 break;
                         name[n] = a->bytes.data[atom[n + 1].off];
+                        letters = atom[n + 1].len == 1; /* else marks follow on the last one */
                 }
                 if (!by_number && broadcast_length(name, n) == 0)
                         continue;
