@@ -10,7 +10,7 @@
 /* The server itself has none, so that it can still start, stop and report when a limit is met. */
 static struct {
         const char *name;
-        int resource;
+        unsigned resource;
         rlim_t unit, value; /* value 0: none */
 } limits[] = {
         { "cpu", RLIMIT_CPU, 1, 0 },           /* seconds, per process */

@@ -507,7 +507,8 @@ void custom_call_done(struct custom_call *c, struct tool_result *r)
         c->files = NULL;
 }
 
-static void failure(struct tool_result *r, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void failure(struct tool_result *r, const char *fmt,
+                                                          va_list ap)
 {
         struct buf text;
 

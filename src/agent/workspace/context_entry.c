@@ -12,7 +12,9 @@
 
 char *context_entry_id(int64_t step, char out[CONTEXT_ID_SIZE])
 {
-        snprintf(out, CONTEXT_ID_SIZE, step > 0 ? "%08llx" : "", (unsigned long long)step);
+        out[0] = '\0';
+        if (step > 0)
+                snprintf(out, CONTEXT_ID_SIZE, "%08llx", (unsigned long long)step);
         return out;
 }
 
