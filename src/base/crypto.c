@@ -1,5 +1,6 @@
 #include "base/crypto.h"
 
+#include <limits.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -96,6 +97,30 @@ char *crypto_base64(const void *data, size_t n)
                 end += EVP_EncodeBlock((unsigned char *)end, p, (int)piece);
         }
         return out;
+}
+
+char *crypto_unbase64(const char *text, size_t n, size_t *out_n)
+{
+        static const char skipped[] = " \t\r\n-";
+        unsigned char *out;
+        int got;
+
+        /* EVP_DecodeBlock skips space and '-' around the text */
+        if (n % 4 != 0 || n > INT_MAX ||
+            (n > 0 && (strchr(skipped, text[0]) || strchr(skipped, text[n - 1]))))
+                return NULL;
+        out = mem_alloc(n / 4 * 3 + 1);
+        got = n > 0 ? EVP_DecodeBlock(out, (const unsigned char *)text, (int)n) : 0;
+        if (got < 0) {
+                free(out);
+                return NULL;
+        }
+        /* the padding was counted as bytes */
+        for (size_t i = n; got > 0 && i + 2 > n && text[i - 1] == '='; i--)
+                got--;
+        out[got] = '\0';
+        *out_n = (size_t)got;
+        return (char *)out;
 }
 
 bool crypto_equal(const void *a, size_t a_n, const void *b, size_t b_n)

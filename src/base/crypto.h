@@ -28,6 +28,8 @@ bool crypto_unhex(const char *hex, unsigned char *out, size_t n);
 char *crypto_hex(const void *data, size_t n, char *out);
 /* With padding, without line ends; yours to free. */
 char *crypto_base64(const void *data, size_t n);
+/* With padding, without line ends; yours to free, NUL-terminated. NULL: malformed. */
+char *crypto_unbase64(const char *text, size_t n, size_t *out_n);
 bool crypto_equal(const void *a, size_t a_n, const void *b, size_t b_n);
 
 #endif

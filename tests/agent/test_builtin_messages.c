@@ -15,7 +15,9 @@
 #include "agent/builtin/blobs.h"
 #include "agent/builtin/steps.h"
 #include "agent/builtin/user_message.h"
+#include "agent/tools/tool.h"
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -135,6 +137,43 @@ static void an_image_is_stored_once_and_read_back(void **state)
         scratch_free(dir);
 }
 
+static void what_is_close_to_the_limit_is_stored(void **state)
+{
+        static const struct {
+                const char *type;
+                size_t size;
+                bool stored;
+        } blocks[] = {
+                { "image", TOOL_IMAGE_MAX, true },
+                { "image", TOOL_IMAGE_MAX + 1, false },
+                { "document", TOOL_DOCUMENT_MAX - 100, true },
+                { "document", TOOL_DOCUMENT_MAX, true },
+                { "document", TOOL_DOCUMENT_MAX + 1, false },
+        };
+        char *dir = scratch_new(), *bytes = mem_zalloc(TOOL_DOCUMENT_MAX + 1);
+        struct error err = { 0 };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(blocks); i++) {
+                char *text = crypto_base64(bytes, blocks[i].size);
+                json_t *m = message_with_image(text), *block;
+                size_t room = BLOBS_SHOWN;
+
+                block = json_array_get(json_object_get(m, "content"), 0);
+                json_object_set_new(block, "type", json_string(blocks[i].type));
+                assert_int_equal(blobs_save(m, dir, &err), 0);
+                block = json_array_get(json_object_get(m, "content"), 0);
+                assert_int_equal(json_object_get(block, "blob") != NULL, blocks[i].stored);
+                json_object_del(block, "data");
+                blobs_load(m, dir, &room);
+                assert_int_equal(room, BLOBS_SHOWN - (blocks[i].stored ? blocks[i].size : 0));
+                json_decref(m);
+                free(text);
+        }
+        free(bytes);
+        scratch_free(dir);
+}
+
 static void an_image_that_cannot_be_shown_becomes_a_note(void **state)
 {
         char *dir = scratch_new();
@@ -165,6 +204,7 @@ int main(void)
                 cmocka_unit_test(messages_of_others_are_untrusted_and_fake_no_name),
                 cmocka_unit_test(files_are_named_as_the_sandbox_has_them),
                 cmocka_unit_test(an_image_is_stored_once_and_read_back),
+                cmocka_unit_test(what_is_close_to_the_limit_is_stored),
                 cmocka_unit_test(an_image_that_cannot_be_shown_becomes_a_note),
         };
 

@@ -1,6 +1,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -59,11 +60,36 @@ static void hex_of_the_wrong_length_is_rejected(void **state)
         assert_false(crypto_unhex(NULL, out, 2));
 }
 
+static void base64_is_read_as_it_is_written(void **state)
+{
+        static const char *const malformed[] = { "a",       "YQ",        "YQ=",      "Y!==",
+                                                 "YQ==YQ=", "YQ==   \n", "    YQ==", "YQ==----" };
+        char bytes[300], *text, *back;
+        size_t n;
+
+        (void)state;
+        for (size_t i = 0; i < sizeof(bytes); i++)
+                bytes[i] = (char)(i * 7);
+        for (size_t length = 0; length <= sizeof(bytes); length++) {
+                text = crypto_base64(bytes, length);
+                back = crypto_unbase64(text, strlen(text), &n);
+                assert_non_null(back);
+                assert_int_equal(n, length);
+                assert_memory_equal(back, bytes, n);
+                assert_int_equal(back[n], '\0');
+                free(text);
+                free(back);
+        }
+        for (size_t i = 0; i < COUNT(malformed); i++)
+                assert_null(crypto_unbase64(malformed[i], strlen(malformed[i]), &n));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(rfc_signatures_verify_and_altered_ones_fail),
                 cmocka_unit_test(hex_of_the_wrong_length_is_rejected),
+                cmocka_unit_test(base64_is_read_as_it_is_written),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,13 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/tools/tool.h"
 #include "base/beneath.h"
 #include "base/crypto.h"
 #include "base/file.h"
@@ -24,34 +24,6 @@ static bool holds_bytes(const json_t *block)
         const char *type = json_str(block, "type", "");
 
         return strcmp(type, "image") == 0 || strcmp(type, "document") == 0;
-}
-
-/* ---- base64 ---- */
-
-static char *encode(const struct buf *bytes)
-{
-        char *text = mem_alloc((bytes->len + 2) / 3 * 4 + 1);
-
-        EVP_EncodeBlock((unsigned char *)text, (const unsigned char *)bytes->data, (int)bytes->len);
-        return text;
-}
-
-/* -1: not base64. */
-static int decode(const char *text, size_t n, struct buf *out)
-{
-        int got;
-
-        if (n == 0 || n % 4 != 0 || n > BLOB_MAX / 3 * 4 + 4)
-                return -1;
-        got = EVP_DecodeBlock((unsigned char *)buf_reserve(out, n), (const unsigned char *)text,
-                              (int)n);
-        if (got < 0)
-                return -1;
-        /* it counts the padding as bytes */
-        got -= text[n - 1] == '=';
-        got -= text[n - 2] == '=';
-        buf_grew(out, (size_t)got);
-        return 0;
 }
 
 /* ---- files ---- */
@@ -99,18 +71,19 @@ static int save_bytes(const char *dir, const struct buf *bytes, char name[NAME_S
 }
 
 /* Reads an attachment of the workspace. */
-static int read_attachment(const char *dir, const char *file, struct buf *out, struct error *err)
+static int read_attachment(const char *dir, const char *file, size_t max, struct buf *out,
+                           struct error *err)
 {
         int64_t size;
         int root = channel_folder_open_root(dir), fd, rc;
 
         if (root < 0)
                 return error_set(err, ERR_IO, "cannot open the workspace: %s", strerror(errno));
-        fd = beneath_open_file(root, "workspace", file, BLOB_MAX, &size, err);
+        fd = beneath_open_file(root, "workspace", file, (int64_t)max, &size, err);
         close(root);
         if (fd < 0)
                 return -1;
-        rc = file_read_fd(fd, file, BLOB_MAX, out, err);
+        rc = file_read_fd(fd, file, max, out, err);
         close(fd);
         return rc;
 }
@@ -133,17 +106,23 @@ static int save_block(json_t *block, const char *dir, const char **why, struct e
 {
         const json_t *data = json_object_get(block, "data");
         const char *file = json_str(block, "file", NULL);
-        char name[NAME_SIZE];
+        char name[NAME_SIZE], *decoded;
         struct buf bytes;
+        size_t n, max = strcmp(json_str(block, "type", ""), "image") == 0 ? TOOL_IMAGE_MAX
+                                                                          : TOOL_DOCUMENT_MAX;
         int rc = 0;
 
-        buf_init(&bytes, BLOB_MAX + 1);
+        buf_init(&bytes, 0);
         *why = NULL;
         if (data) {
-                if (decode(json_string_value(data), json_string_length(data), &bytes) < 0)
-                        *why = "it is larger than 5 MB or damaged";
-        } else if (!file || read_attachment(dir, file, &bytes, NULL) < 0 || bytes.len == 0) {
-                *why = "it cannot be read, or is larger than 5 MB";
+                decoded = crypto_unbase64(json_string_value(data), json_string_length(data), &n);
+                if (!decoded || n == 0 || n > max)
+                        *why = "it is too large or damaged";
+                else
+                        buf_add(&bytes, decoded, n);
+                free(decoded);
+        } else if (!file || read_attachment(dir, file, max, &bytes, NULL) < 0 || bytes.len == 0) {
+                *why = "it cannot be read, or is too large";
         }
         if (!*why)
                 rc = save_bytes(dir, &bytes, name, err) < 0 ? -1 : 1;
@@ -151,7 +130,7 @@ static int save_block(json_t *block, const char *dir, const char **why, struct e
                 json_object_set_new(block, "blob", json_string(name));
                 json_object_del(block, "file");
                 if (!data) {
-                        char *text = encode(&bytes);
+                        char *text = crypto_base64(bytes.data, bytes.len);
 
                         json_object_set_new(block, "data", json_string(text));
                         free(text);
@@ -225,10 +204,10 @@ void blobs_load(json_t *message, const char *dir, size_t *room)
                 if (!name || !crypto_unhex(name, sum, sizeof(sum)) || name[NAME_SIZE - 1])
                         continue;
                 path = blob_path(dir, name);
-                buf_init(&bytes, BLOB_MAX + 1);
-                if (file_read(path, BLOB_MAX, &bytes, NULL) == 0 && bytes.len > 0 &&
+                buf_init(&bytes, 0);
+                if (file_read(path, TOOL_DOCUMENT_MAX, &bytes, NULL) == 0 && bytes.len > 0 &&
                     bytes.len <= *room) {
-                        char *text = encode(&bytes);
+                        char *text = crypto_base64(bytes.data, bytes.len);
 
                         json_object_set_new(block, "data", json_string(text));
                         *room -= bytes.len;

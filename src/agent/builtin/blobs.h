@@ -13,7 +13,6 @@
 
 #include "base/error.h"
 
-#define BLOB_MAX ((size_t)5 << 20) /* larger images are not shown */
 #define BLOBS_SHOWN \
         ((size_t)24 << 20) /* of all images in a conversation; older ones are left out */
 

@@ -1,18 +1,17 @@
 #include "agent/custom/custom_result.h"
 
-#include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/crypto.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
 
 #define BLOCKS_MAX 64
-#define IMAGE_MAX  ((size_t)5 << 20) /* bytes; the model services refuse larger ones */
 #define NAME_SHOWN 200
 
 struct reading {
@@ -95,27 +94,6 @@ static void add_long_text(struct reading *r, const char *original, size_t n)
         free(text);
 }
 
-/* Base64 without line ends; yours to free. NULL: malformed. */
-static char *decode(const char *text, size_t *n)
-{
-        size_t length = strlen(text), padding = 0;
-        char *bytes;
-        int got;
-
-        if (length % 4 != 0 || length > INT32_MAX)
-                return NULL;
-        while (padding < 2 && padding < length && text[length - 1 - padding] == '=')
-                padding++;
-        bytes = mem_alloc(length / 4 * 3 + 1);
-        got = EVP_DecodeBlock((unsigned char *)bytes, (const unsigned char *)text, (int)length);
-        if (got < 0) {
-                free(bytes);
-                return NULL;
-        }
-        *n = (size_t)got - padding;
-        return bytes;
-}
-
 static bool is_model_image(const char *type)
 {
         return strcmp(type, "image/png") == 0 || strcmp(type, "image/jpeg") == 0 ||
@@ -126,14 +104,14 @@ static bool is_model_image(const char *type)
 static void add_bytes(struct reading *r, const char *what, const char *type, const char *data)
 {
         size_t n = 0;
-        char *bytes = decode(data, &n);
+        char *bytes = crypto_unbase64(data, strlen(data), &n);
         const char *path;
 
         if (!bytes) {
                 add_note(r, "[The tool returned %s whose base64 is malformed.]", what);
                 return;
         }
-        if (is_model_image(type) && n > 0 && n <= IMAGE_MAX) {
+        if (is_model_image(type) && n > 0 && n <= TOOL_IMAGE_MAX) {
                 json_array_append_new(r->content, json_pack("{s:s, s:s, s:s}", "type", "image",
                                                             "mimeType", type, "data", data));
                 free(bytes);

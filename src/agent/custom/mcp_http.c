@@ -6,13 +6,13 @@
  * An answer whose stream broke is asked for again by GET with Last-Event-ID. The server may be
  * silent at first, so this repeats until the call's own deadline.
  */
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "agent/custom/mcp_private.h"
+#include "base/crypto.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -156,8 +156,7 @@ static void add_encoded(struct header_list *h, const char *name, const char *val
                 add_header(h, name, value);
                 return;
         }
-        coded = mem_alloc((n + 2) / 3 * 4 + 1);
-        EVP_EncodeBlock((unsigned char *)coded, (const unsigned char *)value, (int)n);
+        coded = crypto_base64(value, n);
         text = mem_printf("=?base64?%s?=", coded);
         add_header(h, name, text);
         free(text);

@@ -1,12 +1,12 @@
 #include "agent/llm/llm_transcript.h"
 
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/crypto.h"
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
@@ -148,35 +148,22 @@ static bool is_seen(const json_t *block)
         return false;
 }
 
-/* Text as it is. NULL: not base64, or not text. */
-static char *decode(const char *data)
-{
-        size_t n = strlen(data);
-        unsigned char *bytes = mem_alloc(n + 1);
-        int got = EVP_DecodeBlock(bytes, (const unsigned char *)data, (int)n);
-        char *text = NULL;
-
-        for (size_t i = n; got > 0 && i > 0 && data[i - 1] == '='; i--)
-                got--;
-        if (got > 0)
-                text = utf8_clean((char *)bytes, (size_t)got);
-        free(bytes);
-        return text;
-}
-
 /* An image or a document: as it is, as text, or as a note about it. */
 static void add_file(json_t *content, json_t *block)
 {
         const char *data = json_str(block, "data", ""), *mime = json_str(block, "mimeType", "");
         const char *name = json_str(block, "name", "");
-        char *text = NULL, *note;
+        char *bytes = NULL, *text = NULL, *note;
+        size_t n;
 
         if (*data && is_seen(block)) {
                 json_array_append(content, block);
                 return;
         }
         if (type_is(block, "document") && strncmp(mime, "text/", 5) == 0)
-                text = decode(data);
+                bytes = crypto_unbase64(data, strlen(data), &n);
+        if (bytes)
+                text = utf8_clean(bytes, n);
         if (text && !llm_is_blank(text))
                 note = mem_printf("%s%s%s", name, *name ? ":\n\n" : "", text);
         else
@@ -186,6 +173,7 @@ static void add_file(json_t *content, json_t *block)
         json_array_append_new(content, text_block(note));
         free(note);
         free(text);
+        free(bytes);
 }
 
 /* Of a person or a result. */

@@ -13,10 +13,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-#define TEXT_MAX     (64 << 20)   /* all of it is read, to count the lines */
-#define IMAGE_MAX    (3750 << 10) /* services refuse more than 5 MB of base64 */
-#define DOCUMENT_MAX (10 << 20)
-#define PIECE        (64 << 10)
+#define TEXT_MAX (64 << 20) /* all of it is read, to count the lines */
+#define PIECE    (64 << 10)
 
 struct read_job {
         struct file_job base;
@@ -49,7 +47,7 @@ static void read_media(struct read_job *r, const char *type, int64_t size)
 {
         struct file_job *j = &r->base;
         bool is_image = strncmp(type, "image/", 6) == 0;
-        int64_t max = is_image ? IMAGE_MAX : DOCUMENT_MAX;
+        int64_t max = is_image ? TOOL_IMAGE_MAX : TOOL_DOCUMENT_MAX;
         const char *base = strrchr(j->file.name, '/');
         struct buf bytes;
         char *data, *note;

@@ -20,6 +20,9 @@
 #define TOOL_LINES_MAX 2000
 #define TOOL_BYTES_MAX (50 << 10)
 #define TOOL_ROUND_MAX (200 << 10) /* of all results of one message, see bytes_max */
+/* Bytes that a model is shown; services refuse an image with more than 5 MB of base64. */
+#define TOOL_IMAGE_MAX    (3750 << 10)
+#define TOOL_DOCUMENT_MAX (10 << 20)
 
 enum tool_flag {
         TOOL_READ_ONLY = 1 << 0, /* without effects: may run again after a crash */
