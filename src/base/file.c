@@ -60,12 +60,11 @@ json_t *file_read_json(const char *path, size_t max)
 static int write_whole(const char *path, const char *text)
 {
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-        size_t n = strlen(text);
         bool ok;
 
         if (fd < 0)
                 return -1;
-        ok = fchmod(fd, 0600) == 0 && write(fd, text, n) == (ssize_t)n && fsync(fd) == 0;
+        ok = fchmod(fd, 0600) == 0 && file_write(fd, text, strlen(text)) == 0 && fsync(fd) == 0;
         return close(fd) == 0 && ok ? 0 : -1;
 }
 
@@ -104,20 +103,30 @@ int file_write_line(const char *path, const char *line, struct error *err)
         return rc;
 }
 
+int file_write(int fd, const void *bytes, size_t n)
+{
+        for (size_t done = 0; done < n;) {
+                ssize_t k = write(fd, (const char *)bytes + done, n - done);
+
+                if (k < 0 && errno != EINTR)
+                        return -1;
+                done += k > 0 ? (size_t)k : 0;
+        }
+        return 0;
+}
+
 int file_copy(int from, int to)
 {
         char bytes[16384];
-        ssize_t n, k;
+        ssize_t n;
 
-        while ((n = read(from, bytes, sizeof(bytes))) > 0)
-                for (ssize_t done = 0; done < n; done += k) {
-                        k = write(to, bytes + done, (size_t)(n - done));
-                        if (k < 0 && errno == EINTR)
-                                k = 0;
-                        if (k < 0)
-                                return -1;
-                }
-        return n < 0 ? -1 : 0;
+        while ((n = read(from, bytes, sizeof(bytes))) != 0) {
+                if (n < 0 && errno != EINTR)
+                        return -1;
+                if (n > 0 && file_write(to, bytes, (size_t)n) < 0)
+                        return -1;
+        }
+        return 0;
 }
 
 int file_make_dirs(const char *path, struct error *err)

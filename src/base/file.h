@@ -27,6 +27,8 @@ json_t *file_read_json(const char *path, size_t max);
 int file_replace(const char *path, const char *text);
 /* As file_replace, with a newline appended; also syncs the directory. */
 int file_write_line(const char *path, const char *line, struct error *err);
+/* Writes all of it. -1 with errno. */
+int file_write(int fd, const void *bytes, size_t n);
 /* Copies what follows in one file to another. -1 with errno. */
 int file_copy(int from, int to);
 /* Makes a directory (0700) and its parents, unless they exist. */

@@ -12,6 +12,7 @@
 
 #include "base/beneath.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -272,17 +273,9 @@ static int write_file(int folder, const char *name, const char *bytes, size_t n)
         if (fd < 0)
                 return -1;
         channel_folder_give(fd); /* else the agent cannot read it, and says so */
-        while (n > 0) {
-                ssize_t done = write(fd, bytes, n);
-
-                if (done < 0 && errno == EINTR)
-                        continue;
-                if (done < 0) {
-                        close(fd);
-                        return -1;
-                }
-                bytes += done;
-                n -= (size_t)done;
+        if (file_write(fd, bytes, n) < 0) {
+                close(fd);
+                return -1;
         }
         return close(fd);
 }

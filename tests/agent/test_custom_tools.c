@@ -332,6 +332,7 @@ static void long_output_is_cut_and_kept_in_a_file(void **state)
 {
         struct rig r;
         const char *text;
+        struct stat st;
         struct buf file;
 
         (void)state;
@@ -348,6 +349,8 @@ static void long_output_is_cut_and_kept_in_a_file(void **state)
         read_kept(&r, &file);
         assert_int_equal(file.len, 23893);
         buf_release(&file);
+        assert_int_equal(fstatat(r.view->channel_fd, "scratch", &st, 0), 0);
+        assert_int_equal(st.st_uid, workspace_uid()); /* commands of the agent work there, too */
         assert_has(run(&r, "sound", "{}"), "a sound (audio/wav, 4 bytes), saved as /workspace/");
         rig_close(&r);
 }

@@ -265,6 +265,25 @@ static void an_output_that_cannot_be_kept_is_still_shown(void **state)
 
 /* ---- ends ---- */
 
+static void a_call_is_cancelled_while_its_output_is_being_closed(void **state)
+{
+        struct tool_rig *b = *state;
+        char *piece = mem_zalloc((64 << 10) + 1);
+
+        memset(piece, 'x', 64 << 10);
+        start(b, "x");
+        print(piece);
+        free(piece);
+        for (int i = 0; i < TOOL_ROUNDS; i++) /* until all of it is written */
+                loop_step(b->loop, false);
+        fake_exit(&sandboxes, &(struct sandbox_result){ 0 });
+        b->call.tool->cancel(&b->call);
+        while (loop_step(b->loop, true))
+                ;
+        assert_int_equal(b->done, 0);
+        assert_int_equal(count_outputs(b), 1);
+}
+
 static void a_cancelled_command_is_ended(void **state)
 {
         struct tool_rig *b = *state;
@@ -374,6 +393,7 @@ int main(void)
                 TEST(long_lines_and_binary_are_told),
                 TEST(kept_outputs_are_limited_in_number_and_size),
                 TEST(an_output_that_cannot_be_kept_is_still_shown),
+                TEST(a_call_is_cancelled_while_its_output_is_being_closed),
                 TEST(a_cancelled_command_is_ended),
                 TEST(a_job_is_started_fed_read_and_killed),
                 TEST(mistakes_with_jobs_are_explained),

@@ -37,8 +37,7 @@ static int write_file(const char *path, const struct buf *bytes)
 {
         char *part = mem_printf("%s.%d", path, (int)getpid());
         int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        bool ok = fd >= 0 && write(fd, bytes->data, bytes->len) == (ssize_t)bytes->len &&
-                  fsync(fd) == 0;
+        bool ok = fd >= 0 && file_write(fd, bytes->data, bytes->len) == 0 && fsync(fd) == 0;
 
         if (fd >= 0)
                 close(fd);

@@ -1,26 +1,25 @@
 #include "agent/custom/saved_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
+#include "agent/workspace/scratch_folder.h"
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/file.h"
 #include "base/mem.h"
 
-#define PREFIX      "tool-"
-#define SCANNED_MAX 1000 /* names of ours in the folder */
+#define PREFIX "tool-"
 
 struct saved_file {
-        char *path, *inside; /* below the channel's folder, and for the agent */
+        char *name, *inside; /* in the scratch folder, and the path for the agent */
         char *bytes;
         size_t n;
         json_t *block;
-        int failure; /* errno */
+        struct error error;
 };
 
 struct saved_files {
@@ -46,7 +45,7 @@ void saved_files_free(struct saved_files *f)
         if (!f)
                 return;
         for (size_t i = 0; i < f->count; i++) {
-                free(f->items[i].path);
+                free(f->items[i].name);
                 free(f->items[i].inside);
                 free(f->items[i].bytes);
                 json_decref(f->items[i].block);
@@ -87,9 +86,9 @@ const char *saved_files_add(struct saved_files *f, const char *type, char *bytes
         *s = (struct saved_file){ .bytes = bytes, .n = n };
         crypto_sha256_hex(bytes, n, hash);
         /* sorted by name is sorted by time */
-        s->path = mem_printf("scratch/" PREFIX "%013lld-%.8s.%s", (long long)clock_wall_ms(), hash,
+        s->name = mem_printf(PREFIX "%013lld-%.8s.%s", (long long)clock_wall_ms(), hash,
                              extension(type));
-        s->inside = mem_printf("%s/%s", f->folder, s->path);
+        s->inside = mem_printf("%s/" SCRATCH_FOLDER "/%s", f->folder, s->name);
         return s->inside;
 }
 
@@ -105,73 +104,28 @@ size_t saved_files_count(const struct saved_files *f)
 
 /* ---- on a pool thread ---- */
 
-static int write_file(int folder, const char *name, const char *bytes, size_t n)
-{
-        int fd, rc = 0;
-
-        /* what a program in the sandbox has put there under this name is not written to */
-        unlinkat(folder, name, 0);
-        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd < 0)
-                return errno;
-        while (n > 0 && rc == 0) {
-                ssize_t done = write(fd, bytes, n);
-
-                if (done < 0 && errno != EINTR)
-                        rc = errno;
-                if (done > 0) {
-                        bytes += done;
-                        n -= (size_t)done;
-                }
-        }
-        if (rc == 0 && workspace_give(fd, NULL) < 0)
-                rc = EPERM;
-        close(fd);
-        return rc;
-}
-
-static int by_name(const void *a, const void *b)
-{
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void remove_oldest(int folder)
-{
-        char **names = mem_array(SCANNED_MAX, sizeof(*names));
-        DIR *d = fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 3));
-        const struct dirent *e;
-        size_t n = 0;
-
-        while (d && n < SCANNED_MAX && (e = readdir(d)))
-                if (strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0)
-                        names[n++] = mem_strdup(e->d_name);
-        if (d)
-                closedir(d);
-        qsort(names, n, sizeof(*names), by_name);
-        for (size_t i = 0; i < n; i++) {
-                if (i + SAVED_FILES_KEPT < n)
-                        unlinkat(folder, names[i], 0);
-                free(names[i]);
-        }
-        free(names);
-}
-
 static void write_work(void *arg)
 {
         struct saved_files *f = arg;
+        struct error none = { 0 };
+        int folder = scratch_folder_open(f->channel, &none);
 
         for (size_t i = 0; i < f->count; i++) {
                 struct saved_file *s = &f->items[i];
-                const char *name;
-                int folder = f->channel < 0 ? -1 : beneath_make_folder(f->channel, s->path, &name);
+                int fd = -1;
 
-                if (folder < 0) {
-                        s->failure = errno;
+                s->error = none;
+                if (folder < 0)
                         continue;
-                }
-                s->failure = write_file(folder, name, s->bytes, s->n);
-                if (i + 1 == f->count)
-                        remove_oldest(folder);
+                unlinkat(folder, s->name, 0); /* a part of the same result may be equal to it */
+                fd = scratch_folder_make(folder, s->name, &s->error);
+                if (fd >= 0 && file_write(fd, s->bytes, s->n) < 0)
+                        error_set(&s->error, ERR_IO, "%s", strerror(errno));
+                if (fd >= 0)
+                        close(fd);
+        }
+        if (folder >= 0) {
+                scratch_folder_trim(folder, PREFIX, SAVED_FILES_KEPT);
                 close(folder);
         }
 }
@@ -183,10 +137,10 @@ static void write_done(void *arg)
         for (size_t i = 0; i < f->count; i++) {
                 char *text;
 
-                if (!f->items[i].failure || !f->items[i].block)
+                if (f->items[i].error.kind == ERR_NONE || !f->items[i].block)
                         continue;
                 text = mem_printf("[A part of the result, %zu bytes, could not be saved: %s]",
-                                  f->items[i].n, strerror(f->items[i].failure));
+                                  f->items[i].n, f->items[i].error.text);
                 json_object_set_new(f->items[i].block, "text", json_string(text));
                 free(text);
         }

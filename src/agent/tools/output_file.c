@@ -1,22 +1,20 @@
 #include "agent/tools/output_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/beneath.h"
+#include "agent/workspace/scratch_folder.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/mem.h"
 
 #define WAITING_MAX (1 << 20) /* bytes that wait for the disk; more are left out */
-#define SCANNED_MAX 10000     /* names in the scratch folder */
 
 struct output_file {
         struct loop *loop;
@@ -45,7 +43,7 @@ struct output_file *output_file_new(struct loop *l, const struct workspace_view 
         /* sorted by name is sorted by time */
         snprintf(f->name, sizeof(f->name), OUTPUT_FILE_NAME "%013lld-%02x%02x%02x%02x.txt",
                  (long long)clock_wall_ms(), salt[0], salt[1], salt[2], salt[3]);
-        f->path = mem_printf("%s/scratch/%s", v->folder, f->name);
+        f->path = mem_printf("%s/" SCRATCH_FOLDER "/%s", v->folder, f->name);
         buf_init(&f->waiting, 0);
         buf_init(&f->writing, 0);
         return f;
@@ -65,60 +63,14 @@ static void free_file(struct output_file *f)
 
 /* ---- on a pool thread ---- */
 
-static int by_name(const void *a, const void *b)
-{
-        return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Makes room for one more. */
-static void remove_oldest(int folder)
-{
-        char *names[SCANNED_MAX / 10];
-        size_t n = 0, scanned = 0;
-        const struct dirent *e;
-        DIR *d = fdopendir(fcntl(folder, F_DUPFD_CLOEXEC, 3));
-
-        if (!d)
-                return;
-        while (n < COUNT(names) && scanned++ < SCANNED_MAX && (e = readdir(d)))
-                if (strncmp(e->d_name, OUTPUT_FILE_NAME, strlen(OUTPUT_FILE_NAME)) == 0)
-                        names[n++] = mem_strdup(e->d_name);
-        closedir(d);
-        qsort(names, n, sizeof(names[0]), by_name);
-        for (size_t i = 0; i < n; i++) {
-                if (n - i >= OUTPUT_FILES)
-                        unlinkat(folder, names[i], 0);
-                free(names[i]);
-        }
-}
-
-/* The agent may have put anything in its place, so no link is followed. */
-static int open_scratch(int channel, struct error *err)
-{
-        bool made = mkdirat(channel, "scratch", 0700) == 0;
-        int fd = beneath_open(channel, "scratch", O_RDONLY | O_DIRECTORY, 0);
-
-        if (fd >= 0 && made && workspace_give(fd, err) < 0) {
-                close(fd);
-                return -1;
-        }
-        if (fd < 0)
-                error_set(err, ERR_IO, "cannot open the folder scratch: %s", strerror(errno));
-        return fd;
-}
-
 static int make_file(struct output_file *f)
 {
-        int folder = open_scratch(f->channel, &f->err);
+        int folder = scratch_folder_open(f->channel, &f->err);
 
         if (folder < 0)
                 return -1;
-        remove_oldest(folder);
-        f->fd = openat(folder, f->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (f->fd < 0)
-                error_set(&f->err, ERR_IO, "cannot make a file in scratch: %s", strerror(errno));
-        else
-                workspace_give(f->fd, &f->err);
+        scratch_folder_trim(folder, OUTPUT_FILE_NAME, OUTPUT_FILES - 1);
+        f->fd = scratch_folder_make(folder, f->name, &f->err);
         close(folder);
         return f->fd;
 }
@@ -126,23 +78,11 @@ static int make_file(struct output_file *f)
 static void write_on_pool(void *arg)
 {
         struct output_file *f = arg;
-        const char *p = f->writing.data;
-        size_t n = f->writing.len;
 
         if (f->err.kind != ERR_NONE || (f->fd < 0 && make_file(f) < 0))
                 return;
-        while (n > 0) {
-                ssize_t done = write(f->fd, p, n);
-
-                if (done < 0 && errno == EINTR)
-                        continue;
-                if (done < 0) {
-                        error_set(&f->err, ERR_IO, "cannot write it: %s", strerror(errno));
-                        return;
-                }
-                p += done;
-                n -= (size_t)done;
-        }
+        if (file_write(f->fd, f->writing.data, f->writing.len) < 0)
+                error_set(&f->err, ERR_IO, "cannot write it: %s", strerror(errno));
 }
 
 /* ---- on the loop ---- */
@@ -197,10 +137,12 @@ void output_file_finish(struct output_file *f, output_file_fn *done, void *arg)
         f->done = done;
         f->arg = arg;
         f->finished = true;
-        if (!f->working && f->waiting.len == 0 && (f->fd >= 0 || f->err.kind != ERR_NONE))
-                loop_defer(f->loop, on_written, f); /* nothing to do, but never at once */
-        else
+        if (!f->working && f->waiting.len == 0 && (f->fd >= 0 || f->err.kind != ERR_NONE)) {
+                f->working = true; /* nothing to do, but never at once */
+                loop_defer(f->loop, on_written, f);
+        } else {
                 pump(f);
+        }
 }
 
 void output_file_drop(struct output_file *f)

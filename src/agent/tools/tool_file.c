@@ -14,8 +14,6 @@
 #include "base/id.h"
 #include "base/mem.h"
 
-#define COPY_PIECE (64 << 10)
-
 int tool_file_find(struct tool_file *f, const struct workspace_view *v, const char *name,
                    bool writes, struct error *err)
 {
@@ -157,33 +155,6 @@ static int open_parent(const struct tool_file *f, const char **name, struct erro
         return fd;
 }
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-        while (n > 0) {
-                ssize_t done = write(fd, bytes, n);
-
-                if (done < 0 && errno != EINTR)
-                        return -1;
-                if (done > 0) {
-                        bytes += done;
-                        n -= (size_t)done;
-                }
-        }
-        return 0;
-}
-
-static int copy_all(int to, int from)
-{
-        char *piece = mem_alloc(COPY_PIECE);
-        ssize_t n;
-        int rc = 0;
-
-        while (rc == 0 && (n = read(from, piece, COPY_PIECE)) != 0)
-                rc = n > 0 ? write_all(to, piece, (size_t)n) : errno == EINTR ? 0 : -1;
-        free(piece);
-        return rc;
-}
-
 /* What a file becomes: bytes, or what is left in a descriptor. */
 struct content {
         const char *bytes; /* NULL: from */
@@ -203,8 +174,8 @@ static int replace(int parent, const char *name, mode_t mode, const struct conte
         fd = openat(parent, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
                 return -1;
-        if ((content->bytes ? write_all(fd, content->bytes, content->n)
-                            : copy_all(fd, content->from)) == 0 &&
+        if ((content->bytes ? file_write(fd, content->bytes, content->n)
+                            : file_copy(content->from, fd)) == 0 &&
             fchmod(fd, mode) == 0 && workspace_give(fd, err) == 0 &&
             renameat(parent, temp, parent, name) == 0)
                 rc = 0;
