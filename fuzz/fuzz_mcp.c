@@ -81,7 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-        static const struct mcp_conf conf = { .timeout_seconds = 1, .url = "" };
+        static char no_url[] = "";
+        static const struct mcp_conf conf = { .timeout_seconds = 1, .url = no_url };
         static const struct custom_handlers h = { .on_done = on_done };
         struct mcp_server *s;
         struct custom_call *call = NULL;
