@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/llm/model_facts.h"
 #include "agent/tools/tool.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include "config/config_private.h"
@@ -198,6 +200,30 @@ static void lint_failover(struct settings_source *src, const struct agent_conf *
         free(path);
 }
 
+/* A rule about a misspelt tool would never match. Other tools may have any name. */
+static void lint_policy(struct settings_source *src, const struct agent_conf *a,
+                        const char *const *names)
+{
+        json_t *rule;
+        const char *name;
+
+        json_object_foreach(json_object_get(a->raw, "policy"), name, rule) {
+                const char *tool = json_str(rule, "tool", "*"), *near;
+                bool known = strchr(tool, '*') != NULL;
+                char *path;
+
+                for (size_t i = 0; names[i] && !known; i++)
+                        known = strcmp(names[i], tool) == 0;
+                near = known ? NULL : settings_nearest(tool, names);
+                if (!near)
+                        continue;
+                path = mem_printf("agents.%s.policy.%s.tool", a->name, name);
+                settings_warn(src, path, "there is no tool '%.60s' (did you mean '%s'?)", tool,
+                              near);
+                free(path);
+        }
+}
+
 /* Names in an agent's `tools` that neither its own nor a platform's tools have. */
 static void lint_tools(struct settings_source *src, const struct agent_conf *a)
 {
@@ -223,13 +249,17 @@ static void lint_tools(struct settings_source *src, const struct agent_conf *a)
                    (const struct setting_list *)(const void *)((const char *)a->conf + row->at),
                    names, "tool");
         free(path);
+        lint_policy(src, a, names);
 }
 
 /* Would a turn count as free because the agent's prices are not set? */
 static bool lacks_prices(const struct agent_conf *a)
 {
         static const char *const keys[] = { "pricePerMTokIn", "pricePerMTokOut" };
+        const char *model = json_str(a->raw, "model", ""), *slash = strchr(model, '/');
 
+        if (model_table_find(slash ? slash + 1 : model) || json_object_get(a->raw, "priceTable"))
+                return false;
         for (size_t i = 0; i < COUNT(keys); i++) {
                 const struct setting *row = a->ops->settings;
 

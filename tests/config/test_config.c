@@ -555,6 +555,10 @@ static void probable_mistakes_give_warnings_with_suggestions(void **state)
                 { "{\"agents\": {\"b\": {\"type\": \"builtin\", \"model\": \"x\", \"baseUrl\": "
                   "\"http://localhost:1/\", \"tools\": [\"read\", \"discord_read\", \"bsh\"]}}}",
                   "agents.b.tools: there is no tool 'bsh' (did you mean 'bash'?)" },
+                { "{\"agents\": {\"b\": {\"type\": \"builtin\", \"model\": \"x\", \"baseUrl\": "
+                  "\"http://localhost:1/\", \"policy\": {\"no\": {\"tool\": \"bsh\", \"decide\": "
+                  "\"deny\"}}}}}",
+                  "agents.b.policy.no.tool: there is no tool 'bsh' (did you mean 'bash'?)" },
                 { "{\"agents\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"baseUrl\": "
                   "\"http://localhost:1/\"}},"
                   " \"adapters\": {\"api\": {\"type\": \"api\", \"budget\": {\"usdPerDay\": 1}}}}",
@@ -602,6 +606,11 @@ static void settings_that_are_meant_give_no_warnings(void **state)
                 "{\"agents\": {\"m\": {\"type\": \"openai\", \"model\": \"x\", \"apiKey\": "
                 "\"env:DISCORD_BOT_TOKEN\", \"baseUrl\": \"http://[::1]:1/v1\", "
                 "\"pricePerMTokOut\": 2}}, \"rules\": [{\"budget\": {\"usdPerDay\": 1}}]}",
+                /* prices of known models are known, and a policy may name any program's tool */
+                "{\"agents\": {\"m\": {\"type\": \"builtin\", \"model\": "
+                "\"anthropic/claude-sonnet-4-5\", \"apiKey\": \"env:DISCORD_BOT_TOKEN\", "
+                "\"policy\": {\"no\": {\"tool\": \"git__push\", \"decide\": \"deny\"}}}}, "
+                "\"rules\": [{\"budget\": {\"usdPerDay\": 1}}]}",
         };
 
         setenv("DISCORD_BOT_TOKEN", "MTIz.discord.secret", 1);
