@@ -4,7 +4,7 @@ every step of the loop. The model is the simulator, which does what the lines of
 transcript that a real service would refuse.
 
 Each call appends its mark to a file of its chat: `chat2-7.3` is the third call of the seventh message. A mark that is
-there twice is a tool that ran twice; one that is missing must have been told to the model as interrupted.
+there twice is a tool that ran twice; for one that is missing, the result must say that the call was interrupted.
 """
 import asyncio
 import collections
@@ -143,7 +143,7 @@ class Campaign:
 
     def _audit(self, daemon, load, journal, state):
         check(not load.problems, "; ".join(load.problems[:5]))
-        check(not state.get("refusals"), f"transcripts refused: {json.dumps(state.get('refusals'))[:600]}")
+        check(state["counters"]["answers"] > 0 and not state["refused"], f"transcripts refused: {json.dumps(state)[:600]}")
         answers = collections.Counter(e for sent in journal.sent for e in sent["payload"].get("answers", []))
         unanswered = [m.key for e, m in load.by_event.items() if answers[e] == 0]
         check(not unanswered, f"{len(unanswered)} messages have no answer: {unanswered[:5]}")
