@@ -82,6 +82,23 @@ static inline void rig_close(struct rig *r)
         scratch_free(r->dir);
 }
 
+/* Setup and teardown of a test; *state is the rig. */
+static inline int rig_begin(void **state)
+{
+        struct rig *r = mem_zalloc(sizeof(*r));
+
+        rig_open(r);
+        *state = r;
+        return 0;
+}
+
+static inline int rig_end(void **state)
+{
+        rig_close(*state);
+        free(*state);
+        return 0;
+}
+
 static inline void rig_on_output(void *arg, int fd, const char *bytes, size_t n)
 {
         struct ran *c = arg;
@@ -148,6 +165,18 @@ static inline void ran_run(struct ran *c, struct rig *r, const char *script)
 {
         ran_begin(c, r, script);
         ran_await(c);
+}
+
+/* Runs the script, which has to print exactly the output. */
+static inline void rig_expect(struct rig *r, const char *script, const char *output)
+{
+        struct ran c;
+
+        ran_run(&c, r, script);
+        if (strcmp(c.out.data, output) != 0)
+                fail_msg("%s\nprinted: %s%s%s\ninstead of: %s", script, c.out.data, c.err.data,
+                         c.why, output);
+        ran_release(&c);
 }
 
 #endif

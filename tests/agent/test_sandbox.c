@@ -11,213 +11,165 @@
 
 static void output_and_exit_code_arrive(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        ran_run(&c, &r, "echo hello; echo oops >&2; pwd; exit 3");
+        ran_run(&c, r, "echo hello; echo oops >&2; pwd; exit 3");
         assert_string_equal(c.out.data, "hello\n/workspace/channels/tg/42\n");
         assert_string_equal(c.err.data, "oops\n");
         assert_int_equal(c.exit_code, 3);
         assert_int_equal(c.kind, ERR_NONE);
         ran_release(&c);
-        ran_run(&c, &r, "kill -TERM $$");
+        ran_run(&c, r, "kill -TERM $$");
         assert_int_equal(c.exit_code, -1);
         assert_int_equal(c.signal, SIGTERM);
         ran_release(&c);
-        rig_close(&r);
 }
 
 static void the_channels_folder_is_writable_and_kept(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        ran_run(&c, &r,
+        ran_run(&c, r,
                 "mkdir -p scratch/sub && echo kept > scratch/sub/file && touch /workspace/x");
         assert_int_equal(c.exit_code, 1); /* the last one: only the folder is */
         ran_release(&c);
-        sandbox_end(r.all, 1);
-        ran_run(&c, &r, "cat scratch/sub/file");
-        assert_string_equal(c.out.data, "kept\n");
-        ran_release(&c);
-        rig_close(&r);
+        sandbox_end(r->all, 1);
+        rig_expect(r, "cat scratch/sub/file", "kept\n");
 }
 
 static void commands_of_a_conversation_share_a_sandbox(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        ran_run(&c, &r, "echo mine > /tmp/note");
-        ran_release(&c);
-        ran_run(&c, &r, "cat /tmp/note");
-        assert_string_equal(c.out.data, "mine\n");
-        ran_release(&c);
-        r.key.conversation = 2;
-        ran_run(&c, &r, "cat /tmp/note");
+        rig_expect(r, "echo mine > /tmp/note", "");
+        rig_expect(r, "cat /tmp/note", "mine\n");
+        r->key.conversation = 2;
+        ran_run(&c, r, "cat /tmp/note");
         assert_int_equal(c.exit_code, 1);
         ran_release(&c);
-        rig_close(&r);
 }
 
 /* A person with other rights in the same conversation sees other mounts, so it is another one. */
 static void another_view_is_another_sandbox(void **state)
 {
-        struct rig r;
-        struct ran c;
+        struct rig *r = *state;
 
-        (void)state;
-        rig_open(&r);
-        ran_run(&c, &r, "echo mine > /tmp/note");
-        ran_release(&c);
-        rig_view(&r, "43");
-        ran_run(&c, &r, "cat /tmp/note; ls /workspace/channels/tg");
-        assert_string_equal(c.out.data, "43\n");
-        ran_release(&c);
-        rig_view(&r, "42"); /* opened anew: the same folders are the same sandbox */
-        ran_run(&c, &r, "cat /tmp/note");
-        assert_string_equal(c.out.data, "mine\n");
-        ran_release(&c);
-        rig_close(&r);
+        rig_expect(r, "echo mine > /tmp/note", "");
+        rig_view(r, "43");
+        rig_expect(r, "cat /tmp/note; ls /workspace/channels/tg", "43\n");
+        rig_view(r, "42"); /* opened anew: the same folders are the same sandbox */
+        rig_expect(r, "cat /tmp/note", "mine\n");
 }
 
 static void a_command_is_data_and_input_comes_by_stdin(void **state)
 {
+        struct rig *r = *state;
         const char *argv[] = { "printf", "%s|", "a b", "$(id)", "'\"", NULL };
         char *big = mem_alloc(3000000);
-        struct rig r;
         struct ran c;
 
-        (void)state;
         memset(big, 'x', 3000000);
-        rig_open(&r);
-        ran_begin_command(&c, &r, &(struct sandbox_command){ .argv = argv });
+        ran_begin_command(&c, r, &(struct sandbox_command){ .argv = argv });
         ran_await(&c);
         assert_string_equal(c.out.data, "a b|$(id)|'\"|");
         ran_release(&c);
         ran_begin_command(
-                &c, &r,
+                &c, r,
                 &(struct sandbox_command){ .command = "wc -c", .input = big, .input_n = 3000000 });
         ran_await(&c);
         assert_string_equal(c.out.data, "3000000\n");
         ran_release(&c);
-        ran_run(&c, &r, "cat; readlink /proc/self/fd/0");
-        assert_string_equal(c.out.data, "/dev/null\n");
-        ran_release(&c);
+        rig_expect(r, "cat; readlink /proc/self/fd/0", "/dev/null\n");
         free(big);
-        rig_close(&r);
 }
 
 static void commands_that_are_too_long_are_refused_with_advice(void **state)
 {
+        struct rig *r = *state;
         static const struct sandbox_handlers h = { rig_on_output, rig_on_exit };
         char *script = mem_zalloc(200001);
         struct error err = { 0 };
-        struct rig r;
 
-        (void)state;
         memset(script, ' ', 200000);
-        rig_open(&r);
-        assert_null(sandbox_start(r.all, &r.key, &(struct sandbox_command){ .command = script }, &h,
-                                  NULL, &err));
+        assert_null(sandbox_start(r->all, &r->key, &(struct sandbox_command){ .command = script },
+                                  &h, NULL, &err));
         assert_int_equal(err.kind, ERR_LIMIT);
         assert_non_null(strstr(err.text, "write it to a file"));
         free(script);
-        rig_close(&r);
 }
 
 static void commands_run_side_by_side(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran a, b;
 
-        (void)state;
-        rig_open(&r);
         /* each waits for the other */
-        ran_begin(&a, &r, "mkfifo /tmp/f /tmp/g; echo 1 > /tmp/f; cat /tmp/g");
-        ran_begin(&b, &r, "until [ -p /tmp/g ]; do :; done; cat /tmp/f; echo 2 > /tmp/g");
+        ran_begin(&a, r, "mkfifo /tmp/f /tmp/g; echo 1 > /tmp/f; cat /tmp/g");
+        ran_begin(&b, r, "until [ -p /tmp/g ]; do :; done; cat /tmp/f; echo 2 > /tmp/g");
         ran_await(&a);
         ran_await(&b);
         assert_string_equal(a.out.data, "2\n");
         assert_string_equal(b.out.data, "1\n");
         ran_release(&a);
         ran_release(&b);
-        rig_close(&r);
 }
 
 static void the_working_directory_is_chosen_and_checked(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        ran_run(&c, &r, "mkdir sub");
-        ran_release(&c);
-        ran_begin_command(&c, &r, &(struct sandbox_command){ .command = "pwd", .cwd = "sub" });
+        rig_expect(r, "mkdir sub", "");
+        ran_begin_command(&c, r, &(struct sandbox_command){ .command = "pwd", .cwd = "sub" });
         ran_await(&c);
         assert_string_equal(c.out.data, "/workspace/channels/tg/42/sub\n");
         ran_release(&c);
-        ran_begin_command(&c, &r, &(struct sandbox_command){ .command = "pwd", .cwd = "/none" });
+        ran_begin_command(&c, r, &(struct sandbox_command){ .command = "pwd", .cwd = "/none" });
         ran_await(&c);
         assert_int_equal(c.exit_code, 127);
         assert_string_equal(c.err.data, "cannot enter '/none': No such file or directory\n");
         ran_release(&c);
-        rig_close(&r);
 }
 
 /* ---- the end of a command ---- */
 
 static void a_call_ends_with_its_process_and_leftovers_are_killed(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
         /* they hold the output open, have left the group and session, and have lost their parent */
-        ran_run(&c, &r, "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo done");
+        ran_run(&c, r, "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo done");
         assert_string_equal(c.out.data, "done\n");
         assert_int_equal(c.exit_code, 0);
         assert_non_null(strstr(c.why, "background job"));
         ran_release(&c);
-        ran_run(&c, &r, "grep -l sleep /proc/[0-9]*/comm || echo gone");
-        assert_string_equal(c.out.data, "gone\n");
-        ran_release(&c);
-        rig_close(&r);
+        rig_expect(r, "grep -l sleep /proc/[0-9]*/comm || echo gone", "gone\n");
 }
 
 static void leftovers_of_one_command_are_not_those_of_another(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran a, b;
 
-        (void)state;
-        rig_open(&r);
-        ran_begin(&a, &r, "echo ready; (setsid sleep 0.5; echo late); echo end");
+        ran_begin(&a, r, "echo ready; (setsid sleep 0.5; echo late); echo end");
         ran_await_text(&a, "ready");
-        ran_run(&b, &r, "(setsid sleep 600 &)");
+        ran_run(&b, r, "(setsid sleep 600 &)");
         ran_await(&a);
         assert_string_equal(a.out.data, "ready\nlate\nend\n");
         ran_release(&a);
         ran_release(&b);
-        rig_close(&r);
 }
 
 static void the_timeout_ends_a_command_that_ignores_term(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        ran_begin_command(&c, &r,
+        ran_begin_command(&c, r,
                           &(struct sandbox_command){
                                   .command = "trap '' TERM; (setsid sleep 600 &); sleep 601",
                                   .timeout_ms = 50 });
@@ -225,64 +177,48 @@ static void the_timeout_ends_a_command_that_ignores_term(void **state)
         assert_int_equal(c.kind, ERR_TIMEOUT);
         assert_non_null(strstr(c.why, "background job"));
         ran_release(&c);
-        ran_run(&c, &r, "grep -l sleep /proc/[0-9]*/comm || echo gone");
-        assert_string_equal(c.out.data, "gone\n");
-        ran_release(&c);
-        rig_close(&r);
+        rig_expect(r, "grep -l sleep /proc/[0-9]*/comm || echo gone", "gone\n");
 }
 
 static void too_much_output_ends_a_command(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.output_kb = 100;
-        ran_run(&c, &r, "yes");
+        r->conf.output_kb = 100;
+        ran_run(&c, r, "yes");
         assert_int_equal(c.kind, ERR_LIMIT);
         assert_int_equal(c.out.len, 100 << 10);
         assert_string_equal(c.why, "ended: it printed more than 100 KiB");
         ran_release(&c);
-        ran_run(&c, &r, "echo next");
-        assert_string_equal(c.out.data, "next\n");
-        ran_release(&c);
-        rig_close(&r);
+        rig_expect(r, "echo next", "next\n");
 }
 
 static void an_abandoned_command_dies_without_a_report(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran a, b;
 
-        (void)state;
-        rig_open(&r);
-        ran_begin(&a, &r, "echo ready; sleep 600");
+        ran_begin(&a, r, "echo ready; sleep 600");
         ran_await_text(&a, "ready");
         sandbox_abandon(a.run);
-        ran_run(&b, &r, "while grep -ql sleep /proc/[0-9]*/comm; do :; done; echo gone");
+        ran_run(&b, r, "while grep -ql sleep /proc/[0-9]*/comm; do :; done; echo gone");
         assert_string_equal(b.out.data, "gone\n");
         assert_false(a.exited);
         ran_release(&a);
         ran_release(&b);
-        rig_close(&r);
 }
 
 static void a_command_that_kills_its_sandbox_gets_a_report(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        ran_run(&c, &r, "kill -9 -1; sleep 600");
+        ran_run(&c, r, "kill -9 -1; sleep 600");
         assert_int_equal(c.kind, ERR_IO);
         assert_non_null(strstr(c.why, "the next command gets a new one"));
         ran_release(&c);
-        ran_run(&c, &r, "echo alive");
-        assert_string_equal(c.out.data, "alive\n");
-        ran_release(&c);
-        rig_close(&r);
+        rig_expect(r, "echo alive", "alive\n");
 }
 
 /* Its keeper would have killed what it leaves behind. */
@@ -334,21 +270,18 @@ static void ending_a_conversation_ends_its_commands(void **state)
 
 static void an_idle_sandbox_ends(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.idle_seconds = 1;
-        ran_run(&c, &r, "echo mine > /tmp/note; echo $PPID");
+        r->conf.idle_seconds = 1;
+        ran_run(&c, r, "echo mine > /tmp/note; echo $PPID");
         ran_release(&c);
         /* nothing but the idle timer, which keeps no loop alive, and the process are left */
-        while (loop_step(r.loop, true))
+        while (loop_step(r->loop, true))
                 ;
-        ran_run(&c, &r, "cat /tmp/note");
+        ran_run(&c, r, "cat /tmp/note");
         assert_int_equal(c.exit_code, 1);
         ran_release(&c);
-        rig_close(&r);
 }
 
 /* ---- jobs ---- */
@@ -374,102 +307,92 @@ static void count_job(void *arg, int64_t conversation, const struct sandbox_job 
 
 static void a_job_is_read_fed_and_killed(void **state)
 {
+        struct rig *r = *state;
         struct sandbox_job job;
         struct buf out;
-        struct rig r;
-        struct ran c;
         int id, n = 0;
 
-        (void)state;
-        rig_open(&r);
         buf_init(&out, 0);
-        assert_int_equal(sandbox_job_start(r.all, &r.key,
+        assert_int_equal(sandbox_job_start(r->all, &r->key,
                                            &(struct sandbox_command){
                                                    .command = "echo up; while read x; do echo "
                                                               "\"got $x\"; done; exit 5" },
                                            &id, NULL),
                          0);
-        await_job(&r, id, &out, &job, "up");
-        ran_run(&c, &r, "echo meanwhile"); /* the end of a command leaves jobs alone */
-        ran_release(&c);
-        assert_int_equal(sandbox_job_write(r.all, &r.key, id, "one\n", 4, false, NULL), 0);
+        await_job(r, id, &out, &job, "up");
+        /* the end of a command leaves jobs alone */
+        rig_expect(r, "echo meanwhile", "meanwhile\n");
+        assert_int_equal(sandbox_job_write(r->all, &r->key, id, "one\n", 4, false, NULL), 0);
         buf_clear(&out);
-        await_job(&r, id, &out, &job, "got one\n");
-        sandbox_jobs_each(r.all, 1, count_job, &n);
+        await_job(r, id, &out, &job, "got one\n");
+        sandbox_jobs_each(r->all, 1, count_job, &n);
         assert_int_equal(n, 1);
-        assert_int_equal(sandbox_job_write(r.all, &r.key, id, "", 0, true, NULL), 0);
-        await_job(&r, id, &out, &job, NULL);
+        assert_int_equal(sandbox_job_write(r->all, &r->key, id, "", 0, true, NULL), 0);
+        await_job(r, id, &out, &job, NULL);
         assert_int_equal(job.exit_code, 5);
 
-        assert_int_equal(sandbox_job_start(r.all, &r.key,
+        assert_int_equal(sandbox_job_start(r->all, &r->key,
                                            &(struct sandbox_command){ .command = "sleep 600" }, &id,
                                            NULL),
                          0);
-        assert_int_equal(sandbox_job_kill(r.all, &r.key, id, NULL), 0);
-        await_job(&r, id, &out, &job, NULL);
+        assert_int_equal(sandbox_job_kill(r->all, &r->key, id, NULL), 0);
+        await_job(r, id, &out, &job, NULL);
         assert_int_equal(job.signal, SIGTERM);
         buf_release(&out);
-        rig_close(&r);
 }
 
 static void jobs_belong_to_their_conversation_and_are_limited(void **state)
 {
+        struct rig *r = *state;
         struct sandbox_job job;
         struct error err = { 0 };
         struct buf out;
-        struct rig r;
         int id = 0;
 
-        (void)state;
-        rig_open(&r);
         buf_init(&out, 0);
-        r.conf.jobs = 1;
-        assert_int_equal(sandbox_job_start(r.all, &r.key,
+        r->conf.jobs = 1;
+        assert_int_equal(sandbox_job_start(r->all, &r->key,
                                            &(struct sandbox_command){ .command = "sleep 600" }, &id,
                                            NULL),
                          0);
-        assert_int_equal(sandbox_job_start(r.all, &r.key,
+        assert_int_equal(sandbox_job_start(r->all, &r->key,
                                            &(struct sandbox_command){ .command = "true" }, &id,
                                            &err),
                          -1);
         assert_int_equal(err.kind, ERR_LIMIT);
-        r.key.conversation = 2;
-        assert_int_equal(sandbox_job_read(r.all, &r.key, id, &out, &job, &err), -1);
+        r->key.conversation = 2;
+        assert_int_equal(sandbox_job_read(r->all, &r->key, id, &out, &job, &err), -1);
         assert_int_equal(err.kind, ERR_MISSING);
-        r.key.conversation = 1;
-        sandbox_end(r.all, 1);
-        assert_int_equal(sandbox_job_read(r.all, &r.key, id, &out, &job, &err), -1);
+        r->key.conversation = 1;
+        sandbox_end(r->all, 1);
+        assert_int_equal(sandbox_job_read(r->all, &r->key, id, &out, &job, &err), -1);
         buf_release(&out);
-        rig_close(&r);
 }
 
 static void of_a_jobs_output_the_end_is_kept(void **state)
 {
+        struct rig *r = *state;
         struct sandbox_job job;
         struct buf out;
-        struct rig r;
         int id;
 
-        (void)state;
-        rig_open(&r);
         buf_init(&out, 0);
-        r.conf.output_kb = 16;
-        assert_int_equal(sandbox_job_start(r.all, &r.key,
+        r->conf.output_kb = 16;
+        assert_int_equal(sandbox_job_start(r->all, &r->key,
                                            &(struct sandbox_command){ .command = "seq 100000" },
                                            &id, NULL),
                          0);
         do {
                 int n = 0;
 
-                sandbox_jobs_each(r.all, 1, count_job, &n);
+                sandbox_jobs_each(r->all, 1, count_job, &n);
                 job.running = n > 0;
-        } while (job.running && loop_step(r.loop, true));
-        assert_int_equal(sandbox_job_read(r.all, &r.key, id, &out, &job, NULL), 0);
+        } while (job.running && loop_step(r->loop, true));
+        assert_int_equal(sandbox_job_read(r->all, &r->key, id, &out, &job, NULL), 0);
         assert_true(out.len <= (16 << 10) + 100);
         assert_non_null(strstr(out.data, "earlier output is lost"));
         assert_non_null(strstr(out.data, "\n100000\n"));
         buf_release(&out);
-        rig_close(&r);
 }
 
 static void add_unread(void *arg, int64_t conversation, const struct sandbox_job *j)
@@ -486,71 +409,62 @@ static void on_second(void *arg)
 /* Nobody reads it, so it must not cost the daemon much: 1 MiB in 50 ms. */
 static void a_job_that_floods_is_slowed_down(void **state)
 {
+        struct rig *r = *state;
         bool over = false;
         size_t unread = 0;
         struct timer *t;
-        struct rig r;
         int64_t start;
         int id;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.output_kb = 1 << 20; /* all of it is kept */
-        start = loop_now_ms(r.loop);
-        t = timer_new(r.loop, on_second, &over);
+        r->conf.output_kb = 1 << 20; /* all of it is kept */
+        start = loop_now_ms(r->loop);
+        t = timer_new(r->loop, on_second, &over);
         timer_start(t, 1000);
-        assert_int_equal(sandbox_job_start(r.all, &r.key,
+        assert_int_equal(sandbox_job_start(r->all, &r->key,
                                            &(struct sandbox_command){ .command = "yes & yes" }, &id,
                                            NULL),
                          0);
         while (!over)
-                assert_true(loop_step(r.loop, true));
-        sandbox_jobs_each(r.all, 1, add_unread, &unread);
+                assert_true(loop_step(r->loop, true));
+        sandbox_jobs_each(r->all, 1, add_unread, &unread);
         assert_true(unread > 0);
-        assert_true((int64_t)(unread >> 20) <= (loop_now_ms(r.loop) - start) / 50 + 2);
+        assert_true((int64_t)(unread >> 20) <= (loop_now_ms(r->loop) - start) / 50 + 2);
         timer_free(t);
-        rig_close(&r);
 }
 
 /* ---- other kinds ---- */
 
 static void the_probe_tells_whether_it_works(void **state)
 {
+        struct rig *r = *state;
         struct error err = { 0 };
-        struct rig r;
 
-        (void)state;
-        rig_open(&r);
-        if (sandbox_probe(&r.conf, r.dir, &err) < 0)
+        if (sandbox_probe(&r->conf, r->dir, &err) < 0)
                 fail_msg("%s", err.text);
-        r.conf.kind = (char *)(uintptr_t) "none";
-        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        r->conf.kind = (char *)(uintptr_t) "none";
+        assert_int_equal(sandbox_probe(&r->conf, r->dir, &err), -1);
         assert_int_equal(err.kind, ERR_REFUSED);
         assert_string_equal(err.text, "commands are switched off: sandbox.kind is \"none\"");
-        rig_close(&r);
 }
 
 static void a_trial_at_the_start_tells_what_is_wrong(void **state)
 {
+        struct rig *r = *state;
         char *before = mem_strdup(getenv("PATH"));
-        struct rig r;
 
-        (void)state;
-        rig_open(&r);
-        sandboxes_probe(r.all);
-        while (loop_step(r.loop, true)) /* its sandbox is ended, too */
+        sandboxes_probe(r->all);
+        while (loop_step(r->loop, true)) /* its sandbox is ended, too */
                 ;
-        assert_null(sandboxes_problem(r.all));
+        assert_null(sandboxes_problem(r->all));
         setenv("PATH", "/nonexistent", 1);
-        sandboxes_probe(r.all);
-        assert_non_null(strstr(sandboxes_problem(r.all), "install the package bubblewrap"));
+        sandboxes_probe(r->all);
+        assert_non_null(strstr(sandboxes_problem(r->all), "install the package bubblewrap"));
         setenv("PATH", before, 1);
-        sandboxes_probe(r.all);
-        while (loop_step(r.loop, true))
+        sandboxes_probe(r->all);
+        while (loop_step(r->loop, true))
                 ;
-        assert_null(sandboxes_problem(r.all));
+        assert_null(sandboxes_problem(r->all));
         free(before);
-        rig_close(&r);
 }
 
 static void wrong_settings_are_named(void **state)
@@ -587,14 +501,12 @@ static void wrong_settings_are_named(void **state)
 
 static void on_the_host_only_the_manners_are_the_same(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.kind = (char *)(uintptr_t) "host";
+        r->conf.kind = (char *)(uintptr_t) "host";
         setenv("DRAGOMAN_TEST_KEY", "hush", 1);
-        ran_run(&c, &r,
+        ran_run(&c, r,
                 "echo x >here; ls; [ $(id -u) = 0 ] && echo root; env | grep -c hush; "
                 "(setsid sleep 600 &); mkdir sub");
         assert_non_null(strstr(c.out.data, "here\n"));
@@ -602,14 +514,13 @@ static void on_the_host_only_the_manners_are_the_same(void **state)
         assert_null(strstr(c.out.data, "root"));
         assert_non_null(strstr(c.why, "1 processes"));
         ran_release(&c);
-        ran_begin_command(&c, &r,
+        ran_begin_command(&c, r,
                           &(struct sandbox_command){ .command = "basename $PWD",
                                                      .cwd = "/workspace/channels/tg/42/sub" });
         ran_await(&c);
         assert_string_equal(c.out.data, "sub\n");
         ran_release(&c);
         unsetenv("DRAGOMAN_TEST_KEY");
-        rig_close(&r);
 }
 
 /* A program `docker` that has one container, "dev": a /tmp of its own, and a client that dies
@@ -638,19 +549,17 @@ static void install_fake_docker(struct rig *r)
 
 static void a_container_runs_commands_by_docker_exec(void **state)
 {
+        struct rig *r = *state;
         char *before = mem_strdup(getenv("PATH")), *path;
         struct error err = { 0 };
-        struct rig r;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        install_fake_docker(&r);
-        path = mem_printf("%s:%s", r.dir, before);
+        install_fake_docker(r);
+        path = mem_printf("%s:%s", r->dir, before);
         setenv("PATH", path, 1);
-        r.conf.kind = (char *)(uintptr_t) "docker:dev";
+        r->conf.kind = (char *)(uintptr_t) "docker:dev";
         ran_begin_command(
-                &c, &r,
+                &c, r,
                 &(struct sandbox_command){
                         .command = "echo \"$PAGER $HOME\"; pwd; cat; (setsid sleep 600 &)",
                         .input = "in",
@@ -662,34 +571,33 @@ static void a_container_runs_commands_by_docker_exec(void **state)
         ran_release(&c);
         /* the client dies, and the processes in the container with it */
         ran_begin_command(
-                &c, &r,
+                &c, r,
                 &(struct sandbox_command){ .command = "exec 9>lock; flock 9; echo up; sleep 600",
                                            .cwd = "/tmp" });
         ran_await_text(&c, "up");
-        sandbox_end(r.all, 1);
+        sandbox_end(r->all, 1);
         ran_release(&c);
-        ran_begin_command(&c, &r,
+        ran_begin_command(&c, r,
                           &(struct sandbox_command){ .command = "exec 9>lock; flock 9; echo free",
                                                      .cwd = "/tmp" });
         ran_await(&c);
         assert_string_equal(c.out.data, "free\n");
         ran_release(&c);
-        sandbox_end(r.all, 1);
+        sandbox_end(r->all, 1);
 
-        r.conf.kind = (char *)(uintptr_t) "docker:other";
-        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        r->conf.kind = (char *)(uintptr_t) "docker:other";
+        assert_int_equal(sandbox_probe(&r->conf, r->dir, &err), -1);
         assert_non_null(strstr(err.text, "create and start it"));
-        r.conf.kind = (char *)(uintptr_t) "docker:--privileged";
-        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        r->conf.kind = (char *)(uintptr_t) "docker:--privileged";
+        assert_int_equal(sandbox_probe(&r->conf, r->dir, &err), -1);
         assert_non_null(strstr(err.text, "names no container"));
         setenv("PATH", "/nonexistent", 1);
-        r.conf.kind = (char *)(uintptr_t) "docker:dev";
-        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        r->conf.kind = (char *)(uintptr_t) "docker:dev";
+        assert_int_equal(sandbox_probe(&r->conf, r->dir, &err), -1);
         assert_non_null(strstr(err.text, "needs the program docker"));
         setenv("PATH", before, 1);
         free(before);
         free(path);
-        rig_close(&r);
 }
 
 /* ---- control groups, as folders that only look like some ---- */
@@ -805,36 +713,37 @@ static void a_confined_daemon_makes_sandboxes(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(output_and_exit_code_arrive),
-                cmocka_unit_test(the_channels_folder_is_writable_and_kept),
-                cmocka_unit_test(commands_of_a_conversation_share_a_sandbox),
-                cmocka_unit_test(another_view_is_another_sandbox),
-                cmocka_unit_test(a_command_is_data_and_input_comes_by_stdin),
-                cmocka_unit_test(commands_that_are_too_long_are_refused_with_advice),
-                cmocka_unit_test(commands_run_side_by_side),
-                cmocka_unit_test(the_working_directory_is_chosen_and_checked),
-                cmocka_unit_test(a_call_ends_with_its_process_and_leftovers_are_killed),
-                cmocka_unit_test(leftovers_of_one_command_are_not_those_of_another),
-                cmocka_unit_test(the_timeout_ends_a_command_that_ignores_term),
-                cmocka_unit_test(too_much_output_ends_a_command),
-                cmocka_unit_test(an_abandoned_command_dies_without_a_report),
-                cmocka_unit_test(a_command_that_kills_its_sandbox_gets_a_report),
+                TEST(output_and_exit_code_arrive),
+                TEST(the_channels_folder_is_writable_and_kept),
+                TEST(commands_of_a_conversation_share_a_sandbox),
+                TEST(another_view_is_another_sandbox),
+                TEST(a_command_is_data_and_input_comes_by_stdin),
+                TEST(commands_that_are_too_long_are_refused_with_advice),
+                TEST(commands_run_side_by_side),
+                TEST(the_working_directory_is_chosen_and_checked),
+                TEST(a_call_ends_with_its_process_and_leftovers_are_killed),
+                TEST(leftovers_of_one_command_are_not_those_of_another),
+                TEST(the_timeout_ends_a_command_that_ignores_term),
+                TEST(too_much_output_ends_a_command),
+                TEST(an_abandoned_command_dies_without_a_report),
+                TEST(a_command_that_kills_its_sandbox_gets_a_report),
                 cmocka_unit_test(a_command_that_kills_or_stops_its_keeper_loses_its_sandbox),
                 cmocka_unit_test(ending_a_conversation_ends_its_commands),
-                cmocka_unit_test(an_idle_sandbox_ends),
-                cmocka_unit_test(a_job_is_read_fed_and_killed),
-                cmocka_unit_test(jobs_belong_to_their_conversation_and_are_limited),
-                cmocka_unit_test(of_a_jobs_output_the_end_is_kept),
-                cmocka_unit_test(a_job_that_floods_is_slowed_down),
-                cmocka_unit_test(the_probe_tells_whether_it_works),
+                TEST(an_idle_sandbox_ends),
+                TEST(a_job_is_read_fed_and_killed),
+                TEST(jobs_belong_to_their_conversation_and_are_limited),
+                TEST(of_a_jobs_output_the_end_is_kept),
+                TEST(a_job_that_floods_is_slowed_down),
+                TEST(the_probe_tells_whether_it_works),
                 cmocka_unit_test(a_sandbox_gets_a_control_group_where_the_daemon_has_one),
                 cmocka_unit_test(a_control_group_of_others_is_left_alone),
-                cmocka_unit_test(a_trial_at_the_start_tells_what_is_wrong),
+                TEST(a_trial_at_the_start_tells_what_is_wrong),
                 cmocka_unit_test(wrong_settings_are_named),
                 cmocka_unit_test(a_confined_daemon_makes_sandboxes),
-                cmocka_unit_test(on_the_host_only_the_manners_are_the_same),
-                cmocka_unit_test(a_container_runs_commands_by_docker_exec),
+                TEST(on_the_host_only_the_manners_are_the_same),
+                TEST(a_container_runs_commands_by_docker_exec),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

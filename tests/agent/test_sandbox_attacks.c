@@ -46,17 +46,6 @@ static void write_file(const char *path, const char *text)
         fclose(f);
 }
 
-static void expect(struct rig *r, const char *script, const char *output)
-{
-        struct ran c;
-
-        ran_run(&c, r, script);
-        if (strcmp(c.out.data, output) != 0)
-                fail_msg("%s\nprinted: %s%s%s\ninstead of: %s", script, c.out.data, c.err.data,
-                         c.why, output);
-        ran_release(&c);
-}
-
 /* ---- probes: this program, copied into the channel's folder and run inside ---- */
 
 /* Calls that succeed or fail differently without the filter; prints those not refused. */
@@ -176,63 +165,56 @@ static void put_probe(struct rig *r)
 
 static void no_secret_of_the_daemon_is_in_any_environment(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
 
-        (void)state;
         setenv("DRAGOMAN_TEST_KEY", CANARY, 1);
-        rig_open(&r);
-        expect(&r,
-               "grep -las " CANARY_SEEN " /proc/*/environ /proc/*/cmdline; env | grep " CANARY_SEEN
-               "; env | cut -d= -f1 | sort | tr '\n' ' '",
-               "DEBIAN_FRONTEND GIT_PAGER GIT_TERMINAL_PROMPT HOME LANG PAGER PATH PWD SHLVL TERM "
-               "USER _ ");
+        rig_expect(
+                r,
+                "grep -las " CANARY_SEEN " /proc/*/environ /proc/*/cmdline; env | grep " CANARY_SEEN
+                "; env | cut -d= -f1 | sort | tr '\n' ' '",
+                "DEBIAN_FRONTEND GIT_PAGER GIT_TERMINAL_PROMPT HOME LANG PAGER PATH PWD SHLVL TERM "
+                "USER _ ");
         unsetenv("DRAGOMAN_TEST_KEY");
-        rig_close(&r);
 }
 
 static void other_channels_do_not_exist_inside(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         char *secret;
 
-        (void)state;
-        rig_open(&r);
-        rig_view(&r, HIDDEN);
-        secret = path_of(&r, HIDDEN, "secret.txt");
+        rig_view(r, HIDDEN);
+        secret = path_of(r, HIDDEN, "secret.txt");
         write_file(secret, CANARY "\n");
-        rig_view(&r, "42");
-        expect(&r, "ls /workspace/channels /workspace/channels/tg",
-               "/workspace/channels:\ntg\n\n/workspace/channels/tg:\n42\n");
-        expect(&r, "cat ../" HIDDEN "/secret.txt /workspace/channels/tg/" HIDDEN "/secret.txt", "");
+        rig_view(r, "42");
+        rig_expect(r, "ls /workspace/channels /workspace/channels/tg",
+                   "/workspace/channels:\ntg\n\n/workspace/channels/tg:\n42\n");
+        rig_expect(r, "cat ../" HIDDEN "/secret.txt /workspace/channels/tg/" HIDDEN "/secret.txt",
+                   "");
         /* nor are their names in what can be seen of bubblewrap */
-        expect(&r, "grep -las " HIDDEN_SEEN " /proc/*/cmdline /proc/*/environ /proc/*/mountinfo",
-               "");
-        expect(&r,
-               "grep -rs " CANARY_SEEN
-               " /workspace /etc /run /tmp /home /dev/shm /proc/1/root/workspace",
-               "");
+        rig_expect(r, "grep -las " HIDDEN_SEEN " /proc/*/cmdline /proc/*/environ /proc/*/mountinfo",
+                   "");
+        rig_expect(r,
+                   "grep -rs " CANARY_SEEN
+                   " /workspace /etc /run /tmp /home /dev/shm /proc/1/root/workspace",
+                   "");
         /* nor is one that is made later */
-        rig_view(&r, "late");
-        rig_view(&r, "42");
-        expect(&r, "ls /workspace/channels/tg", "42\n");
+        rig_view(r, "late");
+        rig_view(r, "42");
+        rig_expect(r, "ls /workspace/channels/tg", "42\n");
         free(secret);
-        rig_close(&r);
 }
 
 static void no_descriptor_of_ours_is_inherited(void **state)
 {
+        struct rig *r = *state;
         int root = open("/", O_RDONLY | O_DIRECTORY); /* not close-on-exec */
-        struct rig r;
 
-        (void)state;
         assert_int_equal(dup2(root, 100), 100);
-        rig_open(&r);
-        expect(&r, "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 ");
+        rig_expect(r, "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 ");
         /* the processes around it keep theirs to themselves */
-        expect(&r, "for p in /proc/[0-9]*; do ls $p/fd/100 $p/fd/3/etc 2>/dev/null; done", "");
+        rig_expect(r, "for p in /proc/[0-9]*; do ls $p/fd/100 $p/fd/3/etc 2>/dev/null; done", "");
         close(100);
         close(root);
-        rig_close(&r);
 }
 
 static void the_keyring_is_not_ours(void **state)
@@ -251,11 +233,12 @@ static void the_keyring_is_not_ours(void **state)
         assert_int_equal(search_keyring(), key);
         /* without the filter of bwrap: the launcher leaves the keyring behind */
         r.conf.kind = (char *)(uintptr_t) "host";
-        expect(&r, PROBE "keyring", "Required key not available\n");
+        rig_expect(&r, PROBE "keyring", "Required key not available\n");
         rig_close(&r);
         /* the kernel lists the names of all keys of the user, whatever the session */
         rig_open(&r);
-        expect(&r, "cat /proc/keys 2>/dev/null | grep dragoman-test; echo searched", "searched\n");
+        rig_expect(&r, "cat /proc/keys 2>/dev/null | grep dragoman-test; echo searched",
+                   "searched\n");
         rig_close(&r);
         syscall(SYS_keyctl, 3 /* revoke */, key);
 }
@@ -264,88 +247,74 @@ static void the_keyring_is_not_ours(void **state)
 
 static void the_system_is_read_only_and_ours(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
 
-        (void)state;
-        rig_open(&r);
-        expect(&r, "ls /etc/shadow /root /sys /var /boot 2>/dev/null", "");
-        expect(&r,
-               "for d in / /usr /etc /dev /workspace /workspace/channels /workspace/channels/tg; "
-               "do touch $d/x 2>/dev/null && echo $d; done",
-               "");
-        expect(&r, "cat /etc/passwd", "agent:x:1000:1000:agent:/home/agent:/bin/bash\n");
-        expect(&r, "cat /etc/hostname 2>/dev/null; hostname", "sandbox\n");
-        expect(&r, "mv /workspace/channels /workspace/c2 2>/dev/null || echo no", "no\n");
-        expect(&r, "mv /workspace/channels/tg/42 /tmp/42 2>/dev/null || echo no", "no\n");
-        rig_close(&r);
+        rig_expect(r, "ls /etc/shadow /root /sys /var /boot 2>/dev/null", "");
+        rig_expect(
+                r,
+                "for d in / /usr /etc /dev /workspace /workspace/channels /workspace/channels/tg; "
+                "do touch $d/x 2>/dev/null && echo $d; done",
+                "");
+        rig_expect(r, "cat /etc/passwd", "agent:x:1000:1000:agent:/home/agent:/bin/bash\n");
+        rig_expect(r, "cat /etc/hostname 2>/dev/null; hostname", "sandbox\n");
+        rig_expect(r, "mv /workspace/channels /workspace/c2 2>/dev/null || echo no", "no\n");
+        rig_expect(r, "mv /workspace/channels/tg/42 /tmp/42 2>/dev/null || echo no", "no\n");
 }
 
 static void a_link_in_place_of_the_channel_is_not_followed(void **state)
 {
+        struct rig *r = *state;
         struct workspace_view *view = NULL;
-        struct rig r;
         char *folder, *aside;
 
-        (void)state;
-        rig_open(&r);
-        folder = path_of(&r, "42", "");
+        folder = path_of(r, "42", "");
         folder[strlen(folder) - 1] = '\0';
-        aside = path_of(&r, "41", "");
+        aside = path_of(r, "41", "");
         aside[strlen(aside) - 1] = '\0';
         assert_int_equal(rename(folder, aside), 0);
         assert_int_equal(symlink("/etc", folder), 0);
-        assert_int_equal(workspace_view_open(r.dir, "tg", "42", &view, NULL), -1);
+        assert_int_equal(workspace_view_open(r->dir, "tg", "42", &view, NULL), -1);
         /* the folder that was opened before is still the one */
-        expect(&r, "ls -d passwd 2>/dev/null; pwd", "/workspace/channels/tg/42\n");
+        rig_expect(r, "ls -d passwd 2>/dev/null; pwd", "/workspace/channels/tg/42\n");
         free(folder);
         free(aside);
-        rig_close(&r);
 }
 
 /* A daemon that is root changes the real user: the one inside is not root in disguise. */
 static void files_of_root_are_closed(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         char *file;
 
-        (void)state;
         if (geteuid() != 0)
                 skip();
-        rig_open(&r);
-        file = path_of(&r, "42", "of-root");
+        file = path_of(r, "42", "of-root");
         write_file(file, CANARY "\n");
         assert_int_equal(chmod(file, 0600), 0);
-        expect(&r, "cat of-root 2>/dev/null || echo no", "no\n");
+        rig_expect(r, "cat of-root 2>/dev/null || echo no", "no\n");
         free(file);
-        rig_close(&r);
 }
 
 /* ---- rights ---- */
 
 static void there_are_no_capabilities_and_no_way_to_new_ones(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
 
-        (void)state;
-        rig_open(&r);
-        expect(&r,
-               "grep -E 'Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp:' /proc/self/status "
-               "| tr -d '\\t\\n'",
-               "CapInh:0000000000000000CapPrm:0000000000000000CapEff:0000000000000000"
-               "CapBnd:0000000000000000CapAmb:0000000000000000NoNewPrivs:1Seccomp:2");
-        expect(&r, "id -u; id -g", "1000\n1000\n");
-        rig_close(&r);
+        rig_expect(r,
+                   "grep -E 'Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp:' /proc/self/status "
+                   "| tr -d '\\t\\n'",
+                   "CapInh:0000000000000000CapPrm:0000000000000000CapEff:0000000000000000"
+                   "CapBnd:0000000000000000CapAmb:0000000000000000NoNewPrivs:1Seccomp:2");
+        rig_expect(r, "id -u; id -g", "1000\n1000\n");
 }
 
 static void system_calls_are_refused(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
 
-        (void)state;
-        rig_open(&r);
-        put_probe(&r);
-        expect(&r, PROBE "calls", "done\n");
-        rig_close(&r);
+        put_probe(r);
+        rig_expect(r, PROBE "calls", "done\n");
 }
 
 /* Runs a filter as the kernel does. */
@@ -475,6 +444,7 @@ static void the_filter_refuses_the_whole_list(void **state)
  */
 static void the_argument_list_is_complete(void **state)
 {
+        struct rig *r = *state;
         static const char *const words[] = {
                 "--unshare-all", "--unshare-user", "--disable-userns",
                 "--cap-drop",    "--new-session",  "--die-with-parent",
@@ -482,12 +452,9 @@ static void the_argument_list_is_complete(void **state)
         };
         char text[8192], *number = NULL;
         struct launch l;
-        struct rig r;
         ssize_t n = -1;
 
-        (void)state;
-        rig_open(&r);
-        assert_int_equal(launch_prepare(&l, &r.conf, r.view, NULL), 0);
+        assert_int_equal(launch_prepare(&l, &r->conf, r->view, NULL), 0);
         for (size_t i = 0; i + 1 < l.argc; i++)
                 if (strcmp(l.argv[i], "--args") == 0)
                         number = mem_strdup(l.argv[i + 1]);
@@ -501,19 +468,16 @@ static void the_argument_list_is_complete(void **state)
                         fail_msg("%s is missing", words[i]);
         free(number);
         launch_release(&l);
-        rig_close(&r);
 }
 
 /* ---- other processes ---- */
 
 static void processes_outside_are_invisible(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        ran_run(&c, &r,
+        ran_run(&c, r,
                 "for p in /proc/[0-9]*; do cat $p/comm; done | sort | uniq -c | wc -l; "
                 "ls /proc/1/root/ | grep -c workspace; readlink /proc/1/cwd; "
                 "ls -d /proc/[0-9]* | wc -l");
@@ -521,22 +485,18 @@ static void processes_outside_are_invisible(void **state)
         assert_true(strtol(strrchr(c.out.data, '\n') - 1, NULL, 10) < 9);
         ran_release(&c);
         /* no process of the server can be looked into or changed */
-        expect(&r,
-               "for p in $PPID 2; do cat /proc/$p/environ /proc/$p/mem 2>/dev/null; "
-               "ls /proc/$p/fd 2>/dev/null; : >/proc/$p/mem && echo open; done 2>/dev/null",
-               "");
-        rig_close(&r);
+        rig_expect(r,
+                   "for p in $PPID 2; do cat /proc/$p/environ /proc/$p/mem 2>/dev/null; "
+                   "ls /proc/$p/fd 2>/dev/null; : >/proc/$p/mem && echo open; done 2>/dev/null",
+                   "");
 }
 
 /* A session of its own: there is no terminal to type into. */
 static void there_is_no_terminal(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
 
-        (void)state;
-        rig_open(&r);
-        expect(&r, "echo x >/dev/tty || echo none; cut -d' ' -f6,7 /proc/2/stat", "none\n1 0\n");
-        rig_close(&r);
+        rig_expect(r, "echo x >/dev/tty || echo none; cut -d' ' -f6,7 /proc/2/stat", "none\n1 0\n");
 }
 
 static int listen_at(const char *name)
@@ -556,144 +516,123 @@ static int listen_at(const char *name)
 
 static void sockets_of_programs_outside_cannot_be_reached(void **state)
 {
+        struct rig *r = *state;
         char abstract[64];
-        struct rig r;
         char *path, *command;
         int a, b;
 
-        (void)state;
-        rig_open(&r);
-        put_probe(&r);
+        put_probe(r);
         snprintf(abstract, sizeof(abstract), "@dragoman-test-%d", getpid());
-        path = path_of(&r, "42", "planted");
+        path = path_of(r, "42", "planted");
         a = listen_at(abstract);
         b = listen_at(path);
         assert_int_equal(chmod(path, 0777), 0);
         command = mem_printf(PROBE "connect %s", abstract);
-        expect(&r, command, "Connection refused\n");
+        rig_expect(r, command, "Connection refused\n");
         free(command);
-        expect(&r, PROBE "connect planted", "No such file or directory\n");
+        rig_expect(r, PROBE "connect planted", "No such file or directory\n");
         close(a);
         close(b);
         free(path);
-        rig_close(&r);
 }
 
 static void there_is_no_network(void **state)
 {
+        struct rig *r = *state;
         struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001) };
         int fd = socket(AF_INET, SOCK_STREAM, 0);
         socklen_t n = sizeof(at);
-        struct rig r;
         char *command;
 
-        (void)state;
         assert_int_equal(bind(fd, (struct sockaddr *)&at, n), 0);
         assert_int_equal(listen(fd, 1), 0);
         assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &n), 0);
-        rig_open(&r);
         command = mem_printf("(exec 3<>/dev/tcp/127.0.0.1/%d) 2>/dev/null || echo refused",
                              ntohs(at.sin_port));
-        expect(&r, command, "refused\n");
-        expect(&r, "cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d ' '", "lo\n");
+        rig_expect(r, command, "refused\n");
+        rig_expect(r, "cut -d: -f1 /proc/net/dev | tail -n +3 | tr -d ' '", "lo\n");
         free(command);
         close(fd);
-        rig_close(&r);
 }
 
 /* ---- limits ---- */
 
 static void a_fork_bomb_is_limited(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
         long n;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.processes = 30;
+        r->conf.processes = 30;
         /* dash gives up at once when it cannot fork; bash would wait and try again */
-        ran_run(&c, &r,
+        ran_run(&c, r,
                 "exec sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do for k in 1 2 3 4 5 6 7 8; do "
                 "sleep 600 & echo x; done; done'");
         n = (long)c.out.len / 2;
         assert_true(n > 10 && n < 30);
         ran_release(&c);
-        expect(&r, "echo alive", "alive\n");
-        rig_close(&r);
+        rig_expect(r, "echo alive", "alive\n");
 }
 
 static void memory_is_limited(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.memory_mb = 100;
+        r->conf.memory_mb = 100;
         /* tail keeps what has no lines */
-        expect(&r, "head -c 300M /dev/zero | tail -n 1 | wc -c", "0\n");
-        rig_close(&r);
+        rig_expect(r, "head -c 300M /dev/zero | tail -n 1 | wc -c", "0\n");
 }
 
 static void files_and_folders_in_memory_are_limited(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.file_mb = 2048;
-        expect(&r,
-               "for d in /tmp /home/agent /dev/shm; do head -c 300M /dev/zero >$d/x && echo "
-               "$d; rm $d/x; done 2>/dev/null",
-               "");
-        sandbox_end(r.all, 1);
-        r.conf.file_mb = 1;
-        ran_run(&c, &r, "exec head -c 3M /dev/zero >big");
+        r->conf.file_mb = 2048;
+        rig_expect(r,
+                   "for d in /tmp /home/agent /dev/shm; do head -c 300M /dev/zero >$d/x && echo "
+                   "$d; rm $d/x; done 2>/dev/null",
+                   "");
+        sandbox_end(r->all, 1);
+        r->conf.file_mb = 1;
+        ran_run(&c, r, "exec head -c 3M /dev/zero >big");
         assert_int_equal(c.signal, SIGXFSZ);
         assert_string_equal(c.why, "it wrote a file of more than 1 MiB");
         ran_release(&c);
-        rig_close(&r);
 }
 
 static void a_full_folder_can_only_be_emptied(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
         bool refused = false;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.disk_mb = 4;
-        expect(&r, "for i in 1 2 3 4 5; do head -c 1M /dev/urandom >file$i; done", "");
+        r->conf.disk_mb = 4;
+        rig_expect(r, "for i in 1 2 3 4 5; do head -c 1M /dev/urandom >file$i; done", "");
         for (int i = 0; i < 1000 && !refused; i++) { /* until it was measured */
-                ran_run(&c, &r, "echo x >one-more");
+                ran_run(&c, r, "echo x >one-more");
                 refused = strstr(c.why, "is full (5 of 4 MiB)") != NULL;
                 ran_release(&c);
         }
         assert_true(refused);
-        expect(&r, "rm file1 file2 file3 one-more", "");
+        rig_expect(r, "rm file1 file2 file3 one-more", "");
         for (int i = 0; i < 1000 && refused; i++) {
-                ran_run(&c, &r, "echo x >one-more");
+                ran_run(&c, r, "echo x >one-more");
                 refused = c.why[0] != '\0';
                 ran_release(&c);
         }
         assert_false(refused);
-        rig_close(&r);
 }
 
 static void cpu_time_is_limited(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         struct ran c;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.cpu_seconds = 1;
-        ran_run(&c, &r, "while :; do :; done");
+        r->conf.cpu_seconds = 1;
+        ran_run(&c, r, "while :; do :; done");
         assert_true(c.signal == SIGXCPU || c.signal == SIGKILL);
         ran_release(&c);
-        rig_close(&r);
 }
 
 /* ---- the end ---- */
@@ -726,22 +665,20 @@ static void be_daemon(struct rig *r, int up)
 /* After a crash of the daemon nothing of it lives on. */
 static void everything_dies_with_the_daemon(void **state)
 {
-        struct rig r;
+        struct rig *r = *state;
         char *path, c;
         int up[2], status, fd;
         pid_t daemon;
 
-        (void)state;
-        rig_open(&r);
         assert_int_equal(pipe(up), 0);
         daemon = fork();
         if (daemon == 0)
-                be_daemon(&r, up[1]);
+                be_daemon(r, up[1]);
         close(up[1]);
         assert_int_equal(read(up[0], &c, 1), 1);
         assert_int_equal(kill(daemon, SIGKILL), 0);
         assert_int_equal(waitpid(daemon, &status, 0), daemon);
-        path = path_of(&r, "42", "lock");
+        path = path_of(r, "42", "lock");
         fd = open(path, O_RDWR);
         assert_true(fd >= 0);
         sigaction(SIGALRM, &(struct sigaction){ .sa_handler = on_alarm }, NULL);
@@ -751,7 +688,6 @@ static void everything_dies_with_the_daemon(void **state)
         close(fd);
         close(up[0]);
         free(path);
-        rig_close(&r);
 }
 
 /* ---- where it does not work ---- */
@@ -793,6 +729,7 @@ static void a_machine_without_user_namespaces_is_refused_with_advice(void **stat
 /* What bubblewrap really says there, from a program that says it. */
 static void each_place_where_it_fails_has_its_advice(void **state)
 {
+        struct rig *r = *state;
         static const struct {
                 const char *says, *advice;
         } rows[] = {
@@ -810,14 +747,11 @@ static void each_place_where_it_fails_has_its_advice(void **state)
                 { "", "docs/AGENT.md" },
         };
         char *before = mem_strdup(getenv("PATH"));
-        struct rig r;
         char *program, *path;
 
-        (void)state;
-        rig_open(&r);
-        chmod(r.dir, 0755);
-        program = scratch_path(r.dir, "bwrap");
-        path = mem_printf("%s:%s", r.dir, before);
+        chmod(r->dir, 0755);
+        program = scratch_path(r->dir, "bwrap");
+        path = mem_printf("%s:%s", r->dir, before);
         setenv("PATH", path, 1);
         for (size_t i = 0; i < COUNT(rows); i++) {
                 char *script = mem_printf("#!/bin/sh\necho \"%s\" >&2\nexit 1\n", rows[i].says);
@@ -825,7 +759,7 @@ static void each_place_where_it_fails_has_its_advice(void **state)
 
                 write_file(program, script);
                 assert_int_equal(chmod(program, 0755), 0);
-                assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+                assert_int_equal(sandbox_probe(&r->conf, r->dir, &err), -1);
                 assert_int_equal(err.kind, ERR_REFUSED);
                 if (!strstr(err.text, rows[i].advice) || !strstr(err.text, rows[i].says))
                         fail_msg("%s", err.text);
@@ -835,42 +769,42 @@ static void each_place_where_it_fails_has_its_advice(void **state)
         {
                 struct error err = { 0 };
 
-                assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+                assert_int_equal(sandbox_probe(&r->conf, r->dir, &err), -1);
                 assert_non_null(strstr(err.text, "install the package bubblewrap"));
         }
         setenv("PATH", before, 1);
         free(before);
         free(program);
         free(path);
-        rig_close(&r);
 }
 
 static int run_all(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(no_secret_of_the_daemon_is_in_any_environment),
-                cmocka_unit_test(other_channels_do_not_exist_inside),
-                cmocka_unit_test(no_descriptor_of_ours_is_inherited),
+                TEST(no_secret_of_the_daemon_is_in_any_environment),
+                TEST(other_channels_do_not_exist_inside),
+                TEST(no_descriptor_of_ours_is_inherited),
                 cmocka_unit_test(the_keyring_is_not_ours),
-                cmocka_unit_test(the_system_is_read_only_and_ours),
-                cmocka_unit_test(a_link_in_place_of_the_channel_is_not_followed),
-                cmocka_unit_test(files_of_root_are_closed),
-                cmocka_unit_test(there_are_no_capabilities_and_no_way_to_new_ones),
-                cmocka_unit_test(system_calls_are_refused),
+                TEST(the_system_is_read_only_and_ours),
+                TEST(a_link_in_place_of_the_channel_is_not_followed),
+                TEST(files_of_root_are_closed),
+                TEST(there_are_no_capabilities_and_no_way_to_new_ones),
+                TEST(system_calls_are_refused),
                 cmocka_unit_test(the_filter_refuses_the_whole_list),
-                cmocka_unit_test(the_argument_list_is_complete),
-                cmocka_unit_test(processes_outside_are_invisible),
-                cmocka_unit_test(there_is_no_terminal),
-                cmocka_unit_test(sockets_of_programs_outside_cannot_be_reached),
-                cmocka_unit_test(there_is_no_network),
-                cmocka_unit_test(a_fork_bomb_is_limited),
-                cmocka_unit_test(memory_is_limited),
-                cmocka_unit_test(files_and_folders_in_memory_are_limited),
-                cmocka_unit_test(a_full_folder_can_only_be_emptied),
-                cmocka_unit_test(cpu_time_is_limited),
-                cmocka_unit_test(everything_dies_with_the_daemon),
+                TEST(the_argument_list_is_complete),
+                TEST(processes_outside_are_invisible),
+                TEST(there_is_no_terminal),
+                TEST(sockets_of_programs_outside_cannot_be_reached),
+                TEST(there_is_no_network),
+                TEST(a_fork_bomb_is_limited),
+                TEST(memory_is_limited),
+                TEST(files_and_folders_in_memory_are_limited),
+                TEST(a_full_folder_can_only_be_emptied),
+                TEST(cpu_time_is_limited),
+                TEST(everything_dies_with_the_daemon),
                 cmocka_unit_test(a_machine_without_user_namespaces_is_refused_with_advice),
-                cmocka_unit_test(each_place_where_it_fails_has_its_advice),
+                TEST(each_place_where_it_fails_has_its_advice),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

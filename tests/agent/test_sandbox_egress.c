@@ -289,34 +289,26 @@ static void a_listed_name_that_leads_to_this_machine_is_refused(void **state)
 
 static void without_listed_hosts_there_is_no_proxy(void **state)
 {
-        struct rig r;
-        struct ran c;
+        struct rig *r = *state;
 
-        (void)state;
-        rig_open(&r);
-        ran_run(&c, &r,
-                "env | grep -ci proxy; (exec 3<>/dev/tcp/127.0.0.1/3128) 2>&1 | tail -c 20");
-        assert_string_equal(c.out.data, "0\n Connection refused\n");
-        ran_release(&c);
-        rig_close(&r);
+        rig_expect(r, "env | grep -ci proxy; (exec 3<>/dev/tcp/127.0.0.1/3128) 2>&1 | tail -c 20",
+                   "0\n Connection refused\n");
 }
 
 static void a_wrong_entry_is_refused_by_name(void **state)
 {
+        struct rig *r = *state;
         static char *items[] = { (char *)(uintptr_t) "https://example.org" };
         struct error err = { 0 };
-        struct rig r;
 
-        (void)state;
-        rig_open(&r);
-        r.conf.hosts = (struct setting_list){ items, 1, true };
-        assert_int_equal(sandbox_probe(&r.conf, r.dir, &err), -1);
+        r->conf.hosts = (struct setting_list){ items, 1, true };
+        assert_int_equal(sandbox_probe(&r->conf, r->dir, &err), -1);
         assert_non_null(strstr(err.text, "sandbox.hosts: 'https://example.org' is no host"));
-        rig_close(&r);
 }
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(hosts_are_matched_whole),
                 cmocka_unit_test(entries_that_could_never_match_are_refused),
@@ -325,8 +317,8 @@ int main(void)
                 cmocka_unit_test(a_listed_host_is_reached_and_told),
                 cmocka_unit_test(other_hosts_and_ports_are_refused),
                 cmocka_unit_test(a_listed_name_that_leads_to_this_machine_is_refused),
-                cmocka_unit_test(without_listed_hosts_there_is_no_proxy),
-                cmocka_unit_test(a_wrong_entry_is_refused_by_name),
+                TEST(without_listed_hosts_there_is_no_proxy),
+                TEST(a_wrong_entry_is_refused_by_name),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,17 +16,6 @@ static void put(const struct rig *r, const char *name, const char *text)
         free(path);
 }
 
-static void expect(struct rig *r, const char *script, const char *output)
-{
-        struct ran c;
-
-        ran_run(&c, r, script);
-        if (strcmp(c.out.data, output) != 0)
-                fail_msg("%s\nprinted: %s%s%s\ninstead of: %s", script, c.out.data, c.err.data,
-                         c.why, output);
-        ran_release(&c);
-}
-
 static void append_limited(const struct rig *r, int64_t seq, const char *payload, int64_t max)
 {
         const struct bus_event e = { .seq = seq,
@@ -48,39 +37,23 @@ static void append(const struct rig *r, int64_t seq, const char *payload)
         append_limited(r, seq, payload, 1 << 20);
 }
 
-static int setup(void **state)
-{
-        struct rig *r = mem_zalloc(sizeof(*r));
-
-        rig_open(r);
-        *state = r;
-        return 0;
-}
-
-static int teardown(void **state)
-{
-        rig_close(*state);
-        free(*state);
-        return 0;
-}
-
 static void records_and_what_is_shared_cannot_be_changed_inside(void **state)
 {
         struct rig *r = *state;
 
         put(r, "MEMORY.md", "shared\n");
         rig_view(r, "42");
-        expect(r,
-               "for f in log.jsonl context.jsonl /workspace/MEMORY.md; do\n"
-               "  (echo x >>$f) 2>/dev/null && echo wrote $f\n"
-               "  (: >$f) 2>/dev/null && echo emptied $f\n"
-               "  rm -f $f 2>/dev/null && echo removed $f\n"
-               "  mv $f moved 2>/dev/null && echo moved $f\n"
-               "  ln -sf /etc/passwd $f 2>/dev/null && echo linked $f\n"
-               "done\n"
-               "cat /workspace/MEMORY.md\n"
-               "echo mine >MEMORY.md && cat MEMORY.md\n",
-               "shared\nmine\n");
+        rig_expect(r,
+                   "for f in log.jsonl context.jsonl /workspace/MEMORY.md; do\n"
+                   "  (echo x >>$f) 2>/dev/null && echo wrote $f\n"
+                   "  (: >$f) 2>/dev/null && echo emptied $f\n"
+                   "  rm -f $f 2>/dev/null && echo removed $f\n"
+                   "  mv $f moved 2>/dev/null && echo moved $f\n"
+                   "  ln -sf /etc/passwd $f 2>/dev/null && echo linked $f\n"
+                   "done\n"
+                   "cat /workspace/MEMORY.md\n"
+                   "echo mine >MEMORY.md && cat MEMORY.md\n",
+                   "shared\nmine\n");
 }
 
 /* A sandbox stands for a while, so what it mounted must be the file that grows. */
@@ -88,20 +61,20 @@ static void a_standing_sandbox_sees_new_messages(void **state)
 {
         struct rig *r = *state;
 
-        expect(r, "cat log.jsonl", "");
+        rig_expect(r, "cat log.jsonl", "");
         append(r, 1, "{\"id\":\"1\",\"text\":\"first\"}");
         append(r, 2, "{\"id\":\"2\",\"text\":\"second\"}");
-        expect(r, "wc -l <log.jsonl", "2\n");
+        rig_expect(r, "wc -l <log.jsonl", "2\n");
         append_limited(r, 3, "{\"id\":\"3\",\"text\":\"third\"}", 10); /* it is put aside */
         append(r, 4, "{\"id\":\"4\",\"text\":\"fourth\"}");
-        expect(r, "grep -o '\"text\":\"[a-z]*\"' log.1.jsonl log.jsonl",
-               "log.1.jsonl:\"text\":\"first\"\nlog.1.jsonl:\"text\":\"second\"\n"
-               "log.1.jsonl:\"text\":\"third\"\nlog.jsonl:\"text\":\"fourth\"\n");
+        rig_expect(r, "grep -o '\"text\":\"[a-z]*\"' log.1.jsonl log.jsonl",
+                   "log.1.jsonl:\"text\":\"first\"\nlog.1.jsonl:\"text\":\"second\"\n"
+                   "log.1.jsonl:\"text\":\"third\"\nlog.jsonl:\"text\":\"fourth\"\n");
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(records_and_what_is_shared_cannot_be_changed_inside),
                 TEST(a_standing_sandbox_sees_new_messages),
