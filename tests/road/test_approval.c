@@ -54,7 +54,7 @@ static void decides(struct rig *g, const struct incoming *in, struct decision *o
         out->by_trusted = trusted;
 }
 
-static struct rig *rig_with_commands(void)
+static int begin(void **state)
 {
         struct rig *g = rig_new();
 
@@ -62,7 +62,14 @@ static struct rig *rig_with_commands(void)
         g->auto_send = true;
         admin = trusted = false;
         memset(&got, 0, sizeof(got));
-        return g;
+        *state = g;
+        return 0;
+}
+
+static int end(void **state)
+{
+        rig_free(*state);
+        return 0;
 }
 
 static struct approval_request question(void)
@@ -93,7 +100,7 @@ static void ask(struct rig *g, const char *adapter, const struct approval_reques
         rig_settle(g);
 }
 
-static int64_t last_id(struct rig *g)
+static long long last_id(struct rig *g)
 {
         return rig_number(g, "max(id) FROM approvals");
 }
@@ -144,7 +151,7 @@ static void play_until_killed(const char *dir, const char *point)
         g->decides = decides;
         g->auto_send = admin = true;
         ask(g, "nonce", &q);
-        says(g, "nonce", NULL, "/approve apr-%lld", (long long)last_id(g));
+        says(g, "nonce", NULL, "/approve apr-%lld", last_id(g));
         rig_until(g, &got.count, 1);
         rig_answer(g, 0, "installed");
         rig_settle(g);
@@ -167,7 +174,7 @@ static void check_after(const char *dir, const char *point)
                 rig_until_count(g, "approvals", 1);
                 rig_settle(g);
                 if (got.count == 0)
-                        says(g, "nonce", NULL, "/approve apr-%lld", (long long)last_id(g));
+                        says(g, "nonce", NULL, "/approve apr-%lld", last_id(g));
                 rig_until(g, &got.count, 1);
                 assert_int_equal(got.state, APPROVAL_APPROVED);
                 rig_answer(g, 0, "installed");
@@ -213,10 +220,9 @@ static void a_kill_at_any_step_loses_no_question_and_no_decision(void **state)
 
 static void a_question_is_stored_with_the_message_that_asks(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
         assert_string_equal(rig_text(g, "state FROM approvals"), "open");
         assert_int_equal(rig_number(g, "id FROM approvals"), rig_number(g, "id FROM deliveries"));
@@ -226,31 +232,27 @@ static void a_question_is_stored_with_the_message_that_asks(void **state)
         assert_non_null(strstr(rig_text(g, "payload FROM deliveries"), " always"));
         assert_int_equal(rig_count(g, "journal WHERE type = 'approval.requested'"), 1);
         assert_int_equal(got.count, 0);
-        rig_free(g);
 }
 
 static void what_is_asked_hides_nothing(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         q.detail = "echo \x1b[2J\xe2\x80\xae"
                    "fdp.\r rm\n\tx";
         ask(g, "x", &q);
         assert_string_equal(rig_text(g, "detail FROM approvals"),
                             "echo \\u{1b}[2J\\u{202e}fdp.\\u{d} rm\n\tx");
-        rig_free(g);
 }
 
 static void who_asked_approves_and_the_turn_goes_on(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
-        says(g, "x", NULL, "/approve apr-%lld fine", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld fine", last_id(g));
         rig_until(g, &got.count, 1);
         assert_int_equal(got.state, APPROVAL_APPROVED);
         assert_string_equal(got.note, "fine");
@@ -263,71 +265,63 @@ static void who_asked_approves_and_the_turn_goes_on(void **state)
                          1);
         rig_answer(g, 0, "installed");
         rig_until_idle(g);
-        rig_free(g);
 }
 
 static void others_change_nothing(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
-        says(g, "x", "eve", "/approve apr-%lld", (long long)last_id(g));
+        says(g, "x", "eve", "/approve apr-%lld", last_id(g));
         assert_non_null(strstr(last_answer(g), "Only who asked, and admins, may decide"));
         assert_string_equal(rig_text(g, "state FROM approvals"), "open");
         assert_int_equal(got.count, 0);
         admin = true;
-        says(g, "nonce", "root", "/approve apr-%lld", (long long)last_id(g));
+        says(g, "nonce", "root", "/approve apr-%lld", last_id(g));
         assert_non_null(strstr(last_answer(g), "There is no approval"));
-        says(g, "x", "root", "/refuse apr-%lld no way", (long long)last_id(g));
+        says(g, "x", "root", "/refuse apr-%lld no way", last_id(g));
         rig_until(g, &got.count, 1);
         assert_int_equal(got.state, APPROVAL_REFUSED);
         assert_string_equal(got.note, "no way");
-        rig_free(g);
 }
 
 static void where_admins_decide_the_asker_does_not(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         q.approvers = APPROVERS_ADMINS;
         ask(g, "x", &q);
-        says(g, "x", NULL, "/approve apr-%lld", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld", last_id(g));
         assert_non_null(strstr(last_answer(g), "Only admins may decide"));
         assert_int_equal(got.count, 0);
-        rig_free(g);
 }
 
 static void a_second_press_says_what_was_decided(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
-        says(g, "x", NULL, "/refuse apr-%lld", (long long)last_id(g));
-        says(g, "x", NULL, "/approve apr-%lld", (long long)last_id(g));
+        says(g, "x", NULL, "/refuse apr-%lld", last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld", last_id(g));
         assert_non_null(strstr(last_answer(g), "was already refused by Ann"));
         assert_string_equal(rig_text(g, "state FROM approvals"), "refused");
         assert_int_equal(got.count, 1);
         says(g, "x", NULL, "/approve apr-999");
         assert_string_equal(last_answer(g), "There is no approval `apr-999`.");
-        rig_free(g);
 }
 
 static void presses_at_the_same_moment_count_once(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
         char approve[40], refuse[40];
 
-        (void)state;
         ask(g, "x", &q);
-        snprintf(approve, sizeof(approve), "/approve apr-%lld", (long long)last_id(g));
-        snprintf(refuse, sizeof(refuse), "/refuse apr-%lld", (long long)last_id(g));
+        snprintf(approve, sizeof(approve), "/approve apr-%lld", last_id(g));
+        snprintf(refuse, sizeof(refuse), "/refuse apr-%lld", last_id(g));
         admin = true;
         rig_say(g, "x", "c", "echo", refuse, NULL);
         rig_say(g, "x", "c", "echo", approve, NULL);
@@ -338,49 +332,43 @@ static void presses_at_the_same_moment_count_once(void **state)
         assert_int_equal(got.state, APPROVAL_REFUSED);
         assert_string_equal(rig_text(g, "state FROM approvals"), "refused");
         assert_int_equal(rig_count(g, "journal WHERE type = 'approval.decided'"), 1);
-        rig_free(g);
 }
 
 static void nobody_answers_in_time(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         q.expires_ms = 1;
         ask(g, "x", &q);
         rig_until(g, &got.count, 1);
         assert_int_equal(got.state, APPROVAL_EXPIRED);
         assert_int_equal(rig_count(g, "journal WHERE type = 'approval.expired'"), 1);
         rig_until_count(g, "deliveries WHERE kind = 'edit' AND payload LIKE '%expired%'", 1);
-        says(g, "x", NULL, "/approve apr-%lld", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld", last_id(g));
         assert_non_null(strstr(last_answer(g), "was already expired"));
-        rig_free(g);
 }
 
 static void a_waiting_turn_has_no_deadline(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         g->limits.turn_seconds = 1;
         road_set_limits(g->road, &g->limits);
         ask(g, "x", &q);
         rig_run_for(g, 1300);
         assert_non_null(g->runs[0].run);
-        says(g, "x", NULL, "/approve apr-%lld", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld", last_id(g));
         rig_until(g, &got.count, 1);
         rig_until_count(g, "turns WHERE error_kind = 'timeout'", 1);
-        rig_free(g);
 }
 
 static void a_restart_finds_the_question_open(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
@@ -390,22 +378,20 @@ static void a_restart_finds_the_question_open(void **state)
         assert_int_equal(rig_count(g, "approvals"), 1);
         assert_int_equal(rig_count(g, "deliveries"), 1); /* asked once */
         assert_int_equal(got.count, 0);
-        says(g, "x", NULL, "/approve apr-%lld", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld", last_id(g));
         rig_until(g, &got.count, 1);
         assert_int_equal(got.state, APPROVAL_APPROVED);
-        rig_free(g);
 }
 
 static void what_was_decided_before_the_turn_resumed_counts(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
-        says(g, "x", NULL, "/approve apr-%lld", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld", last_id(g));
         assert_int_equal(got.count, 0);
         rig_restart(g);
         rig_until(g, &g->run_count, 3);
@@ -413,15 +399,13 @@ static void what_was_decided_before_the_turn_resumed_counts(void **state)
         rig_until(g, &got.count, 1);
         assert_int_equal(got.state, APPROVAL_APPROVED);
         assert_int_equal(rig_count(g, "approvals"), 1);
-        rig_free(g);
 }
 
 static void it_expires_also_after_a_restart(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
         rig_update(g, "approvals SET expires_ms = ?1, created_ms = ?2", 1, 0);
         rig_restart(g);
@@ -430,33 +414,29 @@ static void it_expires_also_after_a_restart(void **state)
         turn_ask_approval(g->runs[1].run, &q, on_decided, NULL);
         rig_until(g, &got.count, 1);
         assert_int_equal(got.state, APPROVAL_EXPIRED);
-        rig_free(g);
 }
 
 static void stopping_the_turn_closes_its_questions(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
         says(g, "x", NULL, "/stop");
         rig_until_count(g, "approvals WHERE state = 'cancelled'", 1);
         assert_true(g->runs[0].cancelled);
         assert_int_equal(rig_count(g, "journal WHERE type = 'approval.cancelled'"), 1);
         rig_until_count(g, "deliveries WHERE kind = 'edit' AND state = 'sent'", 1);
-        says(g, "x", NULL, "/approve apr-%lld", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld", last_id(g));
         assert_non_null(strstr(last_answer(g), "its turn ended"));
         assert_int_equal(got.count, 0);
-        rig_free(g);
 }
 
 static void a_turn_stopped_while_it_asks_leaves_nothing_open(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         rig_say(g, "x", "c", "echo", "install it", NULL);
         rig_until(g, &g->run_count, 1);
         turn_ask_approval(g->runs[0].run, &q, on_decided, NULL);
@@ -464,17 +444,15 @@ static void a_turn_stopped_while_it_asks_leaves_nothing_open(void **state)
         rig_until_idle(g);
         assert_int_equal(rig_count(g, "approvals WHERE state = 'open'"), 0);
         assert_int_equal(got.count, 0);
-        rig_free(g);
 }
 
 static void what_was_refused_is_not_asked_again_in_other_words(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
 
-        (void)state;
         ask(g, "x", &q);
-        says(g, "x", NULL, "/refuse apr-%lld", (long long)last_id(g));
+        says(g, "x", NULL, "/refuse apr-%lld", last_id(g));
         rig_until(g, &got.count, 1);
         q.call = "call-2";
         q.subject = "{\"command\":\"make -k install\"}";
@@ -488,17 +466,15 @@ static void what_was_refused_is_not_asked_again_in_other_words(void **state)
         q.effect = "run ls";
         turn_ask_approval(g->runs[0].run, &q, on_decided, NULL);
         rig_until_count(g, "approvals", 2);
-        rig_free(g);
 }
 
 static void a_reply_yes_or_no_decides(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
         bool approves;
         char message[24];
 
-        (void)state;
         assert_true(approval_is_answer("Yes!", &approves) && approves);
         assert_true(approval_is_answer("no.", &approves) && !approves);
         assert_false(approval_is_answer("yes, but later", &approves));
@@ -526,21 +502,19 @@ static void a_reply_yes_or_no_decides(void **state)
                 assert_false(approval_is_answered_by(g->road, &in));
                 rig_restart(g);
         }
-        rig_free(g);
 }
 
 static void always_leaves_a_rule_for_this_agent_and_channel(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
         size_t count;
 
-        (void)state;
         ask(g, "x", &q);
-        says(g, "x", NULL, "/approve apr-%lld always", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld always", last_id(g));
         assert_non_null(strstr(last_answer(g), "Only admins may allow it for the future"));
         admin = true;
-        says(g, "x", NULL, "/approve apr-%lld always", (long long)last_id(g));
+        says(g, "x", NULL, "/approve apr-%lld always", last_id(g));
         rig_until(g, &got.count, 1);
         assert_int_equal(got.state, APPROVAL_APPROVED);
         assert_string_equal(turn_approval_rules(g->runs[0].run, &count)[0], q.rule);
@@ -551,7 +525,6 @@ static void always_leaves_a_rule_for_this_agent_and_channel(void **state)
         assert_int_equal(count, 0);
         rig_restart(g);
         assert_int_equal(approval_rules_count(g->road), 1);
-        rig_free(g);
 }
 
 struct outcome {
@@ -580,12 +553,11 @@ static void on_removed(void *arg, const struct error *err)
 
 static void operators_decide_without_the_chat(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
         struct approval_verdict v = { .approve = true, .by = "operator", .adapters = ",j," };
         struct outcome o = { 0 };
 
-        (void)state;
         ask(g, "x", &q);
         v.id = last_id(g);
         approval_decide(g->road, &v, on_outcome, &o);
@@ -611,16 +583,14 @@ static void operators_decide_without_the_chat(void **state)
         approval_rule_delete(g->road, 77, on_removed, &o);
         rig_until(g, &o.done, 5);
         assert_int_equal(o.kind, ERR_MISSING);
-        rig_free(g);
 }
 
 static void a_shutdown_does_not_wait_for_people(void **state)
 {
-        struct rig *g = rig_with_commands();
+        struct rig *g = *state;
         struct approval_request q = question();
         struct road_stats stats;
 
-        (void)state;
         ask(g, "x", &q);
         says(g, "x", NULL, "/status");
         assert_non_null(strstr(last_answer(g), "It waits for an approval: run a command (`apr-"));
@@ -629,32 +599,32 @@ static void a_shutdown_does_not_wait_for_people(void **state)
         assert_int_equal(stats.turns_running, 1);
         rig_restart(g);
         rig_until(g, &g->run_count, 2);
-        rig_free(g);
 }
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_kill_at_any_step_loses_no_question_and_no_decision),
-                cmocka_unit_test(a_question_is_stored_with_the_message_that_asks),
-                cmocka_unit_test(what_is_asked_hides_nothing),
-                cmocka_unit_test(who_asked_approves_and_the_turn_goes_on),
-                cmocka_unit_test(others_change_nothing),
-                cmocka_unit_test(where_admins_decide_the_asker_does_not),
-                cmocka_unit_test(a_second_press_says_what_was_decided),
-                cmocka_unit_test(presses_at_the_same_moment_count_once),
-                cmocka_unit_test(nobody_answers_in_time),
-                cmocka_unit_test(a_waiting_turn_has_no_deadline),
-                cmocka_unit_test(a_restart_finds_the_question_open),
-                cmocka_unit_test(what_was_decided_before_the_turn_resumed_counts),
-                cmocka_unit_test(it_expires_also_after_a_restart),
-                cmocka_unit_test(stopping_the_turn_closes_its_questions),
-                cmocka_unit_test(a_turn_stopped_while_it_asks_leaves_nothing_open),
-                cmocka_unit_test(what_was_refused_is_not_asked_again_in_other_words),
-                cmocka_unit_test(a_reply_yes_or_no_decides),
-                cmocka_unit_test(always_leaves_a_rule_for_this_agent_and_channel),
-                cmocka_unit_test(operators_decide_without_the_chat),
-                cmocka_unit_test(a_shutdown_does_not_wait_for_people),
+                TEST(a_question_is_stored_with_the_message_that_asks),
+                TEST(what_is_asked_hides_nothing),
+                TEST(who_asked_approves_and_the_turn_goes_on),
+                TEST(others_change_nothing),
+                TEST(where_admins_decide_the_asker_does_not),
+                TEST(a_second_press_says_what_was_decided),
+                TEST(presses_at_the_same_moment_count_once),
+                TEST(nobody_answers_in_time),
+                TEST(a_waiting_turn_has_no_deadline),
+                TEST(a_restart_finds_the_question_open),
+                TEST(what_was_decided_before_the_turn_resumed_counts),
+                TEST(it_expires_also_after_a_restart),
+                TEST(stopping_the_turn_closes_its_questions),
+                TEST(a_turn_stopped_while_it_asks_leaves_nothing_open),
+                TEST(what_was_refused_is_not_asked_again_in_other_words),
+                TEST(a_reply_yes_or_no_decides),
+                TEST(always_leaves_a_rule_for_this_agent_and_channel),
+                TEST(operators_decide_without_the_chat),
+                TEST(a_shutdown_does_not_wait_for_people),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
