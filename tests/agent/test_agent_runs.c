@@ -31,13 +31,7 @@ static void swallow(const char *line, void *arg)
 /* The script of the agents here. */
 static void write_script(const struct agent_rig *b, const char *text)
 {
-        char *path = scratch_path(b->dir, "bad.txt");
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(path);
+        scratch_put(b->dir, "bad.txt", text);
 }
 
 static int setup(void **state)

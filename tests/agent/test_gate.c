@@ -90,17 +90,7 @@ static void rig_free(struct rig *g)
 
 static void write_script(struct rig *g, const char *text)
 {
-        char *path = mem_printf("%s/workspace/channels/tg/42/scratch/x.sh", g->dir);
-        char *folder = mem_printf("%s/workspace/channels/tg/42/scratch", g->dir);
-        FILE *f;
-
-        mkdir(folder, 0700);
-        f = fopen(path, "w");
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(folder);
-        free(path);
+        scratch_put(g->dir, "workspace/channels/tg/42/scratch/x.sh", text);
 }
 
 static void an_allowed_call_runs_at_once(void **state)

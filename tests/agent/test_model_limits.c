@@ -138,14 +138,11 @@ static void a_table_of_the_operator_precedes(void **state)
 {
         struct model_rig *r = *state;
         char *dir = scratch_new(), *path = scratch_path(dir, "models.json");
-        FILE *f = fopen(path, "w");
         struct usage u = { .in = 100000, .out = 1000, .cached = 90000 };
         struct model_limits l;
         struct llm *m;
 
-        assert_non_null(f);
-        fputs(table, f);
-        fclose(f);
+        scratch_put(dir, "models.json", table);
         r->conf.price_table = path;
         m = model_rig_serve(r, &openai_wire, "m-large-2027", NULL, 0);
         model_limits(m, &l);

@@ -55,20 +55,6 @@ static int teardown(void **state)
         return 0;
 }
 
-static void put(const struct world *w, const char *name, const char *text)
-{
-        char *path = scratch_path(w->from, name), *slash = strrchr(path, '/');
-        FILE *f;
-
-        *slash = '\0';
-        assert_int_equal(file_make_dirs(path, NULL), 0);
-        *slash = '/';
-        f = fopen(path, "w");
-        fputs(text, f);
-        fclose(f);
-        free(path);
-}
-
 /* Yours to free; "" when there is no such file of our workspace. */
 static char *get(const struct world *w, const char *name)
 {
@@ -137,17 +123,17 @@ static void import(struct world *w)
 
 static void put_old_layout(const struct world *w)
 {
-        put(w, "MEMORY.md", "global");
-        put(w, "settings.json", "{}");
-        put(w, "skills/zip/SKILL.md", "---\ndescription: packs\n---\n");
-        put(w, "events/daily.json", "{\"type\":\"periodic\"}");
-        put(w, "C1/MEMORY.md", "of the channel");
-        put(w, "C1/attachments/1_p.png", "PNG");
-        put(w, "C1/scratch/deep/x.txt", "x");
-        put(w, "C1/last_prompt.jsonl", "{}");
-        put(w, "C1/log.jsonl", LOG_LINE "garbage\n");
-        put(w, "C1/context.jsonl", SESSION);
-        put(w, "no-channel/file", "x");
+        scratch_put(w->from, "MEMORY.md", "global");
+        scratch_put(w->from, "settings.json", "{}");
+        scratch_put(w->from, "skills/zip/SKILL.md", "---\ndescription: packs\n---\n");
+        scratch_put(w->from, "events/daily.json", "{\"type\":\"periodic\"}");
+        scratch_put(w->from, "C1/MEMORY.md", "of the channel");
+        scratch_put(w->from, "C1/attachments/1_p.png", "PNG");
+        scratch_put(w->from, "C1/scratch/deep/x.txt", "x");
+        scratch_put(w->from, "C1/last_prompt.jsonl", "{}");
+        scratch_put(w->from, "C1/log.jsonl", LOG_LINE "garbage\n");
+        scratch_put(w->from, "C1/context.jsonl", SESSION);
+        scratch_put(w->from, "no-channel/file", "x");
 }
 
 static void the_old_layout_is_taken_over(void **state)
@@ -214,7 +200,7 @@ static void importing_again_changes_nothing(void **state)
         assert_int_equal(write(fd, "{\"id\":\"9\",\"text\":\"new\"}\n", 24), 24);
         close(fd);
         free(path);
-        put(w, "C1/MEMORY.md", "changed at mom");
+        scratch_put(w->from, "C1/MEMORY.md", "changed at mom");
         before = get(w, "channels/slack/C1/log.jsonl");
         import(w);
         after = get(w, "channels/slack/C1/log.jsonl");
@@ -235,10 +221,10 @@ static void the_new_layout_is_taken_over(void **state)
 {
         struct world *w = *state;
 
-        put(w, "config.json", "{\"adapters\":{}}");
-        put(w, "workspace/MEMORY.md", "global");
-        put(w, "workspace/channels/slack-acme/C1/log.jsonl", LOG_LINE);
-        put(w, "workspace/channels/discord/998/MEMORY.md", "dc");
+        scratch_put(w->from, "config.json", "{\"adapters\":{}}");
+        scratch_put(w->from, "workspace/MEMORY.md", "global");
+        scratch_put(w->from, "workspace/channels/slack-acme/C1/log.jsonl", LOG_LINE);
+        scratch_put(w->from, "workspace/channels/discord/998/MEMORY.md", "dc");
         import(w);
         check_file(w, "MEMORY.md", "global");
         check_file(w, "channels/discord/998/MEMORY.md", "dc");
@@ -283,7 +269,7 @@ static void what_is_no_workspace_is_refused(void **state)
         struct world *w = *state;
         struct error err;
 
-        put(w, "notes/file", "x");
+        scratch_put(w->from, "notes/file", "x");
         assert_int_equal(run(w, false, &err), -1);
         assert_non_null(strstr(err.text, "has no channels: expected folders with log.jsonl"));
         free(w->from);

@@ -527,11 +527,9 @@ static void on_the_host_only_the_manners_are_the_same(void **state)
  * alone. */
 static void install_fake_docker(struct rig *r)
 {
-        char *program = scratch_path(r->dir, "docker"), *tmp = scratch_path(r->dir, "tmp");
-        FILE *f = fopen(program, "w");
+        char *program = scratch_path(r->dir, "docker"), *tmp = scratch_path(r->dir, "tmp"), *text;
 
-        assert_non_null(f);
-        fprintf(f,
+        text = mem_printf(
                 "#!/bin/bash\n"
                 "[ \"$1 $2\" = 'exec -i' ] || exit 9\n"
                 "shift 2; e=()\n"
@@ -540,10 +538,11 @@ static void install_fake_docker(struct rig *r)
                 "shift; exec setsid -w env -i PATH=/usr/bin:/bin \"${e[@]}\" "
                 "bwrap --dev-bind / / --bind %s /tmp -- \"$@\"\n",
                 tmp);
-        fclose(f);
+        scratch_put(r->dir, "docker", text);
         assert_int_equal(chmod(program, 0755), 0);
         assert_int_equal(mkdir(tmp, 0755), 0);
         free(program);
+        free(text);
         free(tmp);
 }
 
@@ -602,17 +601,6 @@ static void a_container_runs_commands_by_docker_exec(void **state)
 
 /* ---- control groups, as folders that only look like some ---- */
 
-static void put(const char *dir, const char *name, const char *text)
-{
-        char *path = scratch_path(dir, name);
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(path);
-}
-
 static void expect_file(const char *dir, const char *name, const char *text)
 {
         char *path = scratch_path(dir, name), got[100] = "";
@@ -649,8 +637,8 @@ static void a_sandbox_gets_a_control_group_where_the_daemon_has_one(void **state
         char *dir = scratch_new(), *members = mem_printf("%d\n", getpid()), *mine, *number;
 
         (void)state;
-        put(dir, "cgroup.controllers", "cpu memory pids\n");
-        put(dir, "cgroup.procs", members);
+        scratch_put(dir, "cgroup.controllers", "cpu memory pids\n");
+        scratch_put(dir, "cgroup.procs", members);
         mine = mem_printf("%s/sandbox-%d", dir, (int)launch_in(dir));
         number = mem_printf("%d", getpid());
         expect_file(dir, "daemon/cgroup.procs", number);
@@ -674,8 +662,8 @@ static void a_control_group_of_others_is_left_alone(void **state)
         for (size_t i = 0; i < COUNT(rows); i++) {
                 char *dir = scratch_new(), *daemon = scratch_path(dir, "daemon");
 
-                put(dir, "cgroup.controllers", rows[i].controllers);
-                put(dir, "cgroup.procs", rows[i].members);
+                scratch_put(dir, "cgroup.controllers", rows[i].controllers);
+                scratch_put(dir, "cgroup.procs", rows[i].members);
                 launch_in(dir);
                 assert_int_equal(access(daemon, F_OK), -1);
                 free(daemon);

@@ -37,15 +37,6 @@ static char *path_of(const struct rig *r, const char *channel, const char *name)
         return mem_printf("%s/workspace/channels/tg/%s/%s", r->dir, channel, name);
 }
 
-static void write_file(const char *path, const char *text)
-{
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-}
-
 /* ---- probes: this program, copied into the channel's folder and run inside ---- */
 
 /* Calls that succeed or fail differently without the filter; prints those not refused. */
@@ -180,11 +171,9 @@ static void no_secret_of_the_daemon_is_in_any_environment(void **state)
 static void other_channels_do_not_exist_inside(void **state)
 {
         struct rig *r = *state;
-        char *secret;
 
         rig_view(r, HIDDEN);
-        secret = path_of(r, HIDDEN, "secret.txt");
-        write_file(secret, CANARY "\n");
+        scratch_put(r->dir, "workspace/channels/tg/" HIDDEN "/secret.txt", CANARY "\n");
         rig_view(r, "42");
         rig_expect(r, "ls /workspace/channels /workspace/channels/tg",
                    "/workspace/channels:\ntg\n\n/workspace/channels/tg:\n42\n");
@@ -201,7 +190,6 @@ static void other_channels_do_not_exist_inside(void **state)
         rig_view(r, "late");
         rig_view(r, "42");
         rig_expect(r, "ls /workspace/channels/tg", "42\n");
-        free(secret);
 }
 
 static void no_descriptor_of_ours_is_inherited(void **state)
@@ -289,7 +277,7 @@ static void files_of_root_are_closed(void **state)
         if (geteuid() != 0)
                 skip();
         file = path_of(r, "42", "of-root");
-        write_file(file, CANARY "\n");
+        scratch_put(r->dir, "workspace/channels/tg/42/of-root", CANARY "\n");
         assert_int_equal(chmod(file, 0600), 0);
         rig_expect(r, "cat of-root 2>/dev/null || echo no", "no\n");
         free(file);
@@ -757,7 +745,7 @@ static void each_place_where_it_fails_has_its_advice(void **state)
                 char *script = mem_printf("#!/bin/sh\necho \"%s\" >&2\nexit 1\n", rows[i].says);
                 struct error err = { 0 };
 
-                write_file(program, script);
+                scratch_put(r->dir, "bwrap", script);
                 assert_int_equal(chmod(program, 0755), 0);
                 assert_int_equal(sandbox_probe(&r->conf, r->dir, &err), -1);
                 assert_int_equal(err.kind, ERR_REFUSED);

@@ -39,13 +39,7 @@ static int teardown(void **state)
 
 static int apply(struct agent_rig *b, const char *script, struct error *err)
 {
-        char *path = scratch_path(b->dir, "script");
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(script, f);
-        fclose(f);
-        free(path);
+        scratch_put(b->dir, "script", script);
         return fake_apply(b->agents, "s", "script", "{\"file\": \"script\"}", err);
 }
 

@@ -437,18 +437,6 @@ static char *random_script(unsigned *seed)
         return buf_take(&b);
 }
 
-static void write_file(const char *dir, const char *name, const char *text, mode_t mode)
-{
-        char *path = scratch_path(dir, name);
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        chmod(path, mode);
-        free(path);
-}
-
 /* Runs all scripts; each program v1 to v3 notes that it ran. */
 static void run_in_bash(char *dir)
 {
@@ -506,7 +494,7 @@ static void what_bash_runs_is_found(void **state)
         for (unsigned i = 0; i < SCRIPTS; i++) {
                 scripts[i] = random_script(&seed);
                 snprintf(name, sizeof(name), "s%u", i);
-                write_file(dir, name, scripts[i], 0644);
+                scratch_put(dir, name, scripts[i]);
         }
         run_in_bash(dir);
         for (unsigned i = 0; i < SCRIPTS; i++) {

@@ -58,13 +58,8 @@ static void a_long_file_says_how_to_go_on(void **state)
 static void what_is_shared_is_trusted(void **state)
 {
         struct tool_rig *b = *state;
-        char *path = scratch_path(b->dir, "workspace/MEMORY.md");
-        FILE *f = fopen(path, "w");
 
-        assert_non_null(f);
-        fputs("remember\n", f);
-        fclose(f);
-        free(path);
+        scratch_put(b->dir, "workspace/MEMORY.md", "remember\n");
         /* the view has what was there when it was opened */
         workspace_view_free(b->scope.view);
         assert_int_equal(workspace_view_open(b->dir, "test", "c1", &b->scope.view, NULL), 0);

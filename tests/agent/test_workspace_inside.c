@@ -1,20 +1,7 @@
 /* What commands in a sandbox can do to the records of their channel and to what is shared. */
 #include "sandbox_rig.h"
 
-#include <stdio.h>
-
 #include "agent/workspace/log_file.h"
-
-static void put(const struct rig *r, const char *name, const char *text)
-{
-        char *path = mem_printf("%s/workspace/%s", r->dir, name);
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(path);
-}
 
 static void append_limited(const struct rig *r, int64_t seq, const char *payload, int64_t max)
 {
@@ -41,7 +28,7 @@ static void records_and_what_is_shared_cannot_be_changed_inside(void **state)
 {
         struct rig *r = *state;
 
-        put(r, "MEMORY.md", "shared\n");
+        scratch_put(r->dir, "workspace/MEMORY.md", "shared\n");
         rig_view(r, "42");
         rig_expect(r,
                    "for f in log.jsonl context.jsonl /workspace/MEMORY.md; do\n"

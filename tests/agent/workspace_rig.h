@@ -34,18 +34,10 @@ static inline void rig_see(struct workspace_rig *r)
 /* A file below the workspace, with its folders. */
 static inline void rig_put(const struct workspace_rig *r, const char *name, const char *text)
 {
-        char *path = mem_printf("%s/workspace/%s", r->dir, name), *slash = strrchr(path, '/');
-        size_t n = strlen(text);
-        int fd;
+        char *folder = scratch_path(r->dir, "workspace");
 
-        *slash = '\0';
-        assert_int_equal(file_make_dirs(path, NULL), 0);
-        *slash = '/';
-        fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-        assert_true(fd >= 0);
-        assert_int_equal(write(fd, text, n), n);
-        close(fd);
-        free(path);
+        scratch_put(folder, name, text);
+        free(folder);
 }
 
 static inline int rig_begin(void **state)

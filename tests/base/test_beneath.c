@@ -26,17 +26,6 @@ struct place {
         int fd; /* of "in" */
 };
 
-static void put(const struct place *p, const char *name, const char *text)
-{
-        char *path = scratch_path(p->dir, name);
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(path);
-}
-
 static int begin(void **state)
 {
         struct place *p = mem_zalloc(sizeof(*p));
@@ -48,8 +37,8 @@ static int begin(void **state)
         assert_int_equal(mkdir(in, 0755), 0);
         assert_int_equal(mkdir(sub, 0755), 0);
         p->fd = open(in, O_PATH | O_DIRECTORY);
-        put(p, "secret", "secret");
-        put(p, "in/sub/file", "mine");
+        scratch_put(p->dir, "secret", "secret");
+        scratch_put(p->dir, "in/sub/file", "mine");
         free(in);
         free(sub);
         *state = p;
@@ -140,7 +129,7 @@ static void only_regular_files_with_one_name_are_sent(void **state)
         assert_int_equal(bind(s, (struct sockaddr *)&to, sizeof(to)), 0);
         add_link(p, "../secret", "link");
         assert_int_equal(linkat(AT_FDCWD, secret, p->fd, "twice", 0), 0);
-        put(p, "in/big", "eleven bytes" + 1);
+        scratch_put(p->dir, "in/big", "eleven bytes" + 1);
         for (size_t i = 0; i < COUNT(rows); i++) {
                 fd = beneath_open_file(p->fd, "the box", rows[i].path, 10, &size, &err);
                 assert_int_equal(fd, -1);
@@ -178,7 +167,7 @@ static void a_link_swapped_in_meanwhile_is_not_followed(void **state)
         unsigned found = 0, refused = 0;
         pthread_t thread;
 
-        put(p, "file", "secret");
+        scratch_put(p->dir, "file", "secret");
         add_link(p, "..", "other"); /* other/file is the secret */
         assert_int_equal(pthread_create(&thread, NULL, swap, &s), 0);
         for (int i = 0; i < 20000 || ((found == 0 || refused == 0) && i < 5000000); i++) {

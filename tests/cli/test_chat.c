@@ -208,13 +208,7 @@ static int finish(struct child *c, struct buf *err)
 
 static void write_config(const char *dir, const char *text)
 {
-        char *path = scratch_path(dir, "config.json");
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(path);
+        scratch_put(dir, "config.json", text);
 }
 
 static bool has_file(const char *dir, const char *name)

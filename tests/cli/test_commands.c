@@ -246,13 +246,7 @@ static void without_a_daemon_the_exit_code_is_69(void **state)
 
 static void write_config(const char *dir, const char *text)
 {
-        char *path = scratch_path(dir, "config.json");
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        fputs(text, f);
-        fclose(f);
-        free(path);
+        scratch_put(dir, "config.json", text);
 }
 
 static void a_wrong_configuration_exits_with_78_and_its_line(void **state)

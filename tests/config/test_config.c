@@ -38,13 +38,7 @@ static int end(void **state)
 
 static void write_config(const char *dir, const char *text)
 {
-        char *path = scratch_path(dir, "config.json");
-        FILE *f = fopen(path, "w");
-
-        assert_non_null(f);
-        assert_true(fputs(text, f) >= 0);
-        assert_int_equal(fclose(f), 0);
-        free(path);
+        scratch_put(dir, "config.json", text);
 }
 
 static struct config *load(const char *dir, const char *text)

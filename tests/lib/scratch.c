@@ -3,8 +3,10 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 char *scratch_new(void)
@@ -36,4 +38,20 @@ void scratch_free(char *dir)
 char *scratch_path(const char *dir, const char *name)
 {
         return mem_printf("%s/%s", dir, name);
+}
+
+void scratch_put(const char *dir, const char *name, const char *text)
+{
+        char *path = scratch_path(dir, name), *slash = strrchr(path, '/');
+        FILE *f;
+
+        *slash = '\0';
+        file_make_dirs(path, NULL);
+        *slash = '/';
+        f = fopen(path, "w");
+        if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
+                perror(path);
+                abort();
+        }
+        free(path);
 }

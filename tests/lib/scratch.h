@@ -10,5 +10,7 @@ char *scratch_new(void);
 void scratch_free(char *dir);
 /* dir/name; yours to free. */
 char *scratch_path(const char *dir, const char *name);
+/* Writes the file dir/name, and the folders above it that are missing. */
+void scratch_put(const char *dir, const char *name, const char *text);
 
 #endif
