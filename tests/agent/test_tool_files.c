@@ -5,8 +5,8 @@
 
 #include <cmocka.h>
 #include <errno.h>
-#include <pthread.h>
 
+#include "../lib/name_swap.h"
 #include "tool_rig.h"
 
 /* ---- read ---- */
@@ -287,43 +287,22 @@ static void a_cancelled_call_is_not_answered(void **state)
         assert_int_equal(b->done, 0);
 }
 
-struct attacker {
-        char *folder;
-        _Atomic bool stop;
-};
-
 /* "d" is a folder with the file "f", then a link to a folder elsewhere, and so on. */
-static void *attack(void *arg)
-{
-        struct attacker *a = arg;
-        int at = open(a->folder, O_PATH | O_DIRECTORY);
-
-        while (!a->stop)
-                renameat2(at, "d", at, "away", RENAME_EXCHANGE);
-        close(at);
-        return NULL;
-}
-
 static void a_race_of_names_never_leads_out(void **state)
 {
         struct tool_rig *b = *state;
-        struct attacker a = { .folder = b->folder };
         char *outside = scratch_path(b->dir, "outside"),
              *secret = scratch_path(b->dir, "outside/f"), *link = mem_printf("%s/away", b->folder),
              *inside = mem_printf("%s/d", b->folder), *got;
         int seen = 0, refused = 0, written = 0;
-        pthread_t thread;
+        struct name_swap *s;
         FILE *f;
 
-        assert_int_equal(mkdir(outside, 0700), 0);
-        f = fopen(secret, "w");
-        assert_non_null(f);
-        fputs("SECRET", f);
-        fclose(f);
+        scratch_put(b->dir, "outside/f", "SECRET");
         assert_int_equal(symlink(outside, link), 0);
         assert_int_equal(mkdir(inside, 0700), 0);
         put(b, "d/f", "inside");
-        pthread_create(&thread, NULL, attack, &a);
+        s = name_swap_start(b->scope.view->channel_fd, "d", "away");
         for (int i = 0; i < 1000 || (i < 100000 && (seen == 0 || refused == 0)); i++) {
                 rig_call(b, "read", json_pack("{s:s}", "path", "d/f"));
                 assert_null(strstr(b->text, "SECRET"));
@@ -337,8 +316,7 @@ static void a_race_of_names_never_leads_out(void **state)
                          json_pack("{s:s, s:s, s:s}", "path", "d/f", "oldText", "mine", "newText",
                                    "yours"));
         }
-        a.stop = true;
-        pthread_join(thread, NULL);
+        name_swap_stop(s);
         assert_true(seen > 0 && refused > 0 && written > 0);
         f = fopen(secret, "r");
         assert_non_null(f);

@@ -6,14 +6,13 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/name_swap.h"
 #include "base/beneath.h"
 #include "workspace_rig.h"
 
@@ -191,33 +190,18 @@ static void peeking_makes_nothing(void **state)
         workspace_view_free(v);
 }
 
-struct swapper {
-        int fd;
-        atomic_bool stop;
-};
-
-static void *swap(void *arg)
-{
-        struct swapper *s = arg;
-
-        while (!s->stop)
-                renameat2(s->fd, "sub", s->fd, "other", RENAME_EXCHANGE);
-        return NULL;
-}
-
 /* As a program in the sandbox would: the folder becomes a link while we open the file in it. */
 static void a_resolved_path_never_leaves_the_channel(void **state)
 {
         struct workspace_rig *p = *state;
-        struct swapper s = { .fd = p->view->channel_fd };
+        struct name_swap *s;
         unsigned found = 0, refused = 0;
-        pthread_t thread;
         struct error err;
 
         rig_put(p, "channels/tg/43/file", "secret");
         rig_put(p, "channels/tg/42/sub/file", "mine");
         assert_int_equal(symlinkat("../43", p->view->channel_fd, "other"), 0);
-        assert_int_equal(pthread_create(&thread, NULL, swap, &s), 0);
+        s = name_swap_start(p->view->channel_fd, "sub", "other");
         for (int i = 0; i < 5000 || ((found == 0 || refused == 0) && i < 5000000); i++) {
                 char *path, text[8] = "";
                 int folder, fd;
@@ -234,8 +218,7 @@ static void a_resolved_path_never_leaves_the_channel(void **state)
                 assert_string_equal(text, "mine");
                 close(fd);
         }
-        s.stop = true;
-        pthread_join(thread, NULL);
+        name_swap_stop(s);
         assert_true(found > 0 && refused > 0);
 }
 

@@ -6,8 +6,6 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "../lib/name_swap.h"
 #include "../lib/scratch.h"
 #include "base/beneath.h"
 #include "base/mem.h"
@@ -143,33 +142,17 @@ static void only_regular_files_with_one_name_are_sent(void **state)
         free(secret);
 }
 
-struct swapper {
-        int fd;
-        atomic_bool stop;
-};
-
-/* Exchanges the folder "sub" and a link to its parent's parent as fast as it can. */
-static void *swap(void *arg)
-{
-        struct swapper *s = arg;
-
-        while (!s->stop)
-                renameat2(s->fd, "sub", s->fd, "other", RENAME_EXCHANGE);
-        return NULL;
-}
-
 /* Each opening finds our file or nothing; the secret of the same name never. */
 static void a_link_swapped_in_meanwhile_is_not_followed(void **state)
 {
         static int (*const ways[])(int, const char *, int, mode_t) = { beneath_open, beneath_walk };
         const struct place *p = *state;
-        struct swapper s = { .fd = p->fd };
+        struct name_swap *s;
         unsigned found = 0, refused = 0;
-        pthread_t thread;
 
         scratch_put(p->dir, "file", "secret");
         add_link(p, "..", "other"); /* other/file is the secret */
-        assert_int_equal(pthread_create(&thread, NULL, swap, &s), 0);
+        s = name_swap_start(p->fd, "sub", "other");
         for (int i = 0; i < 20000 || ((found == 0 || refused == 0) && i < 5000000); i++) {
                 int fd = ways[i % 2](p->fd, "sub/file", O_RDONLY | O_NONBLOCK, 0);
                 char text[8] = "";
@@ -182,8 +165,7 @@ static void a_link_swapped_in_meanwhile_is_not_followed(void **state)
                 assert_string_equal(text, "mine");
                 close(fd);
         }
-        s.stop = true;
-        pthread_join(thread, NULL);
+        name_swap_stop(s);
         assert_true(found > 0 && refused > 0);
 }
 
