@@ -162,7 +162,7 @@ static void measure(long rounds)
 
 int main(int argc, char **argv)
 {
-        char dir[] = "/tmp/dragoman-bench-XXXXXX", *remove;
+        char dir[] = "/tmp/dragoman-bench-XXXXXX", *removal;
         struct error err = { 0 };
 
         if (!mkdtemp(dir))
@@ -187,9 +187,9 @@ int main(int argc, char **argv)
         sandboxes_free(bench.all);
         workspace_view_free(bench.view);
         loop_free(bench.loop);
-        remove = mem_printf("rm -rf '%s'", dir);
-        if (system(remove) != 0)
+        removal = mem_printf("rm -rf '%s'", dir);
+        if (system(removal) != 0)
                 fail("rm", dir);
-        free(remove);
+        free(removal);
         return 0;
 }
