@@ -25,7 +25,7 @@
 
 static void pump(struct agent_loop *l);
 
-static void add_call(struct buf *members, const struct loop_call *c)
+static void add_call(struct buf *members, const struct agent_loop_call *c)
 {
         jsonw_str(members, "toolCallId", json_str(c->block, "id", ""));
         jsonw_str(members, "toolName", json_str(c->block, "name", ""));
@@ -35,7 +35,7 @@ static void add_call(struct buf *members, const struct loop_call *c)
 
 static void on_ended(struct agent_loop *l, void *arg)
 {
-        struct loop_call *c = arg;
+        struct agent_loop_call *c = arg;
 
         fault_point("agent.tool_done");
         c->state = LOOP_CALL_ENDED;
@@ -49,7 +49,7 @@ static void on_ended(struct agent_loop *l, void *arg)
 }
 
 /* No other call of the answer is still to end. */
-static bool is_last(const struct agent_loop *l, const struct loop_call *c)
+static bool is_last(const struct agent_loop *l, const struct agent_loop_call *c)
 {
         for (unsigned i = 0; i < l->calls.count; i++)
                 if (&l->calls.items[i] != c && l->calls.items[i].state < LOOP_CALL_ENDING)
@@ -58,7 +58,7 @@ static bool is_last(const struct agent_loop *l, const struct loop_call *c)
 }
 
 /* The row and the event of a call's end. Takes the result message. */
-static void add_result(struct loop_write *w, const struct loop_call *c, json_t *result)
+static void add_result(struct loop_write *w, const struct agent_loop_call *c, json_t *result)
 {
         struct buf members;
 
@@ -75,7 +75,7 @@ static void add_result(struct loop_write *w, const struct loop_call *c, json_t *
 }
 
 /* Takes the result message. */
-static void store_result(struct loop_call *c, json_t *result)
+static void store_result(struct agent_loop_call *c, json_t *result)
 {
         struct agent_loop *l = c->loop;
         struct loop_write *w = loop_write_new(l);
@@ -92,7 +92,7 @@ static void store_result(struct loop_call *c, json_t *result)
         loop_write_submit(w, on_ended, c);
 }
 
-static void answer_error(struct loop_call *c, const char *text)
+static void answer_error(struct agent_loop_call *c, const char *text)
 {
         store_result(c, steps_error_result(c->block, text));
 }
@@ -134,7 +134,7 @@ static json_t *redact_details(json_t *details)
 
 static void on_tool_done(struct tool_call *tc, struct tool_result *r)
 {
-        struct loop_call *c = tc->arg;
+        struct agent_loop_call *c = tc->arg;
         json_t *content = r->content ? r->content : json_array();
         bool untrusted = r->untrusted;
         json_t *result;
@@ -164,7 +164,7 @@ static void on_tool_done(struct tool_call *tc, struct tool_result *r)
 
 static void on_output(struct tool_call *tc, const char *text, size_t n)
 {
-        struct loop_call *c = tc->arg;
+        struct agent_loop_call *c = tc->arg;
         char *clean = utf8_clean(text, n);
         struct buf members;
 
@@ -177,13 +177,13 @@ static void on_output(struct tool_call *tc, const char *text, size_t n)
         free(clean);
 }
 
-static const json_t *arguments_of(const struct loop_call *c)
+static const json_t *arguments_of(const struct agent_loop_call *c)
 {
         return json_object_get(c->block, "arguments");
 }
 
 /* What people see meanwhile. */
-static void show_label(const struct loop_call *c)
+static void show_label(const struct agent_loop_call *c)
 {
         char *label =
                 mem_strdup(json_str(arguments_of(c), "label", json_str(c->block, "name", "")));
@@ -200,7 +200,7 @@ static void show_label(const struct loop_call *c)
 
 static void run_tool(struct agent_loop *l, void *arg)
 {
-        struct loop_call *c = arg;
+        struct agent_loop_call *c = arg;
         size_t share = TOOL_ROUND_MAX / l->calls.count;
 
         fault_point("agent.tool_started");
@@ -218,7 +218,7 @@ static void run_tool(struct agent_loop *l, void *arg)
         c->tool->start(&c->tool_call);
 }
 
-static void start_tool(struct loop_call *c)
+static void start_tool(struct agent_loop_call *c)
 {
         struct agent_loop *l = c->loop;
         struct loop_write *w = loop_write_new(l);
@@ -244,7 +244,7 @@ static void start_tool(struct loop_call *c)
 
 static void on_decision(void *arg, bool allowed, const char *why)
 {
-        struct loop_call *c = arg;
+        struct agent_loop_call *c = arg;
 
         c->gate = NULL; /* freed */
         if (allowed)
@@ -253,7 +253,7 @@ static void on_decision(void *arg, bool allowed, const char *why)
                 answer_error(c, why ? why : "This call is not allowed. It was not run.");
 }
 
-static void judge(struct loop_call *c)
+static void judge(struct agent_loop_call *c)
 {
         struct agent_loop *l = c->loop;
         const struct loop_parts *parts = l->env.parts;
@@ -274,7 +274,7 @@ static void judge(struct loop_call *c)
 
 /* ---- beginning ---- */
 
-static void begin(struct loop_call *c)
+static void begin(struct agent_loop_call *c)
 {
         struct agent_loop *l = c->loop;
         enum call_state before = steps_call_state(&l->steps, c->key);
@@ -313,7 +313,7 @@ static void begin(struct loop_call *c)
 static void pump(struct agent_loop *l)
 {
         for (unsigned i = 0; i < l->calls.count; i++) {
-                struct loop_call *c = &l->calls.items[i];
+                struct agent_loop_call *c = &l->calls.items[i];
 
                 if ((int64_t)l->calls.active >= l->env.conf->parallel)
                         return;
@@ -334,7 +334,7 @@ void loop_calls_begin(struct agent_loop *l, const struct step *answer)
         l->calls.items = mem_array(n, sizeof(*l->calls.items));
         l->calls.count = n;
         for (unsigned i = 0; (block = steps_call(answer->body, i)); i++) {
-                struct loop_call *c = &l->calls.items[i];
+                struct agent_loop_call *c = &l->calls.items[i];
 
                 c->loop = l;
                 c->block = block;
@@ -356,7 +356,7 @@ void loop_calls_cancel(struct agent_loop *l)
                  "happened in part.",
                  l->run->stopped ? l->run->stopped : "");
         for (unsigned i = 0; i < l->calls.count; i++) {
-                struct loop_call *c = &l->calls.items[i];
+                struct agent_loop_call *c = &l->calls.items[i];
                 struct loop_write *w;
 
                 if (c->state == LOOP_CALL_RUNNING && c->tool->cancel)

@@ -11,7 +11,7 @@
 #define LOOP_ROWS   2 /* of one write */
 #define LOOP_EVENTS 4
 
-enum loop_call_state {
+enum agent_loop_call_state {
         LOOP_CALL_NEW,
         LOOP_CALL_ASKING,   /* a person */
         LOOP_CALL_STARTING, /* that it starts is being stored */
@@ -21,9 +21,9 @@ enum loop_call_state {
 };
 
 /* A tool call of the last answer. */
-struct loop_call {
+struct agent_loop_call {
         struct agent_loop *loop;
-        enum loop_call_state state;
+        enum agent_loop_call_state state;
         char key[STEP_CALL_SIZE];
         const json_t *block; /* borrowed from the answer */
         const struct tool *tool;
@@ -70,7 +70,7 @@ struct agent_loop {
         } compaction;
 
         struct {
-                struct loop_call *items;
+                struct agent_loop_call *items;
                 unsigned count, left, active;
         } calls;
 };
