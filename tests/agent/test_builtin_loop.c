@@ -597,6 +597,44 @@ static void a_compaction_that_frees_little_ends_the_turn(void **state)
         loop_rig_free(r);
 }
 
+static void a_summary_that_was_refused_is_not_used(void **state)
+{
+        static char long_text[90000];
+        static const struct said script[] = {
+                { .text = "noted", .tokens = 30000 },
+                { .too_long = true },
+                { .text = "I cannot", .stop = MODEL_REFUSED },
+                { .too_long = true },
+                { .text = "## Goal\nthe summary" },
+                { .text = "fine" },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        memset(long_text, 'x', sizeof(long_text) - 1);
+        r->conf.keep_tokens = 2000;
+        run_turn(r, long_text);
+        run_turn(r, "go on");
+        assert_int_equal(r->requests, 6);
+        assert_non_null(strstr(r->last.data, "the summary"));
+        assert_null(strstr(r->last.data, "I cannot"));
+        assert_string_equal(answer_of(r), "fine");
+        loop_rig_free(r);
+}
+
+static void schemas_of_tools_take_room_in_the_window(void **state)
+{
+        static const struct said script[] = { { .text = "hi" } };
+        struct loop_rig *r = loop_rig_new(script);
+
+        (void)state;
+        r->limits.window = r->limits.output = 40000;
+        r->schema_bytes = 35000;
+        run_turn(r, "hello");
+        assert_in_range(r->request.max_tokens, 28000, 29000);
+        loop_rig_free(r);
+}
+
 static void a_denied_call_is_a_result(void **state)
 {
         static const struct said script[] = { { .calls = "poke" }, { .text = "a pity" } };
@@ -678,6 +716,8 @@ int main(void)
                 cmocka_unit_test(a_full_window_is_not_compacted_if_that_is_off),
                 cmocka_unit_test(a_window_that_fills_up_is_compacted_before_the_call),
                 cmocka_unit_test(a_compaction_that_frees_little_ends_the_turn),
+                cmocka_unit_test(a_summary_that_was_refused_is_not_used),
+                cmocka_unit_test(schemas_of_tools_take_room_in_the_window),
                 cmocka_unit_test(a_denied_call_is_a_result),
                 cmocka_unit_test(a_person_decides_about_a_call),
                 cmocka_unit_test(a_new_conversation_forgets_the_steps),

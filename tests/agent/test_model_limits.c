@@ -185,20 +185,23 @@ static void mistakes_in_a_table_are_named(void **state)
         }
 }
 
-static void a_reservation_covers_input_and_the_longest_answer(void **state)
+static void an_estimate_counts_messages_system_and_tools(void **state)
 {
-        struct model_rig *r = *state;
-        struct llm *m = model_rig_serve(r, &openai_wire, "gpt-5", NULL, 0);
         json_t *messages =
                 json_of("[{'role':'user','content':[{'type':'image','data':'x'},"
                         "{'type':'text','text':'0123456789012345678901234567890123'}]}]");
-        struct model_request q = { .messages = messages, .max_tokens = 1000 };
+        json_t *tools = json_of("[{'name':'read','description':'0123456789012345678901'}]");
+        struct model_request q = { .messages = messages };
 
+        (void)state;
         assert_int_equal(model_estimate(messages), 1600 + 10);
-        /* 1.25 and 10 dollars per million */
-        assert_true(model_reserve(m, &q) >= 10000 + 1610 * 5 / 4);
-        assert_true(model_reserve(m, &q) < 10000 + 1700 * 5 / 4);
+        assert_int_equal(model_estimate_request(&q), 1610 + 1 + 1);
+        q.system = "0123456789012345678901234567890123";
+        assert_int_equal(model_estimate_request(&q), 1610 + 10 + 1);
+        q.tools = tools;
+        assert_int_equal(model_estimate_request(&q), 1610 + 10 + 17);
         json_decref(messages);
+        json_decref(tools);
 }
 
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -212,7 +215,7 @@ int main(void)
                 T(an_unanswered_question_ends_with_the_agent),
                 T(a_table_of_the_operator_precedes),
                 T(mistakes_in_a_table_are_named),
-                T(a_reservation_covers_input_and_the_longest_answer),
+                T(an_estimate_counts_messages_system_and_tools),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,8 @@ static int64_t estimate(const struct steps *s)
 int64_t loop_tokens(const struct agent_loop *l)
 {
         const struct step *compaction = steps_compaction(&l->steps);
+        json_t *messages;
+        int64_t tokens;
 
         for (size_t i = l->steps.count; i > 0; i--) {
                 const struct step *step = &l->steps.items[i - 1];
@@ -60,8 +62,13 @@ int64_t loop_tokens(const struct agent_loop *l)
                 }
                 return counted;
         }
-        return estimate(&l->steps) + text_tokens(l->env.parts->system(l->turn)) +
-               model_estimate(l->env.parts->tools(l->turn));
+        messages = steps_messages(&l->steps, false);
+        tokens = model_estimate_request(
+                &(struct model_request){ .system = l->env.parts->system(l->turn),
+                                         .messages = messages,
+                                         .tools = l->env.parts->tools(l->turn) });
+        json_decref(messages);
+        return tokens;
 }
 
 static void end_event(struct loop_write *w, bool done, const char *why)
@@ -151,7 +158,7 @@ static void on_summary(void *arg, const struct model_answer *answer)
         spending_settle(l->env.spending, l->payer, l->model.reserved, cost, now_ms);
         l->model.reserved = 0;
         log_redact(summary);
-        if (!answer->failure && *summary && answer->stop != MODEL_LENGTH)
+        if (!answer->failure && *summary && answer->stop == MODEL_ENDED)
                 body = compaction_body(&l->steps, l->compaction.cut, l->run->id, summary,
                                        l->compaction.tokens);
         free(summary);
@@ -159,7 +166,7 @@ static void on_summary(void *arg, const struct model_answer *answer)
                 json_decref(body);
                 l->model.unbooked += cost;
                 failed(l, answer->failure ? answer->failure->text
-                                          : "the summary is empty or frees too little");
+                                          : "the summary is empty, incomplete or frees too little");
                 return;
         }
         json_object_set_new(body, "usage", usage_json(&answer->usage));

@@ -15,7 +15,6 @@
 
 #define IMAGE_TOKENS    1600
 #define BYTES_PER_TOKEN 3.5
-#define OUTPUT_GUESS    8192
 #define CUT_LEAST       4000 /* tokens; below, a prompt fits anywhere */
 
 struct model_call {
@@ -68,7 +67,7 @@ int64_t model_estimate(const json_t *messages)
         return sum;
 }
 
-static int64_t estimate_request(const struct model_request *q)
+int64_t model_estimate_request(const struct model_request *q)
 {
         char *tools = q->tools ? json_text(q->tools) : NULL;
         int64_t sum = model_estimate(q->messages) + tokens_of(q->system ? strlen(q->system) : 0) +
@@ -76,17 +75,6 @@ static int64_t estimate_request(const struct model_request *q)
 
         free(tools);
         return sum;
-}
-
-int64_t model_reserve(const struct llm *m, const struct model_request *q)
-{
-        struct model_limits l;
-        struct usage u = { .in = estimate_request(q), .out = q->max_tokens };
-
-        model_limits(m, &l);
-        if (u.out == 0)
-                u.out = l.output ? l.output : OUTPUT_GUESS;
-        return usage_cost(&u, &l.prices);
 }
 
 /* ---- answers ---- */
@@ -101,7 +89,7 @@ static void add_usage(const struct model_call *c, struct model_answer *a)
         model_limits(c->call.llm, &l);
         a->usage = r->usage;
         if (answered && usage_tokens_in(&a->usage) == 0) {
-                a->usage.in = estimate_request(c->q);
+                a->usage.in = model_estimate_request(c->q);
                 a->cost_estimated = true;
         }
         if (r->block_count && (a->usage.out == 0 || !llm_reader_is_complete(r))) {
@@ -117,7 +105,7 @@ static void add_usage(const struct model_call *c, struct model_answer *a)
 /* Some local servers cut a long prompt without a word. */
 static void warn_if_cut(const struct model_call *c, const struct model_answer *a)
 {
-        int64_t seen = usage_tokens_in(&a->usage), sent = estimate_request(c->q);
+        int64_t seen = usage_tokens_in(&a->usage), sent = model_estimate_request(c->q);
 
         if (!a->cost_estimated && seen > 0 && sent > CUT_LEAST && seen < sent * 2 / 5)
                 log_warn("the model saw much less than was sent: its server may cut prompts; raise "

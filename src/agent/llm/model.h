@@ -107,7 +107,7 @@ void model_limits(const struct llm *m, struct model_limits *out);
 void model_learn(struct llm *m);
 /* A rough number of tokens; images count 1600. */
 int64_t model_estimate(const json_t *messages);
-/* The most that a call may cost in microdollars, for a budget. */
-int64_t model_reserve(const struct llm *m, const struct model_request *q);
+/* The same for a whole request: its messages, system prompt and tools. */
+int64_t model_estimate_request(const struct model_request *q);
 
 #endif
