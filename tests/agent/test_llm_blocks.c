@@ -134,6 +134,14 @@ static const struct stream anthropic[] = {
 #define MORE(i, args) "{'tool_calls':[{'index':" i ",'function':{'arguments':'" args "'}}]}"
 
 static const struct stream chat[] = {
+        { "too many requests, in the middle", &openai_wire,
+          C("{'content':'Hel'}") "{'error':{'code':429,'message':'slow down'}}\n",
+          "[{'type':'text','text':'Hel'}]", LLM_GOES_ON, true, ERR_LIMIT },
+        { "overloaded, in the middle", &openai_wire,
+          "{'error':{'type':'overloaded_error','message':'later'}}\n", "[]", LLM_GOES_ON, true,
+          ERR_LIMIT },
+        { "another error in the middle", &openai_wire,
+          "{'error':{'code':502,'message':'gone'}}\n", "[]", LLM_GOES_ON, true, ERR_NET },
         { "text, usage in a chunk of its own", &openai_wire,
           C("{'role':'assistant','content':''}") C("{'content':'Hel'}") C("{'content':'lo'}")
           F("stop") U D,
@@ -301,6 +309,9 @@ static const struct stream responses[] = {
           CREATED "{'type':'response.failed','response':{'id':'resp_1','status':'failed',"
           "'error':{'code':'rate_limit_exceeded','message':'slow down'}}}\n", "[]",
           LLM_GOES_ON, true, ERR_LIMIT },
+        { "a cancelled response", &responses_wire,
+          CREATED "{'type':'response.failed','response':{'id':'resp_1','status':'cancelled',"
+          "'error':null}}\n", "[]", LLM_GOES_ON, true, ERR_NET },
         { "a bare error", &responses_wire,
           CREATED "{'type':'error','code':'server_error','message':'boom','param':null}\n",
           "[]", LLM_GOES_ON, true, ERR_NET },

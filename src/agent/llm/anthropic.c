@@ -7,9 +7,9 @@
  * rest. https://docs.anthropic.com/en/api/messages-streaming
  *
  * The service caches prefixes of tools, system and messages up to the marks ("cache_control") of
- * earlier requests. write_marks places at most four:
+ * earlier requests. A request has at most four:
  *
- *     the system prompt (tools come before it)
+ *     the system prompt (tools come before it), or the last tool if there is none
  *     what the last turn ended with
  *     the newest message of the previous request: always found, however much came since then
  *     the newest message, for the next request
@@ -30,35 +30,23 @@
 
 /* ---- request ---- */
 
-static bool role_is(const json_t *message, const char *role)
-{
-        return strcmp(json_str(message, "role", ""), role) == 0;
-}
-
-static void write_mark(struct buf *out)
-{
-        jsonw_open_member(out, "cache_control", '{');
-        jsonw_str(out, "type", "ephemeral");
-        jsonw_close(out, '}');
-}
-
 /* Which messages get a mark, see above. */
 static void find_marks(const json_t *messages, size_t marks[MESSAGE_MARKS])
 {
         size_t n = json_array_size(messages);
-        size_t newest = n - 1, asked = NO_MARK, turn = NO_MARK;
+        size_t asked = NO_MARK, turn = NO_MARK;
 
         for (size_t i = n; i > 0 && (asked == NO_MARK || turn == NO_MARK); i--) {
                 const json_t *m = json_array_get(messages, i - 1);
 
-                if (asked == NO_MARK && role_is(m, "assistant") && i > 1)
+                if (asked == NO_MARK && llm_role_is(m, "assistant") && i > 1)
                         asked = i - 2;
                 /* a person's message after the model's begins a turn */
-                if (turn == NO_MARK && role_is(m, "user") && i > 1 &&
-                    !role_is(json_array_get(messages, i - 2), "user"))
+                if (turn == NO_MARK && llm_role_is(m, "user") && i > 1 &&
+                    !llm_role_is(json_array_get(messages, i - 2), "user"))
                         turn = i - 2;
         }
-        marks[0] = n ? newest : NO_MARK;
+        marks[0] = n ? n - 1 : NO_MARK;
         marks[1] = asked;
         marks[2] = turn;
 }
@@ -71,7 +59,7 @@ static bool is_marked(const size_t marks[MESSAGE_MARKS], size_t at)
 /* An image or a PDF, or a note for a model that cannot see it. */
 static void write_file(const struct llm_request *q, const json_t *block, bool mark, struct buf *out)
 {
-        bool image = strcmp(json_str(block, "type", ""), "image") == 0;
+        bool image = llm_type_is(block, "image");
         bool seen = image ? q->limits.images : q->limits.documents;
 
         jsonw_open(out, '{');
@@ -88,7 +76,7 @@ static void write_file(const struct llm_request *q, const json_t *block, bool ma
                 jsonw_str(out, "text", image ? LLM_UNSEEN_IMAGE : LLM_UNSEEN_DOCUMENT);
         }
         if (mark)
-                write_mark(out);
+                llm_write_mark(out);
         jsonw_close(out, '}');
 }
 
@@ -98,7 +86,7 @@ static void write_text(const char *text, bool mark, struct buf *out)
         jsonw_str(out, "type", "text");
         jsonw_str(out, "text", text);
         if (mark)
-                write_mark(out);
+                llm_write_mark(out);
         jsonw_close(out, '}');
 }
 
@@ -112,7 +100,7 @@ static void write_parts(const struct llm_request *q, const json_t *content, bool
                 const json_t *block = json_array_get(content, i);
                 bool last = mark && i + 1 == n;
 
-                if (strcmp(json_str(block, "type", ""), "text") == 0)
+                if (llm_type_is(block, "text"))
                         write_text(json_str(block, "text", ""), last, out);
                 else
                         write_file(q, block, last, out);
@@ -131,16 +119,8 @@ static void write_result(const struct llm_request *q, const json_t *message, boo
         if (json_flag(message, "isError", false))
                 jsonw_bool(out, "is_error", true);
         if (mark)
-                write_mark(out);
+                llm_write_mark(out);
         jsonw_close(out, '}');
-}
-
-static void write_json(struct buf *out, const char *key, const json_t *value)
-{
-        char *text = json_text(value);
-
-        jsonw_raw(out, key, text);
-        free(text);
 }
 
 static void write_thinking(const struct llm *m, const json_t *block, struct buf *out)
@@ -170,9 +150,9 @@ static void write_call(const json_t *block, bool mark, struct buf *out)
         jsonw_str(out, "type", "tool_use");
         jsonw_str(out, "id", json_str(block, "id", ""));
         jsonw_str(out, "name", llm_wire_name(json_str(block, "name", ""), name));
-        write_json(out, "input", json_object_get(block, "arguments"));
+        llm_write_json(out, "input", json_object_get(block, "arguments"));
         if (mark)
-                write_mark(out);
+                llm_write_mark(out);
         jsonw_close(out, '}');
 }
 
@@ -192,7 +172,7 @@ static void write_assistant(const struct llm *m, const json_t *content, bool mar
                 else if (strcmp(type, "thinking") == 0)
                         write_thinking(m, block, out);
                 else
-                        write_json(out, NULL, json_object_get(block, "raw"));
+                        llm_write_json(out, NULL, json_object_get(block, "raw"));
         }
 }
 
@@ -201,11 +181,11 @@ static bool is_plain(const json_t *messages, size_t at)
 {
         const json_t *m = json_array_get(messages, at), *next = json_array_get(messages, at + 1);
         const json_t *content = json_object_get(m, "content");
-        bool user = role_is(m, "user");
+        bool user = llm_role_is(m, "user");
 
-        return (user || role_is(m, "assistant")) && json_array_size(content) == 1 &&
-               strcmp(json_str(json_array_get(content, 0), "type", ""), "text") == 0 &&
-               (!next || role_is(next, "assistant") == user);
+        return (user || llm_role_is(m, "assistant")) && json_array_size(content) == 1 &&
+               llm_type_is(json_array_get(content, 0), "text") &&
+               (!next || llm_role_is(next, "assistant") == user);
 }
 
 /* Results and messages of people make up one message, the results first. */
@@ -220,7 +200,7 @@ static void write_messages(const struct llm *m, const struct llm_request *q, str
         for (size_t i = 0; i < n; i++) {
                 const json_t *message = json_array_get(q->messages, i);
                 const json_t *content = json_object_get(message, "content");
-                bool assistant = role_is(message, "assistant"), mark = is_marked(marks, i);
+                bool assistant = llm_role_is(message, "assistant"), mark = is_marked(marks, i);
 
                 if (open && assistant != was_assistant) {
                         buf_addstr(out, "]}");
@@ -241,7 +221,7 @@ static void write_messages(const struct llm *m, const struct llm_request *q, str
                 }
                 if (assistant)
                         write_assistant(m, content, mark, out);
-                else if (role_is(message, "toolResult"))
+                else if (llm_role_is(message, "toolResult"))
                         write_result(q, message, mark, out);
                 else
                         write_parts(q, content, mark, out);
@@ -260,7 +240,7 @@ static void write_tool(const char *name, const char *description, const json_t *
         jsonw_opt(out, "description", description);
         llm_write_schema(out, "input_schema", schema);
         if (mark)
-                write_mark(out);
+                llm_write_mark(out);
         jsonw_close(out, '}');
 }
 
@@ -274,7 +254,7 @@ static void write_former_tools(const struct llm_request *q, struct buf *out)
         for (size_t i = 0; i < json_array_size(q->messages); i++) {
                 const json_t *m = json_array_get(q->messages, i);
 
-                if (role_is(m, "toolResult"))
+                if (llm_role_is(m, "toolResult"))
                         json_object_set_new(names, json_str(m, "toolName", ""), json_true());
         }
         jsonw_open_member(out, "tools", '[');
@@ -317,20 +297,19 @@ static void write_system(const char *system, bool mark, struct buf *out)
 }
 
 /*
- * May the model be told to think? Not in the middle of a tool loop that another model, or this one
- * without thinking, began: the service wants to see the thoughts before the calls.
+ * May the request ask for thinking? Not in the middle of a tool loop that another model, or this
+ * one without thinking, began: the service wants to see the thoughts before the calls.
  */
 static bool can_think(const struct llm_request *q)
 {
         size_t n = json_array_size(q->messages);
         const json_t *m = json_array_get(q->messages, n ? n - 1 : 0);
 
-        if (q->limits.adaptive || !role_is(m, "toolResult"))
+        if (q->limits.adaptive || !llm_role_is(m, "toolResult"))
                 return true;
-        while (n > 0 && !role_is(m = json_array_get(q->messages, n - 1), "assistant"))
+        while (n > 0 && !llm_role_is(m = json_array_get(q->messages, n - 1), "assistant"))
                 n--;
-        return strcmp(json_str(json_array_get(json_object_get(m, "content"), 0), "type", ""),
-                      "thinking") == 0;
+        return llm_type_is(json_array_get(json_object_get(m, "content"), 0), "thinking");
 }
 
 static void write_effort(enum model_thinking thinking, const struct llm_request *q,
@@ -419,16 +398,6 @@ static void read_reason(struct llm_reader *r, const json_t *object)
         snprintf(r->detail, sizeof(r->detail), "%s%s%s", json_str(details, "category", ""),
                  json_str(details, "explanation", NULL) ? ": " : "",
                  json_str(details, "explanation", ""));
-}
-
-static void read_error(struct llm_reader *r, const json_t *answer)
-{
-        const char *type = json_str(json_object_get(answer, "error"), "type", "");
-        bool busy = strcmp(type, "overloaded_error") == 0 || strcmp(type, "rate_limit_error") == 0;
-        char *text = json_text(answer);
-
-        llm_reader_read_failure(&r->failure, busy ? ERR_LIMIT : ERR_NET, text, strlen(text));
-        free(text);
 }
 
 static enum llm_block_type type_of(const char *type)
@@ -531,7 +500,7 @@ static void on_event(struct llm_reader *r, const char *event, const char *data, 
         } else if (strcmp(type, "message_stop") == 0) {
                 r->ended = true;
         } else if (strcmp(type, "error") == 0) {
-                read_error(r, object);
+                llm_reader_error(r, object);
         }
         json_decref(object);
 }
@@ -540,8 +509,8 @@ static void on_answer(struct llm_reader *r, const json_t *answer)
 {
         const json_t *content = json_object_get(answer, "content");
 
-        if (strcmp(json_str(answer, "type", ""), "error") == 0) {
-                read_error(r, answer);
+        if (llm_type_is(answer, "error")) {
+                llm_reader_error(r, answer);
                 return;
         }
         if (!json_is_array(content)) {

@@ -99,7 +99,6 @@ struct llm_block {
         struct buf signature; /* what the service needs to see again */
         char *id, *name;      /* of a call; may be NULL */
         json_t *raw;
-        bool closed; /* nothing is added any more */
 };
 
 struct llm_reader {
@@ -154,11 +153,14 @@ void llm_block_sign(struct llm_reader *r, struct llm_block *b,
                     const char *signature); /* replaces */
 /* Either may be NULL or empty: keeps what is known. */
 void llm_block_call(struct llm_reader *r, struct llm_block *b, const char *id, const char *name);
+bool llm_reader_has_call(const struct llm_reader *r);
 void llm_blocks_release(struct llm_reader *r);
 /* Keeps the first failure; clips its text and removes secrets. */
 void llm_reader_fail(struct llm_reader *r, enum error_kind kind, const char *text);
 /* Fails the reader if it is not a JSON object. Yours to decref. */
 json_t *llm_reader_json(struct llm_reader *r, const char *data, size_t n);
+/* Fails the reader with an error that came instead of an answer, or in the middle of one. */
+void llm_reader_error(struct llm_reader *r, const json_t *answer);
 /* {"error": {"type", "code", "message"}} or plain text. */
 void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const char *body,
                              size_t n);

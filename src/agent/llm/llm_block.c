@@ -108,6 +108,15 @@ void llm_block_call(struct llm_reader *r, struct llm_block *b, const char *id, c
         }
 }
 
+bool llm_reader_has_call(const struct llm_reader *r)
+{
+        for (size_t i = 0; i < r->block_count; i++) {
+                if (r->blocks[i].type == LLM_TOOL_CALL)
+                        return true;
+        }
+        return false;
+}
+
 void llm_reader_text(struct llm_reader *r, const char *text)
 {
         struct llm_block *b = r->block_count ? &r->blocks[r->block_count - 1] : NULL;

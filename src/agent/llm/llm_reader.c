@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "net/http_text.h"
 
 static void on_event(void *arg, const char *event, const char *id, const char *data, size_t n)
 {
@@ -221,4 +222,17 @@ void llm_reader_read_failure(struct llm_failure *f, enum error_kind kind, const 
         set_message(f, text.data);
         buf_release(&text);
         json_decref(answer);
+}
+
+void llm_reader_error(struct llm_reader *r, const json_t *answer)
+{
+        const json_t *error = json_object_get(answer, "error");
+        /* routers give the status that they got as a number */
+        bool busy = says(error, "overloaded") || says(error, "rate_limit") ||
+                    says(error, "slow_down") ||
+                    http_text_status_kind((int)json_int(error, "code", 0)) == ERR_LIMIT;
+        char *text = json_text(answer);
+
+        llm_reader_read_failure(&r->failure, busy ? ERR_LIMIT : ERR_NET, text, strlen(text));
+        free(text);
 }

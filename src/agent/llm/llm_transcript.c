@@ -15,11 +15,23 @@
 #define NO_RESULT                                                               \
         "No result: the call was interrupted. It may have taken effect; check " \
         "before repeating it."
-#define NO_OUTPUT "(no output)"
-#define BEGINNING "(The conversation began earlier.)"
-#define GO_ON     "Please continue."
+#define NO_OUTPUT     "(no output)"
+#define BEGINNING     "(The conversation began earlier.)"
+#define GO_ON         "Please continue."
+
+#define CACHE_KEY_MAX 64
 
 /* ---- names and ids ---- */
+
+bool llm_role_is(const json_t *message, const char *role)
+{
+        return strcmp(json_str(message, "role", ""), role) == 0;
+}
+
+bool llm_type_is(const json_t *block, const char *type)
+{
+        return strcmp(json_str(block, "type", ""), type) == 0;
+}
 
 bool llm_is_blank(const char *text)
 {
@@ -113,16 +125,6 @@ struct transcript {
         bool *taken; /* results that have their place */
 };
 
-static bool role_is(const json_t *message, const char *role)
-{
-        return strcmp(json_str(message, "role", ""), role) == 0;
-}
-
-static bool type_is(const json_t *block, const char *type)
-{
-        return strcmp(json_str(block, "type", ""), type) == 0;
-}
-
 static json_t *text_block(const char *text)
 {
         return json_pack("{ss, ss}", "type", "text", "text", text);
@@ -139,7 +141,7 @@ static bool is_seen(const json_t *block)
         static const char *const types[] = { "image/jpeg", "image/png", "image/gif", "image/webp" };
         const char *mime = json_str(block, "mimeType", "");
 
-        if (type_is(block, "document"))
+        if (llm_type_is(block, "document"))
                 return strcmp(mime, "application/pdf") == 0;
         for (size_t i = 0; i < COUNT(types); i++) {
                 if (strcmp(mime, types[i]) == 0)
@@ -160,7 +162,7 @@ static void add_file(json_t *content, json_t *block)
                 json_array_append(content, block);
                 return;
         }
-        if (type_is(block, "document") && strncmp(mime, "text/", 5) == 0)
+        if (llm_type_is(block, "document") && strncmp(mime, "text/", 5) == 0)
                 bytes = crypto_unbase64(data, strlen(data), &n);
         if (bytes)
                 text = utf8_clean(bytes, n);
@@ -179,9 +181,9 @@ static void add_file(json_t *content, json_t *block)
 /* Of a person or a result. */
 static void add_block(json_t *content, json_t *block)
 {
-        if (type_is(block, "image") || type_is(block, "document"))
+        if (llm_type_is(block, "image") || llm_type_is(block, "document"))
                 add_file(content, block);
-        else if (type_is(block, "text") && !llm_is_blank(json_str(block, "text", "")))
+        else if (llm_type_is(block, "text") && !llm_is_blank(json_str(block, "text", "")))
                 json_array_append(content, block);
 }
 
@@ -213,16 +215,17 @@ static const json_t *find_result(struct transcript *t, size_t at, const char *id
                 const json_t *m = json_array_get(t->messages, i);
                 const json_t *content = json_object_get(m, "content");
 
-                if (role_is(m, "toolResult")) {
+                if (llm_role_is(m, "toolResult")) {
                         if (t->taken[i] || strcmp(json_str(m, "toolCallId", ""), id) != 0)
                                 continue;
                         t->taken[i] = true;
                         return m;
                 }
-                for (size_t k = 0; role_is(m, "assistant") && k < json_array_size(content); k++) {
+                for (size_t k = 0; llm_role_is(m, "assistant") && k < json_array_size(content);
+                     k++) {
                         const json_t *block = json_array_get(content, k);
 
-                        if (type_is(block, "toolCall") &&
+                        if (llm_type_is(block, "toolCall") &&
                             strcmp(json_str(block, "id", ""), id) == 0)
                                 return NULL;
                 }
@@ -263,13 +266,13 @@ static json_t *copy_call(struct transcript *t, const json_t *call, bool own)
 /* Of the model: its thinking means nothing to another one. */
 static void add_own_block(struct transcript *t, json_t *content, json_t *block, bool own)
 {
-        if (type_is(block, "toolCall"))
+        if (llm_type_is(block, "toolCall"))
                 json_array_append_new(content, copy_call(t, block, own));
-        else if (type_is(block, "text") && own && !llm_is_blank(json_str(block, "text", "")))
+        else if (llm_type_is(block, "text") && own && !llm_is_blank(json_str(block, "text", "")))
                 json_array_append(content, block);
-        else if (type_is(block, "text") && !llm_is_blank(json_str(block, "text", "")))
+        else if (llm_type_is(block, "text") && !llm_is_blank(json_str(block, "text", "")))
                 json_array_append_new(content, text_block(json_str(block, "text", "")));
-        else if (own && (type_is(block, "thinking") || type_is(block, "other")))
+        else if (own && (llm_type_is(block, "thinking") || llm_type_is(block, "other")))
                 json_array_append(content, block);
 }
 
@@ -277,7 +280,7 @@ static void add_own_block(struct transcript *t, json_t *content, json_t *block, 
 static bool says_something(const json_t *content)
 {
         for (size_t i = 0; i < json_array_size(content); i++) {
-                if (!type_is(json_array_get(content, i), "thinking"))
+                if (!llm_type_is(json_array_get(content, i), "thinking"))
                         return true;
         }
         return false;
@@ -312,9 +315,9 @@ static void add_assistant(struct transcript *t, size_t at)
         for (size_t i = 0, k = 0; i < json_array_size(given); i++) {
                 const json_t *call = json_array_get(given, i), *placed;
 
-                if (!type_is(call, "toolCall"))
+                if (!llm_type_is(call, "toolCall"))
                         continue;
-                while (!type_is(placed = json_array_get(content, k++), "toolCall"))
+                while (!llm_type_is(placed = json_array_get(content, k++), "toolCall"))
                         ;
                 add_result(t, placed, find_result(t, at, json_str(call, "id", "")));
         }
@@ -336,13 +339,14 @@ json_t *llm_transcript_build(const json_t *messages, const struct llm *m)
         for (size_t i = 0; i < n; i++) {
                 const json_t *message = json_array_get(messages, i);
 
-                if (role_is(message, "user"))
+                if (llm_role_is(message, "user"))
                         add_user(&t, message);
-                else if (role_is(message, "assistant"))
+                else if (llm_role_is(message, "assistant"))
                         add_assistant(&t, i);
         }
         last = json_array_get(t.out, json_array_size(t.out) - 1);
-        if (role_is(last, "assistant") && strcmp(json_str(last, "stopReason", ""), "pause") != 0)
+        if (llm_role_is(last, "assistant") &&
+            strcmp(json_str(last, "stopReason", ""), "pause") != 0)
                 json_array_append_new(t.out,
                                       message_with("user", json_pack("[o]", text_block(GO_ON))));
         free(t.taken);
@@ -354,7 +358,7 @@ json_t *llm_transcript_build(const json_t *messages, const struct llm *m)
 bool llm_has_calls(const json_t *messages)
 {
         for (size_t i = 0; i < json_array_size(messages); i++) {
-                if (role_is(json_array_get(messages, i), "toolResult"))
+                if (llm_role_is(json_array_get(messages, i), "toolResult"))
                         return true;
         }
         return false;
@@ -362,18 +366,37 @@ bool llm_has_calls(const json_t *messages)
 
 /* ---- a request ---- */
 
+void llm_write_json(struct buf *out, const char *key, const json_t *value)
+{
+        char *text = json_text(value);
+
+        jsonw_raw(out, key, text);
+        free(text);
+}
+
+void llm_write_mark(struct buf *out)
+{
+        jsonw_open_member(out, "cache_control", '{');
+        jsonw_str(out, "type", "ephemeral");
+        jsonw_close(out, '}');
+}
+
+void llm_write_cache_key(struct buf *out, const char *key, const char *value)
+{
+        if (value)
+                jsonw_strn(out, key, value,
+                           utf8_prefix(value, strlen(value), UTF8_BYTES, CACHE_KEY_MAX));
+}
+
 void llm_write_schema(struct buf *out, const char *key, const json_t *schema)
 {
         json_t *copy = json_is_object(schema) ? json_copy((json_t *)schema) : json_object();
-        char *text;
 
-        if (strcmp(json_str(copy, "type", ""), "object") != 0)
+        if (!llm_type_is(copy, "object"))
                 json_object_set_new(copy, "type", json_string("object"));
         if (!json_object_get(copy, "properties"))
                 json_object_set_new(copy, "properties", json_object());
-        text = json_text(copy);
-        jsonw_raw(out, key, text);
-        free(text);
+        llm_write_json(out, key, copy);
         json_decref(copy);
 }
 

@@ -44,6 +44,8 @@ void llm_request_release(struct llm_request *r);
  */
 json_t *llm_transcript_build(const json_t *messages, const struct llm *m);
 
+bool llm_role_is(const json_t *message, const char *role);
+bool llm_type_is(const json_t *block, const char *type);
 /* White space alone? */
 bool llm_is_blank(const char *text);
 /* A tool's name in the form all services take. */
@@ -52,6 +54,11 @@ const char *llm_wire_name(const char *name, char out[LLM_NAME_MAX + 1]);
 const char *llm_tool_name(const json_t *tools, const char *name);
 /* Has any message a call? */
 bool llm_has_calls(const json_t *messages);
+void llm_write_json(struct buf *out, const char *key, const json_t *value);
+/* The mark of a prefix that Anthropic is to cache. */
+void llm_write_mark(struct buf *out);
+/* What joins requests of one conversation, cut to what OpenAI takes; NULL: none. */
+void llm_write_cache_key(struct buf *out, const char *key, const char *value);
 /* A tool's schema, made an object if it is none. */
 void llm_write_schema(struct buf *out, const char *key, const json_t *schema);
 /* The text of a result where errors have no other sign. */

@@ -148,7 +148,7 @@ static enum model_stop stop_of(const struct llm_reader *r)
 static bool has_call(const json_t *content)
 {
         for (size_t i = 0; i < json_array_size(content); i++) {
-                if (strcmp(json_str(json_array_get(content, i), "type", ""), "toolCall") == 0)
+                if (llm_type_is(json_array_get(content, i), "toolCall"))
                         return true;
         }
         return false;

@@ -88,10 +88,10 @@ static int check_results(struct check *c, const json_t *message)
         for (size_t i = 0; i < json_array_size(content); i++) {
                 const json_t *block = json_array_get(content, i), *result;
 
-                if (strcmp(json_str(block, "type", ""), "toolCall") != 0)
+                if (!llm_type_is(block, "toolCall"))
                         continue;
                 result = json_array_get(c->messages, ++c->at);
-                if (strcmp(json_str(result, "role", ""), "toolResult") != 0 ||
+                if (!llm_role_is(result, "toolResult") ||
                     strcmp(json_str(result, "toolCallId", ""), json_str(block, "id", "")) != 0)
                         return fault(c, "the result of a call must be here");
                 if (check_content(c, result, false) < 0)
@@ -126,7 +126,7 @@ int model_check(const json_t *messages, struct error *err)
         for (; c.at < n && rc == 0; c.at++)
                 rc = check_message(&c);
         c.at = n - 1;
-        if (rc == 0 && strcmp(json_str(last, "role", ""), "assistant") == 0 &&
+        if (rc == 0 && llm_role_is(last, "assistant") &&
             strcmp(json_str(last, "stopReason", ""), "pause") != 0)
                 rc = fault(&c, "the last message must not be the model's");
         json_decref(c.ids);

@@ -15,7 +15,7 @@
 #include "net/http_text.h"
 
 #define WINDOW_GUESS   32768 /* of an unknown model: rather compact too early */
-#define OUTPUT_DEFAULT 32000 /* the longest answer to ask for unless told otherwise */
+#define OUTPUT_DEFAULT 32000 /* the longest answer to ask for unless configured */
 #define ASK_MS         10000
 #define ASK_AGAIN_MS   (10 * 60 * 1000)
 #define LIST_MAX       ((size_t)8 << 20)
@@ -55,14 +55,14 @@ static int supports(const json_t *capabilities, const char *what)
         return json_is_boolean(s) ? json_is_true(s) : -1;
 }
 
-static bool read_anthropic(const char *model, const json_t *answer, struct model_row *out)
+/* The id is not compared: an alias is answered with its version. */
+static bool read_anthropic(const json_t *answer, struct model_row *out)
 {
         const json_t *can = json_object_get(answer, "capabilities");
         const json_t *types = json_object_get(json_object_get(can, "thinking"), "types");
 
         if (strcmp(json_str(answer, "id", ""), "") == 0)
                 return false;
-        (void)model; /* an alias is answered with its version */
         out->window = json_int(answer, "max_input_tokens", -1);
         out->output = json_int(answer, "max_tokens", -1);
         out->images = supports(can, "image_input");
@@ -134,7 +134,7 @@ bool model_facts_read(const struct llm_wire *wire, const char *model, const json
 
         *out = (struct model_row){ -1, -1, -1, -1, -1, -1, { .in = -1 } };
         if (wire == &anthropic_wire)
-                return read_anthropic(model, answer, out);
+                return read_anthropic(answer, out);
         for (size_t i = 0; i < json_array_size(data); i++) {
                 const json_t *entry = json_array_get(data, i);
 
@@ -230,7 +230,6 @@ static void apply_row(struct model_limits *l, const struct model_row *row)
 static void apply_conf(struct model_limits *l, const struct llm_conf *conf)
 {
         const struct usage_prices *p = &conf->prices;
-
         int64_t most = conf->max_tokens > 0 ? conf->max_tokens : OUTPUT_DEFAULT;
 
         if (conf->window > 0)

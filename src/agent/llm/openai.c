@@ -15,9 +15,6 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "base/utf8.h"
-
-#define CACHE_KEY_MAX 64
 
 /* ---- request ---- */
 
@@ -33,23 +30,6 @@ struct chat_writer {
         size_t last_users[2];      /* messages that get one; SIZE_MAX: none */
 };
 
-static bool type_is(const json_t *block, const char *type)
-{
-        return strcmp(json_str(block, "type", ""), type) == 0;
-}
-
-static bool role_is(const json_t *message, const char *role)
-{
-        return strcmp(json_str(message, "role", ""), role) == 0;
-}
-
-static void write_mark(struct buf *out)
-{
-        jsonw_open_member(out, "cache_control", '{');
-        jsonw_str(out, "type", "ephemeral");
-        jsonw_close(out, '}');
-}
-
 static void add_text(struct chat_writer *w, const char *text)
 {
         buf_addf(&w->text, "%s%s", w->text.len ? "\n\n" : "", text);
@@ -61,7 +41,7 @@ static void add_text(struct chat_writer *w, const char *text)
 
 static void add_file(struct chat_writer *w, const json_t *block)
 {
-        bool image = type_is(block, "image");
+        bool image = llm_type_is(block, "image");
         char *url;
 
         if (!(image ? w->q->limits.images : w->q->limits.documents)) {
@@ -87,7 +67,7 @@ static void add_content(struct chat_writer *w, const json_t *content, bool files
         for (size_t i = 0; i < json_array_size(content); i++) {
                 const json_t *block = json_array_get(content, i);
 
-                if (!type_is(block, "text"))
+                if (!llm_type_is(block, "text"))
                         add_file(w, block);
                 else if (!files_only)
                         add_text(w, json_str(block, "text", ""));
@@ -103,7 +83,7 @@ static void flush_user(struct chat_writer *w)
         jsonw_str(w->out, "role", "user");
         if (w->is_marked) { /* inside the last part */
                 buf_truncate(&w->parts, w->parts.len - 1);
-                write_mark(&w->parts);
+                llm_write_mark(&w->parts);
                 jsonw_close(&w->parts, '}');
         }
         if (w->has_files || w->is_marked) {
@@ -124,7 +104,7 @@ static void join_text(const json_t *content, struct buf *out)
         for (size_t i = 0; i < json_array_size(content); i++) {
                 const json_t *block = json_array_get(content, i);
 
-                if (type_is(block, "text"))
+                if (llm_type_is(block, "text"))
                         buf_addf(out, "%s%s", out->len ? "\n\n" : "", json_str(block, "text", ""));
         }
 }
@@ -151,7 +131,7 @@ static void write_results(struct chat_writer *w, size_t *at)
         size_t first = *at;
         const json_t *message;
 
-        for (; role_is(message = json_array_get(w->q->messages, *at), "toolResult"); (*at)++)
+        for (; llm_role_is(message = json_array_get(w->q->messages, *at), "toolResult"); (*at)++)
                 write_result(w, message);
         for (size_t i = first; i < *at; i++)
                 add_content(w, json_object_get(json_array_get(w->q->messages, i), "content"), true);
@@ -181,7 +161,7 @@ static void write_calls(struct buf *out, const json_t *content)
         for (size_t i = 0; i < json_array_size(content); i++) {
                 const json_t *block = json_array_get(content, i);
 
-                if (!type_is(block, "toolCall"))
+                if (!llm_type_is(block, "toolCall"))
                         continue;
                 if (!open)
                         jsonw_open_member(out, "tool_calls", '[');
@@ -210,14 +190,13 @@ static void write_thinking(struct chat_writer *w, const json_t *content)
         const char *field = NULL;
         json_t *details = NULL;
         struct buf text;
-        char *raw;
 
         buf_init(&text, 0);
         for (size_t i = 0; i < json_array_size(content); i++) {
                 const json_t *block = json_array_get(content, i);
                 const char *signature = json_str(block, "thinkingSignature", "");
 
-                if (!type_is(block, "thinking"))
+                if (!llm_type_is(block, "thinking"))
                         continue;
                 if (*signature == '[' && !details)
                         details = json_read(signature, strlen(signature), NULL);
@@ -225,11 +204,9 @@ static void write_thinking(struct chat_writer *w, const json_t *content)
                         field = thinking_field(signature);
                 buf_addstr(&text, json_str(block, "thinking", ""));
         }
-        if (details) {
-                raw = json_text(details);
-                jsonw_raw(w->out, "reasoning_details", raw);
-                free(raw);
-        } else if (field && text.len)
+        if (details)
+                llm_write_json(w->out, "reasoning_details", details);
+        else if (field && text.len)
                 jsonw_strn(w->out, field, text.data, text.len);
         else if (w->server->wants_thinking && w->q->q->thinking != THINKING_OFF)
                 jsonw_str(w->out, "reasoning_content", "");
@@ -267,7 +244,7 @@ static void write_system(struct chat_writer *w)
                 jsonw_open(w->out, '{');
                 jsonw_str(w->out, "type", "text");
                 jsonw_str(w->out, "text", system);
-                write_mark(w->out);
+                llm_write_mark(w->out);
                 jsonw_close(w->out, '}');
                 jsonw_close(w->out, ']');
         } else {
@@ -283,7 +260,7 @@ static void find_marks(struct chat_writer *w)
                    strncmp(w->m->model, "anthropic/", strlen("anthropic/")) == 0;
         w->last_users[0] = w->last_users[1] = SIZE_MAX;
         for (size_t i = 0; w->marks && i < json_array_size(w->q->messages); i++) {
-                if (!role_is(json_array_get(w->q->messages, i), "user"))
+                if (!llm_role_is(json_array_get(w->q->messages, i), "user"))
                         continue;
                 w->last_users[0] = w->last_users[1];
                 w->last_users[1] = i;
@@ -297,14 +274,14 @@ static void write_messages(struct chat_writer *w)
         for (size_t i = 0; i < json_array_size(w->q->messages); i++) {
                 const json_t *message = json_array_get(w->q->messages, i);
 
-                if (role_is(message, "user")) {
+                if (llm_role_is(message, "user")) {
                         w->is_marked =
                                 w->is_marked || i == w->last_users[0] || i == w->last_users[1];
                         add_content(w, json_object_get(message, "content"), false);
                         continue;
                 }
                 flush_user(w);
-                if (role_is(message, "assistant"))
+                if (llm_role_is(message, "assistant"))
                         write_assistant(w, message);
                 else
                         write_results(w, &i);
@@ -339,7 +316,6 @@ static void write_request(const struct llm *m, const struct llm_request *q, stru
 {
         const struct chat_server *server = chat_server_of(m);
         struct chat_writer w = { .m = m, .q = q, .server = server, .out = out };
-        const char *key = q->q->cache_key;
 
         buf_init(&w.parts, 0);
         buf_init(&w.text, 0);
@@ -349,9 +325,7 @@ static void write_request(const struct llm *m, const struct llm_request *q, stru
         write_messages(&w);
         jsonw_close(out, ']');
         write_tools(q, out);
-        if (key)
-                jsonw_strn(out, server->cache_key ? "prompt_cache_key" : "user", key,
-                           utf8_prefix(key, strlen(key), UTF8_BYTES, CACHE_KEY_MAX));
+        llm_write_cache_key(out, server->cache_key ? "prompt_cache_key" : "user", q->q->cache_key);
         if (q->q->max_tokens)
                 jsonw_int(out, chat_server_max_tokens(m), q->q->max_tokens);
         if (m->conf->temperature >= 0)
@@ -381,15 +355,6 @@ static void read_usage(struct llm_reader *r, const json_t *answer)
         usage_read(&r->usage, json_object_get(answer, "usage"));
 }
 
-static bool has_call(const struct llm_reader *r)
-{
-        for (size_t i = 0; i < r->block_count; i++) {
-                if (r->blocks[i].type == LLM_TOOL_CALL)
-                        return true;
-        }
-        return false;
-}
-
 /* Whatever the word: calls that are there are calls. */
 static void read_reason(struct llm_reader *r, const json_t *choice)
 {
@@ -405,11 +370,11 @@ static void read_reason(struct llm_reader *r, const json_t *choice)
         else if (strcmp(reason, "network_error") == 0)
                 llm_reader_fail(r, ERR_NET, "the service lost the model: network_error");
         else
-                r->stop = has_call(r) ? LLM_CALLS : LLM_STOPPED;
+                r->stop = llm_reader_has_call(r) ? LLM_CALLS : LLM_STOPPED;
 }
 
 /*
- * The call that a piece belongs to. An index alone does not tell: some servers send several calls
+ * The call that a piece belongs to. An index alone is not enough: some servers send several calls
  * with index 0, others begin at 1 or send none.
  */
 static struct llm_block *find_call(struct llm_reader *r, const json_t *piece)
@@ -481,14 +446,11 @@ static void read_delta(struct llm_reader *r, const json_t *delta)
 
 static bool read_error(struct llm_reader *r, const json_t *answer)
 {
-        json_t *error = json_object_get(answer, "error");
-        char *text;
+        const json_t *error = json_object_get(answer, "error");
 
         if (!error || json_is_null(error))
                 return false;
-        text = json_text(answer);
-        llm_reader_read_failure(&r->failure, ERR_NET, text, strlen(text));
-        free(text);
+        llm_reader_error(r, answer);
         return true;
 }
 
@@ -532,7 +494,7 @@ static void on_answer(struct llm_reader *r, const json_t *answer)
         read_id(r, answer);
         read_usage(r, answer);
         read_delta(r, json_object_get(choice, "message"));
-        r->stop = has_call(r) ? LLM_CALLS : LLM_STOPPED;
+        r->stop = llm_reader_has_call(r) ? LLM_CALLS : LLM_STOPPED;
         read_reason(r, choice);
         r->ended = true;
 }

@@ -17,17 +17,10 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "base/utf8.h"
 
-#define CACHE_KEY_MAX  64
 #define MAX_TOKENS_MIN 16
 
 /* ---- request ---- */
-
-static bool type_is(const json_t *object, const char *type)
-{
-        return strcmp(json_str(object, "type", ""), type) == 0;
-}
 
 static void write_text(struct buf *out, const char *type, const char *text)
 {
@@ -39,7 +32,7 @@ static void write_text(struct buf *out, const char *type, const char *text)
 
 static void write_file(const struct llm_request *q, const json_t *block, struct buf *out)
 {
-        bool image = type_is(block, "image");
+        bool image = llm_type_is(block, "image");
         char *url;
 
         if (!(image ? q->limits.images : q->limits.documents)) {
@@ -64,7 +57,7 @@ static void write_parts(const struct llm_request *q, const json_t *content, stru
         for (size_t i = 0; i < json_array_size(content); i++) {
                 const json_t *block = json_array_get(content, i);
 
-                if (type_is(block, "text"))
+                if (llm_type_is(block, "text"))
                         write_text(out, "input_text", json_str(block, "text", ""));
                 else
                         write_file(q, block, out);
@@ -92,7 +85,7 @@ static void write_result(const struct llm_request *q, const json_t *message, str
         for (size_t i = 0; i < json_array_size(content); i++) {
                 const json_t *block = json_array_get(content, i);
 
-                has_files = has_files || !type_is(block, "text");
+                has_files = has_files || !llm_type_is(block, "text");
                 buf_addf(&text, "%s%s", text.len ? "\n\n" : "", json_str(block, "text", ""));
         }
         jsonw_open(out, '{');
@@ -109,32 +102,17 @@ static void write_result(const struct llm_request *q, const json_t *message, str
         buf_release(&text);
 }
 
-/* An item as it came, yours to decref; NULL: no reasoning of this service. */
-static json_t *reasoning_of(const json_t *block)
-{
-        const char *text = json_str(block, "thinkingSignature", "");
-        json_t *item = type_is(block, "thinking") && *text == '{'
-                               ? json_read(text, strlen(text), NULL)
-                               : NULL;
-
-        if (type_is(item, "reasoning"))
-                return item;
-        json_decref(item);
-        return NULL;
-}
-
+/* The item as it came. False: no reasoning of this service. */
 static bool write_reasoning_item(const json_t *block, struct buf *out)
 {
-        json_t *item = reasoning_of(block);
-        char *text;
+        const char *text = json_str(block, "thinkingSignature", "");
+        json_t *item = *text == '{' ? json_read(text, strlen(text), NULL) : NULL;
+        bool found = llm_type_is(block, "thinking") && llm_type_is(item, "reasoning");
 
-        if (!item)
-                return false;
-        text = json_text(item);
-        jsonw_raw(out, NULL, text);
-        free(text);
+        if (found)
+                llm_write_json(out, NULL, item);
         json_decref(item);
-        return true;
+        return found;
 }
 
 static void write_own_text(const json_t *block, bool with_ids, size_t number, struct buf *out)
@@ -187,15 +165,15 @@ static void write_assistant(const json_t *message, size_t number, struct buf *ou
         for (size_t i = 0; i < n; i++) {
                 const json_t *block = json_array_get(content, i);
 
-                if (type_is(block, "text") || type_is(block, "toolCall"))
+                if (llm_type_is(block, "text") || llm_type_is(block, "toolCall"))
                         last = i;
         }
         for (size_t i = 0; i <= last; i++) {
                 const json_t *block = json_array_get(content, i);
 
-                if (type_is(block, "text"))
+                if (llm_type_is(block, "text"))
                         write_own_text(block, with_ids, number * 1000 + i, out);
-                else if (type_is(block, "toolCall"))
+                else if (llm_type_is(block, "toolCall"))
                         write_call(block, with_ids, out);
                 else if (write_reasoning_item(block, out))
                         with_ids = true; /* of what follows it */
@@ -241,7 +219,7 @@ static void write_reasoning(const struct llm *m, const struct llm_request *q, st
 
 static void write_request(const struct llm *m, const struct llm_request *q, struct buf *out)
 {
-        const char *key = q->q->cache_key, *system = q->q->system;
+        const char *system = q->q->system;
         int64_t most = q->q->max_tokens;
 
         jsonw_open(out, '{');
@@ -265,9 +243,7 @@ static void write_request(const struct llm *m, const struct llm_request *q, stru
         write_reasoning(m, q, out);
         if (most > 0)
                 jsonw_int(out, "max_output_tokens", most < MAX_TOKENS_MIN ? MAX_TOKENS_MIN : most);
-        if (key)
-                jsonw_strn(out, "prompt_cache_key", key,
-                           utf8_prefix(key, strlen(key), UTF8_BYTES, CACHE_KEY_MAX));
+        llm_write_cache_key(out, "prompt_cache_key", q->q->cache_key);
         if (m->conf->temperature >= 0)
                 jsonw_real(out, "temperature", m->conf->temperature);
         jsonw_bool(out, "store", false);
@@ -279,11 +255,11 @@ static void write_request(const struct llm *m, const struct llm_request *q, stru
 
 static bool type_of(const json_t *item, enum llm_block_type *out)
 {
-        if (type_is(item, "message"))
+        if (llm_type_is(item, "message"))
                 *out = LLM_TEXT;
-        else if (type_is(item, "reasoning"))
+        else if (llm_type_is(item, "reasoning"))
                 *out = LLM_THINKING;
-        else if (type_is(item, "function_call"))
+        else if (llm_type_is(item, "function_call"))
                 *out = LLM_TOOL_CALL;
         else
                 return false;
@@ -384,14 +360,9 @@ static void read_item(struct llm_reader *r, const json_t *item, int64_t index)
 
 static void read_failure(struct llm_reader *r, const json_t *error)
 {
-        const char *code = json_str(error, "code", json_str(error, "type", ""));
-        bool busy = strstr(code, "rate_limit") || strstr(code, "overloaded") ||
-                    strstr(code, "slow_down");
         json_t *answer = json_pack("{sO}", "error", error ? error : json_null());
-        char *text = json_text(answer);
 
-        llm_reader_read_failure(&r->failure, busy ? ERR_LIMIT : ERR_NET, text, strlen(text));
-        free(text);
+        llm_reader_error(r, answer);
         json_decref(answer);
 }
 
@@ -414,10 +385,8 @@ static void read_response(struct llm_reader *r, const json_t *response)
         r->stop = LLM_STOPPED;
         if (strcmp(status, "incomplete") == 0)
                 r->stop = strcmp(reason, "content_filter") == 0 ? LLM_FILTERED : LLM_LENGTH;
-        for (size_t i = 0; i < r->block_count && r->stop == LLM_STOPPED; i++) {
-                if (r->blocks[i].type == LLM_TOOL_CALL)
-                        r->stop = LLM_CALLS;
-        }
+        else if (llm_reader_has_call(r))
+                r->stop = LLM_CALLS;
         snprintf(r->stop_word, sizeof(r->stop_word), "%s", *reason ? reason : status);
         r->ended = true;
 }
