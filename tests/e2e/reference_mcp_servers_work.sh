@@ -1,18 +1,10 @@
 #!/usr/bin/env bash
 # The reference MCP servers from npm work with our client, over stdio and HTTP; so does a tool in TypeScript.
-set -u
-cd "$(dirname "$0")/../.."
+platform=mcp
+. "$(dirname "$0")/../clients/lib.sh"
 . tests/lib/ports.sh
-build=${BUILD:-build}
-work=$PWD/$build/mcp-servers
+work=$(realpath "$work")
 make -j2 BUILD="$build" "$build/tests/agent/test_mcp_servers" "$build/tests/agent/test_custom_examples" >/dev/null || exit 1
-tools/install clients || exit 1
-mkdir -p "$work"
-cp tests/clients/mcp/{package.json,package-lock.json,.npmrc,modern.mjs} "$work/" || exit 1
-if ! cmp -s "$work/package-lock.json" "$work/.installed"; then
-        (cd "$work" && npm ci --no-audit --no-fund >npm.log 2>&1) || { tail -20 "$work/npm.log"; exit 1; }
-        cp "$work/package-lock.json" "$work/.installed"
-fi
 
 reserve_port everything
 reserve_port modern
