@@ -34,9 +34,7 @@ contains "$message" "nowhere.txt"
 printf '{}' >"$dir/config.json"
 # a process at the address of a killed daemon does not get the key
 start
-kill -9 "$daemon_pid"
-wait "$daemon_pid" || true
-daemon_pid=
+kill_daemon
 python3 - "$addr" >"$dir/received" 2>&1 <<'END' &
 import socket, sys
 host, port = sys.argv[1].rsplit(":", 1)

@@ -26,8 +26,7 @@ say all noted'
 body=$(printf '%s' "$text" | sed ':a;N;$!ba;s/\n/\\n/g')
 contains "$(post /api/v2/messages/inbound "{\"chatId\":\"c\",\"text\":\"$body\"}")" '"status":"stored"'
 await grep -q two "$dir/worklog"
-kill -9 "$daemon_pid"
-wait "$daemon_pid" 2>/dev/null || true
+kill_daemon
 touch "$dir/killed"
 start
 # what is written now waits for the turn, or joins it; its reply comes in any case

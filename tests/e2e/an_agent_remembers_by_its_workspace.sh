@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A built-in agent is told its memory, its skills and what it remembers of mom; the prompt of the second turn is that of the first, and
-# log.jsonl and context.jsonl have what happened.
+# The prompt of a built-in agent has its memory, its skills and what it remembers of mom; the prompt of the second
+# turn is that of the first, and log.jsonl and context.jsonl have what happened.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 start_sim llm
@@ -33,7 +33,7 @@ case $calls in *"of another service"*) fail "thinking of another service was sen
 every_call_was_valid
 contains "$(curl -sS "$sim/sim/state")" '"refused":{}'
 
-# both turns were told the same, as `prompt` shows it
+# both turns had the same prompt, and `prompt` shows it
 systems=$(printf '%s' "$calls" | jq -c '[.. | .system? // empty | if type == "array" then map(.text) | join("") else . end]')
 [ "$(printf '%s' "$systems" | jq 'length >= 2 and (unique | length) == 1')" = true ] || fail "system prompts: $systems"
 "$DRAGOMAN" prompt a/C42 "$dir" --json 2>/dev/null | jq -r .prompt >"$dir/shown"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A built-in agent calls a program in DIR/tools, a module for Node and an MCP server; a new tool needs no restart, and a
-# broken one is told by the status.
+# A built-in agent calls a program in DIR/tools, a module for Node and an MCP server; a new tool needs no restart, and the
+# status names a broken one.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 start_sim llm
@@ -31,7 +31,7 @@ curl -sSf "$sim/sim/scenario" -d "{\"rules\":[
 start
 
 # ask TEXT ANSWER
-ask() { contains "$(post '/api/v2/messages/inbound?wait=60000' "{\"instanceId\":\"api\",\"text\":\"$1\"}")" "$2"; }
+ask() { contains "$(say api "$1")" "$2"; }
 ask 'be loud' 'QUIET'
 ask 'repeat please' 'from the server'
 if node --version >/dev/null 2>&1; then ask 'say hello' 'Hello Ann'; fi
@@ -41,7 +41,7 @@ listed() { "$DRAGOMAN" status --json --dir "$dir" | grep -q '"newcomer"'; }
 await listed
 ask 'late one again' 'I am new'
 
-# the model was told of them, and nothing it was sent would be refused
+# the prompt names them, and no request was refused
 contains "$(curl -sS "$sim/sim/calls?kind=messages&limit=1")" 'Test tool shout.'
 every_call_was_valid
 status=$("$DRAGOMAN" status --dir "$dir")

@@ -1,14 +1,11 @@
 #!/usr/bin/env bash
-# A person on Discord asks; the simulated model uses the tools as told. Files, commands, jobs, the history, a file for the chat and the
-# platform's tools work together, and no request to the model or to Discord is refused.
+# A person on Discord asks; the simulated model calls the tools that the message names. Files, commands, jobs, the history,
+# a file for the chat and the platform's tools work together, and no request to the model or to Discord is refused.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
+start_sim llm
+model=$sim
 start_sim discord
-"${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" llm --port 0 --quiet --no-limits >"$dir/model" 2>&1 &
-model_pid=$!
-trap 'kill "$model_pid" 2>/dev/null || true; clean_up' EXIT
-await test -s "$dir/model"
-model=$(head -1 "$dir/model")
 cat >"$dir/config.json" <<JSON
 { "agents": { "main": { "type": "builtin", "model": "anthropic/claude-sonnet-5-5", "baseUrl": "$model", "apiKey": "sk-sim" } },
   "adapters": { "dc": { "type": "discord", "botToken": "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token", "apiBase": "$sim/api/v10", "dm": ["everyone"], "debounceMs": 0, "rateLimit": { "turns": 0 },
@@ -60,11 +57,9 @@ case $(results) in *discord_list_guilds*) fail "a tool that reaches everything w
 # /stop ends a command with its children
 seconds=$((1000000 + $$))
 says "use bash: (setsid sleep $seconds &) ; sleep $seconds"
-runs() { cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -q "slee[p] $seconds"; }
-ended() { ! runs; }
-await runs
+await sleeps $seconds
 says /stop
-await ended
+await sleeps_no_more $seconds
 says 'say Still here.'
 await sh -c "curl -sS '$sim/sim/messages?kind=message&limit=1000' | grep -q 'Still here.'"
 

@@ -2,9 +2,7 @@
 # A turn asks; the daemon is killed; the question is still open, decided on the command line, and the turn goes on.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
-run() { "$DRAGOMAN" "$@" --dir "$dir"; }
 refused() { ! run "$@" >"$dir/out" 2>&1 || fail "'$*' was accepted"; }
-open_id() { run approvals list --json | grep -o '"id": "apr-[0-9]*"' | grep -o 'apr-[0-9]*'; }
 answered() { [ "$(api '/api/v2/events?type=message.sent&limit=100' | grep -o "$1" | wc -l)" -ge "$2" ]; }
 
 printf '{ "agents": { "stage": { "type": "script", "file": "stage.txt" } } }' >"$dir/config.json"
@@ -21,9 +19,7 @@ contains "$(run status)" "1 approval waits for a person"
 contains "$(api /metrics)" "dragoman_approvals_open 1"
 contains "$(run why trn-1)" "waits for an approval: '$id' (do something)"
 
-kill -9 "$daemon_pid"
-wait "$daemon_pid" || true
-daemon_pid=
+kill_daemon
 start
 [ "$(open_id)" = "$id" ] || fail "the question is not open any more"
 answered "All is clean" 1 && fail "it went on by itself"

@@ -8,8 +8,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()
 for _ in range(2):
     c, _a = s.accept(); c.settimeout(60); c.recv(65536); c.close(); print("hung up")
 '; }
-receiver=$RECEIVER_PID # bash unsets it when the receiver exits
-trap 'kill $receiver 2>/dev/null || true; clean_up' EXIT
+helpers+=" $RECEIVER_PID"
 read -r port <&"${RECEIVER[0]}"
 printf '{ "agents": { "echo": { "type": "echo" } }, "adapters": { "out": { "type": "api", "callbackIdempotent": false, "callbackUrl": "http://127.0.0.1:%s/" } } }' "$port" >"$dir/config.json"
 start

@@ -84,9 +84,9 @@ echo CHANNELS $(ls /workspace/channels/api)
 SH
 chmod 644 "$dir/workspace/channels/api/1/search.sh"
 says 1 'use bash: sh search.sh; echo SEARCHED'
-told() { curl -sS "$sim/sim/calls?kind=messages&limit=1000"; }
-contains "$(told)" 'KEYS -1 -1 -1\nCHANNELS 1\nSEARCHED'
-case $(told) in *OPEN\ /proc*) fail "a descriptor reached the sandbox" ;; esac
+requests() { curl -sS "$sim/sim/calls?kind=messages&limit=1000"; }
+contains "$(requests)" 'KEYS -1 -1 -1\nCHANNELS 1\nSEARCHED'
+case $(requests) in *OPEN\ /proc*) fail "a descriptor reached the sandbox" ;; esac
 
 # ---- paths of the file tools ----
 
@@ -106,11 +106,11 @@ for how in names details long cut fails; do
 done
 says 4 'call invoke_tool {"tool":"fake__env","args":{}}'
 says 4 'call invoke_tool {"tool":"module","args":{}}' # an error without Node
-contains "$(told)" "HAS ['HOME', 'LANG'"
+contains "$(requests)" "HAS ['HOME', 'LANG'"
 
 # ---- what is left of it ----
 
-told >"$dir/told"
+requests >"$dir/requests"
 api '/api/v2/events?limit=1000' >"$dir/events"
 stop
 python3 - "$dir" <<'PY'
@@ -125,7 +125,7 @@ for (table,) in db.execute("select name from sqlite_master where type = 'table'"
         rows += 1
         assert not secret.search(repr(row).encode()), f"{table}: {row}"
 assert rows > 100, rows
-results = [b for c in json.load(open(folder + "/told"))["items"] for m in c["request"].get("messages", []) if isinstance(m["content"], list)
+results = [b for c in json.load(open(folder + "/requests"))["items"] for m in c["request"].get("messages", []) if isinstance(m["content"], list)
            for b in m["content"] if b["type"] == "tool_result"]
 refused = {b["tool_use_id"] for b in results if b.get("is_error")}
 assert len(refused) >= 3 * 16, f"only {len(refused)} calls were refused"

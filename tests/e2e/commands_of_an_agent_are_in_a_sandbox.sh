@@ -12,12 +12,12 @@ configure() {
   "adapters": { "api": { "type": "api", "agent": "main" } } }
 JSON
 }
-# runs COMMAND in the chat $chat; $told is what the model got for it
+# runs COMMAND in the chat $chat; $requests is what the model got
 chat=1
 runs() {
         post '/api/v2/messages/inbound?wait=60000' "$(python3 -c 'import json, sys; print(json.dumps({"instanceId": "api", "chatId": sys.argv[1], "text": "use bash: %s\nsay Done." % sys.argv[2]}))' "$chat" "$1")" >"$dir/answer"
         contains "$(cat "$dir/answer")" Done.
-        told=$(curl -sS "$sim/sim/calls?kind=messages&limit=1000")
+        requests=$(curl -sS "$sim/sim/calls?kind=messages&limit=1000")
 }
 
 configure bwrap ', "hosts": ["example.org"]'
@@ -29,23 +29,23 @@ contains "$("$DRAGOMAN" doctor --dir "$dir" || true)" 'commands of agent main ru
 # a secret in the environment, in a descriptor, and in another chat
 chat=2
 runs 'echo canary-of-another-chat >secret.txt; echo WROTE-IT'
-contains "$told" 'WROTE-IT'
+contains "$requests" 'WROTE-IT'
 chat=1
 runs 'grep -las "canary-[e]2e" /proc/*/environ /proc/*/cmdline; env | grep "canary-[e]2e"; ls /proc/self/fd | tr "\n" -; grep -rls "canary-[o]f" /workspace /tmp /home /etc /dev/shm; echo SEARCHED'
-contains "$told" '0-1-2-3-SEARCHED'
-case $told in *canary-e2e-5150*) fail "a secret reached the model" ;; esac
+contains "$requests" '0-1-2-3-SEARCHED'
+case $requests in *canary-e2e-5150*) fail "a secret reached the model" ;; esac
 ! grep -rqa canary-e2e-5150 "$dir" || fail "a secret was written: $(grep -rla canary-e2e-5150 "$dir")"
 
 runs 'curl -s http://example.net/; echo ASKED'
-contains "$told" 'may not reach example.net:80'
+contains "$requests" 'may not reach example.net:80'
 await sh -c "curl -s -H 'x-api-key: $key' 'http://$addr/api/v2/events?type=agent.network_request' | grep -q '\"host\":\"example.net\",\"port\":80,\"allowed\":false'"
 
 # nothing survives the daemon
-post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"api","chatId":"1","text":"call bash {\"command\":\"(setsid sleep 86399 &); sleep 86398\",\"background\":true}\nsay Started."}' >/dev/null
-await pgrep -f '^sleep 8639[89]'
-kill -9 "$daemon_pid"
-wait "$daemon_pid" 2>/dev/null || true
-await sh -c "! pgrep -f '^sleep 8639[89]'"
+seconds=$((1000000 + $$))
+say api "call bash {\\\"command\\\":\\\"(setsid sleep $seconds &); sleep $seconds\\\",\\\"background\\\":true}\nsay Started." >/dev/null
+await sleeps $seconds
+kill_daemon
+await sleeps_no_more $seconds
 
 # on the host only when it says so
 configure host ''
@@ -63,8 +63,8 @@ PATH=$dir/bin:$PATH start
 await sh -c "'$DRAGOMAN' status --dir '$dir' | grep -q 'commands are refused: .*user.max_user_namespaces'"
 contains "$("$DRAGOMAN" doctor --dir "$dir" || true)" 'agent main refuses commands'
 runs 'echo HELLO-FROM-$((40 + 2))'
-contains "$told" 'this machine forbids user namespaces'
-case $told in *HELLO-FROM-42*) fail "a command ran elsewhere" ;; esac
+contains "$requests" 'this machine forbids user namespaces'
+case $requests in *HELLO-FROM-42*) fail "a command ran elsewhere" ;; esac
 stop
 
 configure chroot ''

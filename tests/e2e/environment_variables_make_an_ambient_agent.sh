@@ -3,9 +3,7 @@
 # become one more turn; no reply posts nothing; typing starts only with an answer; a failed turn blocks nothing.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
-helpers=
 start_sim discord
-trap 'kill $helpers 2>/dev/null || true; clean_up' EXIT
 general=900000000000000002
 
 # Logs each request and answers by its last message; "hold" waits for a file.
@@ -41,7 +39,7 @@ server.serve_forever()
 AGENT
 : >"$dir/asked"
 python3 "$dir/agent.py" "$dir" >"$dir/port" &
-helpers=$!
+helpers+=" $!"
 await test -s "$dir/port"
 
 says() { curl -sS "$sim/sim/send" -d "{\"from\":\"$1\",\"channel\":\"${3:-general}\",\"text\":\"$2\"}" >/dev/null; }

@@ -5,16 +5,17 @@ umask 022 # the daemon refuses files that others may write
 unset DISCORD_BOT_TOKEN TELEGRAM_BOT_TOKEN API_BASE_URL DISCORD_API_KEY
 top=$(cd "$(dirname "$0")/../.." && pwd)
 DRAGOMAN=${DRAGOMAN:-$top/build/dragoman}
+SIMULATOR=${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}
 dir=$(mktemp -d)
 daemon_pid=
-sim_pid=
+helpers= # other processes that end with the script
 wrapper=${wrapper:-}
 # Seconds to wait for what must happen; a slow machine is no failure.
 patience=60
 
 clean_up() {
         [ -z "$daemon_pid" ] || kill -9 "$daemon_pid" 2>/dev/null || true
-        [ -z "$sim_pid" ] || kill "$sim_pid" 2>/dev/null || true
+        for pid in $helpers; do kill "$pid" 2>/dev/null || true; done
         rm -rf "$dir"
 }
 trap clean_up EXIT
@@ -64,11 +65,19 @@ stop() {
         [ $rc -eq 0 ] || fail "the daemon ended with $rc"
 }
 
-# start_sim PLATFORM: $sim is the address of its simulator.
+kill_daemon() {
+        kill -9 "$daemon_pid"
+        wait "$daemon_pid" 2>/dev/null || true
+        daemon_pid=
+}
+
+# start_sim NAME [OPTION...]: $sim is the address of this simulator. There may be several.
 start_sim() {
-        coproc SIM { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" "$1" --port 0 --quiet --no-limits 2>&1; }
-        sim_pid=$SIM_PID
-        read -r sim <&"${SIM[0]}"
+        local out
+        exec {out}< <(exec "$SIMULATOR" "$@" --port 0 --quiet --no-limits 2>&1)
+        helpers+=" $!"
+        read -r sim <&"$out"
+        exec {out}<&-
 }
 seen=0
 # next KIND TEXT: the next action of this kind by the bot, $shown, must contain the text.
@@ -81,4 +90,12 @@ every_call_was_valid() { contains "$(curl -sS "$sim/sim/calls?valid=false")" '"i
 
 api() { curl -sS --max-time 100 -H "x-api-key: $key" "http://$addr$1" "${@:2}"; }
 post() { api "$1" -H 'Content-Type: application/json' -d "$2"; }
+# say ADAPTER TEXT: sends a message, written as in JSON, and prints the response with the answer.
+say() { post "/api/v2/messages/inbound?wait=${patience}000" "{\"instanceId\":\"$1\",\"text\":\"$2\"}"; }
+run() { "$DRAGOMAN" "$@" --dir "$dir"; }
+# The id of the approval that is open.
+open_id() { run approvals list --json | grep -o '"id": "apr-[0-9]*"' | grep -o 'apr-[0-9]*'; }
+# sleeps SECONDS: is there a process with this argument? The pattern does not match the grep's own.
+sleeps() { grep -sqzx "0*$1" /proc/[0-9]*/cmdline; }
+sleeps_no_more() { ! sleeps "$1"; }
 contains() { case "$1" in *"$2"*) ;; *) fail "expected '$2' in: $1" ;; esac; }

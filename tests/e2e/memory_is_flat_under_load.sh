@@ -7,20 +7,14 @@ built=$(dirname "$DRAGOMAN")
 for program in dragoman-sim bench/bench_llm bench/bench_chat; do
         [ -x "$built/$program" ] || fail "there is no $built/$program; make all bench-bins"
 done
-helpers=()
-stop_helpers() {
-        kill "${helpers[@]}" 2>/dev/null || true
-        clean_up
-}
-trap stop_helpers EXIT
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1 \
         -addext subjectAltName=IP:127.0.0.1 -keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null
 "$built/dragoman-sim" telegram --port 0 --quiet --no-limits --tls-cert "$dir/cert.pem" --tls-key "$dir/key.pem" \
         </dev/null >"$dir/sim" &
-helpers+=($!)
+helpers+=" $!"
 "$built/bench/bench_llm" >"$dir/llm" &
-helpers+=($!)
+helpers+=" $!"
 await test -s "$dir/sim"
 await test -s "$dir/llm"
 cat >"$dir/config.json" <<EOF
@@ -35,7 +29,7 @@ start
 own_kb() { awk '/^RssAnon:/ { print $2 }' "/proc/$daemon_pid/status"; }
 people_write() {
         "$built/bench/bench_chat" "$(cat "$dir/sim")" --ca "$dir/cert.pem" "$@" >"$dir/result" &
-        helpers+=($!)
+        helpers+=" $!"
         wait $! || fail "not every message was answered once: $(cat "$dir/result")"
         echo "$* -> $(own_kb) KB, $(cat "$dir/result")"
 }

@@ -9,17 +9,16 @@ cat >"$dir/config.json" <<'CONFIG'
   "adapters": { "a": { "type": "api", "agent": "echo" } } }
 CONFIG
 log=$dir/workspace/channels/a/room/log.jsonl
-say() { post '/api/v2/messages/inbound?wait=60000' "{\"instanceId\":\"a\",\"chatId\":\"room\",\"text\":\"$1\",\"sender\":{\"id\":\"u1\",\"username\":\"ann\",\"displayName\":\"Ann A.\"}}" >/dev/null; }
+writes() { post '/api/v2/messages/inbound?wait=60000' "{\"instanceId\":\"a\",\"chatId\":\"room\",\"text\":\"$1\",\"sender\":{\"id\":\"u1\",\"username\":\"ann\",\"displayName\":\"Ann A.\"}}" >/dev/null; }
 lines() { [ "$(wc -l <"$log")" -eq "$1" ]; }
 
 start
-for i in 1 2 3 4 5; do say "message $i"; done
+for i in 1 2 3 4 5; do writes "message $i"; done
 await lines 10
-kill -9 "$daemon_pid"
-wait "$daemon_pid" 2>/dev/null || true
+kill_daemon
 printf '{"id":"torn' >>"$log" # as if it had been writing
 start
-say "message 6"
+writes "message 6"
 await lines 12
 [ "$(jq -r .id "$log" | sort | uniq -d | wc -l)" -eq 0 ] || fail "a message is there twice: $(cat "$log")"
 [ "$(jq -r 'select(.sender.isBot | not) | .text' "$log" | tr '\n' ,)" = "message 1,message 2,message 3,message 4,message 5,message 6," ] ||
@@ -51,6 +50,6 @@ cmp "$log" "$dir/before" || fail "the rebuilt log differs"
 "$DRAGOMAN" workspace rebuild "$dir" >"$dir/out"
 cmp "$log" "$dir/before" || fail "the log rebuilt twice differs"
 start
-say "message 7"
+writes "message 7"
 await lines 14
 stop

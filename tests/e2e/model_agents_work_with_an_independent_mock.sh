@@ -7,8 +7,7 @@ platform=llm
 . tests/clients/lib.sh
 set -e
 coproc MOCK { exec node "$work/aimock.mjs" 2>"$dir/mock.log"; }
-mock_pid=$MOCK_PID
-trap 'kill "$mock_pid" 2>/dev/null || true; clean_up' EXIT
+helpers+=" $MOCK_PID"
 read -r mock <&"${MOCK[0]}" || fail "the mock did not start: $(cat "$dir/mock.log")"
 
 cat >"$dir/config.json" <<CONFIG
@@ -30,7 +29,6 @@ CONFIG
 export MOCK_KEY=sk-mock
 start
 
-say() { post '/api/v2/messages/inbound?wait=60000' "{\"instanceId\":\"$1\",\"text\":\"$2\"}"; }
 for adapter in claude whole gpt once messages chat responses; do
         contains "$(say $adapter 'hello there')" '"text":"Hello from a mock, grüß dich 🎲."'
 done

@@ -19,7 +19,7 @@ CONFIG
 start
 
 # ask ADAPTER TEXT ANSWER
-ask() { contains "$(post '/api/v2/messages/inbound?wait=60000' "{\"instanceId\":\"$1\",\"text\":\"$2\"}")" "$3"; }
+ask() { contains "$(say "$1" "$2")" "$3"; }
 fault() { curl -sSf "$sim/sim/faults" -d "$1" >/dev/null; }
 
 for adapter in claude old gpt whole; do
@@ -30,10 +30,10 @@ for adapter in claude old gpt whole; do
         ask "$adapter" 'say After overload.' 'After overload.'
         fault '{"kind":"flood","retry_after":0.05}'
         ask "$adapter" 'say After a limit.' 'After a limit.'
-        # after it: people are told
+        # after it: the turn fails
         fault '{"kind":"cut_at","at":300,"method":"messages"}'
         fault '{"kind":"cut_at","at":300,"method":"chat"}'
-        answer=$(post '/api/v2/messages/inbound?wait=60000' "{\"instanceId\":\"$adapter\",\"text\":\"long 100\"}")
+        answer=$(say "$adapter" 'long 100')
         case "$answer" in *word100*) fail "a cut answer was taken for a whole one: $answer" ;; esac
         curl -sSf -X DELETE "$sim/sim/faults" >/dev/null
         ask "$adapter" 'say It goes on.' 'It goes on.'

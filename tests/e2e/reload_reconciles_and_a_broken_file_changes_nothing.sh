@@ -28,23 +28,23 @@ export NOTIFY_SOCKET="$dir/notify"
 
 config '{ "agents": { "echo": { "type": "echo", "prefix": "one " } }, "adapters": { "left": { "type": "api" } } }'
 start
-contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"left","text":"hi"}')" '"text":"one hi"'
+contains "$(say left hi)" '"text":"one hi"'
 
 config '{ "agents": { "echo": { "type": "echo", "prefix": "two " } }, "adapters": { "right": { "type": "api" } } }'
 reload 'configuration reloaded'
-contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
+contains "$(say right hi)" '"text":"two hi"'
 contains "$(post '/api/v2/messages/inbound' '{"instanceId":"left","text":"hi"}')" '"error"'
 [ "$(grep -c 'adapter=api from' "$dir/log")" -eq 1 ] || fail "the api adapter did not stay connected"
 
 config '{ "agents": { "echo": { "type": "echo", "prefx": "three " } } }'
 reload 'configuration rejected'
 contains "$(tail -3 "$dir/log")" "did you mean 'prefix'"
-contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
+contains "$(say right hi)" '"text":"two hi"'
 
 rm "$dir/config.json"
 reload 'configuration rejected'
 contains "$(tail -3 "$dir/log")" "there is no config.json"
-contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"right","text":"hi"}')" '"text":"two hi"'
+contains "$(say right hi)" '"text":"two hi"'
 
 config '{ "agents": { "echo": { "type": "echo", "prefix": "two " } }, "http": { "trustedProxy": ["10.0.0.1"] } }'
 reload 'configuration reloaded'

@@ -3,8 +3,6 @@
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 start_sim llm
-run() { "$DRAGOMAN" "$@" --dir "$dir"; }
-open_id() { run approvals list --json | grep -o '"id": "apr-[0-9]*"' | grep -o 'apr-[0-9]*'; }
 says() { event=$(post /api/v2/messages/inbound "{\"instanceId\":\"terminal\",\"chatId\":\"room\",\"text\":\"$1\"}" | grep -o 'evt-[0-9]*'); }
 ended() { run why "$event" | grep -q "trn-[0-9]* done"; }
 asked() { await open_id; id=$(open_id); }
@@ -23,15 +21,14 @@ asked
 contains "$(run approvals show "$id")" "echo once >> out.txt"
 contains "$(run approvals show "$id")" "it runs on the host, outside a sandbox"
 [ ! -e "$room/out.txt" ] || fail "it ran before it was approved"
-kill -9 "$daemon_pid"
-wait "$daemon_pid" || true
+kill_daemon
 start
 [ "$(open_id)" = "$id" ] || fail "the question is not open any more"
 run approvals approve "$id" >/dev/null
 await ended
 [ "$(cat "$room/out.txt")" = once ] || fail "it ran otherwise: $(cat "$room/out.txt")"
 
-# refused: it does not run, and the model is told
+# refused: it does not run, and the model gets the note
 says 'use bash: echo never > never.txt'
 asked
 run approvals refuse "$id" --note "not today" >/dev/null
@@ -50,7 +47,7 @@ run approvals approve "$id" >/dev/null
 await ended
 [ ! -e "$room/x.txt" ] || fail "a changed script ran"
 
-# denied: nobody is asked
+# denied: it is refused without a question
 says 'use bash: true; reboot now'
 await ended
 [ -z "$(open_id)" ] || fail "a denied command asked"

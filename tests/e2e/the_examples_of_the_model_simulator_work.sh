@@ -20,13 +20,9 @@ contains "$(chat "$sim" 'are you busy')" Overloaded
 every_call_was_valid
 
 echo '{"rules":[{"when":{"user":"*name*"},"answer":"I have none."}]}' >"$dir/scenario.json"
-kill "$sim_pid"
-wait "$sim_pid" || true
-coproc OTHER { exec "${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" llm --port 0 --quiet --scenario "$dir/scenario.json" 2>&1; }
-sim_pid=$OTHER_PID
-read -r other <&"${OTHER[0]}"
-contains "$(chat "$other" 'your name?')" '"content":"I have none."'
+start_sim llm --scenario "$dir/scenario.json"
+contains "$(chat "$sim" 'your name?')" '"content":"I have none."'
 
 echo '{"rules":[{"when":{"who":"x"}}]}' >"$dir/scenario.json"
-complaint=$("${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}" llm --port 0 --scenario "$dir/scenario.json" 2>&1) && fail "a wrong scenario was accepted"
+complaint=$("$SIMULATOR" llm --port 0 --scenario "$dir/scenario.json" 2>&1) && fail "a wrong scenario was accepted"
 contains "$complaint" "scenario.json': rule 1: 'when' has no member 'who'"

@@ -10,7 +10,7 @@ s.settimeout(600)
 while True:
     print(s.recv(100).decode(), flush=True)
 END
-sim_pid=$!
+helpers+=" $!"
 await test -S "$dir/notify"
 export NOTIFY_SOCKET=$dir/notify WATCHDOG_USEC=100000
 start

@@ -3,8 +3,6 @@
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 . tests/lib/ports.sh
-helpers=
-trap 'for pid in $helpers; do kill "$pid" 2>/dev/null || true; done; clean_up' EXIT
 
 # The code block after "<!-- file: NAME -->".
 extract() { awk -v mark="<!-- file: $1 -->" '$0 == mark { found = 1; next } found && /^```/ { if (inside) exit; inside = 1; next } inside' docs/AGENTS-HOWTO.md >"$dir/$1"; }
@@ -17,10 +15,10 @@ extract agent.mjs
 
 reserve_port python_port
 SECRET=s3cret-of-mine-42 PORT=$python_port python3 "$dir/agent.py" 2>"$dir/agent.py.log" &
-helpers=$!
+helpers+=" $!"
 reserve_port node_port
 SECRET=s3cret-of-mine-42 PORT=$node_port node "$dir/agent.mjs" 2>"$dir/agent.mjs.log" &
-helpers="$helpers $!"
+helpers+=" $!"
 await curl -s -o /dev/null "http://127.0.0.1:$python_port/"
 await curl -s -o /dev/null "http://127.0.0.1:$node_port/"
 
@@ -33,9 +31,9 @@ cat >"$dir/config.json" <<CONFIG
 CONFIG
 start
 for adapter in p n; do
-        contains "$(post '/api/v2/messages/inbound?wait=60000' "{\"instanceId\":\"$adapter\",\"text\":\"grüß dich 🎲\"}")" '"text":"You said: grüß dich 🎲"'
+        contains "$(say $adapter 'grüß dich 🎲')" '"text":"You said: grüß dich 🎲"'
 done
-contains "$(post '/api/v2/messages/inbound?wait=60000' '{"instanceId":"s","text":"hi"}')" 'did not accept the request (HTTP 401)'
+contains "$(say s hi)" 'did not accept the request (HTTP 401)'
 for port in $python_port $node_port; do
         code=$(curl -s -o /dev/null -w '%{http_code}' -d '{"text":"hi"}' -H "X-Dragoman-Signature: t=1,v1=$(printf '0%.0s' $(seq 64))" "http://127.0.0.1:$port/")
         [ "$code" = 401 ] || fail "a forged request was answered with $code"
