@@ -238,6 +238,18 @@ static void what_only_bash_knows_is_unclear(void **state)
                 "echo \\",
                 "coproc a",
                 "@(a|b)",
+                "cat <(a)#; rm x",
+                "cat <(a)\\\n#; rm x",
+                "a > >(b)#; rm x",
+                "echo $\\\n(rm x)",
+                "echo \"$\\\n(rm x)\"",
+                "r$\\\na x",
+                "echo $\\\n{x@P}",
+                "echo ${x@\\\nP}",
+                "echo ${\\\n!x}",
+                "echo $(\\\n(x))",
+                "(\\\n(x))",
+                "cat <<\\\n-E\nE\nrm x\n-E\n",
         };
 
         (void)state;
@@ -423,6 +435,11 @@ static const char *const tokens[] = {
         "$\"",
         "bash -c '",
         "<<-E\n",
+        "$",
+        "(v1)",
+        "<(v3)",
+        "<<",
+        "-E\n",
 };
 
 /* Random tokens, more often with balanced ends. */

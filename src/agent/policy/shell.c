@@ -43,6 +43,21 @@ static int fail(struct parser *s, const char *what)
         return error_set(s->err, ERR_INVALID, "%s", what);
 }
 
+/*
+ * Bash joins continued lines before it looks for "$(", "((", "<<-" and the like. What may be the
+ * beginning of one of them is not understood with a continued line behind it.
+ */
+static int fail_if_continued(struct parser *s)
+{
+        return s->p[0] == '\\' && s->p[1] == '\n' ? fail(s, "a line is continued in an operator")
+                                                  : 0;
+}
+
+static bool ends_word(char c)
+{
+        return c == '\0' || strchr(" \t\n;&|<>()", c) != NULL;
+}
+
 /* ---- growing arrays in the arena ---- */
 
 /* Room for one more in an array that doubles; the old one stays in the arena. */
@@ -110,6 +125,8 @@ static int parse_nested(struct parser *s)
 
         if (s->heredoc_count > 0)
                 return fail(s, "a here-document is followed by a nested command in its line");
+        if (fail_if_continued(s) < 0)
+                return -1;
         s->depth++;
         rc = parse_list(s, ')');
         s->depth--;
@@ -125,6 +142,9 @@ static int read_substitution(struct parser *s, struct word *w)
         s->p += 2; /* "$(", "<(" or ">(" */
         if (parse_nested(s) < 0)
                 return -1;
+        /* read_word goes on with "$(a)#b"; elsewhere "#b" would be taken for a comment */
+        if (*start != '$' && !ends_word(*s->p))
+                return fail(s, "a word goes on after a substitution");
         buf_add(&w->text, start, (size_t)(s->p - start));
         w->literal = false;
         return 0;
@@ -262,6 +282,7 @@ static int read_braces(struct parser *s, struct word *w)
                 } else if (*s->p == '@' && isalpha((unsigned char)s->p[1])) {
                         rc = fail(s, "a variable is transformed");
                 } else if (*s->p == '\\' && s->p[1]) {
+                        rc = fail_if_continued(s);
                         s->p += 2;
                 } else {
                         s->p++;
@@ -292,6 +313,8 @@ static int read_dollar(struct parser *s, struct word *w)
         if (next == '[') /* the old form of $(( */
                 return fail(s, "it calculates");
         buf_addch(&w->text, *s->p++);
+        if (fail_if_continued(s) < 0)
+                return -1;
         if (isalnum((unsigned char)next) || (next && strchr("_@*#?-$!", next))) {
                 buf_addch(&w->text, *s->p++);
                 while (isalpha((unsigned char)next) || next == '_') {
@@ -307,11 +330,6 @@ static int read_dollar(struct parser *s, struct word *w)
 }
 
 /* ---- words ---- */
-
-static bool ends_word(char c)
-{
-        return c == '\0' || strchr(" \t\n;&|<>()", c) != NULL;
-}
 
 static int read_word(struct parser *s, struct word *w)
 {
@@ -496,6 +514,8 @@ static int parse_redirection(struct parser *s, struct shell_command *c, const st
 
         s->p += strspn(s->p, "0123456789");
         s->p += strlen(r->op);
+        if (fail_if_continued(s) < 0)
+                return -1;
         if (r->kind == HEREDOC || r->kind == HEREDOC_TABS)
                 return begin_heredoc(s, r->kind == HEREDOC_TABS);
         skip_blanks(s);
