@@ -19,7 +19,7 @@
 
 /* ---- the channel, from the journal ---- */
 
-struct chat {
+struct prompt_chat {
         const char *adapter, *channel;
         struct incoming *last; /* NULL: nothing is known */
         struct prompt_person people[PROMPT_PEOPLE_MAX];
@@ -28,7 +28,7 @@ struct chat {
 
 static int read_chat(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct chat *c = arg;
+        struct prompt_chat *c = arg;
         struct journal_range range = { .before = INT64_MAX,
                                        .adapter = c->adapter,
                                        .channel = c->channel };
@@ -221,7 +221,7 @@ static void print_prompt(const struct args *a, const struct prompt *p, const cha
 }
 
 static int build(const struct args *a, const struct config *c, const struct agent_conf *agent,
-                 const struct chat *chat, struct error *err)
+                 const struct prompt_chat *chat, struct error *err)
 {
         struct sandbox_conf sandbox = { 0 };
         struct workspace_view *view;
@@ -269,7 +269,7 @@ int prompt_command(struct args *a)
         const char *name = args_operand(a, "CHANNEL"),
                    *channel = name ? args_channel(a, name) : NULL;
         const struct agent_conf *agent;
-        struct chat chat = { .channel = channel };
+        struct prompt_chat chat = { .channel = channel };
         struct config *c = NULL;
         struct error err = { 0 };
         char *adapter;

@@ -439,7 +439,7 @@ static void the_argument_list_is_complete(void **state)
                 "--remount-ro",  "--seccomp",      "--json-status-fd"
         };
         char text[8192], *number = NULL;
-        struct launch l;
+        struct sandbox_launch l;
         ssize_t n = -1;
 
         assert_int_equal(launch_prepare(&l, &r->conf, r->view, NULL), 0);

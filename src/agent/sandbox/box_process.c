@@ -28,7 +28,7 @@
 
 /* ---- the end ---- */
 
-static void box_free(struct box *b)
+static void box_free(struct sandbox_box *b)
 {
         if (b->folders >= 0)
                 close(b->folders);
@@ -44,7 +44,7 @@ static void box_free(struct box *b)
 /* From the loop: no frame of it is being read any more. */
 static void on_released(void *arg)
 {
-        struct box *b = arg;
+        struct sandbox_box *b = arg;
 
         b->released = true;
         if (!b->measuring)
@@ -60,7 +60,7 @@ static void finish_run(struct sandbox_run *r, const struct sandbox_result *resul
         free(r);
 }
 
-static void box_over(struct box *b, enum error_kind kind, const char *why)
+static void box_over(struct sandbox_box *b, enum error_kind kind, const char *why)
 {
         struct sandbox_run *r;
 
@@ -82,7 +82,7 @@ static void box_over(struct box *b, enum error_kind kind, const char *why)
         loop_defer(b->all->loop, on_released, b);
 }
 
-void box_end(struct box *b, enum error_kind kind, const char *why)
+void box_end(struct sandbox_box *b, enum error_kind kind, const char *why)
 {
         if (b->over)
                 return;
@@ -92,7 +92,7 @@ void box_end(struct box *b, enum error_kind kind, const char *why)
 }
 
 /* Without the document with the exit code bwrap itself failed, not what ran in it. */
-static bool says_exit_code(const struct box *b)
+static bool says_exit_code(const struct sandbox_box *b)
 {
         char text[2000];
         ssize_t n = b->status >= 0 ? read(b->status, text, sizeof(text) - 1) : -1;
@@ -105,7 +105,7 @@ static bool says_exit_code(const struct box *b)
 
 static void on_ended(void *arg, const struct process_result *result)
 {
-        struct box *b = arg;
+        struct sandbox_box *b = arg;
         struct error err;
 
         (void)result;
@@ -124,14 +124,14 @@ static void on_ended(void *arg, const struct process_result *result)
 
 /* ---- idleness and disk use ---- */
 
-void box_touch(struct box *b)
+void box_touch(struct sandbox_box *b)
 {
         timer_start(b->idle, b->all->conf->idle_seconds * 1000);
 }
 
 static void on_idle(void *arg)
 {
-        struct box *b = arg;
+        struct sandbox_box *b = arg;
 
         if (LIST_EMPTY(&b->runs))
                 box_end(b, ERR_CANCELLED, "idle");
@@ -141,17 +141,17 @@ static void on_idle(void *arg)
 
 static void measure(void *arg)
 {
-        struct box *b = arg;
+        struct sandbox_box *b = arg;
 
         b->used_bytes = disk_use(b->folders, !b->measured);
 }
 
-static bool is_full(const struct box *b)
+static bool is_full(const struct sandbox_box *b)
 {
         return b->all->conf->disk_mb > 0 && b->used_bytes >> 20 >= b->all->conf->disk_mb;
 }
 
-static const char *full_text(const struct box *b, char *text, size_t size)
+static const char *full_text(const struct sandbox_box *b, char *text, size_t size)
 {
         snprintf(text, size,
                  "the channel's folder is full (%lld of %lld MiB): delete files, no command can "
@@ -160,7 +160,7 @@ static const char *full_text(const struct box *b, char *text, size_t size)
         return text;
 }
 
-static void stop_writers(struct box *b)
+static void stop_writers(struct sandbox_box *b)
 {
         struct sandbox_run *r;
         char why[200];
@@ -172,7 +172,7 @@ static void stop_writers(struct box *b)
 
 static void on_measured(void *arg)
 {
-        struct box *b = arg;
+        struct sandbox_box *b = arg;
         bool first = !b->measured;
 
         b->measuring = false;
@@ -190,7 +190,7 @@ static void on_measured(void *arg)
         }
 }
 
-static void begin_measuring(struct box *b)
+static void begin_measuring(struct sandbox_box *b)
 {
         if (b->measuring || b->folders < 0)
                 return;
@@ -200,7 +200,7 @@ static void begin_measuring(struct box *b)
 
 static void on_measure(void *arg)
 {
-        struct box *b = arg;
+        struct sandbox_box *b = arg;
 
         if (!LIST_EMPTY(&b->runs))
                 begin_measuring(b);
@@ -208,7 +208,7 @@ static void on_measure(void *arg)
 
 /* ---- frames ---- */
 
-static struct sandbox_run *find_run(const struct box *b, uint32_t id)
+static struct sandbox_run *find_run(const struct sandbox_box *b, uint32_t id)
 {
         struct sandbox_run *r;
 
@@ -222,7 +222,7 @@ static void on_run_output(struct sandbox_run *r, int fd, const char *data, size_
 {
         const struct sandbox_conf *conf = r->box->all->conf;
         size_t fits = n < r->output_left ? n : r->output_left;
-        struct box *b = r->box;
+        struct sandbox_box *b = r->box;
         uint32_t id = r->id;
         char why[100];
 
@@ -240,7 +240,8 @@ static void on_run_output(struct sandbox_run *r, int fd, const char *data, size_
 }
 
 /* What a signal or a shell's exit code says about our limits. */
-static const char *limit_hit(const struct box *b, const struct box_exit *e, char *text, size_t size)
+static const char *limit_hit(const struct sandbox_box *b, const struct box_exit *e, char *text,
+                             size_t size)
 {
         const struct sandbox_conf *conf = b->all->conf;
         int signal = e->signal ? e->signal : e->code > 128 ? e->code - 128 : 0;
@@ -273,7 +274,7 @@ static const char *limit_hit(const struct box *b, const struct box_exit *e, char
 
 static void on_run_exit(struct sandbox_run *r, const struct box_exit *e)
 {
-        struct box *b = r->box;
+        struct sandbox_box *b = r->box;
         char text[200];
         struct sandbox_result result = {
                 .exit_code = e->signal ? -1 : e->code,
@@ -299,7 +300,7 @@ static void on_run_failed(struct sandbox_run *r, const char *data, size_t n)
         finish_run(r, &result);
 }
 
-static void on_frame(struct box *b, const struct box_head *h, const char *data)
+static void on_frame(struct sandbox_box *b, const struct box_head *h, const char *data)
 {
         struct sandbox_run *r = find_run(b, h->id);
         struct box_exit e;
@@ -331,7 +332,7 @@ static void on_frame(struct box *b, const struct box_head *h, const char *data)
 }
 
 /* The box sends far less; one that does not was taken over, and would keep us busy. */
-static bool is_flooding(struct box *b, size_t n)
+static bool is_flooding(struct sandbox_box *b, size_t n)
 {
         int64_t now = loop_now_ms(b->all->loop);
 
@@ -345,7 +346,7 @@ static bool is_flooding(struct box *b, size_t n)
 
 static void on_output(void *arg, int fd, const char *bytes, size_t n)
 {
-        struct box *b = arg;
+        struct sandbox_box *b = arg;
         struct box_head h;
         const char *data;
         size_t consumed, done = 0;
@@ -374,7 +375,7 @@ static void on_output(void *arg, int fd, const char *bytes, size_t n)
                 box_end(b, ERR_PROTOCOL, "the sandbox broke its protocol and was ended");
 }
 
-void box_send(struct box *b, const struct buf *frames)
+void box_send(struct sandbox_box *b, const struct buf *frames)
 {
         if (b->over)
                 return;
@@ -402,10 +403,10 @@ char *box_signature(const struct workspace_view *view)
         return buf_take(&s);
 }
 
-struct box *box_find(struct sandboxes *all, const struct sandbox_key *key)
+struct sandbox_box *box_find(struct sandboxes *all, const struct sandbox_key *key)
 {
         char *signature = box_signature(key->view);
-        struct box *b;
+        struct sandbox_box *b;
 
         LIST_FOREACH(b, &all->boxes, next)
                 if (b->conversation == key->conversation && strcmp(b->signature, signature) == 0)
@@ -416,7 +417,7 @@ struct box *box_find(struct sandboxes *all, const struct sandbox_key *key)
 
 static void on_request(void *arg, const struct sandbox_request *request)
 {
-        const struct box *b = arg;
+        const struct sandbox_box *b = arg;
         struct sandbox_request told = *request;
 
         told.conversation = b->conversation;
@@ -428,11 +429,11 @@ static void on_request(void *arg, const struct sandbox_request *request)
                 b->all->on_request(b->all->request_arg, &told);
 }
 
-static struct process *start_process(struct box *b, const struct sandbox_key *key,
+static struct process *start_process(struct sandbox_box *b, const struct sandbox_key *key,
                                      struct error *err)
 {
         static const struct process_handlers handlers = { on_output, on_ended };
-        struct launch l;
+        struct sandbox_launch l;
         struct process *p;
 
         if (launch_prepare(&l, b->all->conf, key->view, err) < 0)
@@ -459,9 +460,9 @@ static struct process *start_process(struct box *b, const struct sandbox_key *ke
         return p;
 }
 
-struct box *box_new(struct sandboxes *all, const struct sandbox_key *key, struct error *err)
+struct sandbox_box *box_new(struct sandboxes *all, const struct sandbox_key *key, struct error *err)
 {
-        struct box *b = mem_zalloc(sizeof(*b));
+        struct sandbox_box *b = mem_zalloc(sizeof(*b));
 
         b->all = all;
         b->conversation = key->conversation;
@@ -558,8 +559,8 @@ static void add_input(struct buf *frames, uint32_t id, const struct sandbox_comm
         }
 }
 
-static struct sandbox_run *run_new(struct box *b, bool job, const struct sandbox_handlers *h,
-                                   void *arg)
+static struct sandbox_run *run_new(struct sandbox_box *b, bool job,
+                                   const struct sandbox_handlers *h, void *arg)
 {
         struct sandbox_run *r = mem_zalloc(sizeof(*r));
 
@@ -574,7 +575,7 @@ static struct sandbox_run *run_new(struct box *b, bool job, const struct sandbox
         return r;
 }
 
-static int check_room(const struct box *b, struct error *err)
+static int check_room(const struct sandbox_box *b, struct error *err)
 {
         const struct sandbox_run *r;
         size_t n = 0;
@@ -596,7 +597,7 @@ struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *k
         unsigned flags = 0;
         char *cwd = NULL;
         struct buf frames;
-        struct box *b;
+        struct sandbox_box *b;
 
         if (check_command(c, err) < 0)
                 return NULL;

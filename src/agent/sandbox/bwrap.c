@@ -85,7 +85,7 @@ static void mount_system(struct buf *b)
 }
 
 /* Copies a file of the host, if there is one: that costs less than a mount. */
-static int copy_file(struct launch *l, struct buf *b, const char *path, struct error *err)
+static int copy_file(struct sandbox_launch *l, struct buf *b, const char *path, struct error *err)
 {
         char *text = mem_alloc(COPY_MAX);
         int from = open(path, O_RDONLY | O_CLOEXEC), fd = -1;
@@ -119,7 +119,7 @@ static void link_time_zone(struct buf *b)
 }
 
 /* Files of /etc, mostly our own: nothing of the host's users, names and servers is seen. */
-static int write_etc(struct launch *l, struct buf *b, struct error *err)
+static int write_etc(struct sandbox_launch *l, struct buf *b, struct error *err)
 {
         static const struct {
                 const char *path, *text;
@@ -149,7 +149,8 @@ static int write_etc(struct launch *l, struct buf *b, struct error *err)
  * A bind source inside a folder that a sandbox can write would be the attacker's choice, so there
  * are no names: descriptors as a user, and as root what the launcher placed.
  */
-static void mount_workspace(struct launch *l, struct buf *b, const struct workspace_view *view)
+static void mount_workspace(struct sandbox_launch *l, struct buf *b,
+                            const struct workspace_view *view)
 {
         bool placed = geteuid() == 0;
 
@@ -169,7 +170,7 @@ static void mount_workspace(struct launch *l, struct buf *b, const struct worksp
         }
 }
 
-static int add_filter(struct launch *l, struct buf *b, bool debuggers, struct error *err)
+static int add_filter(struct sandbox_launch *l, struct buf *b, bool debuggers, struct error *err)
 {
         struct seccomp filter;
         int fd;
@@ -185,7 +186,7 @@ static int add_filter(struct launch *l, struct buf *b, bool debuggers, struct er
         return 0;
 }
 
-static int add_status(struct launch *l, struct buf *b, struct error *err)
+static int add_status(struct sandbox_launch *l, struct buf *b, struct error *err)
 {
         int fds[2];
 
@@ -196,7 +197,7 @@ static int add_status(struct launch *l, struct buf *b, struct error *err)
         return 0;
 }
 
-static int write_args(struct launch *l, struct buf *b, const struct sandbox_conf *conf,
+static int write_args(struct sandbox_launch *l, struct buf *b, const struct sandbox_conf *conf,
                       const struct workspace_view *view, struct error *err)
 {
         args(b, "--unshare-all --unshare-user --disable-userns --uid 1000 --gid 1000 "
@@ -214,7 +215,7 @@ static int write_args(struct launch *l, struct buf *b, const struct sandbox_conf
         return add_filter(l, b, conf->debuggers, err) < 0 ? -1 : add_status(l, b, err);
 }
 
-int launch_bwrap(struct launch *l, const struct sandbox_conf *conf,
+int launch_bwrap(struct sandbox_launch *l, const struct sandbox_conf *conf,
                  const struct workspace_view *view, struct error *err)
 {
         char *program, number[16];

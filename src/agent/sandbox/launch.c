@@ -14,23 +14,23 @@
 
 /* ---- parts ---- */
 
-static const char *own(struct launch *l, char *word)
+static const char *own(struct sandbox_launch *l, char *word)
 {
         l->owned[l->owned_count++] = word;
         return word;
 }
 
-void launch_word(struct launch *l, const char *word)
+void launch_word(struct sandbox_launch *l, const char *word)
 {
         l->argv[l->argc++] = own(l, mem_strdup(word));
 }
 
-void launch_env(struct launch *l, const char *name, const char *value)
+void launch_env(struct sandbox_launch *l, const char *name, const char *value)
 {
         l->env[l->envc++] = own(l, mem_printf("%s=%s", name, value));
 }
 
-int launch_fd(struct launch *l, int fd, bool close_after)
+int launch_fd(struct sandbox_launch *l, int fd, bool close_after)
 {
         int number = LAUNCH_IMAGE_FD + (int)l->fd_count;
 
@@ -39,7 +39,7 @@ int launch_fd(struct launch *l, int fd, bool close_after)
         return number;
 }
 
-int launch_number(const struct launch *l, int fd)
+int launch_number(const struct sandbox_launch *l, int fd)
 {
         for (size_t i = 0; i < l->fd_count; i++)
                 if (l->fds[i].here == fd)
@@ -47,7 +47,7 @@ int launch_number(const struct launch *l, int fd)
         return -1;
 }
 
-void launch_serve(struct launch *l, const struct sandbox_conf *conf, bool processes)
+void launch_serve(struct sandbox_launch *l, const struct sandbox_conf *conf, bool processes)
 {
         const struct {
                 const char *name;
@@ -66,7 +66,7 @@ void launch_serve(struct launch *l, const struct sandbox_conf *conf, bool proces
                         own(l, mem_printf("%s=%lld", limits[i].name, (long long)limits[i].value));
 }
 
-void launch_launcher(struct launch *l, const struct sandbox_conf *conf,
+void launch_launcher(struct sandbox_launch *l, const struct sandbox_conf *conf,
                      const struct workspace_view *view)
 {
         launch_word(l, IMAGE_PATH);
@@ -83,7 +83,7 @@ void launch_launcher(struct launch *l, const struct sandbox_conf *conf,
 }
 
 /* Programs that would wait for a person to type or to turn pages do not. */
-static void add_manners(struct launch *l)
+static void add_manners(struct sandbox_launch *l)
 {
         static const char *const manners[][2] = {
                 { "LANG", "C.UTF-8" },
@@ -99,7 +99,7 @@ static void add_manners(struct launch *l)
 }
 
 /* Both spellings are in use; programs that know neither have no network. */
-static int add_egress(struct launch *l, struct error *err)
+static int add_egress(struct sandbox_launch *l, struct error *err)
 {
         static const char *const names[] = { "http_proxy", "https_proxy", "HTTP_PROXY",
                                              "HTTPS_PROXY", "ALL_PROXY" };
@@ -118,7 +118,7 @@ static int add_egress(struct launch *l, struct error *err)
 
 /* ---- kinds ---- */
 
-static void inherit(struct launch *l, const char *name)
+static void inherit(struct sandbox_launch *l, const char *name)
 {
         const char *value = getenv(name);
 
@@ -126,7 +126,7 @@ static void inherit(struct launch *l, const char *name)
                 launch_env(l, name, value);
 }
 
-static int launch_host(struct launch *l, const struct sandbox_conf *conf,
+static int launch_host(struct sandbox_launch *l, const struct sandbox_conf *conf,
                        const struct workspace_view *view)
 {
         bool own_user = geteuid() == 0;
@@ -148,7 +148,8 @@ static int launch_host(struct launch *l, const struct sandbox_conf *conf,
  * The box is copied into the container and talks over `docker exec`. When the client here is
  * killed, docker closes the box's stdin, and the box ends its commands.
  */
-static int launch_docker(struct launch *l, const struct sandbox_conf *conf, struct error *err)
+static int launch_docker(struct sandbox_launch *l, const struct sandbox_conf *conf,
+                         struct error *err)
 {
         static const char script[] =
                 "f=/tmp/.dragoman-box\n"
@@ -195,7 +196,7 @@ static int launch_docker(struct launch *l, const struct sandbox_conf *conf, stru
         return 0;
 }
 
-int launch_prepare(struct launch *l, const struct sandbox_conf *conf,
+int launch_prepare(struct sandbox_launch *l, const struct sandbox_conf *conf,
                    const struct workspace_view *view, struct error *err)
 {
         int image = box_image_fd(err), rc;
@@ -225,7 +226,7 @@ int launch_prepare(struct launch *l, const struct sandbox_conf *conf,
         return rc;
 }
 
-void launch_release(struct launch *l)
+void launch_release(struct sandbox_launch *l)
 {
         for (size_t i = 0; i < l->owned_count; i++)
                 free(l->owned[i]);

@@ -97,7 +97,7 @@ void sandboxes_on_request(struct sandboxes *all,
 
 static void end_boxes(struct sandboxes *all, int64_t conversation)
 {
-        struct box *b, *after;
+        struct sandbox_box *b, *after;
 
         jobs_forget(all, conversation);
         for (b = LIST_FIRST(&all->boxes); b; b = after) {
@@ -110,7 +110,7 @@ static void end_boxes(struct sandboxes *all, int64_t conversation)
 void sandboxes_free(struct sandboxes *all)
 {
         struct sandbox_run *r;
-        struct box *b;
+        struct sandbox_box *b;
 
         if (!all)
                 return;

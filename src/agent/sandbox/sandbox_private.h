@@ -33,7 +33,7 @@ bool sandbox_filter(struct seccomp *s, bool debuggers);
 #define LAUNCH_WORDS_MAX 40
 #define LAUNCH_IMAGE_FD  3 /* the box, in the child */
 
-struct launch {
+struct sandbox_launch {
         const char *argv[LAUNCH_WORDS_MAX];
         const char *env[LAUNCH_WORDS_MAX];
         size_t argc, envc;
@@ -47,26 +47,26 @@ struct launch {
 };
 
 /* view may be NULL: no folder is mounted. On error nothing has to be released. */
-int launch_prepare(struct launch *l, const struct sandbox_conf *conf,
+int launch_prepare(struct sandbox_launch *l, const struct sandbox_conf *conf,
                    const struct workspace_view *view, struct error *err);
-void launch_release(struct launch *l);
+void launch_release(struct sandbox_launch *l);
 /* Where the command runs: cwd, as the model writes it, for this kind. Yours to free. */
 char *launch_folder(const struct sandbox_conf *conf, const struct workspace_view *view,
                     const char *cwd);
 
 /* For bwrap.c. */
-void launch_word(struct launch *l, const char *word);
-void launch_env(struct launch *l, const char *name, const char *value);
+void launch_word(struct sandbox_launch *l, const char *word);
+void launch_env(struct sandbox_launch *l, const char *name, const char *value);
 /* Adds "box serve" with its limits. */
-void launch_serve(struct launch *l, const struct sandbox_conf *conf, bool processes);
+void launch_serve(struct sandbox_launch *l, const struct sandbox_conf *conf, bool processes);
 /* The number of the descriptor in the child. */
-int launch_fd(struct launch *l, int fd, bool close_after);
+int launch_fd(struct sandbox_launch *l, int fd, bool close_after);
 /* The same for one that was given before. */
-int launch_number(const struct launch *l, int fd);
+int launch_number(const struct sandbox_launch *l, int fd);
 /* The launcher's words, with the mounts of the view; the program's follow. */
-void launch_launcher(struct launch *l, const struct sandbox_conf *conf,
+void launch_launcher(struct sandbox_launch *l, const struct sandbox_conf *conf,
                      const struct workspace_view *view);
-int launch_bwrap(struct launch *l, const struct sandbox_conf *conf,
+int launch_bwrap(struct sandbox_launch *l, const struct sandbox_conf *conf,
                  const struct workspace_view *view, struct error *err);
 
 /* ---- frames.c ---- */
@@ -91,13 +91,13 @@ int64_t disk_use(int folder, bool remove_sockets);
 
 /* ---- box_process.c ---- */
 
-struct box {
+struct sandbox_box {
         struct sandboxes *all;
-        LIST_ENTRY(box) next;
+        LIST_ENTRY(sandbox_box) next;
         int64_t conversation;
         char *signature; /* of what is mounted */
         struct process *process;
-        int status;            /* as in struct launch */
+        int status;            /* as in struct sandbox_launch */
         struct egress *egress; /* NULL: no network */
         int folders;           /* the channel's folder, for disk_use; -1: none */
         struct buf from, complaint;
@@ -113,7 +113,7 @@ struct box {
 };
 
 struct sandbox_run {
-        struct box *box;
+        struct sandbox_box *box;
         LIST_ENTRY(sandbox_run) next;
         uint32_t id;
         struct sandbox_handlers on; /* empty once abandoned */
@@ -132,7 +132,7 @@ struct sandboxes {
         struct loop *loop;
         const struct sandbox_conf *conf;
         char *dir;
-        LIST_HEAD(, box) boxes;
+        LIST_HEAD(, sandbox_box) boxes;
         LIST_HEAD(, job) jobs;
         int last_job;
         void (*on_request)(void *arg, const struct sandbox_request *request);
@@ -140,11 +140,12 @@ struct sandboxes {
         char problem[500]; /* "": none known */
 };
 
-struct box *box_new(struct sandboxes *all, const struct sandbox_key *key, struct error *err);
+struct sandbox_box *box_new(struct sandboxes *all, const struct sandbox_key *key,
+                            struct error *err);
 /* Kills it; runs that are left fail with why. The box frees itself later. */
-void box_end(struct box *b, enum error_kind kind, const char *why);
-void box_send(struct box *b, const struct buf *frames);
-void box_touch(struct box *b); /* it is not idle */
+void box_end(struct sandbox_box *b, enum error_kind kind, const char *why);
+void box_send(struct sandbox_box *b, const struct buf *frames);
+void box_touch(struct sandbox_box *b); /* it is not idle */
 /* Sends BOX_STOP. kind is for the result. */
 void run_stop(struct sandbox_run *r, enum error_kind kind, int64_t grace_ms, const char *why);
 /* Also for jobs, whose output is not limited. */
@@ -152,12 +153,12 @@ struct sandbox_run *run_start(struct sandboxes *all, const struct sandbox_key *k
                               const struct sandbox_command *command, bool job,
                               const struct sandbox_handlers *h, void *arg, struct error *err);
 int run_write(struct sandbox_run *r, const char *bytes, size_t n, bool close, struct error *err);
-struct box *box_find(struct sandboxes *all, const struct sandbox_key *key);
+struct sandbox_box *box_find(struct sandboxes *all, const struct sandbox_key *key);
 /* Yours to free; equal for views with the same mounts. */
 char *box_signature(const struct workspace_view *view);
 
 /* jobs.c: forgets the jobs of a conversation (0: all). Their processes are not its business. */
 void jobs_forget(struct sandboxes *all, int64_t conversation);
-size_t jobs_running(const struct sandboxes *all, const struct box *b);
+size_t jobs_running(const struct sandboxes *all, const struct sandbox_box *b);
 
 #endif
