@@ -186,7 +186,7 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
         if (strcmp(adapter, "j") == 0)
                 return ADAPTER_JOURNALED;
         if (strcmp(adapter, "nonce") == 0)
-                return ADAPTER_IDEMPOTENT | ADAPTER_EDITS;
+                return ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_BUTTONS;
         if (strcmp(adapter, "look") == 0)
                 return ADAPTER_READBACK;
         if (strcmp(adapter, "sketch") == 0)

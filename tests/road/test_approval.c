@@ -234,6 +234,42 @@ static void a_question_is_stored_with_the_message_that_asks(void **state)
         assert_int_equal(got.count, 0);
 }
 
+static void the_question_names_only_ways_to_answer_that_work(void **state)
+{
+        static const struct {
+                const char *adapter, *platform, *says, *never;
+        } rows[] = {
+                { "nonce", NULL, "*Always* also allows `make *`", "dragoman approvals" },
+                { "nonce", NULL, "with the buttons, a reply \"yes\" or \"no\", `/approve ", "--" },
+                { "j", NULL, "with a reply \"yes\" or \"no\", `/approve ", "buttons" },
+                { "j", NULL, " --always` also allows `make *`", "*Always*" },
+                { "j", "cli", "with \"yes\", \"always\" or \"no\".", "/approve" },
+                { "j", "cli", "*Always* also allows `make *`", "buttons" },
+        };
+        struct approval_request q = question();
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                const char *text;
+                struct rig *g;
+
+                begin(state);
+                g = *state;
+                rig_receive(g, &(struct incoming){ .adapter = rows[i].adapter,
+                                                   .platform = rows[i].platform,
+                                                   .channel = "c",
+                                                   .guild = "echo",
+                                                   .text = "install it" });
+                rig_until(g, &g->run_count, 1);
+                turn_ask_approval(g->runs[0].run, &q, on_decided, NULL);
+                rig_until_count(g, "approvals", 1);
+                rig_settle(g);
+                text = last_answer(g);
+                if (!strstr(text, rows[i].says) || strstr(text, rows[i].never))
+                        fail_msg("row %zu: %s", i, text);
+                end(state);
+        }
+}
+
 static void what_is_asked_hides_nothing(void **state)
 {
         struct rig *g = *state;
@@ -607,6 +643,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_kill_at_any_step_loses_no_question_and_no_decision),
                 TEST(a_question_is_stored_with_the_message_that_asks),
+                cmocka_unit_test(the_question_names_only_ways_to_answer_that_work),
                 TEST(what_is_asked_hides_nothing),
                 TEST(who_asked_approves_and_the_turn_goes_on),
                 TEST(others_change_nothing),

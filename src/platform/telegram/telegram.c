@@ -167,7 +167,8 @@ const struct platform_ops telegram_platform = {
         .help = "A Telegram bot, by long polling or webhook.",
         .token_hint = "the one @BotFather shows",
         .can = ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS |
-               ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_READBACK | ADAPTER_DIRECT,
+               ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_READBACK | ADAPTER_DIRECT |
+               ADAPTER_BUTTONS,
         .text = { .dialect = MARKDOWN_TELEGRAM_HTML,
                   .unit = UTF8_UTF16,
                   .max = 4096,

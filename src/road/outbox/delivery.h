@@ -30,6 +30,7 @@ enum adapter_ability {
         ADAPTER_STREAMS = 1 << 8, /* shows drafts; needs ADAPTER_EDITS */
         ADAPTER_CHANNEL_HISTORY = 1 << 9,
         ADAPTER_DIRECT = 1 << 10, /* a person's id also names their direct chat */
+        ADAPTER_BUTTONS = 1 << 11,
 };
 
 struct delivery {

@@ -41,22 +41,38 @@ static void add_question(const struct approval_row *row, struct buf *b)
                  (long long)row->id, row->detail);
 }
 
-static void add_ways_to_answer(const struct approval_row *row, const char *rule_label,
-                               struct buf *b)
+/* Only ways that work there: not every platform has buttons, and the terminal has a prompt. */
+static void add_ways_to_answer(const struct turn *t, const struct approval_row *row,
+                               const char *rule_label, struct buf *b)
 {
+        const struct road *r = t->road;
+        bool buttons =
+                r->platforms.abilities(r->platforms.adapters, row->adapter) & ADAPTER_BUTTONS;
+        const char *platform = turn_last_input(t)->platform;
+        bool terminal = platform && strcmp(platform, "cli") == 0;
         char iso[CLOCK_ISO_SIZE];
         long long minutes = (long long)(row->expires_ms - row->created_ms + 59999) / 60000;
+        long long id = (long long)row->id;
 
         buf_addf(b, "It asks because %s. ", row->reason);
-        if (row->rule)
+        if (row->rule && (buttons || terminal))
                 buf_addf(b, "*Always* also allows `%s` here in future. ", rule_label);
+        else if (row->rule)
+                buf_addf(b,
+                         "`dragoman approvals approve apr-%lld --always` also allows `%s` here in "
+                         "future. ",
+                         id, rule_label);
         clock_iso(row->expires_ms, iso);
         buf_addf(b,
-                 "%s may answer until %.5s UTC (%lld minute%s), then it counts as refused: with "
-                 "the buttons, a reply \"yes\" or \"no\", `/approve apr-%lld` or "
-                 "`/refuse apr-%lld`.",
+                 "%s may answer until %.5s UTC (%lld minute%s), then it counts as refused: with ",
                  row->approvers == APPROVERS_ADMINS ? "Admins" : "You and admins", iso + 11,
-                 minutes, minutes == 1 ? "" : "s", (long long)row->id, (long long)row->id);
+                 minutes, minutes == 1 ? "" : "s");
+        if (terminal)
+                buf_addf(b, "\"yes\"%s or \"no\".", row->rule ? ", \"always\"" : "");
+        else
+                buf_addf(b,
+                         "%sa reply \"yes\" or \"no\", `/approve apr-%lld` or `/refuse apr-%lld`.",
+                         buttons ? "the buttons, " : "", id, id);
 }
 
 static char *buttons_json(const struct approval_row *row)
@@ -145,7 +161,7 @@ void approval_make_question(struct turn *t, const struct approval_row *row, cons
 
         buf_init(&text, 0);
         add_question(row, &text);
-        add_ways_to_answer(row, rule_label, &text);
+        add_ways_to_answer(t, row, rule_label, &text);
         if (t->policy.mode != MODE_SILENT)
                 make_messages(
                         r, row,
