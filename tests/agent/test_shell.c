@@ -238,6 +238,8 @@ static void what_only_bash_knows_is_unclear(void **state)
                 "echo \\",
                 "coproc a",
                 "@(a|b)",
+                "cat<(a)",
+                "cat\\\n>(a)",
                 "cat <(a)#; rm x",
                 "cat <(a)\\\n#; rm x",
                 "a > >(b)#; rm x",

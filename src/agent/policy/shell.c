@@ -370,6 +370,8 @@ static int read_word(struct parser *s, struct word *w)
                 if (rc < 0)
                         return -1;
         }
+        if ((*s->p == '<' || *s->p == '>') && s->p[1] == '(') /* "cat<(a)" does not run cat */
+                return fail(s, "a word goes on with a substitution");
         if (!w->quoted && (strcmp(w->text.data, "{") == 0 || strcmp(w->text.data, "[") == 0 ||
                            strcmp(w->text.data, "[[") == 0))
                 w->literal = true; /* alone they are what they are */
