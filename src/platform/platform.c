@@ -3,7 +3,7 @@
 #include <string.h>
 
 const struct platform_ops *const platform_kinds[] = {
-        &api_platform, &cli_platform, &discord_platform, &telegram_platform, NULL,
+        &api_platform, &cli_platform, &discord_platform, &slack_platform, &telegram_platform, NULL,
 };
 
 const struct platform_ops *platform_find(const char *name)

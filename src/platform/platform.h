@@ -150,7 +150,8 @@ struct platform_ops {
         const struct attachment_source *files;
 };
 
-extern const struct platform_ops api_platform, cli_platform, discord_platform, telegram_platform;
+extern const struct platform_ops api_platform, cli_platform, discord_platform, slack_platform,
+        telegram_platform;
 /* All of them, NULL-terminated. */
 extern const struct platform_ops *const platform_kinds[];
 const struct platform_ops *platform_find(const char *name); /* or NULL */

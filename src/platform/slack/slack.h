@@ -15,6 +15,7 @@
  *     sl_stream.c    growing answers: chat.startStream where there is a thread, else edits
  *     sl_assistant.c Assistant threads: status, suggested prompts, titles
  *     sl_tools.c     tools for agents, lookups for the road and the API
+ *     sl_files.c     how files that people send are fetched
  *     sl_api.h       the Web API: sl_api, sl_call, sl_rate_limit, sl_method
  *     sl_cache.h     names of users and channels, bounded
  *
@@ -98,7 +99,7 @@ struct slack {
         struct sl_assistant *assistant;
 };
 
-/* ---- slack.c ---- */
+/* ---- slack.c: opens the parts once auth.test has said who we are, sends and cache before ---- */
 
 /* Slack does not accept a token, or the app is removed: the adapter stops and says what to do. */
 void slack_stop(struct slack *sl, const char *why);
@@ -163,10 +164,24 @@ void sl_sends_close(struct slack *sl);
 /* platform_ops.send */
 void sl_send(struct adapter *a, const struct delivery *d);
 
+/* ---- sl_stream.c ---- */
+
+void sl_streams_open(struct slack *sl);
+void sl_streams_close(struct slack *sl);
+
+/* ---- sl_assistant.c ---- */
+
+void sl_assistant_open(struct slack *sl);
+void sl_assistant_close(struct slack *sl);
+
 /* ---- sl_readback.c: platform_ops.reconcile and .read_from ---- */
 
 void sl_readback(struct adapter *a, const struct delivery *d);
 void sl_readback_from(struct adapter *a, const struct delivery *d, char *out, size_t size);
+
+/* ---- sl_files.c: platform_ops.files ---- */
+
+extern const struct attachment_source sl_files;
 
 /* ---- sl_tools.c ---- */
 
