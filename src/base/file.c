@@ -18,7 +18,11 @@ int file_read_fd(int fd, const char *name, size_t max, struct buf *out, struct e
         size_t start = out->len;
 
         for (;;) {
-                ssize_t n = read(fd, buf_reserve(out, FILE_PIECE), FILE_PIECE);
+                size_t room = out->max > 0 ? out->max - out->len : FILE_PIECE;
+                size_t want = room < FILE_PIECE ? room : FILE_PIECE;
+                char beyond; /* a full buffer: is this the end of the file? */
+                ssize_t n =
+                        want > 0 ? read(fd, buf_reserve(out, want), want) : read(fd, &beyond, 1);
 
                 if (n < 0 && errno == EINTR)
                         continue;
@@ -27,6 +31,9 @@ int file_read_fd(int fd, const char *name, size_t max, struct buf *out, struct e
                                          strerror(errno));
                 if (n == 0)
                         return 0;
+                if (want == 0)
+                        return error_set(err, ERR_INVALID, "'%s' is larger than %zu bytes", name,
+                                         out->len - start);
                 buf_grew(out, (size_t)n);
                 if (out->len - start > max)
                         return error_set(err, ERR_INVALID, "'%s' is larger than %zu bytes", name,

@@ -10,8 +10,9 @@
 #include "base/error.h"
 
 /*
- * Appends the file to out. -1: ERR_IO, or ERR_INVALID beyond max bytes. For a secret, reserve max
- * + FILE_PIECE bytes beforehand: reallocation leaves copies in freed memory.
+ * Appends the file to out. -1: ERR_IO, or ERR_INVALID beyond max bytes or beyond the maximum of
+ * out. For a secret, reserve max + FILE_PIECE bytes beforehand: reallocation leaves copies in freed
+ * memory.
  */
 int file_read(const char *path, size_t max, struct buf *out, struct error *err);
 /* `name` is for the error. */

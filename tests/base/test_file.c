@@ -94,6 +94,24 @@ static void a_file_is_read_whole_up_to_its_maximum(void **state)
         buf_release(&text);
 }
 
+static void a_file_may_fill_a_limited_buffer(void **state)
+{
+        struct error err = { 0 };
+        struct buf text;
+
+        (void)state;
+        assert_int_equal(file_replace(path, "12345"), 0);
+        buf_init(&text, 6);
+        buf_addstr(&text, "0");
+        assert_int_equal(file_read(path, 100, &text, &err), 0);
+        assert_string_equal(text.data, "012345");
+        buf_truncate(&text, 2);
+        assert_int_equal(file_read(path, 100, &text, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_non_null(strstr(err.text, "larger than 4 bytes"));
+        buf_release(&text);
+}
+
 static void a_line_is_written_with_its_newline(void **state)
 {
         struct error err = { 0 };
@@ -134,6 +152,7 @@ int main(void)
                 cmocka_unit_test(a_failed_replacement_keeps_the_old_file),
                 cmocka_unit_test(missing_large_or_malformed_json_gives_null),
                 cmocka_unit_test(a_file_is_read_whole_up_to_its_maximum),
+                cmocka_unit_test(a_file_may_fill_a_limited_buffer),
                 cmocka_unit_test(a_line_is_written_with_its_newline),
                 cmocka_unit_test(directories_are_made_with_those_above),
         };
