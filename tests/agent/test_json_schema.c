@@ -9,6 +9,7 @@
 
 #include "agent/tools/json_schema.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 struct row {
@@ -176,6 +177,27 @@ static void work_is_bounded(void **state)
         buf_release(&value);
 }
 
+/* PCRE2 limits the work at each position, not that of all positions. */
+static void slow_patterns_share_one_time_limit(void **state)
+{
+        int64_t start = clock_mono_ms();
+        struct error err = { 0 };
+        struct buf value;
+
+        (void)state;
+        buf_init(&value, 0);
+        buf_addch(&value, '"');
+        for (int i = 0; i < 20000; i++)
+                buf_addch(&value, 'a');
+        buf_addstr(&value, "cb\"");
+        assert_int_equal(check("{\"pattern\":\"(a|a){12}b\"}", value.data, &err), -1);
+        assert_non_null(strstr(err.text, "takes too long"));
+        expect_limit("{\"anyOf\":[{\"pattern\":\"(a|a){12}b\"},{\"type\":\"string\"}]}",
+                     value.data);
+        assert_true(clock_mono_ms() - start < 2000);
+        buf_release(&value);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -183,6 +205,7 @@ int main(void)
                 cmocka_unit_test(objects_and_arrays_are_checked_by_path),
                 cmocka_unit_test(forms_and_references_are_followed_within_the_schema),
                 cmocka_unit_test(work_is_bounded),
+                cmocka_unit_test(slow_patterns_share_one_time_limit),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

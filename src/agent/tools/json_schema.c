@@ -11,16 +11,18 @@
 #include <pcre2.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/settings.h"
 #include "base/utf8.h"
 
-/* The worst pattern stops after about 2 ms. */
+/* PCRE2 counts them from zero at each position of the text; TIME_MS limits all of them. */
 #define MATCH_LIMIT    50000
 #define DEPTH_LIMIT    5000
 #define HEAP_LIMIT_KIB 4096
 #define PATTERN_MAX    1000
+#define TIME_MS        250 /* of a whole check: it runs on the loop */
 #define UNIQUE_MAX     200 /* items that are compared with each other */
 #define SHOWN_MAX      160 /* bytes of a list or value in an error */
 
@@ -28,6 +30,7 @@ struct checker {
         const json_t *root;
         struct buf path;
         unsigned depth, nodes;
+        uint64_t until_ns; /* the check gives up then */
         struct error *err;
 };
 
@@ -67,8 +70,8 @@ static int too_much(struct checker *c)
 {
         return error_set(c->err, ERR_LIMIT,
                          "the value or its schema is too large or too deep to be checked (at most "
-                         "%d levels and %d values)",
-                         JSON_SCHEMA_DEPTH, JSON_SCHEMA_NODES);
+                         "%d levels, %d values and %d ms)",
+                         JSON_SCHEMA_DEPTH, JSON_SCHEMA_NODES, TIME_MS);
 }
 
 /* Compact JSON, cut; yours to free. */
@@ -203,13 +206,22 @@ static int check_number(struct checker *c, const json_t *schema, const json_t *v
         return 0;
 }
 
+/* PCRE2 calls it before each item of a pattern. */
+static int on_item(pcre2_callout_block *block, void *arg)
+{
+        const struct checker *c = arg;
+
+        (void)block;
+        return clock_mono_ns() > c->until_ns ? PCRE2_ERROR_MATCHLIMIT : 0;
+}
+
 /* 1, 0, or -1: it took too long. A pattern that PCRE2 cannot read matches everything. */
-static int pattern_matches(const char *pattern, const char *text, size_t n)
+static int pattern_matches(struct checker *c, const char *pattern, const char *text, size_t n)
 {
         /* as close to ECMAScript as PCRE2 comes */
         const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
                                  PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C |
-                                 PCRE2_MATCH_INVALID_UTF;
+                                 PCRE2_MATCH_INVALID_UTF | PCRE2_AUTO_CALLOUT;
         PCRE2_SIZE offset;
         int problem, rc;
         pcre2_code *code;
@@ -227,6 +239,7 @@ static int pattern_matches(const char *pattern, const char *text, size_t n)
         pcre2_set_match_limit(context, MATCH_LIMIT);
         pcre2_set_depth_limit(context, DEPTH_LIMIT);
         pcre2_set_heap_limit(context, HEAP_LIMIT_KIB);
+        pcre2_set_callout(context, on_item, c);
         rc = pcre2_match(code, (PCRE2_SPTR)text, n, 0, 0, data, context);
         pcre2_match_context_free(context);
         pcre2_match_data_free(data);
@@ -258,7 +271,7 @@ static int check_string(struct checker *c, const json_t *schema, const json_t *v
         if (check_count(c, schema, "minLength", "maxLength", utf8_length(text, n, UTF8_CODE_POINTS),
                         "characters") < 0)
                 return -1;
-        rc = pattern ? pattern_matches(pattern, text, n) : 1;
+        rc = pattern ? pattern_matches(c, pattern, text, n) : 1;
         if (rc < 0)
                 return fail(c, "cannot be checked against the pattern %.200s: it takes too long",
                             pattern);
@@ -343,7 +356,7 @@ static int check_object(struct checker *c, const json_t *schema, const json_t *v
                 json_object_foreach(mutable(patterns), pattern, of) {
                         if (++c->nodes > JSON_SCHEMA_NODES)
                                 return too_much(c);
-                        if (pattern_matches(pattern, key, strlen(key)) != 1)
+                        if (pattern_matches(c, pattern, key, strlen(key)) != 1)
                                 continue;
                         covered = true;
                         if (check_member(c, of, key, member) < 0)
@@ -410,13 +423,12 @@ static int check_array(struct checker *c, const json_t *schema, const json_t *va
 /* As check, with an error of its own. */
 static int try(struct checker *c, const json_t *schema, const json_t *value, struct error *why)
 {
-        struct checker inner = *c;
+        struct error *outer = c->err;
         int rc;
 
-        inner.err = why;
-        rc = check(&inner, schema, value);
-        c->path = inner.path; /* it may have grown */
-        c->nodes = inner.nodes;
+        c->err = why;
+        rc = check(c, schema, value);
+        c->err = outer;
         return rc;
 }
 
@@ -552,7 +564,8 @@ static int check(struct checker *c, const json_t *schema, const json_t *value)
 {
         int rc;
 
-        if (++c->nodes > JSON_SCHEMA_NODES || c->depth >= JSON_SCHEMA_DEPTH)
+        if (++c->nodes > JSON_SCHEMA_NODES || c->depth >= JSON_SCHEMA_DEPTH ||
+            clock_mono_ns() > c->until_ns)
                 return too_much(c);
         if (json_is_false(schema))
                 return fail(c, "is not accepted here");
@@ -567,7 +580,9 @@ static int check(struct checker *c, const json_t *schema, const json_t *value)
 int json_schema_check(const json_t *schema, const json_t *value, struct error *err)
 {
         struct error unused = { 0 };
-        struct checker c = { .root = schema, .err = err ? err : &unused };
+        struct checker c = { .root = schema,
+                             .until_ns = clock_mono_ns() + TIME_MS * 1000000ULL,
+                             .err = err ? err : &unused };
         int rc;
 
         buf_init(&c.path, 0);
