@@ -48,7 +48,7 @@ struct process {
         char space[16384];
 };
 
-struct write {
+struct stdin_write {
         uv_write_t uv;
         char bytes[];
 };
@@ -331,7 +331,7 @@ int process_write(struct process *p, const char *bytes, size_t n, struct error *
 {
         uv_stream_t *to = (uv_stream_t *)&p->pipes[0];
         uv_buf_t b;
-        struct write *w;
+        struct stdin_write *w;
         int rc;
 
         if (!p->has_stdin)

@@ -131,7 +131,7 @@ static const char *const field_names[FIELDS] = {
         [RETRY_AFTER] = "Retry-After",
 };
 
-struct head {
+struct ws_head {
         char *values[FIELDS]; /* point into text */
         char *text;
 };
@@ -147,7 +147,7 @@ static char *trimmed(char *value)
         return value;
 }
 
-static int take_line(struct head *h, char *line, struct error *err)
+static int take_line(struct ws_head *h, char *line, struct error *err)
 {
         char *colon = strchr(line, ':');
 
@@ -168,7 +168,7 @@ static int take_line(struct head *h, char *line, struct error *err)
 }
 
 /* text: the lines after the status line, without the last, empty one. */
-static int head_init(struct head *h, const char *text, size_t n, struct error *err)
+static int head_init(struct ws_head *h, const char *text, size_t n, struct error *err)
 {
         char *rest, *line;
         int rc = 0;
@@ -196,7 +196,7 @@ static bool names(const char *values, const char *word)
         return false;
 }
 
-static int check(const struct head *h, const char *key, struct error *err)
+static int check(const struct ws_head *h, const char *key, struct error *err)
 {
         char accept[WS_ACCEPT_SIZE];
 
@@ -216,7 +216,7 @@ int ws_handshake_read(struct ws_handshake_answer *out, const char *bytes, size_t
                       struct error *err)
 {
         const char *end = memmem(bytes, n, "\r\n\r\n", 4), *line = memchr(bytes, '\n', n);
-        struct head head;
+        struct ws_head head;
         int rc;
 
         *out = (struct ws_handshake_answer){ .retry_after_ms = -1 };

@@ -27,7 +27,7 @@
 #define SETTLE_MS   150
 
 /* One folder, as found. */
-struct entry {
+struct folder_entry {
         char *name, *path;
         char *module; /* the file to load; NULL: a program */
         struct manifest manifest;
@@ -44,10 +44,10 @@ struct known {
         struct filewatch *watch;
 };
 
-struct scan {
+struct folder_scan {
         struct custom_folder *folder; /* NULL: freed meanwhile */
         char *path, *dir;
-        struct entry *entries;
+        struct folder_entry *entries;
         size_t count;
 };
 
@@ -58,13 +58,13 @@ struct custom_folder {
         struct map known; /* by name */
         struct custom_source *modules;
         char modules_print[SHA256_HEX_SIZE];
-        struct scan *scanning;
+        struct folder_scan *scanning;
         bool again, read_once;
 };
 
 /* ---- on the pool ---- */
 
-static void entry_release(struct entry *e)
+static void entry_release(struct folder_entry *e)
 {
         manifest_release(&e->manifest);
         free(e->name);
@@ -73,7 +73,7 @@ static void entry_release(struct entry *e)
 }
 
 /* Every file of the folder must be ours, because each may be run. Adds them to the print. */
-static int check_files(struct entry *e, struct buf *print)
+static int check_files(struct folder_entry *e, struct buf *print)
 {
         struct dirent **names = NULL;
         int n = scandir(e->path, &names, NULL, alphasort), rc = 0;
@@ -117,7 +117,7 @@ static char *find_module(const char *folder)
         return NULL;
 }
 
-static int read_manifest(struct entry *e, struct buf *print)
+static int read_manifest(struct folder_entry *e, struct buf *print)
 {
         char *path = mem_printf("%s/tool.json", e->path), *shown;
         struct buf text;
@@ -142,7 +142,7 @@ static int read_manifest(struct entry *e, struct buf *print)
         return rc;
 }
 
-static int read_entry(struct entry *e, const char *dir, struct buf *print)
+static int read_entry(struct folder_entry *e, const char *dir, struct buf *print)
 {
         if (trust_check(e->path, TRUST_NO_LINKS, &e->error) < 0 || check_files(e, print) < 0 ||
             read_manifest(e, print) < 0)
@@ -168,7 +168,7 @@ static int read_entry(struct entry *e, const char *dir, struct buf *print)
 
 static void scan_work(void *arg)
 {
-        struct scan *s = arg;
+        struct folder_scan *s = arg;
         struct dirent **names = NULL;
         int n = scandir(s->path, &names, NULL, alphasort);
         struct error untrusted = { 0 };
@@ -181,7 +181,7 @@ static void scan_work(void *arg)
 
                 if (names[i]->d_name[0] != '.' && lstat(path, &st) == 0 && !S_ISREG(st.st_mode) &&
                     strcmp(names[i]->d_name, "node_modules") != 0 && s->count < FOLDERS_MAX) {
-                        struct entry *e = &s->entries[s->count++];
+                        struct folder_entry *e = &s->entries[s->count++];
                         struct buf print;
 
                         buf_init(&print, 0);
@@ -220,7 +220,7 @@ static void known_drop(struct known *k)
 }
 
 /* A folder that is new or has changed. */
-static void apply(struct custom_folder *f, struct entry *e)
+static void apply(struct custom_folder *f, struct folder_entry *e)
 {
         struct known *k = map_get(&f->known, e->name);
         bool fresh = !k;
@@ -250,7 +250,7 @@ static void apply(struct custom_folder *f, struct entry *e)
 }
 
 /* All modules share one Node process; if one of them changes, a new process takes over. */
-static void apply_modules(struct custom_folder *f, struct scan *s)
+static void apply_modules(struct custom_folder *f, struct folder_scan *s)
 {
         struct module_spec specs[FOLDERS_MAX];
         char print[SHA256_HEX_SIZE];
@@ -260,7 +260,7 @@ static void apply_modules(struct custom_folder *f, struct scan *s)
 
         buf_init(&all, 0);
         for (size_t i = 0; i < s->count; i++) {
-                struct entry *e = &s->entries[i];
+                struct folder_entry *e = &s->entries[i];
 
                 if (!e->module || e->error.kind != ERR_NONE)
                         continue;
@@ -286,7 +286,7 @@ static void apply_modules(struct custom_folder *f, struct scan *s)
 
 static void scan_done(void *arg)
 {
-        struct scan *s = arg;
+        struct folder_scan *s = arg;
         struct custom_folder *f = s->folder;
         const char *name;
         void *value;

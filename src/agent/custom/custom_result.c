@@ -14,14 +14,14 @@
 #define BLOCKS_MAX 64
 #define NAME_SHOWN 200
 
-struct reading {
+struct result_reading {
         struct saved_files *files; /* NULL: nothing is saved */
         json_t *content;
 };
 
 /* ---- blocks ---- */
 
-static void add_text(struct reading *r, const char *text, size_t n)
+static void add_text(struct result_reading *r, const char *text, size_t n)
 {
         char *clean;
 
@@ -32,8 +32,9 @@ static void add_text(struct reading *r, const char *text, size_t n)
         free(clean);
 }
 
-static void add_note(struct reading *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add_note(struct reading *r, const char *fmt, ...)
+static void add_note(struct result_reading *r, const char *fmt, ...)
+        __attribute__((format(printf, 2, 3)));
+static void add_note(struct result_reading *r, const char *fmt, ...)
 {
         struct buf b;
         va_list ap;
@@ -47,7 +48,7 @@ static void add_note(struct reading *r, const char *fmt, ...)
 }
 
 /* The note just added is about the file just added. */
-static void name_file(struct reading *r)
+static void name_file(struct result_reading *r)
 {
         saved_files_named_by(r->files, json_array_get(r->content, json_array_size(r->content) - 1));
 }
@@ -65,7 +66,7 @@ static char *hide_secrets(const char *text, size_t n)
 }
 
 /* The beginning of what fits; the whole text goes to a file. */
-static void add_long_text(struct reading *r, const char *original, size_t n)
+static void add_long_text(struct result_reading *r, const char *original, size_t n)
 {
         char *text = hide_secrets(original, n);
         size_t lines = 0, end = 0, at = 0;
@@ -101,7 +102,8 @@ static bool is_model_image(const char *type)
 }
 
 /* An image, a sound or another file in base64. */
-static void add_bytes(struct reading *r, const char *what, const char *type, const char *data)
+static void add_bytes(struct result_reading *r, const char *what, const char *type,
+                      const char *data)
 {
         size_t n = 0;
         char *bytes = crypto_unbase64(data, strlen(data), &n);
@@ -128,7 +130,7 @@ static void add_bytes(struct reading *r, const char *what, const char *type, con
         name_file(r);
 }
 
-static void add_resource(struct reading *r, const json_t *resource)
+static void add_resource(struct result_reading *r, const json_t *resource)
 {
         const char *uri = json_str(resource, "uri", ""), *text = json_str(resource, "text", NULL);
         const char *blob = json_str(resource, "blob", NULL);
@@ -159,7 +161,7 @@ static bool is_for_model(const json_t *block)
         return false;
 }
 
-static void add_block(struct reading *r, const json_t *block)
+static void add_block(struct result_reading *r, const json_t *block)
 {
         const char *type = json_str(block, "type", "");
         const char *data = json_str(block, "data", "");
@@ -210,7 +212,7 @@ static bool has_text(const json_t *content)
         return false;
 }
 
-static void finish(struct reading *r, struct tool_result *out)
+static void finish(struct result_reading *r, struct tool_result *out)
 {
         if (json_array_size(r->content) == 0)
                 add_note(r, "(no output)");
@@ -222,7 +224,7 @@ void custom_result_read(const json_t *result, struct saved_files *files, struct 
         const json_t *content = json_object_get(result, "content");
         const json_t *structured = json_object_get(result, "structuredContent");
         const char *text = json_str(result, "text", json_str(result, "content", NULL));
-        struct reading r = { files, json_array() };
+        struct result_reading r = { files, json_array() };
 
         if (text)
                 add_long_text(&r, text, strlen(text));
@@ -246,7 +248,7 @@ void custom_result_read(const json_t *result, struct saved_files *files, struct 
 void custom_result_text(const char *text, size_t n, bool is_error, struct saved_files *files,
                         struct tool_result *out)
 {
-        struct reading r = { files, json_array() };
+        struct result_reading r = { files, json_array() };
 
         add_long_text(&r, text, n);
         out->is_error = is_error;

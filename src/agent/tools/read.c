@@ -16,7 +16,7 @@
 #define TEXT_MAX (64 << 20) /* all of it is read, to count the lines */
 #define PIECE    (64 << 10)
 
-struct read_job {
+struct read_tool_job {
         struct file_job base;
         int64_t offset, limit; /* 0: not given */
         size_t bytes_max;
@@ -43,7 +43,7 @@ static const char *media_type(const char *bytes, size_t n)
 }
 
 /* An image or document as a block. */
-static void read_media(struct read_job *r, const char *type, int64_t size)
+static void read_media(struct read_tool_job *r, const char *type, int64_t size)
 {
         struct file_job *j = &r->base;
         bool is_image = strncmp(type, "image/", 6) == 0;
@@ -82,7 +82,7 @@ static void read_media(struct read_job *r, const char *type, int64_t size)
         buf_release(&bytes);
 }
 
-static void add_notice(struct buf *out, const struct read_job *r, const struct truncation *t)
+static void add_notice(struct buf *out, const struct read_tool_job *r, const struct truncation *t)
 {
         int64_t last = t->first_line + t->output_lines - 1;
 
@@ -100,7 +100,7 @@ static void add_notice(struct buf *out, const struct read_job *r, const struct t
                          (long long)t->cut_lines);
 }
 
-static void finish_text(struct read_job *r, struct text_head *h)
+static void finish_text(struct read_tool_job *r, struct text_head *h)
 {
         struct file_job *j = &r->base;
         const struct truncation *t = &h->result;
@@ -120,7 +120,7 @@ static void finish_text(struct read_job *r, struct text_head *h)
 }
 
 /* Reads on, after the first piece. */
-static void read_text(struct read_job *r, int fd, char *piece, ssize_t n)
+static void read_text(struct read_tool_job *r, int fd, char *piece, ssize_t n)
 {
         struct file_job *j = &r->base;
         struct text_cleaner cleaner = { 0 };
@@ -159,7 +159,7 @@ static void read_text(struct read_job *r, int fd, char *piece, ssize_t n)
 
 static void read_on_pool(struct file_job *j)
 {
-        struct read_job *r = (struct read_job *)j;
+        struct read_tool_job *r = (struct read_tool_job *)j;
         int64_t size;
         int fd = tool_file_open(&j->file, TEXT_MAX, &size, &j->err);
         char *piece = mem_alloc(PIECE);
@@ -187,7 +187,7 @@ static void read_on_pool(struct file_job *j)
 
 static void read_start(struct tool_call *c)
 {
-        struct read_job *r = mem_zalloc(sizeof(*r));
+        struct read_tool_job *r = mem_zalloc(sizeof(*r));
         const char *path = json_str(c->arguments, "path", "");
 
         r->base.work = read_on_pool;

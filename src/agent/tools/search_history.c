@@ -27,7 +27,7 @@
 #define TEXT_SHOWN 600 /* bytes of a message */
 #define LEAD       150 /* of them before the first word found */
 
-struct search {
+struct history_search {
         struct tool_call *call; /* NULL: cancelled */
         char *adapter, *channel, *thread;
         pcre2_code *words[WORDS_MAX];
@@ -39,7 +39,7 @@ struct search {
         int64_t count, oldest_ms, next; /* next 0: all was read */
 };
 
-static void search_free(struct search *s)
+static void search_free(struct history_search *s)
 {
         for (size_t i = 0; i < s->word_count; i++)
                 pcre2_code_free(s->words[i]);
@@ -65,7 +65,7 @@ static int64_t find(const pcre2_code *code, const char *text)
 }
 
 /* Are all words in it? *first: where the first of them is. */
-static bool has_words(const struct search *s, const char *text, size_t *first)
+static bool has_words(const struct history_search *s, const char *text, size_t *first)
 {
         *first = 0;
         for (size_t i = 0; i < s->word_count; i++) {
@@ -97,7 +97,7 @@ static bool is_seen(struct map *seen, const char *id)
         return id[0] && map_put(seen, id, seen) != NULL;
 }
 
-static void take_event(struct search *s, const struct journal_row *row, struct map *seen)
+static void take_event(struct history_search *s, const struct journal_row *row, struct map *seen)
 {
         json_t *p = json_read(row->payload, strlen(row->payload), NULL);
         const json_t *sender = json_object_get(p, "sender");
@@ -128,7 +128,7 @@ static void take_event(struct search *s, const struct journal_row *row, struct m
         json_decref(p);
 }
 
-static bool is_wanted(const struct search *s, const struct journal_row *row)
+static bool is_wanted(const struct history_search *s, const struct journal_row *row)
 {
         return (!row->thread || !row->thread[0] ||
                 (s->thread && strcmp(row->thread, s->thread) == 0)) &&
@@ -141,7 +141,7 @@ static bool is_wanted(const struct search *s, const struct journal_row *row)
 
 static int read_journal(struct store_tx *tx, void *arg, struct error *err)
 {
-        struct search *s = arg;
+        struct history_search *s = arg;
         struct store_stmt *rows = journal_row_scan(
                 tx, &(struct journal_range){
                             .before = s->before, .adapter = s->adapter, .channel = s->channel });
@@ -178,7 +178,7 @@ static int read_journal(struct store_tx *tx, void *arg, struct error *err)
 
 static void on_read(void *arg, const struct error *err)
 {
-        struct search *s = arg;
+        struct history_search *s = arg;
         struct tool_call *c = s->call;
         char time[CLOCK_ISO_SIZE];
 
@@ -210,7 +210,7 @@ static pcre2_code *compile(const char *word, size_t n)
                              &problem, &offset, NULL);
 }
 
-static void read_words(struct search *s, const char *query)
+static void read_words(struct history_search *s, const char *query)
 {
         for (const char *p = query + strspn(query, " \t\r\n"); *p && s->word_count < WORDS_MAX;) {
                 size_t n = strcspn(p, " \t\r\n");
@@ -247,7 +247,7 @@ static void search_start(struct tool_call *c)
         const struct turn_run *run = c->scope->run;
         const char *from = json_str(c->arguments, "from", NULL);
         const char *before = json_str(c->arguments, "before", NULL);
-        struct search *s = mem_zalloc(sizeof(*s));
+        struct history_search *s = mem_zalloc(sizeof(*s));
         struct error err = { 0 };
 
         buf_init(&s->found, 0);
@@ -271,7 +271,7 @@ static void search_start(struct tool_call *c)
 
 static void search_cancel(struct tool_call *c)
 {
-        ((struct search *)c->data)->call = NULL;
+        ((struct history_search *)c->data)->call = NULL;
         c->data = NULL;
 }
 

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-struct write_job {
+struct write_tool_job {
         struct file_job base;
         char *content;
         size_t n;
@@ -17,7 +17,7 @@ struct write_job {
 
 static void write_on_pool(struct file_job *j)
 {
-        struct write_job *w = (struct write_job *)j;
+        struct write_tool_job *w = (struct write_tool_job *)j;
         bool created;
         char *note;
 
@@ -31,13 +31,13 @@ static void write_on_pool(struct file_job *j)
 
 static void release(struct file_job *j)
 {
-        free(((struct write_job *)j)->content);
+        free(((struct write_tool_job *)j)->content);
 }
 
 static void write_start(struct tool_call *c)
 {
         const json_t *content = json_object_get(c->arguments, "content");
-        struct write_job *w = mem_zalloc(sizeof(*w));
+        struct write_tool_job *w = mem_zalloc(sizeof(*w));
 
         w->base.work = write_on_pool;
         w->base.release = release;

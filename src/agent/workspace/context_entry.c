@@ -122,13 +122,13 @@ int64_t context_line_step(const char *line, size_t n)
 
 /* ---- reading ---- */
 
-struct session {
+struct session_read {
         json_t *entries; /* array, without the header */
         int64_t version;
         size_t skipped;
 };
 
-static int read_lines(struct session *s, const char *text, size_t n, struct error *err)
+static int read_lines(struct session_read *s, const char *text, size_t n, struct error *err)
 {
         const char *p = text, *end = text + n;
         bool is_first = true;
@@ -171,7 +171,7 @@ static int64_t find_entry(const json_t *entries, const char *id, size_t below)
 }
 
 /* Places of the entries from the root to the leaf; how many. */
-static size_t find_path(const struct session *s, size_t *path)
+static size_t find_path(const struct session_read *s, size_t *path)
 {
         size_t count = json_array_size(s->entries), n = 0;
         int64_t at = (int64_t)count - 1;
@@ -202,8 +202,8 @@ static bool is_type(const json_t *entry, const char *type)
 }
 
 /* Where the context begins on the path, after the last compaction; *summary: its text. */
-static size_t find_start(const struct session *s, const size_t *path, size_t n, size_t *compaction,
-                         const char **summary)
+static size_t find_start(const struct session_read *s, const size_t *path, size_t n,
+                         size_t *compaction, const char **summary)
 {
         *compaction = n;
         *summary = NULL;
@@ -338,7 +338,7 @@ static void add_entry(json_t *out, json_t *open, const json_t *entry)
                 add_message(out, open, entry);
 }
 
-static json_t *build(const struct session *s, const size_t *path, size_t n)
+static json_t *build(const struct session_read *s, const size_t *path, size_t n)
 {
         json_t *out = json_array(), *open = json_object();
         const char *summary;
@@ -363,7 +363,7 @@ static json_t *build(const struct session *s, const size_t *path, size_t n)
 
 json_t *context_read(const char *text, size_t n, size_t *skipped, struct error *err)
 {
-        struct session s = { .entries = json_array() };
+        struct session_read s = { .entries = json_array() };
         json_t *messages = NULL;
 
         if (read_lines(&s, text, n, err) == 0) {

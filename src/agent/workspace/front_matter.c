@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-struct reader {
+struct front_matter_reader {
         const char *p, *end; /* the rest */
         unsigned line;       /* number of the line at p */
         struct buf key, value;
@@ -17,7 +17,7 @@ struct reader {
 
 /* ---- lines ---- */
 
-static struct slice peek_line(const struct reader *r)
+static struct slice peek_line(const struct front_matter_reader *r)
 {
         const char *nl = memchr(r->p, '\n', (size_t)(r->end - r->p)), *end = nl ? nl : r->end;
         struct slice s = { r->p, (size_t)(end - r->p) };
@@ -27,7 +27,7 @@ static struct slice peek_line(const struct reader *r)
         return s;
 }
 
-static void next_line(struct reader *r)
+static void next_line(struct front_matter_reader *r)
 {
         const char *nl = memchr(r->p, '\n', (size_t)(r->end - r->p));
 
@@ -56,7 +56,7 @@ static struct slice trim(struct slice s)
 }
 
 /* Is the line empty or, within a block, further right than its key? */
-static bool continues(const struct reader *r)
+static bool continues(const struct front_matter_reader *r)
 {
         struct slice s = peek_line(r);
 
@@ -80,7 +80,7 @@ static bool is_block_head(struct slice s)
  * Lines at the same indentation. Folded: a single line break becomes a space, unless one of its
  * lines is indented further.
  */
-static void read_block(struct reader *r, bool folded)
+static void read_block(struct front_matter_reader *r, bool folded)
 {
         size_t indent = 0, blank = 0, cut;
         bool was_deeper = false;
@@ -124,7 +124,7 @@ static bool read_hex(const char *p, const char *end, size_t digits, uint32_t *ou
 }
 
 /* After a backslash; returns how many bytes it took, 0 if there is no such escape. */
-static size_t read_escape(struct reader *r, const char *p)
+static size_t read_escape(struct front_matter_reader *r, const char *p)
 {
         static const char from[] = "nrtabfv0e\"\\/ ", to[] = "\n\r\t    \0 \"\\/ ";
         const char *at = p < r->end && *p ? strchr(from, *p) : NULL;
@@ -147,7 +147,7 @@ static size_t read_escape(struct reader *r, const char *p)
 }
 
 /* A line break in a quoted text: one is a space, more are one less. */
-static const char *fold_breaks(struct reader *r, const char *p)
+static const char *fold_breaks(struct front_matter_reader *r, const char *p)
 {
         size_t breaks = 0;
 
@@ -166,7 +166,7 @@ static const char *fold_breaks(struct reader *r, const char *p)
 }
 
 /* p is behind the first quote. */
-static int read_quoted(struct reader *r, const char *p, char quote, struct error *err)
+static int read_quoted(struct front_matter_reader *r, const char *p, char quote, struct error *err)
 {
         unsigned first = r->line;
 
@@ -202,7 +202,7 @@ static int read_quoted(struct reader *r, const char *p, char quote, struct error
 }
 
 /* Without a comment. */
-static void add_plain(struct reader *r, struct slice s)
+static void add_plain(struct front_matter_reader *r, struct slice s)
 {
         size_t n = 0;
 
@@ -217,7 +217,7 @@ static void add_plain(struct reader *r, struct slice s)
 }
 
 /* Lists and nested keys are no values. */
-static bool is_nested(const struct reader *r)
+static bool is_nested(const struct front_matter_reader *r)
 {
         struct slice s = trim(peek_line(r));
         const char *colon = memchr(s.p, ':', s.n);
@@ -227,7 +227,7 @@ static bool is_nested(const struct reader *r)
         return colon && (colon + 1 == s.p + s.n || colon[1] == ' ');
 }
 
-static int read_value(struct reader *r, struct slice s, struct error *err)
+static int read_value(struct front_matter_reader *r, struct slice s, struct error *err)
 {
         s = trim(s);
         buf_clear(&r->value);
@@ -251,7 +251,7 @@ static int read_value(struct reader *r, struct slice s, struct error *err)
 /* ---- the head ---- */
 
 /* Finds the text between the lines "---". */
-static bool find_head(const char *text, size_t n, struct reader *r)
+static bool find_head(const char *text, size_t n, struct front_matter_reader *r)
 {
         struct slice line;
 
@@ -259,12 +259,12 @@ static bool find_head(const char *text, size_t n, struct reader *r)
                 text += 3;
                 n -= 3;
         }
-        *r = (struct reader){ .p = text, .end = text + n, .line = 1 };
+        *r = (struct front_matter_reader){ .p = text, .end = text + n, .line = 1 };
         line = peek_line(r);
         if (!slice_is(line, "---"))
                 return false;
         next_line(r);
-        for (struct reader at = *r; at.p < at.end; next_line(&at)) {
+        for (struct front_matter_reader at = *r; at.p < at.end; next_line(&at)) {
                 line = peek_line(&at);
                 if (slice_is(trim(line), "---") && line.p[0] == '-') {
                         r->end = at.p;
@@ -274,7 +274,8 @@ static bool find_head(const char *text, size_t n, struct reader *r)
         return false;
 }
 
-static int read_pair(struct reader *r, front_matter_fn *fn, void *arg, struct error *err)
+static int read_pair(struct front_matter_reader *r, front_matter_fn *fn, void *arg,
+                     struct error *err)
 {
         struct slice s = peek_line(r), t = trim(s);
         const char *colon = memchr(s.p, ':', s.n);
@@ -296,7 +297,7 @@ static int read_pair(struct reader *r, front_matter_fn *fn, void *arg, struct er
 
 int front_matter_read(const char *text, size_t n, front_matter_fn *fn, void *arg, struct error *err)
 {
-        struct reader r;
+        struct front_matter_reader r;
         char *clean;
         int rc = 0;
 

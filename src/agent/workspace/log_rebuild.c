@@ -64,7 +64,7 @@ static int complete_from(struct store_tx *tx, int64_t *out, struct error *err)
 
 /* ---- what is kept ---- */
 
-struct rebuild {
+struct rebuild_run {
         struct log_target to;
         int64_t from;
         struct log_rebuild *report;
@@ -74,7 +74,7 @@ struct rebuild {
         struct error *err;
 };
 
-static int copy_kept(struct rebuild *b, FILE *in, FILE *out)
+static int copy_kept(struct rebuild_run *b, FILE *in, FILE *out)
 {
         char *line = NULL;
         size_t cap = 0;
@@ -92,7 +92,7 @@ static int copy_kept(struct rebuild *b, FILE *in, FILE *out)
         return ferror(in) || ferror(out) ? -1 : 0;
 }
 
-static int prune_file(struct rebuild *b, int folder, const char *place)
+static int prune_file(struct rebuild_run *b, int folder, const char *place)
 {
         int64_t size;
         int from = beneath_open_file(folder, place, LOG_FILE_NAME, INT64_MAX, &size, NULL), to, rc;
@@ -121,8 +121,8 @@ static int prune_file(struct rebuild *b, int folder, const char *place)
                       : 0;
 }
 
-static int each_folder(int at, const char *path, int (*fn)(struct rebuild *, int, const char *),
-                       struct rebuild *b)
+static int each_folder(int at, const char *path, int (*fn)(struct rebuild_run *, int, const char *),
+                       struct rebuild_run *b)
 {
         int fd = beneath_open(at, path, O_RDONLY | O_DIRECTORY, 0), rc = 0;
         DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
@@ -145,7 +145,7 @@ static int each_folder(int at, const char *path, int (*fn)(struct rebuild *, int
         return rc;
 }
 
-static int prune_channel(struct rebuild *b, int root, const char *place)
+static int prune_channel(struct rebuild_run *b, int root, const char *place)
 {
         int folder = beneath_open(root, place, O_RDONLY | O_DIRECTORY, 0), rc = 0;
 
@@ -156,14 +156,14 @@ static int prune_channel(struct rebuild *b, int root, const char *place)
         return rc;
 }
 
-static int prune_adapter(struct rebuild *b, int root, const char *place)
+static int prune_adapter(struct rebuild_run *b, int root, const char *place)
 {
         return each_folder(root, place, prune_channel, b);
 }
 
 /* ---- what is written ---- */
 
-static int write_page(struct rebuild *b)
+static int write_page(struct rebuild_run *b)
 {
         size_t next;
 
@@ -181,7 +181,7 @@ static int write_page(struct rebuild *b)
 
 static void on_event(void *arg, const struct bus_event *e)
 {
-        struct rebuild *b = arg;
+        struct rebuild_run *b = arg;
         struct buf line;
 
         if (!e->adapter || !e->channel || strcmp(e->payload, "{}") == 0)
@@ -194,7 +194,7 @@ static void on_event(void *arg, const struct bus_event *e)
         buf_release(&line);
 }
 
-static int write_all(struct store_tx *tx, struct rebuild *b)
+static int write_all(struct store_tx *tx, struct rebuild_run *b)
 {
         struct bus_filter filter = { .streams = LOG_FILE_STREAMS };
         int64_t scanned = 0;
@@ -211,7 +211,7 @@ static int write_all(struct store_tx *tx, struct rebuild *b)
 int log_rebuild(struct store_tx *tx, const char *dir, int64_t max_bytes, struct log_rebuild *out,
                 struct error *err)
 {
-        struct rebuild *b = mem_zalloc(sizeof(*b));
+        struct rebuild_run *b = mem_zalloc(sizeof(*b));
         int root = channel_folder_open_root(dir), rc = -1;
         int64_t first;
 

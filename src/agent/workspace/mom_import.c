@@ -29,16 +29,16 @@
 #define SESSION_MOST ((size_t)128 << 20)
 #define PART         ".import-part"
 
-struct import {
+struct import_run {
         const struct mom_import *m;
         struct mom_report *report;
         int root; /* of our workspace; -1: there is none yet (dry run) */
         struct error *err;
 };
 
-static void note(const struct import *im, const char *fmt, ...)
+static void note(const struct import_run *im, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
-static void note(const struct import *im, const char *fmt, ...)
+static void note(const struct import_run *im, const char *fmt, ...)
 {
         struct buf line;
         va_list ap;
@@ -53,7 +53,7 @@ static void note(const struct import *im, const char *fmt, ...)
         buf_release(&line);
 }
 
-static int fail(const struct import *im, const char *what, const char *path)
+static int fail(const struct import_run *im, const char *what, const char *path)
 {
         return error_set(im->err, errno == ENOSPC || errno == EDQUOT ? ERR_FULL : ERR_IO,
                          "cannot %s '%s': %s", what, path, strerror(errno));
@@ -62,7 +62,7 @@ static int fail(const struct import *im, const char *what, const char *path)
 /* ---- files ---- */
 
 /* Where a file goes, and whether it is the agent's. */
-struct target {
+struct import_target {
         int fd; /* -1: not there yet (dry run) */
         bool is_agents;
 };
@@ -80,8 +80,8 @@ static bool same_bytes(int a, int b)
 }
 
 /* Under another name first, so that an interrupted import leaves no half files. */
-static int write_copy(const struct import *im, int from, const struct target *to, const char *name,
-                      mode_t mode, const char *path)
+static int write_copy(const struct import_run *im, int from, const struct import_target *to,
+                      const char *name, mode_t mode, const char *path)
 {
         char *part = mem_printf("%s" PART, name);
         int fd, rc = -1;
@@ -102,8 +102,8 @@ static int write_copy(const struct import *im, int from, const struct target *to
         return rc < 0 ? fail(im, "write", path) : 0;
 }
 
-static int copy_file(const struct import *im, int folder, const struct target *to, const char *name,
-                     const char *path)
+static int copy_file(const struct import_run *im, int folder, const struct import_target *to,
+                     const char *name, const char *path)
 {
         struct error why;
         int64_t size;
@@ -134,9 +134,10 @@ static int copy_file(const struct import *im, int folder, const struct target *t
         return rc;
 }
 
-static struct target open_target(const struct import *im, const struct target *in, const char *name)
+static struct import_target open_target(const struct import_run *im, const struct import_target *in,
+                                        const char *name)
 {
-        struct target t = { -1, in->is_agents };
+        struct import_target t = { -1, in->is_agents };
 
         if (in->fd < 0)
                 return t;
@@ -164,7 +165,7 @@ static int is_entry(const struct dirent *e)
 }
 
 /* Calls fn for each name in the folder, in order, until it fails. */
-static int each_name(const struct import *im, int folder, const char *path,
+static int each_name(const struct import_run *im, int folder, const char *path,
                      int (*fn)(void *arg, const char *name), void *arg)
 {
         struct dirent **names = NULL;
@@ -182,9 +183,9 @@ static int each_name(const struct import *im, int folder, const char *path,
 }
 
 struct tree {
-        const struct import *im;
+        const struct import_run *im;
         int from;
-        const struct target *to;
+        const struct import_target *to;
         const char *path;
         const char *const *skip; /* names; may be NULL */
         unsigned depth;
@@ -194,7 +195,7 @@ static int copy_entry(void *arg, const char *name);
 
 static int copy_folder(const struct tree *t, const char *name, const char *path)
 {
-        struct target to = open_target(t->im, t->to, name);
+        struct import_target to = open_target(t->im, t->to, name);
         struct tree below = { t->im, -1, &to, path, NULL, t->depth + 1 };
         int rc = 0;
 
@@ -239,7 +240,7 @@ out:
 /* ---- logs ---- */
 
 /* The file as one text; "" when there is none. -1: it cannot be read. */
-static int read_text(const struct import *im, int folder, const char *name, size_t max,
+static int read_text(const struct import_run *im, int folder, const char *name, size_t max,
                      struct buf *out)
 {
         int64_t size;
@@ -257,7 +258,7 @@ static int read_text(const struct import *im, int folder, const char *name, size
 }
 
 /* Lines of mom in our form; each is also a key of *known. */
-static void convert_log(const struct import *im, const struct buf *text, const char *channel,
+static void convert_log(const struct import_run *im, const struct buf *text, const char *channel,
                         struct buf *out, struct map *known)
 {
         const char *p = text->data, *end = p + text->len;
@@ -294,7 +295,7 @@ static void add_own_lines(const struct buf *ours, const struct map *known, struc
         free(copy);
 }
 
-static int import_log(const struct import *im, int from, const struct target *to,
+static int import_log(const struct import_run *im, int from, const struct import_target *to,
                       const char *channel, const char *path)
 {
         struct buf theirs, ours, all;
@@ -347,7 +348,7 @@ static int write_session(struct store_tx *tx, void *arg, struct error *err)
         return w->added < 0 ? -1 : 0;
 }
 
-static int store_session(const struct import *im, const char *adapter, const char *channel,
+static int store_session(const struct import_run *im, const char *adapter, const char *channel,
                          const json_t *messages, const char *path)
 {
         struct lane_name lane = { .adapter = adapter, .channel = channel, .agent = im->m->agent };
@@ -373,7 +374,7 @@ static int store_session(const struct import *im, const char *adapter, const cha
         return rc;
 }
 
-static int import_session(const struct import *im, int from, const char *adapter,
+static int import_session(const struct import_run *im, int from, const char *adapter,
                           const char *channel, const char *path)
 {
         struct error why;
@@ -399,15 +400,15 @@ static int import_session(const struct import *im, int from, const char *adapter
 
 /* ---- channels ---- */
 
-struct place {
-        struct import *im;
+struct import_place {
+        struct import_run *im;
         int from;            /* the folder that has the channels */
         const char *adapter; /* NULL: the folder has adapters */
         const char *path;
         bool is_old; /* channels are among other files */
 };
 
-static int open_channel(const struct import *im, const char *adapter, const char *channel)
+static int open_channel(const struct import_run *im, const char *adapter, const char *channel)
 {
         char *folder = channel_folder(adapter, channel);
         int fd = -1;
@@ -420,12 +421,13 @@ static int open_channel(const struct import *im, const char *adapter, const char
         return fd;
 }
 
-static int import_channel(const struct place *p, const char *channel, int from, const char *path)
+static int import_channel(const struct import_place *p, const char *channel, int from,
+                          const char *path)
 {
         static const char *const skip[] = { LOG_FILE_NAME, "context.jsonl", "last_prompt.jsonl",
                                             NULL };
-        struct import *im = p->im;
-        struct target to = { open_channel(im, p->adapter, channel), true };
+        struct import_run *im = p->im;
+        struct import_target to = { open_channel(im, p->adapter, channel), true };
         struct tree tree = { im, from, &to, path, skip, 0 };
         int rc;
 
@@ -447,13 +449,13 @@ static int on_folder(void *arg, const char *name);
 
 static int on_folder(void *arg, const char *name)
 {
-        const struct place *p = arg;
+        const struct import_place *p = arg;
         char *path = mem_printf("%s/%s", p->path, name);
         int fd = name[0] == '.' ? -1 : beneath_open(p->from, name, O_RDONLY | O_DIRECTORY, 0),
             rc = 0;
 
         if (fd >= 0 && !p->adapter) {
-                struct place below = { p->im, fd, name, path, false };
+                struct import_place below = { p->im, fd, name, path, false };
 
                 rc = each_name(p->im, fd, path, on_folder, &below);
         } else if (fd >= 0 && (!p->is_old || faccessat(fd, LOG_FILE_NAME, F_OK, 0) == 0 ||
@@ -471,10 +473,10 @@ static int on_folder(void *arg, const char *name)
 
 /* ---- all ---- */
 
-static int import_shared(struct import *im, int from, const char *path)
+static int import_shared(struct import_run *im, int from, const char *path)
 {
         static const char *const names[] = { "MEMORY.md", "skills", "events" };
-        struct target to = { im->root, false };
+        struct import_target to = { im->root, false };
         struct tree tree = { im, from, &to, path, NULL, 0 };
         int rc = 0;
 
@@ -485,9 +487,9 @@ static int import_shared(struct import *im, int from, const char *path)
 
 int mom_import_run(const struct mom_import *m, struct mom_report *out, struct error *err)
 {
-        struct import im = { .m = m, .report = out, .root = -1, .err = err };
+        struct import_run im = { .m = m, .report = out, .root = -1, .err = err };
         int top = open(m->from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), from = -1, channels = -1, rc;
-        struct place place = { .im = &im, .path = m->from };
+        struct import_place place = { .im = &im, .path = m->from };
 
         *out = (struct mom_report){ 0 };
         if (top < 0)

@@ -10,7 +10,7 @@
 #include "rows/conversation_row.h"
 #include "rows/step_row.h"
 
-struct import {
+struct message_import {
         struct store_tx *tx;
         struct step_row row;
         json_t *calls; /* id of a call of the last answer → its key, "12.0" */
@@ -46,8 +46,8 @@ static json_t *body_of(const json_t *message)
         return body;
 }
 
-static int add_step(struct import *im, enum step_kind kind, const char *call, const json_t *body,
-                    struct error *err)
+static int add_step(struct message_import *im, enum step_kind kind, const char *call,
+                    const json_t *body, struct error *err)
 {
         char *text = json_text(body);
         int rc;
@@ -62,7 +62,7 @@ static int add_step(struct import *im, enum step_kind kind, const char *call, co
         return rc;
 }
 
-static void note_calls(struct import *im, const json_t *body)
+static void note_calls(struct message_import *im, const json_t *body)
 {
         const json_t *block;
         unsigned n = 0;
@@ -79,7 +79,7 @@ static void note_calls(struct import *im, const json_t *body)
         }
 }
 
-static int add_message(struct import *im, const json_t *message, struct error *err)
+static int add_message(struct message_import *im, const json_t *message, struct error *err)
 {
         const char *role = json_str(message, "role", ""), *call;
         json_t *body = body_of(message);
@@ -105,7 +105,7 @@ int64_t mom_import_messages(struct store_tx *tx, const struct conversation_key *
                             const json_t *messages, int64_t now_ms, struct error *err)
 {
         /* as if said now: it is forgotten like what is said from now on */
-        struct import im = { .tx = tx, .row = { .agent = key->agent, .time_ms = now_ms } };
+        struct message_import im = { .tx = tx, .row = { .agent = key->agent, .time_ms = now_ms } };
         int64_t reset, last, turn;
         const json_t *message;
         size_t i;

@@ -28,7 +28,7 @@ void skill_release(struct skill *s)
         free(s->location);
 }
 
-struct head {
+struct skill_head {
         struct skill *skill;
         const char *path;
         struct buf *warnings;
@@ -51,7 +51,7 @@ static char *one_line(const char *text, size_t max)
 
 static void on_pair(void *arg, const char *key, const char *value)
 {
-        const struct head *h = arg;
+        const struct skill_head *h = arg;
         struct skill *s = h->skill;
 
         if (strcmp(key, "name") == 0) {
@@ -82,7 +82,7 @@ static bool is_good_name(const char *name)
 int skill_parse(struct skill *out, const char *text, size_t n, const char *default_name,
                 const char *path, struct buf *warnings, struct error *err)
 {
-        struct head h = { out, path, warnings };
+        struct skill_head h = { out, path, warnings };
         int rc;
 
         *out = (struct skill){ .name = one_line(default_name, SKILL_NAME_MAX) };
@@ -161,7 +161,7 @@ struct ignore_file { /* those of one folder, one after the other */
         size_t skip; /* bytes of a path before the names in that folder */
 };
 
-struct search {
+struct skill_search {
         struct skills *found;
         struct skill_cache *cache;
         const char *root; /* inside */
@@ -169,12 +169,12 @@ struct search {
         unsigned entries, tests;
 };
 
-static void add_problem(const struct search *s, const char *path, const char *why)
+static void add_problem(const struct skill_search *s, const char *path, const char *why)
 {
         buf_addf(&s->found->problems, "%s/%s: %s\n", s->root, path, why);
 }
 
-static void stop(struct search *s, const char *why)
+static void stop(struct skill_search *s, const char *why)
 {
         if (!s->is_over)
                 buf_addf(&s->found->problems, "%s: %s; the rest is left out\n", s->root, why);
@@ -182,7 +182,7 @@ static void stop(struct search *s, const char *why)
 }
 
 /* The last line that matches decides. */
-static int test_ignore_file(struct search *s, const struct ignore_file *f, const char *path,
+static int test_ignore_file(struct skill_search *s, const struct ignore_file *f, const char *path,
                             bool is_folder)
 {
         const char *p = f->text;
@@ -203,8 +203,8 @@ static int test_ignore_file(struct search *s, const struct ignore_file *f, const
         return result;
 }
 
-static bool is_ignored(struct search *s, const struct ignore_file *innermost, const char *path,
-                       bool is_folder)
+static bool is_ignored(struct skill_search *s, const struct ignore_file *innermost,
+                       const char *path, bool is_folder)
 {
         int rc = -1;
 
@@ -229,7 +229,7 @@ static void read_ignore_files(int folder, struct buf *out)
         }
 }
 
-static void read_head(struct search *s, int fd, const char *path, const char *default_name,
+static void read_head(struct skill_search *s, int fd, const char *path, const char *default_name,
                       struct skill *out)
 {
         struct buf text, problems;
@@ -250,7 +250,7 @@ static void read_head(struct search *s, int fd, const char *path, const char *de
 }
 
 /* Of a file with problems nothing is kept: they are to be reported each time. */
-static void cached_head(struct search *s, int fd, const char *path, const char *default_name,
+static void cached_head(struct skill_search *s, int fd, const char *path, const char *default_name,
                         struct skill *out)
 {
         size_t problems = s->found->problems.len;
@@ -281,7 +281,7 @@ static void cached_head(struct search *s, int fd, const char *path, const char *
         free(key);
 }
 
-static void add_skill(struct search *s, struct skill *one, const char *path)
+static void add_skill(struct skill_search *s, struct skill *one, const char *path)
 {
         struct skills *all = s->found;
 
@@ -308,7 +308,7 @@ static void add_skill(struct search *s, struct skill *one, const char *path)
         all->items[all->count++] = *one;
 }
 
-static void try_file(struct search *s, int folder, const char *name, const char *path,
+static void try_file(struct skill_search *s, int folder, const char *name, const char *path,
                      const char *default_name)
 {
         struct skill one = { 0 };
@@ -338,7 +338,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Names of a folder in byte order, so that the prompt stays the same. Takes the descriptor. */
-static size_t list_names(struct search *s, int fd, char ***out)
+static size_t list_names(struct skill_search *s, int fd, char ***out)
 {
         DIR *d = fdopendir(fd);
         const struct dirent *e;
@@ -366,7 +366,7 @@ static size_t list_names(struct search *s, int fd, char ***out)
         return n;
 }
 
-static void search_folder(struct search *s, int folder, const char *path, unsigned depth,
+static void search_folder(struct skill_search *s, int folder, const char *path, unsigned depth,
                           const struct ignore_file *up);
 
 static bool ends_with(const char *name, const char *end)
@@ -376,7 +376,7 @@ static bool ends_with(const char *name, const char *end)
         return n > m && strcmp(name + n - m, end) == 0;
 }
 
-static void search_entry(struct search *s, int folder, const char *name, const char *path,
+static void search_entry(struct skill_search *s, int folder, const char *name, const char *path,
                          unsigned depth, const struct ignore_file *ignored)
 {
         struct stat st;
@@ -402,7 +402,7 @@ static void search_entry(struct search *s, int folder, const char *name, const c
 }
 
 /* Takes the descriptor. path: of the folder below the root, "" is the root. */
-static void search_folder(struct search *s, int folder, const char *path, unsigned depth,
+static void search_folder(struct skill_search *s, int folder, const char *path, unsigned depth,
                           const struct ignore_file *up)
 {
         struct ignore_file mine = { .up = up, .skip = path[0] ? strlen(path) + 1 : 0 };
@@ -439,7 +439,7 @@ static void search_folder(struct search *s, int folder, const char *path, unsign
 static void search_root(struct skills *found, struct skill_cache *cache, int at, const char *root,
                         bool of_channel)
 {
-        struct search s = {
+        struct skill_search s = {
                 .found = found, .cache = cache, .root = root, .of_channel = of_channel
         };
         int fd = beneath_open(at, "skills", O_RDONLY | O_DIRECTORY, 0);

@@ -16,7 +16,7 @@
 #define READ_LIMIT 20
 #define READ_MAX   100 /* Discord's */
 
-struct tool_call {
+struct dc_tool_call {
         struct discord *dc;
         platform_tool_fn *done;
         void *arg;
@@ -24,9 +24,9 @@ struct tool_call {
         char *guild;
 };
 
-static struct tool_call *call_new(struct adapter *a, platform_tool_fn *done, void *arg)
+static struct dc_tool_call *call_new(struct adapter *a, platform_tool_fn *done, void *arg)
 {
-        struct tool_call *t = mem_zalloc(sizeof(*t));
+        struct dc_tool_call *t = mem_zalloc(sizeof(*t));
 
         t->dc = a->self;
         t->done = done;
@@ -35,7 +35,7 @@ static struct tool_call *call_new(struct adapter *a, platform_tool_fn *done, voi
 }
 
 /* Takes the result over; NULL with an error. */
-static void finish(struct tool_call *t, json_t *result, const struct error *err)
+static void finish(struct dc_tool_call *t, json_t *result, const struct error *err)
 {
         char *text = result ? json_text(result) : NULL;
 
@@ -47,7 +47,7 @@ static void finish(struct tool_call *t, json_t *result, const struct error *err)
         free(t);
 }
 
-static void fail_with(struct tool_call *t, const struct dc_answer *a)
+static void fail_with(struct dc_tool_call *t, const struct dc_answer *a)
 {
         struct error err = { 0 };
 
@@ -55,7 +55,7 @@ static void fail_with(struct tool_call *t, const struct dc_answer *a)
         finish(t, NULL, &err);
 }
 
-static void ask(struct tool_call *t, const char *route, const char *id, const char *query,
+static void ask(struct dc_tool_call *t, const char *route, const char *id, const char *query,
                 dc_answer_fn *done)
 {
         dc_rest_get(t->dc->rest, &(struct dc_get){ route, { id }, query }, done, t);
@@ -76,7 +76,7 @@ static const char *id_of(const json_t *arguments, const char *name, bool require
 
 static void on_submitted(void *arg, const struct outbox_receipt *r)
 {
-        struct tool_call *t = arg;
+        struct dc_tool_call *t = arg;
         char id[32];
 
         if (r->error.kind != ERR_NONE) {
@@ -197,7 +197,7 @@ static json_t *message_json(const json_t *m)
 
 static void on_read(void *arg, const struct dc_answer *a)
 {
-        struct tool_call *t = arg;
+        struct dc_tool_call *t = arg;
         json_t *list;
 
         if (!a->ok) {
@@ -231,7 +231,7 @@ static void tool_read(struct adapter *a, const struct tool_request *q, platform_
 
 static void on_self(void *arg, const struct dc_answer *a)
 {
-        struct tool_call *t = arg;
+        struct dc_tool_call *t = arg;
         const struct setting_list *admins = &t->dc->adapter->common->admins;
         const char *person = dc_destination_person(t->dc, DC_OPERATOR),
                    *dm = person ? dc_destination_dm(t->dc, person) : NULL;
@@ -262,7 +262,7 @@ static void tool_whoami(struct adapter *a, const struct tool_request *q, platfor
 
 static void on_guilds(void *arg, const struct dc_answer *a)
 {
-        struct tool_call *t = arg;
+        struct dc_tool_call *t = arg;
         json_t *list, *g;
         size_t i;
 
@@ -321,7 +321,7 @@ static void add_channels(json_t *list, const json_t *answer)
 /* Without permission to see threads the list has none. */
 static void on_threads(void *arg, const struct dc_answer *a)
 {
-        struct tool_call *t = arg;
+        struct dc_tool_call *t = arg;
         json_t *result = json_pack("{s:s, s:O}", "guildId", t->guild, "channels", t->result);
 
         if (a->ok)
@@ -331,7 +331,7 @@ static void on_threads(void *arg, const struct dc_answer *a)
 
 static void on_channels(void *arg, const struct dc_answer *a)
 {
-        struct tool_call *t = arg;
+        struct dc_tool_call *t = arg;
 
         if (!a->ok) {
                 fail_with(t, a);
@@ -345,7 +345,7 @@ static void on_channels(void *arg, const struct dc_answer *a)
 /* Takes the only server, else the error lists them. */
 static void on_choice(void *arg, const struct dc_answer *a)
 {
-        struct tool_call *t = arg;
+        struct dc_tool_call *t = arg;
         struct error err = { 0 };
         struct buf text;
 
@@ -378,7 +378,7 @@ static void tool_channels(struct adapter *a, const struct tool_request *q, platf
         struct error err = { 0 };
         char space[DC_ID_SIZE];
         const char *guild = id_of(q->arguments, "guild_id", false, space, &err);
-        struct tool_call *t;
+        struct dc_tool_call *t;
 
         if (err.kind != ERR_NONE) {
                 platform_tool_refuse(a, done, arg, &err);

@@ -33,7 +33,7 @@ struct marker {
         char task;
 };
 
-struct parser {
+struct md_parser {
         struct md_doc *doc;
         struct list *lists;
         size_t list_depth, list_cap;
@@ -91,7 +91,7 @@ static void add_run(struct md_doc *doc, size_t off, unsigned style, size_t link)
         doc->blocks[doc->block_count - 1].count++;
 }
 
-static struct md_block *begin_block(struct parser *p, enum md_kind kind)
+static struct md_block *begin_block(struct md_parser *p, enum md_kind kind)
 {
         struct md_block *b = add_block(p->doc, kind);
         bool tight = p->list_depth > 0 && p->lists[p->list_depth - 1].tight;
@@ -113,7 +113,7 @@ static struct md_block *begin_block(struct parser *p, enum md_kind kind)
 }
 
 /* Gives the text after `off` the current style; equal neighbours are one run. */
-static void end_text(struct parser *p, size_t off)
+static void end_text(struct md_parser *p, size_t off)
 {
         struct md_doc *doc = p->doc;
         struct md_block *b = &doc->blocks[doc->block_count - 1];
@@ -227,7 +227,7 @@ static void add_normal(struct buf *out, const char *text, size_t n)
 
 static int on_text(MD_TEXTTYPE type, const MD_CHAR *text, MD_SIZE size, void *arg)
 {
-        struct parser *p = arg;
+        struct md_parser *p = arg;
         struct buf *out = &p->doc->text;
         size_t off = out->len;
 
@@ -257,7 +257,7 @@ static int on_text(MD_TEXTTYPE type, const MD_CHAR *text, MD_SIZE size, void *ar
 }
 
 /* An image inside a link belongs to the link: a label has one address. */
-static int enter_link(struct parser *p, const MD_ATTRIBUTE *url)
+static int enter_link(struct md_parser *p, const MD_ATTRIBUTE *url)
 {
         struct md_doc *doc = p->doc;
         size_t off = doc->urls.len;
@@ -280,7 +280,7 @@ static int enter_link(struct parser *p, const MD_ATTRIBUTE *url)
         return doc->urls.len > URL_BYTES_MAX ? STOP : 0;
 }
 
-static void leave_link(struct parser *p)
+static void leave_link(struct md_parser *p)
 {
         struct md_doc *doc = p->doc;
         struct md_link *link;
@@ -304,7 +304,7 @@ static void leave_link(struct parser *p)
         p->link = 0;
 }
 
-static unsigned *style_counter(struct parser *p, MD_SPANTYPE type)
+static unsigned *style_counter(struct md_parser *p, MD_SPANTYPE type)
 {
         switch (type) {
         case MD_SPAN_STRONG:
@@ -320,7 +320,7 @@ static unsigned *style_counter(struct parser *p, MD_SPANTYPE type)
 
 static int on_enter_span(MD_SPANTYPE type, void *detail, void *arg)
 {
-        struct parser *p = arg;
+        struct md_parser *p = arg;
 
         if (!p->open && !p->in_table)
                 begin_block(p, MD_PARAGRAPH);
@@ -334,7 +334,7 @@ static int on_enter_span(MD_SPANTYPE type, void *detail, void *arg)
 
 static int on_leave_span(MD_SPANTYPE type, void *detail, void *arg)
 {
-        struct parser *p = arg;
+        struct md_parser *p = arg;
 
         (void)detail;
         if (type == MD_SPAN_A || type == MD_SPAN_IMG)
@@ -344,7 +344,7 @@ static int on_leave_span(MD_SPANTYPE type, void *detail, void *arg)
         return 0;
 }
 
-static void enter_item(struct parser *p, const MD_BLOCK_LI_DETAIL *detail)
+static void enter_item(struct md_parser *p, const MD_BLOCK_LI_DETAIL *detail)
 {
         struct list *list = &p->lists[p->list_depth - 1];
 
@@ -372,7 +372,7 @@ static void set_language(struct md_block *b, const MD_ATTRIBUTE *lang)
                 memcpy(b->lang, lang->text, lang->size);
 }
 
-static int add_cell(struct parser *p, const MD_BLOCK_TD_DETAIL *detail)
+static int add_cell(struct md_parser *p, const MD_BLOCK_TD_DETAIL *detail)
 {
         struct md_doc *doc = p->doc;
 
@@ -387,7 +387,7 @@ static int add_cell(struct parser *p, const MD_BLOCK_TD_DETAIL *detail)
 
 static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
-        struct parser *p = arg;
+        struct md_parser *p = arg;
         struct md_block *table;
         struct list *list;
 
@@ -440,7 +440,7 @@ static int on_enter_block(MD_BLOCKTYPE type, void *detail, void *arg)
 
 static int on_leave_block(MD_BLOCKTYPE type, void *detail, void *arg)
 {
-        struct parser *p = arg;
+        struct md_parser *p = arg;
         struct md_cell *cell;
 
         (void)detail;
@@ -539,7 +539,7 @@ int md_doc_parse(struct md_doc *doc, const char *text, size_t n)
                 .leave_span = on_leave_span,
                 .text = on_text,
         };
-        struct parser p = { .doc = doc };
+        struct md_parser p = { .doc = doc };
         struct buf source;
         int rc;
 
