@@ -115,6 +115,18 @@ static void lists_come_in_pages(void **state)
         rig_close(&r);
 }
 
+static void a_list_that_failed_is_read_from_its_first_page(void **state)
+{
+        struct rig r;
+
+        (void)state;
+        begin(&r, ", \"--pages\", \"4\", \"--bad-page\", \"2\"", "");
+        assert_null(custom_find(r.all, "fake__echo"));
+        await_tool(&r, "fake__region", true);
+        assert_non_null(custom_find(r.all, "fake__echo"));
+        rig_close(&r);
+}
+
 static void only_the_named_tools_are_offered(void **state)
 {
         struct rig r;
@@ -592,6 +604,7 @@ int main(void)
                 cmocka_unit_test(tools_are_listed_and_called),
                 cmocka_unit_test(names_become_keys),
                 cmocka_unit_test(lists_come_in_pages),
+                cmocka_unit_test(a_list_that_failed_is_read_from_its_first_page),
                 cmocka_unit_test(only_the_named_tools_are_offered),
                 cmocka_unit_test(hints_make_stricter_unless_trusted),
                 cmocka_unit_test(requests_of_the_server_are_answered),

@@ -13,6 +13,7 @@ options.add_argument("--mute", action="store_true", help="never answer initializ
 options.add_argument("--refuse", action="store_true", help="refuse every handshake")
 options.add_argument("--exit", type=int, help="end at once, with this code")
 options.add_argument("--pages", type=int, default=1)
+options.add_argument("--bad-page", type=int, help="refuse this page once, then say that the list has changed")
 options.add_argument("--describe", default="Repeats its arguments.")
 options.add_argument("--state")
 options.add_argument("--sse", action="store_true", help="answer by event streams")
@@ -182,6 +183,10 @@ def answer(peer, message):
         with lock:
             seen["lists"] += 1
         tools, page = tool_list(), int(params.get("cursor", 0))
+        if page == args.bad_page:
+            args.bad_page = None
+            threading.Timer(0.1, peer.send, ({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"},)).start()
+            return {"error": {"code": -32603, "message": "no such page"}}
         size = -(-len(tools) // args.pages)
         result = {"tools": tools[page * size:(page + 1) * size]}
         if page + 1 < args.pages:

@@ -271,14 +271,19 @@ static void server_known(struct mcp_server *s)
         custom_changed(s->base.all);
 }
 
-static void close_wire(struct mcp_server *s, bool lost)
+static void drop_listing(struct mcp_server *s)
 {
-        if (s->link)
-                s->wire->close(s, lost);
         json_decref(s->listing);
         s->listing = NULL;
         free(s->cursor);
         s->cursor = NULL;
+}
+
+static void close_wire(struct mcp_server *s, bool lost)
+{
+        if (s->link)
+                s->wire->close(s, lost);
+        drop_listing(s);
         timer_stop(s->relist);
         timer_stop(s->relisten);
 }
@@ -554,8 +559,7 @@ static void read_handshake(struct mcp_server *s, enum mcp_kind kind, const json_
 
 static void list_failed(struct mcp_server *s, const char *why)
 {
-        json_decref(s->listing);
-        s->listing = NULL;
+        drop_listing(s);
         custom_source_problem(&s->base, "its tools cannot be listed: %s", why);
         server_known(s);
 }
@@ -899,9 +903,8 @@ void mcp_server_free(struct custom_source *source)
         timer_free(s->pump);
         timer_free(s->relist);
         timer_free(s->relisten);
-        json_decref(s->listing);
+        drop_listing(s);
         json_decref(s->listed);
-        free(s->cursor);
         custom_source_release(source);
         free(s);
 }
