@@ -169,6 +169,41 @@ static void a_change_loads_the_module_anew(void **state)
         rig_close(&r);
 }
 
+/* A process that a new one has replaced goes with its last call, also when it dies in it. */
+static void a_replaced_process_may_die_in_its_last_call(void **state)
+{
+        struct rig r;
+        char *begun;
+
+        (void)state;
+        begin(&r);
+        put(&r, "mortal/index.mjs",
+            "import { existsSync, writeFileSync } from \"node:fs\";\n" OBJECT(
+                    "mortal",
+                    "writeFileSync(\"begun\", \"\"); while (!existsSync(\"go\")) await new "
+                    "Promise((done) => setTimeout(done, 5)); process.kill(process.pid, 9); await "
+                    "new Promise(() => {});"),
+            0600);
+        rig_start(&r);
+        start(&r, "mortal", "{}");
+        begun = mem_printf("%s/tools/begun", r.dir);
+        timer_start(r.deadline, PATIENCE_MS);
+        while (access(begun, F_OK) < 0 && !r.late) {
+                loop_step(r.loop, false);
+                usleep(1000);
+        }
+        free(begun);
+        put(&r, "second/index.mjs", OBJECT("second", "return \"2\";"), 0600);
+        await_tool(&r, "second", true);
+        assert_false(r.done);
+        put(&r, "go", "", 0600);
+        await(&r, &r.done);
+        assert_has(json_str(json_array_get(r.result.content, 0), "text", ""),
+                   "it was ended by signal 9");
+        assert_string_equal(run(&r, "second", "{}"), "2");
+        rig_close(&r);
+}
+
 static void modules_get_their_own_environment(void **state)
 {
         struct rig r;
@@ -242,6 +277,7 @@ int main(void)
                 cmocka_unit_test(an_endless_tool_is_ended_alone),
                 cmocka_unit_test(stopping_aborts_the_signal),
                 cmocka_unit_test(a_change_loads_the_module_anew),
+                cmocka_unit_test(a_replaced_process_may_die_in_its_last_call),
                 cmocka_unit_test(modules_get_their_own_environment),
                 cmocka_unit_test(typescript_works_or_says_what_it_needs),
                 cmocka_unit_test(without_modules_there_is_no_node),

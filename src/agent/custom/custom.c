@@ -40,6 +40,8 @@ struct custom_saving {
 struct custom_tools {
         struct custom_options options;
         struct custom_source_list sources;
+        struct custom_source_list retired; /* with calls, or freed by sweep */
+        struct timer *sweep;
         struct custom_call_list calls;
         struct custom_wait_list waits;
         struct custom_folder *folder;
@@ -88,9 +90,27 @@ void custom_source_add(struct custom_source *s)
 void custom_source_retire(struct custom_source *s)
 {
         TAILQ_REMOVE(&s->all->sources, s, next);
-        s->retired = true;
-        if (s->calls == 0)
+        if (s->calls == 0) {
                 s->ops->free(s);
+        } else {
+                s->retired = true;
+                TAILQ_INSERT_TAIL(&s->all->retired, s, next);
+        }
+}
+
+/* A call that ends is the source's own doing, so the source is freed later. */
+static void on_sweep(void *arg)
+{
+        struct custom_tools *all = arg;
+        struct custom_source *s, *next;
+
+        for (s = TAILQ_FIRST(&all->retired); s; s = next) {
+                next = TAILQ_NEXT(s, next);
+                if (s->calls > 0)
+                        continue;
+                TAILQ_REMOVE(&all->retired, s, next);
+                s->ops->free(s);
+        }
 }
 
 struct custom_tool *custom_source_tool(struct custom_source *s)
@@ -218,6 +238,8 @@ struct custom_tools *custom_new(const struct custom_options *options)
 
         all->options = *options;
         TAILQ_INIT(&all->sources);
+        TAILQ_INIT(&all->retired);
+        all->sweep = timer_new(options->loop, on_sweep, all);
         LIST_INIT(&all->calls);
         LIST_INIT(&all->waits);
         LIST_INIT(&all->ending);
@@ -242,6 +264,8 @@ void custom_free(struct custom_tools *all)
                 custom_wait_cancel(w);
         while ((s = TAILQ_FIRST(&all->sources)))
                 custom_source_retire(s);
+        on_sweep(all);
+        timer_free(all->sweep);
         mcp_stdio_kill(&all->ending);
         custom_folder_free(all->folder);
         free(all->sorted);
@@ -470,7 +494,7 @@ static void call_free(struct custom_call *c)
         free(c->id);
         free(c);
         if (s && --s->calls == 0 && s->retired)
-                s->ops->free(s);
+                timer_start(s->all->sweep, 0);
 }
 
 static void deliver(struct custom_call *c)
