@@ -12,14 +12,10 @@
 #include "base/utf8.h"
 #include "net/backoff.h"
 
-#define HANDSHAKE_MS   30000
-#define LIST_MS        60000
-#define HARD_MS        600000 /* of a call that reports progress */
-#define COALESCE_MS    100    /* servers announce a changed list several times at once */
+#define COALESCE_MS    100 /* servers announce a changed list several times at once */
 #define RELISTEN_MS    30000
 #define RETRY_BASE_MS  1000
 #define RETRY_CAP_MS   300000
-#define PAGES_MAX      50
 #define LOSSES_MAX     3 /* in a row, without a call that was answered */
 #define ROUNDS_MAX     2 /* of questions: a server may ask the same for ever */
 #define PROGRESS_BYTES 200
@@ -84,206 +80,19 @@ int mcp_check(const struct settings_source *src, const char *path,
         return rc;
 }
 
-/* ---- requests ---- */
-
-static bool reads_resource(const struct mcp_request *q)
-{
-        return q->kind == MCP_CALL && strcmp(q->call->tool, MCP_READ_RESOURCE) == 0;
-}
-
-static const char *method_of(const struct mcp_request *q)
-{
-        static const char *const names[] = {
-                [MCP_INITIALIZE] = "initialize",
-                [MCP_DISCOVER] = "server/discover",
-                [MCP_LIST] = "tools/list",
-                [MCP_CALL] = "tools/call",
-                [MCP_LISTEN] = "subscriptions/listen",
-        };
-
-        return reads_resource(q) ? MCP_READ_RESOURCE : names[q->kind];
-}
-
-static struct mcp_request *request_new(struct mcp_server *s, enum mcp_kind kind)
-{
-        struct mcp_request *q = mem_zalloc(sizeof(*q));
-
-        q->server = s;
-        q->kind = kind;
-        q->id = ++s->next_id;
-        TAILQ_INSERT_TAIL(&s->requests, q, next);
-        return q;
-}
-
-static void request_free(struct mcp_request *q)
-{
-        TAILQ_REMOVE(&q->server->requests, q, next);
-        timer_free(q->timer);
-        json_decref(q->input);
-        json_decref(q->state);
-        free(q);
-}
-
-struct mcp_request *mcp_request_find(struct mcp_server *s, int64_t id)
-{
-        struct mcp_request *q;
-
-        TAILQ_FOREACH(q, &s->requests, next)
-                if (q->id == id && q->sent)
-                        return q;
-        return NULL;
-}
-
-/* Takes the message. */
-static int send_json(struct mcp_server *s, json_t *message, const struct mcp_request *q,
-                     struct error *err)
-{
-        char *text;
-        struct mcp_message m = { .request = q };
-        int rc;
-
-        json_object_set_new(message, "jsonrpc", json_string("2.0"));
-        text = json_text(message);
-        m.text = text;
-        m.n = strlen(text);
-        m.method = json_str(message, "method", NULL);
-        rc = s->link ? s->wire->send(s, &m, err) : error_set(err, ERR_NET, "not connected");
-        free(text);
-        json_decref(message);
-        return rc;
-}
-
-static void notify(struct mcp_server *s, const char *method, json_t *params)
-{
-        struct error err;
-
-        if (send_json(s, json_pack("{s:s, s:o}", "method", method, "params", params), NULL, &err) <
-            0)
-                log_debug("notification to MCP server was not sent", LOG_S("server", s->base.name),
-                          LOG_S("why", err.text));
-}
-
-static json_t *client_info(void)
-{
-        return json_pack("{s:s, s:s}", "name", "dragoman", "version", DRAGOMAN_VERSION);
-}
-
-static json_t *call_params(const struct mcp_request *q)
-{
-        json_t *p;
-
-        if (reads_resource(q))
-                p = json_pack("{s:O}", "uri", json_object_get(q->call->args, "uri"));
-        else
-                p = json_pack("{s:s, s:O}", "name", q->call->tool, "arguments", q->call->args);
-        if (q->input)
-                json_object_set(p, "inputResponses", q->input);
-        if (q->state)
-                json_object_set(p, "requestState", q->state);
-        return p;
-}
-
-static json_t *params_of(const struct mcp_request *q)
-{
-        const struct mcp_server *s = q->server;
-        json_t *p = NULL;
-
-        switch (q->kind) {
-        case MCP_INITIALIZE:
-                p = json_pack("{s:s, s:{}, s:o}", "protocolVersion", MCP_LEGACY_VERSION,
-                              "capabilities", "clientInfo", client_info());
-                if (s->variant && s->variant->meta)
-                        json_object_set(p, "_meta", s->variant->meta);
-                break;
-        case MCP_LIST:
-                p = json_object();
-                if (s->cursor)
-                        json_object_set_new(p, "cursor", json_string(s->cursor));
-                break;
-        case MCP_CALL:
-                p = call_params(q);
-                break;
-        case MCP_LISTEN:
-                p = json_pack("{s:{s:b}}", "notifications", "toolsListChanged", true);
-                break;
-        case MCP_DISCOVER:
-                p = json_object();
-                break;
-        }
-        return p;
-}
-
-static void add_meta(const struct mcp_request *q, json_t *params)
-{
-        bool modern = q->kind == MCP_DISCOVER || (q->server->modern && q->kind != MCP_INITIALIZE);
-        json_t *meta;
-
-        if (!modern && q->kind != MCP_CALL)
-                return;
-        meta = json_object();
-        if (q->kind == MCP_CALL)
-                json_object_set_new(meta, "progressToken", json_integer(q->id));
-        if (modern) {
-                json_object_set_new(meta, "io.modelcontextprotocol/protocolVersion",
-                                    json_string(MCP_MODERN_VERSION));
-                json_object_set_new(meta, "io.modelcontextprotocol/clientInfo", client_info());
-                json_object_set_new(meta, "io.modelcontextprotocol/clientCapabilities",
-                                    json_object());
-        }
-        json_object_set_new(params, "_meta", meta);
-}
-
-static void on_deadline(void *arg);
-
-static void set_deadline(struct mcp_request *q, int64_t ms)
-{
-        struct loop *l = custom_options(q->server->base.all)->loop;
-
-        if (!q->timer)
-                q->timer = timer_new(l, on_deadline, q);
-        timer_start(q->timer, ms);
-}
-
-static int request_send(struct mcp_request *q, struct error *err)
-{
-        json_t *params = params_of(q);
-        int64_t ms = q->kind == MCP_CALL   ? q->call->timeout_ms
-                     : q->kind == MCP_LIST ? LIST_MS
-                                           : HANDSHAKE_MS;
-
-        add_meta(q, params);
-        q->sent = true;
-        if (q->kind != MCP_LISTEN)
-                set_deadline(q, ms);
-        q->hard_ms = loop_now_ms(custom_options(q->server->base.all)->loop) +
-                     (ms > HARD_MS ? ms : HARD_MS);
-        return send_json(q->server,
-                         json_pack("{s:I, s:s, s:o}", "id", (json_int_t)q->id, "method",
-                                   method_of(q), "params", params),
-                         q, err);
-}
-
 /* ---- the state ---- */
 
-static void server_known(struct mcp_server *s)
+void mcp_known(struct mcp_server *s)
 {
         s->base.known = true;
         custom_changed(s->base.all);
-}
-
-static void drop_listing(struct mcp_server *s)
-{
-        json_decref(s->listing);
-        s->listing = NULL;
-        free(s->cursor);
-        s->cursor = NULL;
 }
 
 static void close_wire(struct mcp_server *s, bool lost)
 {
         if (s->link)
                 s->wire->close(s, lost);
-        drop_listing(s);
+        mcp_list_drop(s);
         timer_stop(s->relist);
         timer_stop(s->relisten);
 }
@@ -293,7 +102,7 @@ static void call_ended(struct mcp_request *q, bool maybe, const char *why)
         struct custom_call *c = q->call;
         const char *name = q->server->base.name;
 
-        request_free(q);
+        mcp_request_free(q);
         c->data = NULL;
         if (maybe)
                 custom_call_fail(c,
@@ -312,7 +121,7 @@ static void drop_requests(struct mcp_server *s, const char *why)
         for (q = TAILQ_FIRST(&s->requests); q; q = next) {
                 next = TAILQ_NEXT(q, next);
                 if (q->kind != MCP_CALL) {
-                        request_free(q);
+                        mcp_request_free(q);
                 } else if (q->sent && (q->call->flags & TOOL_READ_ONLY) && !q->repeated) {
                         q->repeated = true;
                         q->sent = false;
@@ -328,8 +137,7 @@ static void drop_requests(struct mcp_server *s, const char *why)
         }
 }
 
-/* It cannot be reached: fails what waits, and does not try again at once. */
-static void server_down(struct mcp_server *s, const char *why)
+void mcp_down(struct mcp_server *s, const char *why)
 {
         struct mcp_request *q;
         char kept[sizeof(s->base.problem)];
@@ -345,8 +153,8 @@ static void server_down(struct mcp_server *s, const char *why)
         drop_requests(s, kept);
         while ((q = TAILQ_FIRST(&s->requests)))
                 call_ended(q, false, kept);
-        server_known(s);
-        /* nobody can call what is not listed, so the list is asked for again by itself */
+        mcp_known(s);
+        /* no call restarts a server without listed tools, so retry by itself */
         if (s->base.count == 0) {
                 s->wanted = true;
                 timer_start(s->pump,
@@ -359,11 +167,11 @@ void mcp_lost(struct mcp_server *s, const char *why)
         char kept[sizeof(s->base.problem)];
 
         if (s->state != MCP_READY) {
-                server_down(s, why);
+                mcp_down(s, why);
                 return;
         }
         if (++s->losses > LOSSES_MAX) { /* nothing worked since: wait longer each time */
-                server_down(s, why);
+                mcp_down(s, why);
                 return;
         }
         snprintf(kept, sizeof(kept), "%s", why);
@@ -377,19 +185,6 @@ void mcp_lost(struct mcp_server *s, const char *why)
                 timer_start(s->pump, 0);
 }
 
-static void handshake(struct mcp_server *s, enum mcp_kind kind)
-{
-        struct mcp_request *q = request_new(s, kind);
-        struct error err;
-
-        if (kind == MCP_DISCOVER)
-                s->tried_discover = true;
-        else
-                s->tried_initialize = true;
-        if (request_send(q, &err) < 0)
-                server_down(s, err.text);
-}
-
 static void server_start(struct mcp_server *s)
 {
         struct error err;
@@ -398,9 +193,9 @@ static void server_start(struct mcp_server *s)
         s->modern = s->tried_initialize = s->tried_discover = false;
         s->version[0] = '\0';
         if (s->wire->open(s, &err) < 0)
-                server_down(s, err.text);
+                mcp_down(s, err.text);
         else
-                handshake(s, s->cached_modern ? MCP_DISCOVER : MCP_INITIALIZE);
+                mcp_handshake(s, s->cached_modern ? MCP_DISCOVER : MCP_INITIALIZE);
 }
 
 /* Sends what waits, or starts the server for it. */
@@ -429,95 +224,16 @@ static void on_pump(void *arg)
                 next = TAILQ_NEXT(q, next);
                 if (q->sent)
                         continue;
-                if (request_send(q, &err) < 0) {
+                if (mcp_request_send(q, &err) < 0) {
                         call_ended(q, false, err.text);
                         next = TAILQ_FIRST(&s->requests);
                 }
         }
 }
 
-static void list_tools(struct mcp_server *s)
-{
-        struct error err;
-
-        if (s->listing) {
-                s->list_again = true;
-                return;
-        }
-        s->listing = json_array();
-        s->pages = 0;
-        if (request_send(request_new(s, MCP_LIST), &err) < 0)
-                mcp_lost(s, err.text);
-}
-
-static void on_relist(void *arg)
-{
-        list_tools(arg);
-}
-
-static void listen_for_changes(void *arg)
-{
-        struct mcp_server *s = arg;
-        struct error err;
-
-        if (s->state == MCP_READY && request_send(request_new(s, MCP_LISTEN), &err) < 0)
-                log_debug("MCP server takes no subscription", LOG_S("server", s->base.name),
-                          LOG_S("why", err.text));
-}
-
-static void server_ready(struct mcp_server *s, const json_t *capabilities)
-{
-        const json_t *offer = json_object_get(capabilities, "tools");
-
-        s->state = MCP_READY;
-        s->failures = 0;
-        s->wanted = false;
-        s->cached_modern = s->modern;
-        s->resources = json_is_object(json_object_get(capabilities, "resources"));
-        log_info("MCP server is ready", LOG_S("server", s->base.name),
-                 LOG_S("version", s->version));
-        if (!s->modern)
-                notify(s, "notifications/initialized", json_object());
-        if (s->link && s->wire->ready)
-                s->wire->ready(s);
-        if (!offer) {
-                custom_source_problem(&s->base, "the server offers no tools");
-                mcp_tools_set(s, NULL);
-                server_known(s);
-        } else {
-                list_tools(s);
-        }
-        if (s->state == MCP_READY && s->modern && json_flag(offer, "listChanged", false))
-                listen_for_changes(s);
-        timer_start(s->pump, 0);
-}
-
 /* ---- answers ---- */
 
-static bool is_known_version(const char *version)
-{
-        static const char *const known[] = { "2024-11-05", "2025-03-26", "2025-06-18",
-                                             MCP_LEGACY_VERSION };
-
-        for (size_t i = 0; i < COUNT(known); i++)
-                if (strcmp(known[i], version) == 0)
-                        return true;
-        return false;
-}
-
-static bool has_string(const json_t *array, const char *text)
-{
-        size_t i;
-        json_t *item;
-
-        json_array_foreach(array, i, item)
-                if (json_is_string(item) && strcmp(json_string_value(item), text) == 0)
-                        return true;
-        return false;
-}
-
-/* "message (code)", for people and models. */
-static char *error_words(const json_t *error)
+char *mcp_error_words(const json_t *error)
 {
         const char *message = json_str(error, "message", "no reason given");
         size_t n = utf8_prefix(message, strlen(message), UTF8_BYTES, 300);
@@ -525,82 +241,7 @@ static char *error_words(const json_t *error)
         return mem_printf("%.*s (%lld)", (int)n, message, (long long)json_int(error, "code", 0));
 }
 
-/* The first answer decides the era: a server that refuses initialize may be of the newer one. */
-static void read_handshake(struct mcp_server *s, enum mcp_kind kind, const json_t *result,
-                           const json_t *error)
-{
-        const char *version = json_str(result, "protocolVersion", "");
-        char *words;
-
-        if (kind == MCP_INITIALIZE && result && is_known_version(version)) {
-                snprintf(s->version, sizeof(s->version), "%s", version);
-                server_ready(s, json_object_get(result, "capabilities"));
-        } else if (kind == MCP_DISCOVER && result &&
-                   has_string(json_object_get(result, "supportedVersions"), MCP_MODERN_VERSION)) {
-                s->modern = true;
-                snprintf(s->version, sizeof(s->version), "%s", MCP_MODERN_VERSION);
-                server_ready(s, json_object_get(result, "capabilities"));
-        } else if (kind == MCP_INITIALIZE && !s->tried_discover) {
-                handshake(s, MCP_DISCOVER);
-        } else if (kind == MCP_DISCOVER && !s->tried_initialize) {
-                s->cached_modern = false;
-                handshake(s, MCP_INITIALIZE);
-        } else if (result) {
-                words = mem_printf("it speaks MCP revision '%.40s', which is not known here",
-                                   *version ? version : "unknown");
-                server_down(s, words);
-                free(words);
-        } else {
-                words = error_words(error);
-                server_down(s, words);
-                free(words);
-        }
-}
-
-static void list_failed(struct mcp_server *s, const char *why)
-{
-        drop_listing(s);
-        custom_source_problem(&s->base, "its tools cannot be listed: %s", why);
-        server_known(s);
-}
-
-static void read_list(struct mcp_server *s, const json_t *result)
-{
-        const char *cursor = json_str(result, "nextCursor", NULL);
-        const json_t *page = json_object_get(result, "tools");
-        struct error err;
-        size_t i;
-        json_t *tool;
-
-        json_array_foreach(page, i, tool)
-                if (json_array_size(s->listing) < MCP_TOOLS_MAX)
-                        json_array_append(s->listing, tool);
-        free(s->cursor);
-        s->cursor = NULL;
-        if (cursor && *cursor && ++s->pages < PAGES_MAX &&
-            json_array_size(s->listing) < MCP_TOOLS_MAX) {
-                s->cursor = mem_strdup(cursor);
-                if (request_send(request_new(s, MCP_LIST), &err) < 0)
-                        mcp_lost(s, err.text);
-                return;
-        }
-        s->base.problem[0] = '\0';
-        mcp_tools_set(s, s->listing);
-        if (s->variant && s->variant->listed)
-                s->variant->listed(s, result);
-        json_decref(s->listed);
-        s->listed = s->listing;
-        s->listing = NULL;
-        if (!s->variant || !s->variant->own)
-                mcp_cache_write(s);
-        server_known(s);
-        if (s->list_again) {
-                s->list_again = false;
-                list_tools(s);
-        }
-}
-
-/* A server of the newer era asks by its result; nobody is there to answer, so all is declined. */
+/* A server of the newer era asks in its result. No person can answer, so decline everything. */
 static bool read_input_required(struct mcp_request *q, const json_t *result)
 {
         json_t *asked = json_object_get(result, "inputRequests"), *one;
@@ -620,7 +261,7 @@ static bool read_input_required(struct mcp_request *q, const json_t *result)
         json_object_foreach(asked, key, one)
                 json_object_set_new(q->input, key, json_pack("{s:s}", "action", "decline"));
         q->id = ++q->server->next_id;
-        if (request_send(q, &err) < 0)
+        if (mcp_request_send(q, &err) < 0)
                 call_ended(q, false, err.text);
         return true;
 }
@@ -640,7 +281,7 @@ static json_t *contents_as_content(const json_t *result)
 static void read_call(struct mcp_request *q, const json_t *result, const json_t *error)
 {
         struct custom_call *c = q->call;
-        bool resource = reads_resource(q);
+        bool resource = mcp_reads_resource(q);
         struct tool_result r = { 0 };
         char *words;
 
@@ -649,7 +290,7 @@ static void read_call(struct mcp_request *q, const json_t *result, const json_t 
         if (q->server->unreachable)
                 q->server->base.problem[0] = '\0';
         q->server->unreachable = false;
-        request_free(q);
+        mcp_request_free(q);
         c->data = NULL;
         if (result) {
                 json_t *made = resource ? contents_as_content(result) : NULL;
@@ -659,7 +300,7 @@ static void read_call(struct mcp_request *q, const json_t *result, const json_t 
                 custom_call_done(c, &r);
                 return;
         }
-        words = error_words(error);
+        words = mcp_error_words(error);
         custom_call_fail(c, "%s", words);
         free(words);
 }
@@ -683,21 +324,21 @@ static void read_answer(struct mcp_server *s, const json_t *message)
                 read_call(q, result, error);
                 return;
         }
-        request_free(q);
+        mcp_request_free(q);
         if (kind == MCP_INITIALIZE || kind == MCP_DISCOVER) {
-                read_handshake(s, kind, result, error);
+                mcp_read_handshake(s, kind, result, error);
         } else if (kind == MCP_LISTEN) {
                 timer_start(s->relisten, RELISTEN_MS); /* the subscription ended */
         } else if (result) {
-                read_list(s, result);
+                mcp_read_list(s, result);
         } else {
-                words = error_words(error);
-                list_failed(s, words);
+                words = mcp_error_words(error);
+                mcp_list_failed(s, words);
                 free(words);
         }
 }
 
-/* A request nobody answers would block the server's tool for ever. */
+/* Answer every request: a server's tool may wait for it for ever. */
 static void answer_request(struct mcp_server *s, const char *method, const json_t *id)
 {
         json_t *answer = json_pack("{s:O}", "id", id);
@@ -709,7 +350,7 @@ static void answer_request(struct mcp_server *s, const char *method, const json_
                 json_object_set_new(answer, "error",
                                     json_pack("{s:i, s:s}", "code", -32601, "message",
                                               "this client does not offer it"));
-        if (send_json(s, answer, NULL, &err) < 0)
+        if (mcp_send(s, answer, NULL, &err) < 0)
                 log_debug("answer to MCP server was not sent", LOG_S("server", s->base.name),
                           LOG_S("why", err.text));
 }
@@ -789,20 +430,6 @@ void mcp_received(struct mcp_server *s, const char *text, size_t n)
 
 /* ---- failures ---- */
 
-/* Tells the server that the answer is no longer awaited. */
-static void abandon(struct mcp_request *q, const char *reason)
-{
-        struct mcp_server *s = q->server;
-
-        if (!q->sent || s->state != MCP_READY)
-                return;
-        if (!s->modern || s->wire == &mcp_stdio)
-                notify(s, "notifications/cancelled",
-                       json_pack("{s:I, s:s}", "requestId", (json_int_t)q->id, "reason", reason));
-        if (s->link && s->wire->forget)
-                s->wire->forget(s, q);
-}
-
 void mcp_request_failed(struct mcp_request *q, bool maybe, const char *why)
 {
         struct mcp_server *s = q->server;
@@ -824,16 +451,16 @@ void mcp_request_failed(struct mcp_request *q, bool maybe, const char *why)
                 call_ended(q, maybe, why);
                 return;
         }
-        request_free(q);
+        mcp_request_free(q);
         if (kind == MCP_LISTEN)
                 timer_start(s->relisten, RELISTEN_MS);
         else if (kind == MCP_LIST)
-                list_failed(s, why);
+                mcp_list_failed(s, why);
         else
-                server_down(s, why);
+                mcp_down(s, why);
 }
 
-static void on_deadline(void *arg)
+void mcp_on_deadline(void *arg)
 {
         struct mcp_request *q = arg;
         struct mcp_server *s = q->server;
@@ -841,13 +468,13 @@ static void on_deadline(void *arg)
         struct custom_call *c = q->call;
 
         if (kind == MCP_INITIALIZE || kind == MCP_DISCOVER) {
-                server_down(s, "it did not answer within 30 seconds");
+                mcp_down(s, "it did not answer within 30 seconds");
                 return;
         }
-        abandon(q, "timeout");
-        request_free(q);
+        mcp_request_abandon(q, "timeout");
+        mcp_request_free(q);
         if (kind == MCP_LIST) {
-                list_failed(s, "no answer within 60 seconds");
+                mcp_list_failed(s, "no answer within 60 seconds");
                 return;
         }
         c->data = NULL;
@@ -862,7 +489,7 @@ static void on_deadline(void *arg)
 void mcp_call(struct custom_call *c)
 {
         struct mcp_server *s = (struct mcp_server *)c->source;
-        struct mcp_request *q = request_new(s, MCP_CALL);
+        struct mcp_request *q = mcp_request_new(s, MCP_CALL);
 
         q->call = c;
         c->data = q;
@@ -875,8 +502,8 @@ void mcp_cancel(struct custom_call *c)
 
         if (!q)
                 return;
-        abandon(q, "stopped by the user");
-        request_free(q);
+        mcp_request_abandon(q, "stopped by the user");
+        mcp_request_free(q);
 }
 
 const char *mcp_state_name(const struct custom_source *s)
@@ -899,11 +526,11 @@ void mcp_server_free(struct custom_source *source)
         if (s->link)
                 s->wire->close(s, false);
         while ((q = TAILQ_FIRST(&s->requests)))
-                request_free(q);
+                mcp_request_free(q);
         timer_free(s->pump);
         timer_free(s->relist);
         timer_free(s->relisten);
-        drop_listing(s);
+        mcp_list_drop(s);
         json_decref(s->listed);
         custom_source_release(source);
         free(s);
@@ -929,8 +556,8 @@ struct mcp_server *mcp_server_new(struct custom_tools *all, const char *name,
         s->wire = conf->url ? &mcp_http : &mcp_stdio;
         TAILQ_INIT(&s->requests);
         s->pump = timer_new(l, on_pump, s);
-        s->relist = timer_new(l, on_relist, s);
-        s->relisten = timer_new(l, listen_for_changes, s);
+        s->relist = timer_new(l, mcp_list, s);
+        s->relisten = timer_new(l, mcp_listen, s);
         if (!variant || !variant->own)
                 mcp_cache_read(s);
         if (!s->base.known) {

@@ -1,8 +1,10 @@
 /*
  * mcp_private: shared by the files of the MCP client.
  *
- * mcp.c holds the protocol; a wire (mcp_stdio.c, mcp_http.c) carries its messages. Wires call
- * mcp_received, mcp_request_failed and mcp_lost, never before the call that caused it has returned.
+ * mcp.c holds the state of a server and reads its messages, mcp_handshake.c, mcp_list.c and
+ * mcp_request.c the parts of the protocol; a wire (mcp_stdio.c, mcp_http.c) carries the messages.
+ * Wires call mcp_received, mcp_request_failed and mcp_lost, never before the call that caused it
+ * has returned.
  */
 #ifndef AGENT_CUSTOM_MCP_PRIVATE_H
 #define AGENT_CUSTOM_MCP_PRIVATE_H
@@ -34,7 +36,7 @@ struct mcp_request {
         int64_t id; /* ours; the server numbers its own requests */
         enum mcp_kind kind;
         struct custom_call *call; /* of MCP_CALL */
-        struct timer *timer;      /* the deadline; NULL: none */
+        struct timer *timer;      /* the deadline; NULL: not sent yet */
         int64_t hard_ms;          /* beyond it progress does not help */
         bool sent, repeated, refused;
         unsigned rounds;       /* that asked for input */
@@ -57,7 +59,7 @@ struct mcp_wire {
         void (*ready)(struct mcp_server *s);
         /* No answer is awaited any more. May be NULL. */
         void (*forget)(struct mcp_server *s, const struct mcp_request *q);
-        /* No callback follows. `lost`: there is nobody to say goodbye to. */
+        /* No callback follows. `lost`: the server is gone, so no goodbye is sent. */
         void (*close)(struct mcp_server *s, bool lost);
         const char *name;
 };
@@ -104,6 +106,40 @@ void mcp_server_free(struct custom_source *s);
 const char *mcp_state_name(const struct custom_source *s);
 void mcp_call(struct custom_call *c);
 void mcp_cancel(struct custom_call *c);
+
+/* The server cannot be reached: fails what waits, and does not try again at once. */
+void mcp_down(struct mcp_server *s, const char *why);
+/* The tools are known, or it is known that there are none. */
+void mcp_known(struct mcp_server *s);
+/* "message (code)", for people and models; yours. */
+char *mcp_error_words(const json_t *error);
+
+/* mcp_handshake.c */
+void mcp_handshake(struct mcp_server *s, enum mcp_kind kind);
+void mcp_read_handshake(struct mcp_server *s, enum mcp_kind kind, const json_t *result,
+                        const json_t *error);
+
+/* mcp_list.c */
+/* Lists the tools; while it does so already, again afterwards. */
+void mcp_list(void *server);
+void mcp_read_list(struct mcp_server *s, const json_t *result);
+void mcp_list_failed(struct mcp_server *s, const char *why);
+void mcp_list_drop(struct mcp_server *s);
+/* Subscribes to changes of the list; the newer era only. */
+void mcp_listen(void *server);
+
+/* mcp_request.c */
+struct mcp_request *mcp_request_new(struct mcp_server *s, enum mcp_kind kind);
+void mcp_request_free(struct mcp_request *q);
+/* Sends it and starts its deadline, which calls mcp_on_deadline. */
+int mcp_request_send(struct mcp_request *q, struct error *err);
+void mcp_on_deadline(void *request);
+/* Informs the server that no answer is awaited any more. */
+void mcp_request_abandon(struct mcp_request *q, const char *reason);
+bool mcp_reads_resource(const struct mcp_request *q);
+/* Takes the message. q: the request in it, or NULL. */
+int mcp_send(struct mcp_server *s, json_t *message, const struct mcp_request *q, struct error *err);
+void mcp_notify(struct mcp_server *s, const char *method, json_t *params);
 
 /* For wires. */
 void mcp_received(struct mcp_server *s, const char *text, size_t n);
