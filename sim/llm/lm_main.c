@@ -71,7 +71,7 @@ static void greet(const struct world *w, const char *url)
                "\n"
                "OpenAI's is at %s/v1, with models such as openai/gpt-5.4.\n"
                "\n"
-               "The model repeats what it is told, unless it is told to do something:\n"
+               "The model repeats your message, or does what its lines say:\n"
                "\n"
                "  use bash: ls          call read {\"path\":\"x\"}       calls 3 bash {..}\n"
                "  think Let me see.     say Hello                     wait 500\n"

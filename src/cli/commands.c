@@ -57,8 +57,8 @@ static const struct flag route_flags[] = {
 };
 
 static const struct flag approvals_flags[] = {
-        { "note", "TEXT", "tell the agent why", 0 },
-        { "always", NULL, "also allow it in this channel in future: writes the offered rule", 0 },
+        { "note", "TEXT", "the reason, for the agent", 0 },
+        { "always", NULL, "also allow such calls in this channel, by storing the offered rule", 0 },
         { 0 },
 };
 
@@ -119,10 +119,10 @@ static const struct flag backup_flags[] = {
 };
 
 static const struct flag import_flags[] = {
-        { "adapter", "NAME", "whose channels they are, in mom's old layout (slack)", 0 },
+        { "adapter", "NAME", "the channels' adapter, for mom's published layout (slack)", 0 },
         { "agent", "NAME", "the agent that remembers the conversations; default: the builtin one",
           0 },
-        { "dry-run", NULL, "only tell what would be done", 0 },
+        { "dry-run", NULL, "show what the import would do", 0 },
         { 0 },
 };
 
@@ -230,16 +230,16 @@ const struct cli_command commands[] = {
 
         { "approvals",
           "[list | history | show ID | approve ID | refuse ID | rules | forget RULE] [DIR]",
-          "decide what agents ask before they do it",
-          "An agent that wants to do something its policy does not simply allow asks, and waits.\n"
-          "The first decision counts, here, by a button or in the chat; without one in time it is\n"
-          "refused.\n"
+          "answer agents that ask for approval",
+          "An agent asks and waits before a call for which its policy requires an approval. The\n"
+          "first decision counts, here, by a button or in the chat; no answer in time is a\n"
+          "refusal.\n"
           "\n"
-          "  list           open ones\n"
-          "  history        also decided ones\n"
-          "  show ID        exactly what is asked, and what the approval is bound to\n"
-          "  approve        --always also allows it in this channel in future\n"
-          "  rules, forget  what --always and the button Always left behind\n"
+          "  list           open questions\n"
+          "  history        decided ones too\n"
+          "  show ID        the exact call, and everything the approval is bound to\n"
+          "  approve        --always also allows such calls in this channel in future\n"
+          "  rules, forget  list or remove rules made by --always and the button Always\n"
           "\n"
           "Examples:\n"
           "  dragoman approvals\n"
@@ -372,22 +372,21 @@ const struct cli_command commands[] = {
           prompt_flags, prompt_command },
 
         { "import", "mom FOLDER [DIR] [--adapter NAME] [--agent NAME] [--dry-run]",
-          "take over the workspace of mom",
-          "Copies memory, skills, events, attachments and all other files of channels; makes\n"
-          "log.jsonl the beginning of ours, and context.jsonl what the agent remembers of the\n"
-          "channel. Files that are there already and differ stay as they are, and so does what an\n"
-          "agent already remembers, so that it can be repeated. Both of mom's layouts are known.\n"
-          "The daemon must not run.\n"
+          "import a workspace of mom",
+          "Copies memory, skills, events, attachments and all other files of channels. Puts old\n"
+          "lines first in log.jsonl, and makes the end of context.jsonl the agent's memory of the\n"
+          "channel. Keeps existing files that differ, and conversations the agent already\n"
+          "remembers, so the import can be repeated. Knows both of mom's layouts. The daemon must\n"
+          "not run.\n"
           "\n"
           "Examples:\n"
           "  dragoman import mom ~/mom-data --dry-run\n"
           "  dragoman import mom ~/mom-data ./data --adapter slack\n",
           import_flags, import_command },
 
-        { "workspace", "rebuild [DIR]", "write logs and sessions of the workspace anew",
-          "log.jsonl and context.jsonl of each channel are copies of what the database has.\n"
-          "rebuild writes them again. Lines of messages that the journal no longer has are kept.\n"
-          "The daemon must not run.\n"
+        { "workspace", "rebuild [DIR]", "rebuild logs and sessions of the workspace",
+          "Rebuilds log.jsonl and context.jsonl of each channel from the database. Keeps lines of\n"
+          "messages that the journal no longer has. The daemon must not run.\n"
           "\n"
           "Examples:\n"
           "  dragoman workspace rebuild\n",

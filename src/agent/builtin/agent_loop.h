@@ -56,7 +56,7 @@ struct loop_parts {
         /*
          * May the call run? As policy_gate (policy/policy.h): POLICY_ALLOW; POLICY_DENY with *why,
          * yours to free; or POLICY_ASK, then done follows. untrusted: what the model saw may hold
-         * text of strangers. NULL: all may run.
+         * untrusted text. NULL: all may run.
          */
         enum policy_decision (*gate)(void *turn, const struct tool *t, const json_t *arguments,
                                      const char *call, bool untrusted, char **why,

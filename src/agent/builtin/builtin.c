@@ -107,9 +107,9 @@ static const struct setting settings[] = {
           .help = "The tools it may use, by name; not set: all." },
         { "platformTools", SETTING_CHOICE, "\"chat\"", .choices = reaches, .at = AT(platform_tools),
           .help = "Where the platform's tools, such as `discord_read`, may read and write: in the "
-                  "chat of the turn, or wherever the bot can, for anybody who may talk to it." },
+                  "chat of the turn, or everywhere the bot can, for all who may talk to it." },
         { "mcp", SETTING_MAP, "{}", 0, sizeof(struct mcp_conf), .group = mcp_settings,
-          .at = AT(mcp), .help = "MCP servers by name, whose tools it may use." },
+          .at = AT(mcp), .help = "MCP servers by name; the agent may call their tools." },
         POLICY_SETTING(AT(policy)),
         { "sandbox", SETTING_GROUP, "{}", .group = sandbox_settings, .at = AT(sandbox),
           .help = "Where its commands run." },

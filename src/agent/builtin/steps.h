@@ -71,7 +71,7 @@ char *steps_call_key(const struct step *answer, unsigned i, char out[STEP_CALL_S
 json_t *steps_messages(const struct steps *s, bool plain);
 /* The text of a message; yours to free. */
 char *steps_text(const json_t *body);
-/* May what the model sees hold text of strangers? */
+/* May what the model sees hold untrusted text? */
 bool steps_untrusted(const struct steps *s);
 /* The last compaction; NULL: none. */
 const struct step *steps_compaction(const struct steps *s);

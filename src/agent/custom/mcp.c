@@ -30,7 +30,7 @@ const struct setting mcp_settings[] = {
           .help = "Variables of its environment, besides `PATH`, `HOME`, `LANG` and `TZ`.",
           .at = offsetof(struct mcp_conf, env) },
         { "cwd", SETTING_STRING, "null", 1, 4096,
-          .help = "Its working directory; else the data directory.",
+          .help = "Its working directory; default: the data directory.",
           .at = offsetof(struct mcp_conf, cwd) },
         { "url", SETTING_URL, "null", .help = "The address of a server on streamable HTTP.",
           .at = offsetof(struct mcp_conf, url) },
@@ -38,14 +38,13 @@ const struct setting mcp_settings[] = {
           .at = offsetof(struct mcp_conf, headers) },
         { "token", SETTING_SECRET, "null", .help = "Sent to `url` as `Authorization: Bearer`.",
           .at = offsetof(struct mcp_conf, token) },
-        { "tools", SETTING_STRINGS, "[]", .help = "Only these of its tools; else all.",
+        { "tools", SETTING_STRINGS, "[]", .help = "Use only these of its tools; default: all.",
           .at = offsetof(struct mcp_conf, tools) },
         { "timeoutSeconds", SETTING_INT, "60", 1, 3600,
-          .help = "The time for a call. Progress starts it again, up to ten minutes.",
+          .help = "The timeout of a call. Progress restarts it, up to ten minutes.",
           .at = offsetof(struct mcp_conf, timeout_seconds) },
         { "trust", SETTING_BOOL, "false",
-          .help = "Believe what it says about its tools (read-only), and that its results hold no "
-                  "text of strangers.",
+          .help = "Accept its read-only marks of tools, and treat its results as trusted text.",
           .at = offsetof(struct mcp_conf, trust) },
         SETTING_END
 };

@@ -28,7 +28,6 @@ struct mcp_conf {
 };
 /* For a row { "mcp", SETTING_MAP, "{}", 0, sizeof(struct mcp_conf), .group = mcp_settings, ... } */
 extern const struct setting mcp_settings[];
-#define MCP_HELP "MCP servers whose tools the agent may call, by name."
 
 /* For agent_ops.check; path: of the setting. */
 int mcp_check(const struct settings_source *src, const char *path,

@@ -18,30 +18,31 @@ static const char *const approver_names[] = { "asker", "admins", NULL };
 
 const struct setting policy_rule_settings[] = {
         { "decide", SETTING_CHOICE, NULL, .choices = decisions, .at = AT(decide),
-          .help = "What happens to a call that the rule is about." },
+          .help = "What to do with a matching call." },
         { "tool", SETTING_STRING, "null", 1, 200, .at = AT(tool),
-          .help = "The tools it is about, `*` stands for any text; without it all." },
+          .help = "Match these tools; `*` stands for any text. Default: all." },
         { "command", SETTING_STRING, "null", 1, 1000, .at = AT(command),
-          .help = "The shell commands it is about: `git push *`. A command is taken apart at "
-                  "pipes, lists and substitutions, and each part is judged by itself." },
+          .help = "Match these shell commands: `git push *`. Commands are split at pipes, lists "
+                  "and substitutions, and each part is judged separately." },
         { "path", SETTING_STRING, "null", 1, 1000, .at = AT(path),
-          .help = "The files it is about. `*` stays in a folder, `**` does not; a relative path "
-                  "begins at the channel's folder." },
+          .help = "Match these files. `*` stays in a folder, `**` does not; relative paths start "
+                  "at the channel's folder." },
         { "host", SETTING_STRING, "null", 1, 253, .at = AT(host),
-          .help = "The hosts in URLs of the call that it is about: `*.example.org`." },
+          .help = "Match these hosts in URLs of the call: `*.example.org`." },
         { "adapter", SETTING_STRING, "null", 1, 200, .at = AT(adapter),
-          .help = "The adapters it is about; `*` stands for any text." },
+          .help = "Match these adapters; `*` stands for any text." },
         { "channel", SETTING_STRING, "null", 1, 200, .at = AT(channel),
-          .help = "The channels it is about; `*` stands for any text." },
+          .help = "Match these channels; `*` stands for any text." },
         { "untrusted", SETTING_BOOL, "false", .at = AT(untrusted),
-          .help = "Only once the turn has seen text of strangers. A rule that allows needs it to "
-                  "allow risky tools then." },
+          .help = "Match only after the turn has seen untrusted text. A rule that allows risky "
+                  "tools in such turns needs it." },
         { "approvers", SETTING_CHOICE, "\"admins\"", .choices = approver_names, .at = AT(approvers),
-          .help = "Who may approve: `asker` is who began the turn, and admins." },
+          .help = "Who may approve: `asker` means the person who began the turn, and admins." },
         { "always", SETTING_BOOL, "false", .at = AT(always),
-          .help = "Admins may answer *Always*, which allows it in this channel from then on." },
+          .help = "Let admins answer *Always*, which allows such calls in this channel in "
+                  "future." },
         { "expiresMinutes", SETTING_INT, "60", 1, 10080, .at = AT(expires_minutes),
-          .help = "After this time without an answer it is refused." },
+          .help = "Refuse the call after this time without an answer." },
         SETTING_END,
 };
 
@@ -80,8 +81,8 @@ static struct ruling judge_default(const struct policy_question *q)
 
         if (q->risky && q->untrusted)
                 return (struct ruling){ .decision = POLICY_ASK,
-                                        .why = "the tool is risky and the turn has seen text of "
-                                               "strangers",
+                                        .why = "the tool is risky and the turn has seen untrusted "
+                                               "text",
                                         .approvers = APPROVERS_ASKER };
         for (size_t i = 0; strcmp(q->sandbox, "host") == 0 && writes[i]; i++) {
                 if (strcmp(q->tool, writes[i]) == 0)

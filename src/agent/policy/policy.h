@@ -6,7 +6,7 @@
  * allow. A call that no rule decides runs if it cannot leave its sandbox.
  *
  *     commands on the host, and writing files there           ask (admins)
- *     risky tools, once the turn has seen text of strangers   ask (who began it)
+ *     risky tools, once the turn has seen untrusted text      ask (who began it)
  *     everything else                                         allow
  *
  * A shell command is judged part by part (shell.h, shell_parts.h). One that cannot be taken apart
@@ -44,7 +44,7 @@ extern const struct setting policy_rule_settings[];
         "Rules about tool calls by name. Of all that match, deny beats ask, and ask beats "  \
         "allow. Without a rule, calls that stay in the sandbox are allowed; commands and "   \
         "writes with the sandbox `host` ask, and so do risky tools after the turn has seen " \
-        "text of strangers."
+        "untrusted text."
 
 /* The row "policy" of a built-in agent, a struct setting_map of policy_rule by name. */
 /* clang-format off */
@@ -64,7 +64,7 @@ struct policy_question {
         const char *adapter, *channel;
         const char *cwd;     /* of commands and relative paths: the channel's folder, inside */
         const char *sandbox; /* "bwrap", "docker:NAME", "host" or "none" */
-        bool untrusted;      /* the turn has seen text of strangers */
+        bool untrusted;      /* the turn has seen untrusted text */
         const struct workspace_view *view; /* where scripts are; NULL: they are not hashed */
 };
 

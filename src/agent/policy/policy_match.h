@@ -29,7 +29,7 @@ void policy_thing_of_part(struct policy_thing *out, const struct policy_question
 void policy_thing_of_call(struct policy_thing *out, const struct policy_question *q);
 void policy_thing_release(struct policy_thing *t);
 
-/* Tool, adapter, channel, and whether text of strangers was seen. */
+/* Tool, adapter, channel, and whether untrusted text was seen. */
 bool policy_match_scope(const struct policy_rule *r, const struct policy_question *q,
                         enum policy_decision decide);
 bool policy_match(const struct policy_rule *r, const struct policy_question *q,

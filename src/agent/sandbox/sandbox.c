@@ -25,21 +25,21 @@ const struct setting sandbox_settings[] = {
         { "memoryMb", SETTING_INT, "1024", 64, 1048576, .at = AT(memory_mb),
           .help = "The most memory of a process, in MiB." },
         { "totalMb", SETTING_INT, "2048", 64, 16777216, .at = AT(total_mb),
-          .help = "The most memory of a sandbox, in MiB, where the daemon was given control groups "
-                  "(systemd: `Delegate=yes`)." },
+          .help = "The most memory of a sandbox, in MiB; needs delegated control groups (systemd: "
+                  "`Delegate=yes`)." },
         { "processes", SETTING_INT, "256", 8, 65536, .at = AT(processes),
           .help = "The most processes of a sandbox." },
         { "fileMb", SETTING_INT, "512", 1, 1048576, .at = AT(file_mb),
           .help = "The largest file that a command may write, in MiB." },
         { "diskMb", SETTING_INT, "2048", 1, 16777216, .at = AT(disk_mb),
-          .help = "The most that a channel's folder may hold, in MiB; commands are ended above." },
+          .help = "The largest size of a channel's folder, in MiB; above it, running commands are "
+                  "killed and later ones can only delete." },
         { "cpuSeconds", SETTING_INT, "300", 1, 86400, .at = AT(cpu_seconds),
           .help = "The most CPU time of a process, in seconds." },
         { "timeoutSeconds", SETTING_INT, "120", 1, 86400, .at = AT(timeout_seconds),
-          .help = "The longest time of a command, in seconds, unless the agent asks for another." },
+          .help = "The default timeout of a command, in seconds; the agent may ask for another." },
         { "outputKb", SETTING_INT, "4096", 16, 65536, .at = AT(output_kb),
-          .help = "The most that a command may print, in KiB; of background jobs, the end of the "
-                  "output that is kept." },
+          .help = "The most output of a command, in KiB; background jobs keep the end of theirs." },
         { "idleSeconds", SETTING_INT, "300", 1, 86400, .at = AT(idle_seconds),
           .help = "How long a sandbox without running commands is kept." },
         { "jobs", SETTING_INT, "8", 0, 32, .at = AT(jobs),

@@ -26,7 +26,7 @@
 
 enum tool_flag {
         TOOL_READ_ONLY = 1 << 0, /* without effects: may run again after a crash */
-        TOOL_UNTRUSTED = 1 << 1, /* the result may hold text of strangers */
+        TOOL_UNTRUSTED = 1 << 1, /* the result may hold untrusted text */
         TOOL_RISKY = 1 << 2,     /* asks if the turn has seen such text, see policy.h */
 };
 

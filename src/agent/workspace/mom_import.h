@@ -34,7 +34,7 @@ struct mom_import {
         const char *adapter;                       /* of channels in the old layout */
         const char *agent;                         /* that remembers the conversations */
         struct store *store;                       /* may be NULL if dry_run is set */
-        bool dry_run;                              /* only tell what would be done */
+        bool dry_run;                              /* only report what would be done */
         void (*note)(void *arg, const char *line); /* for people */
         void *arg;
 };
