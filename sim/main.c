@@ -13,6 +13,7 @@ static const struct {
 } simulators[] = {
         { "telegram", "a Bot API server with simulated users", tg_main },
         { "discord", "a gateway and HTTP API with simulated people", dc_main },
+        { "slack", "the Web API, Socket Mode and simulated people", sl_main },
         { "llm", "the model services of Anthropic and OpenAI", lm_main },
 };
 

@@ -39,6 +39,7 @@ int simulator_main(const struct simulator_ops *ops, int argc, char **argv);
 /* The simulators; argv[0] is the name. */
 int dc_main(int argc, char **argv);
 int lm_main(int argc, char **argv);
+int sl_main(int argc, char **argv);
 int tg_main(int argc, char **argv);
 
 #endif

@@ -1,0 +1,126 @@
+#include "sim/slack/sl_control.h"
+
+#include <string.h>
+
+#include "base/jsonw.h"
+#include "base/mem.h"
+#include "sim/control.h"
+#include "sim/slack/sl_call.h"
+#include "sim/slack/sl_world.h"
+
+#define MAX_BODY ((size_t)4 << 20)
+
+const char sl_control_help[] =
+        "  GET  /sim/messages     actions of apps: after, wait (ms), limit, kind (message)\n"
+        "  GET  /sim/calls        API calls: after, wait, limit, kind (a method), valid=false\n"
+        "  GET  /sim/links        connections of Socket Mode and posts to request URLs\n"
+        "  GET  /sim/history      the messages of ?channel=\n"
+        "  GET  /sim/state        apps, users, conversations, counters, settings\n"
+        "  POST /sim/settings     {\"strict\":true,\"limits\":true,...}\n"
+        "  POST /sim/faults       "
+        "{\"kind\":\"cut_after\",\"method\":\"chat.postMessage\",\"next\":3}, or with\n"
+        "                         \"probability\"; kinds: cut_before, cut_after, slow, error,\n"
+        "                         error_after, flood, refuse (description: Slack's error),\n"
+        "                         bad_json (an HTML page), truncate, late\n"
+        "  DELETE /sim/faults     ends them; GET lists them\n";
+
+static void run_history(struct http_exchange *x)
+{
+        struct slack_world *w = http_server_arg(x);
+        const struct slack_channel *c = sl_channel_by_name(w, http_query(x, "channel"));
+        struct error err = { 0 };
+        json_t *list;
+
+        if (!c) {
+                error_set(&err, ERR_MISSING, "no channel '%s'",
+                          http_query(x, "channel") ? http_query(x, "channel") : "");
+                control_refuse(x, &err);
+                return;
+        }
+        list = json_array();
+        for (size_t i = 0; i < c->count; i++)
+                json_array_append_new(list,
+                                      sl_render_message(w, c->messages[i], SLACK_RENDER_METADATA));
+        http_answer_json(x, 200, json_pack("{s:b,s:o}", "ok", 1, "messages", list));
+}
+
+static json_t *list_apps(const struct slack_world *w)
+{
+        json_t *list = json_array();
+
+        for (const struct slack_app *a = w->apps; a; a = a->next)
+                json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:O}", "id",
+                                                      a->id, "token", a->token, "app_token",
+                                                      a->app_token, "signing_secret",
+                                                      a->signing_secret, "user", a->user->id,
+                                                      "name", a->user->name, "bot_id", a->bot_id,
+                                                      "team", a->team->id, "scopes", a->scopes));
+        return list;
+}
+
+static void write_json(struct buf *b, const char *key, json_t *value)
+{
+        char *text = json_dumps(value, JSON_COMPACT);
+
+        jsonw_raw(b, key, text);
+        free(text);
+        json_decref(value);
+}
+
+static void run_state(struct http_exchange *x)
+{
+        struct slack_world *w = http_server_arg(x);
+        struct buf b = control_begin();
+        json_t *channels = json_array(), *users = json_array();
+
+        for (const struct slack_channel *c = w->first_channel; c; c = c->next)
+                json_array_append_new(channels, sl_render_channel(c, w->apps));
+        for (const struct slack_user *u = w->first_user; u; u = u->next)
+                json_array_append_new(users, json_pack("{s:s,s:s,s:s}", "id", u->id, "name",
+                                                       u->name, "team", u->team->id));
+        write_json(&b, "apps", list_apps(w));
+        write_json(&b, "channels", channels);
+        write_json(&b, "users", users);
+        jsonw_open_member(&b, "counters", '{');
+        world_base_write_counters(&w->base, &b);
+        jsonw_int(&b, "edits", (int64_t)w->edit_count);
+        jsonw_int(&b, "events", (int64_t)w->event_count);
+        jsonw_int(&b, "limited", (int64_t)w->limited_count);
+        jsonw_int(&b, "last_link", (int64_t)journal_last(w->link_log));
+        jsonw_close(&b, '}');
+        control_write_state((const struct world *)w, &b);
+        control_answer(x, &b);
+}
+
+static void run_links(struct http_exchange *x)
+{
+        struct slack_world *w = http_server_arg(x);
+
+        journal_serve(w->link_log, x);
+}
+
+static const struct http_route routes[] = {
+        { "GET", "/api/:method", sl_call_serve, 0, NULL },
+        { "POST", "/api/:method", sl_call_serve, MAX_BODY, NULL },
+        CONTROL_SHARED(sl_control_help),
+        { "GET", "/sim/links", run_links, 0, NULL },
+        { "GET", "/sim/history", run_history, 0, NULL },
+        { "GET", "/sim/state", run_state, 0, NULL },
+};
+
+struct http_route *sl_control_routes(size_t *count)
+{
+        struct http_route *copy = mem_array(COUNT(routes), sizeof(*copy));
+
+        memcpy(copy, routes, sizeof(routes));
+        *count = COUNT(routes);
+        return copy;
+}
+
+void sl_control_refuse(void *arg, struct http_exchange *x, int status, const char *code,
+                       const char *message)
+{
+        (void)arg;
+        (void)code;
+        http_answer_json(x, status, json_pack("{s:b,s:s}", "ok", 0, "error", message));
+}
