@@ -358,7 +358,7 @@ static void every_mistake_is_reported_with_file_and_line(void **state)
                   "config.json:2: adapters.a/b: a name has lower-case letters" },
                 { "{\"adapters\": {\n\"tg\": {\n\"type\": \"matrix\"}}}",
                   "config.json:3: adapters.tg.type: unknown type 'matrix' "
-                  "(one of api, cli, discord, telegram)" },
+                  "(one of api, cli, discord, slack, telegram)" },
                 { "{\"adapters\": {\"t\": {\"type\": \"cli\",\n\"agent\": \"assistent\"}},"
                   " \"agents\": {\"assistant\": {\"type\": \"echo\"}, \"b\": {\"type\": "
                   "\"echo\"}}}",
