@@ -1,10 +1,12 @@
 #include "platform/platform_tool.h"
 
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "platform/adapters.h"
 
@@ -131,4 +133,92 @@ const char *platform_tool_text(const json_t *arguments, const char *name, bool r
         else if (required)
                 error_set(err, ERR_INVALID, "'%s' is missing", name);
         return NULL;
+}
+
+const char *platform_tool_id(const json_t *arguments, const char *name, bool required,
+                             const struct tool_ids *ids, char space[24], struct error *err)
+{
+        const char *id = platform_tool_text(arguments, name, required, space, err);
+
+        if (!id || ids->valid(id))
+                return id;
+        error_set(err, ERR_INVALID, "'%s' must be %s, not '%.40s'", name, ids->rule, id);
+        return NULL;
+}
+
+void platform_tool_answer(json_t *result, const struct error *err, platform_tool_fn *done,
+                          void *arg)
+{
+        char *text = result ? json_text(result) : NULL;
+
+        done(arg, text, err);
+        free(text);
+        json_decref(result);
+}
+
+/* ---- tools that send ---- */
+
+int platform_tool_sending(struct adapter *a, enum delivery_kind kind, unsigned needs,
+                          const struct tool_request *q, const struct tool_ids *chats,
+                          const struct tool_ids *messages, struct tool_sending *s,
+                          struct error *err)
+{
+        const json_t *arguments = q->arguments;
+        struct outgoing *out = &s->out;
+
+        *out = (struct outgoing){ .adapter = a->name,
+                                  .kind = kind,
+                                  .class = PACE_FINAL,
+                                  .request_key = q->request_key,
+                                  .request_hash = q->request_hash };
+        out->channel = platform_tool_id(arguments, needs & TOOL_PERSON ? "user_id" : "channel_id",
+                                        true, chats, s->target, err);
+        if (out->channel && needs & TOOL_PERSON) {
+                snprintf(s->person, sizeof(s->person), "user:%s", out->channel);
+                out->channel = s->person;
+        }
+        if (needs & TOOL_MESSAGE_ID)
+                out->message_id =
+                        platform_tool_id(arguments, "message_id", true, messages, s->message, err);
+        else
+                out->reply_to =
+                        platform_tool_id(arguments, "reply_to", false, messages, s->reply_to, err);
+        if (needs & TOOL_CONTENT)
+                out->text = platform_tool_text(arguments, "content", true, s->text, err);
+        if (needs & TOOL_EMOJI)
+                out->emoji = platform_tool_text(arguments, "emoji", true, s->text, err);
+        if (needs & TOOL_NAME)
+                out->file.name = platform_tool_text(arguments, "name", true, s->text, err);
+        return err->kind == ERR_NONE ? 0 : -1;
+}
+
+struct tool_submission {
+        platform_tool_fn *done;
+        void *arg;
+};
+
+static void on_submitted(void *arg, const struct outbox_receipt *r)
+{
+        struct tool_submission *s = arg;
+        char id[32];
+
+        snprintf(id, sizeof(id), "dlv-%" PRId64, r->delivery);
+        if (r->error.kind != ERR_NONE)
+                s->done(s->arg, NULL, &r->error);
+        else
+                platform_tool_answer(json_pack("{s:s, s:s, s:i}", "deliveryId", id, "status",
+                                               r->duplicate ? "duplicate" : "queued", "messages",
+                                               (int)r->count),
+                                     NULL, s->done, s->arg);
+        free(s);
+}
+
+void platform_tool_submit(struct adapter *a, const struct outgoing *out, platform_tool_fn *done,
+                          void *arg)
+{
+        struct tool_submission *s = mem_zalloc(sizeof(*s));
+
+        s->done = done;
+        s->arg = arg;
+        outbox_submit(a->road, out, on_submitted, s);
 }

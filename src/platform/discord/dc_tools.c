@@ -2,7 +2,6 @@
  * Tools for agents and the API, and lookups. Every id a tool takes is in the result of another
  * one. Sends, edits, deletions and reactions go through the outbox, like an agent's answer.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +36,7 @@ static struct dc_tool_call *call_new(struct adapter *a, platform_tool_fn *done, 
 /* Takes the result over; NULL with an error. */
 static void finish(struct dc_tool_call *t, json_t *result, const struct error *err)
 {
-        char *text = result ? json_text(result) : NULL;
-
-        t->done(t->arg, text, err);
-        free(text);
-        json_decref(result);
+        platform_tool_answer(result, err, t->done, t->arg);
         json_decref(t->result);
         free(t->guild);
         free(t);
@@ -61,114 +56,71 @@ static void ask(struct dc_tool_call *t, const char *route, const char *id, const
         dc_rest_get(t->dc->rest, &(struct dc_get){ route, { id }, query }, done, t);
 }
 
+static const struct tool_ids discord_ids = { dc_id_valid, "an id of Discord: digits" };
+
 static const char *id_of(const json_t *arguments, const char *name, bool required,
                          char space[DC_ID_SIZE], struct error *err)
 {
-        const char *id = platform_tool_text(arguments, name, required, space, err);
-
-        if (!id || dc_id_valid(id))
-                return id;
-        error_set(err, ERR_INVALID, "'%s' must be an id of Discord: digits, not '%.40s'", name, id);
-        return NULL;
+        return platform_tool_id(arguments, name, required, &discord_ids, space, err);
 }
 
 /* ---- deliveries ---- */
 
-static void on_submitted(void *arg, const struct outbox_receipt *r)
-{
-        struct dc_tool_call *t = arg;
-        char id[32];
-
-        if (r->error.kind != ERR_NONE) {
-                finish(t, NULL, &r->error);
-                return;
-        }
-        snprintf(id, sizeof(id), "dlv-%" PRId64, r->delivery);
-        finish(t,
-               json_pack("{s:s, s:s, s:i}", "deliveryId", id, "status",
-                         r->duplicate ? "duplicate" : "queued", "messages", (int)r->count),
-               NULL);
-}
-
-/* Arguments that a sending tool requires in addition to the channel. */
-enum { PERSON = 1, MESSAGE_ID = 2, TEXT_ARG = 4, EMOJI = 8, NAME = 16 }; /* PERSON: instead */
-
 static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,
                    const struct tool_request *q, platform_tool_fn *done, void *arg)
 {
-        struct outgoing out = { .adapter = a->name,
-                                .kind = kind,
-                                .class = PACE_FINAL,
-                                .request_key = q->request_key,
-                                .request_hash = q->request_hash };
-        const json_t *arguments = q->arguments;
-        char target[DC_ID_SIZE], parent[DC_ID_SIZE], message[DC_ID_SIZE], reply_to[DC_ID_SIZE],
-                text[DC_ID_SIZE], person[40];
         const struct discord *dc = a->self;
         struct dc_channel_info info;
+        struct tool_sending s;
         struct error err = { 0 };
 
-        out.channel =
-                id_of(arguments, needs & PERSON ? "user_id" : "channel_id", true, target, &err);
-        if (out.channel && needs & PERSON) {
-                snprintf(person, sizeof(person), DC_USER "%s", out.channel);
-                out.channel = person;
-        } else if (out.channel && dc->intake && dc_intake_channel(dc->intake, out.channel, &info) &&
-                   info.parent) {
-                snprintf(parent, sizeof(parent), "%s", info.parent);
-                out.thread = out.channel;
-                out.channel = parent;
-        }
-        if (needs & MESSAGE_ID)
-                out.message_id = id_of(arguments, "message_id", true, message, &err);
-        else
-                out.reply_to = id_of(arguments, "reply_to", false, reply_to, &err);
-        if (needs & TEXT_ARG)
-                out.text = platform_tool_text(arguments, "content", true, text, &err);
-        if (needs & EMOJI)
-                out.emoji = platform_tool_text(arguments, "emoji", true, text, &err);
-        if (needs & NAME)
-                out.file.name = platform_tool_text(arguments, "name", true, text, &err);
-        if (err.kind != ERR_NONE)
+        if (platform_tool_sending(a, kind, needs, q, &discord_ids, &discord_ids, &s, &err) < 0) {
                 platform_tool_refuse(a, done, arg, &err);
-        else
-                outbox_submit(a->road, &out, on_submitted, call_new(a, done, arg));
+                return;
+        }
+        if (!(needs & TOOL_PERSON) && dc->intake &&
+            dc_intake_channel(dc->intake, s.out.channel, &info) && info.parent) {
+                s.out.thread = s.out.channel;
+                snprintf(s.place, sizeof(s.place), "%s", info.parent);
+                s.out.channel = s.place;
+        }
+        platform_tool_submit(a, &s.out, done, arg);
 }
 
 static void tool_send(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                       void *arg)
 {
-        submit(a, DELIVER_SEND, TEXT_ARG, q, done, arg);
+        submit(a, DELIVER_SEND, TOOL_CONTENT, q, done, arg);
 }
 
 static void tool_dm(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                     void *arg)
 {
-        submit(a, DELIVER_SEND, PERSON | TEXT_ARG, q, done, arg);
+        submit(a, DELIVER_SEND, TOOL_PERSON | TOOL_CONTENT, q, done, arg);
 }
 
 static void tool_react(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                        void *arg)
 {
-        submit(a, DELIVER_REACT, MESSAGE_ID | EMOJI, q, done, arg);
+        submit(a, DELIVER_REACT, TOOL_MESSAGE_ID | TOOL_EMOJI, q, done, arg);
 }
 
 static void tool_edit(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                       void *arg)
 {
-        submit(a, DELIVER_EDIT, MESSAGE_ID | TEXT_ARG, q, done, arg);
+        submit(a, DELIVER_EDIT, TOOL_MESSAGE_ID | TOOL_CONTENT, q, done, arg);
 }
 
 static void tool_delete(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                         void *arg)
 {
-        submit(a, DELIVER_DELETE, MESSAGE_ID, q, done, arg);
+        submit(a, DELIVER_DELETE, TOOL_MESSAGE_ID, q, done, arg);
 }
 
 static void tool_thread(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                         void *arg)
 {
-        submit(a, DELIVER_THREAD, MESSAGE_ID | NAME, q, done, arg);
+        submit(a, DELIVER_THREAD, TOOL_MESSAGE_ID | TOOL_NAME, q, done, arg);
 }
 
 static json_t *message_json(const json_t *m)
@@ -392,67 +344,60 @@ static void tool_channels(struct adapter *a, const struct tool_request *q, platf
                 ask(t, "/users/@me/guilds", NULL, "limit=200", on_choice);
 }
 
-#define HELP(text) "\"description\":\"" text "\"}"
-#define ID(text)   "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,20}$\"," HELP(text)
-#define TEXT(text) "{\"type\":\"string\",\"minLength\":1," HELP(text)
-#define OBJECT(properties, required)                                                   \
-        "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required \
-        "],\"additionalProperties\":false}"
-#define CHANNEL "\"channel_id\":" ID("A channel or thread, from discord_list_channels")
-#define MESSAGE "\"message_id\":" ID("A message, from discord_read")
-#define CONTENT "\"content\":" TEXT("Markdown; long texts become several messages")
-
-/* The chat of these is named by channel_id. */
-#define IN_CHAT  .channel = "channel_id"
-#define ANYWHERE .everywhere = true
+#define ID(text) "{\"type\":\"string\",\"pattern\":\"^[0-9]{1,20}$\"," TOOL_HELP(text)
+#define CHANNEL  "\"channel_id\":" ID("A channel or thread, from discord_list_channels")
+#define MESSAGE  "\"message_id\":" ID("A message, from discord_read")
+#define CONTENT  "\"content\":" TOOL_TEXT("Markdown; long texts become several messages")
 
 const struct platform_tool dc_tools[] = {
         { { "discord_send", "Sends a message to a channel or thread of Discord.",
-            OBJECT(CHANNEL "," CONTENT
-                           ",\"reply_to\":" ID("A message of the same channel to answer"),
-                   "\"channel_id\",\"content\""),
-            IN_CHAT, .writes = true },
+            TOOL_OBJECT(CHANNEL "," CONTENT
+                                ",\"reply_to\":" ID("A message of the same channel to answer"),
+                        "\"channel_id\",\"content\""),
+            TOOL_IN_CHAT, .writes = true },
           tool_send },
         { { "discord_dm", "Sends a direct message to a person on Discord.",
-            OBJECT("\"user_id\":" ID("A person, from discord_read or discord_whoami") "," CONTENT,
-                   "\"user_id\",\"content\""),
-            ANYWHERE, .writes = true },
+            TOOL_OBJECT(
+                    "\"user_id\":" ID("A person, from discord_read or discord_whoami") "," CONTENT,
+                    "\"user_id\",\"content\""),
+            TOOL_ANYWHERE, .writes = true },
           tool_dm },
         { { "discord_read", "Reads the last messages of a channel or thread, oldest first.",
-            OBJECT(CHANNEL
-                   ",\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":20},"
-                   "\"before\":" ID("Only messages before this one"),
-                   "\"channel_id\""),
-            IN_CHAT },
+            TOOL_OBJECT(CHANNEL "," TOOL_LIMIT ",\"before\":" ID("Only messages before this one"),
+                        "\"channel_id\""),
+            TOOL_IN_CHAT },
           tool_read },
         { { "discord_react", "Reacts to a message with an emoji.",
-            OBJECT(CHANNEL "," MESSAGE
-                           ",\"emoji\":" TEXT("The emoji itself, or name:id of a custom one"),
-                   "\"channel_id\",\"message_id\",\"emoji\""),
-            IN_CHAT, .writes = true },
+            TOOL_OBJECT(CHANNEL "," MESSAGE ",\"emoji\":" TOOL_TEXT(
+                                "The emoji itself, or name:id of a custom one"),
+                        "\"channel_id\",\"message_id\",\"emoji\""),
+            TOOL_IN_CHAT, .writes = true },
           tool_react },
         { { "discord_edit", "Replaces the text of a message the bot has sent.",
-            OBJECT(CHANNEL "," MESSAGE "," CONTENT, "\"channel_id\",\"message_id\",\"content\""),
-            IN_CHAT, .writes = true },
+            TOOL_OBJECT(CHANNEL "," MESSAGE "," CONTENT,
+                        "\"channel_id\",\"message_id\",\"content\""),
+            TOOL_IN_CHAT, .writes = true },
           tool_edit },
         { { "discord_delete", "Deletes a message.",
-            OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), IN_CHAT, .writes = true },
+            TOOL_OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), TOOL_IN_CHAT,
+            .writes = true },
           tool_delete },
         { { "discord_create_thread",
             "Starts a thread at a message; the thread gets the message's id.",
-            OBJECT(CHANNEL "," MESSAGE ",\"name\":" TEXT("At most 100 characters"),
-                   "\"channel_id\",\"message_id\",\"name\""),
-            IN_CHAT, .writes = true },
+            TOOL_OBJECT(CHANNEL "," MESSAGE ",\"name\":" TOOL_TEXT("At most 100 characters"),
+                        "\"channel_id\",\"message_id\",\"name\""),
+            TOOL_IN_CHAT, .writes = true },
           tool_thread },
         { { "discord_list_guilds", "Lists the servers the bot is in.",
-            OBJECT("\"after\":" ID("Only those after this one"), ""), ANYWHERE },
+            TOOL_OBJECT("\"after\":" ID("Only those after this one"), ""), TOOL_ANYWHERE },
           tool_guilds },
         { { "discord_list_channels",
             "Lists channels and active threads of a server; without guild_id of the only one.",
-            OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""), ANYWHERE },
+            TOOL_OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""),
+            TOOL_ANYWHERE },
           tool_channels },
         { { "discord_whoami", "Shows the bot's name and id, and the ids of its operators.",
-            OBJECT("", "") },
+            TOOL_OBJECT("", "") },
           tool_whoami },
         { { 0 }, NULL },
 };
