@@ -1,6 +1,12 @@
 /*
  * sl_api: calls of Slack's Web API, as fast as Slack permits.
  *
+ *     sl_api.c         which calls go, and what their answers mean for others
+ *     sl_call.c        one call: its request, its answer
+ *     sl_method.c      what we know about each method
+ *     sl_rate_limit.c  how often a method may be called
+ *     sl_error.c       what to do about Slack's errors
+ *
  * Limits are per method and workspace: each method has a tier (sl_method.c), and a 429 with
  * Retry-After stops that method only. chat.postMessage is limited per channel by the outbox's
  * pace. A call waits for its method at most wait_ms and with at most SL_WAITING_MAX others; one
@@ -46,8 +52,10 @@ struct sl_api_options {
         const char *base;                           /* "https://slack.com/api"; copied */
         const struct secret *bot_token, *app_token; /* outlive the sl_api; app_token may be NULL */
         const char *name;                           /* of the adapter */
-        /* A token is not accepted (Slack's error): called once, then calls are refused. */
-        void (*unauthorized)(void *arg, const char *error);
+        /* Slack does not accept a token: called once, then calls are refused. */
+        void (*unauthorized)(void *arg, const struct sl_method *method, const char *error);
+        /* A scope is missing (why), or the method works again (NULL). May be NULL. */
+        void (*lacking)(void *arg, const struct sl_method *method, const char *why);
         void *arg;
 };
 
@@ -56,11 +64,12 @@ struct sl_answer {
         int status;        /* of HTTP; 0: no answer */
         const char *error; /* Slack's: "channel_not_found"; NULL: none */
         enum http_reach reach;
-        /* ERR_NONE: answered; ERR_LIMIT, ERR_REFUSED, ERR_INVALID: not tried */
+        /* ERR_NONE: answered; ERR_LIMIT, ERR_REFUSED, ERR_INVALID: not tried; else the network's */
         enum error_kind kind;
-        const json_t *result;   /* also of an error; NULL: none */
+        const json_t *result;   /* also of an error; NULL: none, or not JSON */
         const char *why;        /* for a person: what to do about it, as far as we know */
         int64_t retry_after_ms; /* -1: not given */
+        const char *scopes;     /* that the token has, "chat:write,..."; NULL: not said */
 };
 typedef void sl_answer_fn(void *arg, const struct sl_answer *answer);
 
@@ -115,5 +124,25 @@ bool sl_api_is_revoked(const char *error);
 bool sl_api_owns_url(const struct sl_api *api, const char *url);
 /* How often a method was refused for its rate since the start, for tests and status. */
 unsigned sl_api_limited(const struct sl_api *api);
+/* Slack's clock, as far as known: times of messages are its own. */
+int64_t sl_api_now_ms(const struct sl_api *api);
+
+/* ---- sl_error.c ---- */
+
+/* What a person can do about Slack's error; NULL: nothing is known. */
+const char *sl_error_advice(const char *error);
+/*
+ * One sentence about an answer with ok false: the error, and what to do about it. A missing scope
+ * is named with the line of the manifest that adds it. method NULL: not known.
+ */
+void sl_error_text(const struct sl_method *method, const json_t *answer, char *out, size_t size);
+/* What to do when a token is not accepted: name of the adapter, whose token. */
+void sl_error_token_text(const char *adapter, const struct sl_method *method, const char *error,
+                         char *out, size_t size);
+/*
+ * Names scopes of the manifest in docs/platforms/slack.md that a token ("chat:write,...") lacks and
+ * what does not work without them. False: it has all of them.
+ */
+bool sl_error_lacking(const char *scopes, char *out, size_t size);
 
 #endif

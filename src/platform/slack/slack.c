@@ -192,6 +192,13 @@ void slack_stop(struct slack *sl, const char *why)
         adapter_stopped(sl->adapter, why);
 }
 
+/* The answer stops the adapter if need be: an event may be old, and the app installed again. */
+void slack_check_token(struct slack *sl)
+{
+        sl_api_ask(sl->api, &(struct sl_request){ .method = "auth.test", .priority = SL_URGENT },
+                   NULL, NULL);
+}
+
 void slack_up(struct slack *sl)
 {
         if (sl->state != SLACK_LINKED)
@@ -207,10 +214,27 @@ void slack_lost(struct slack *sl, const char *why)
                 adapter_lost(sl->adapter, why);
 }
 
-static void on_unauthorized(void *arg, const char *error)
+static void on_unauthorized(void *arg, const struct sl_method *method, const char *error)
 {
-        (void)error;
-        slack_stop(arg, "Slack does not accept the token");
+        struct slack *sl = arg;
+        char why[sizeof(sl->adapter->why)];
+
+        sl_error_token_text(sl->adapter->name, method, error, why, sizeof(why));
+        slack_stop(sl, why);
+}
+
+/* Shown in the status until the method works. */
+static void on_lacking(void *arg, const struct sl_method *method, const char *why)
+{
+        struct slack *sl = arg;
+
+        if (why) {
+                sl->lacking = method;
+                adapter_degraded(sl->adapter, why);
+        } else if (sl->lacking == method) {
+                sl->lacking = NULL;
+                adapter_degraded(sl->adapter, NULL);
+        }
 }
 
 static void link_up(struct slack *sl)
@@ -236,10 +260,11 @@ static void set(char **at, const json_t *object, const char *key)
 static void on_greeted(void *arg, const struct sl_answer *a)
 {
         struct slack *sl = arg;
+        char lacks[sizeof(sl->adapter->trouble)];
 
         sl->call = NULL;
-        if (sl->state == SLACK_STOPPED)
-                return;
+        if (sl->state == SLACK_STOPPED || sl_api_is_revoked(a->error))
+                return; /* on_unauthorized follows */
         if (!a->ok || !json_str(a->result, "user_id", NULL) ||
             !json_str(a->result, "team_id", NULL)) {
                 enter(sl, SLACK_WAITING);
@@ -257,6 +282,8 @@ static void on_greeted(void *arg, const struct sl_answer *a)
         log_info("slack bot", LOG_S("adapter", sl->adapter->name), LOG_S("name", sl->self.name),
                  LOG_S("id", sl->self.user), LOG_S("workspace", sl->self.team_name),
                  LOG_S("team", sl->self.team));
+        if (a->scopes && sl_error_lacking(a->scopes, lacks, sizeof(lacks)))
+                adapter_degraded(sl->adapter, lacks);
         link_up(sl);
 }
 
@@ -367,6 +394,7 @@ static int slack_open(struct adapter *a, struct error *err)
                                                        .app_token = sl->app_token,
                                                        .name = a->name,
                                                        .unauthorized = on_unauthorized,
+                                                       .lacking = on_lacking,
                                                        .arg = sl });
         sl->cache = sl_cache_new(sl);
         sl_sends_open(sl);

@@ -87,7 +87,8 @@ struct slack {
         struct sl_api *api;
         struct sl_call *call; /* the greeting */
         struct timer *timer;
-        json_t *saved; /* the state file */
+        const struct sl_method *lacking; /* the last one refused for a missing scope; or NULL */
+        json_t *saved;                   /* the state file */
         /* parts, each owned by the file of its name; NULL: not open */
         struct sl_cache *cache;
         struct sl_intake *intake;
@@ -103,6 +104,8 @@ struct slack {
 
 /* Slack does not accept a token, or the app is removed: the adapter stops and says what to do. */
 void slack_stop(struct slack *sl, const char *why);
+/* tokens_revoked, app_uninstalled: asks Slack whether the bot's token is still good. */
+void slack_check_token(struct slack *sl);
 /* The link is up, or lost. */
 void slack_up(struct slack *sl);
 void slack_lost(struct slack *sl, const char *why);
