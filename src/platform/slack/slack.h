@@ -166,16 +166,41 @@ void sl_sends_open(struct slack *sl);
 void sl_sends_close(struct slack *sl);
 /* platform_ops.send */
 void sl_send(struct adapter *a, const struct delivery *d);
+/* The same without sl_stream_take. */
+void sl_send_message(struct adapter *a, const struct delivery *d);
 
 /* ---- sl_stream.c ---- */
 
 void sl_streams_open(struct slack *sl);
+/* Ends the calls in flight, as sl_sends_close. */
 void sl_streams_close(struct slack *sl);
+/*
+ * Asked by sl_send first about every DELIVER_SEND and DELIVER_EDIT that has text; payload is that
+ * of d, parsed. True: it is a piece of a stream, or the end of one; delivery_result follows, or
+ * sl_send_message, when Slack refuses to stream. False: sl_send sends it.
+ */
+bool sl_stream_take(struct slack *sl, const struct delivery *d, const json_t *payload);
+/*
+ * chat.update said streaming_state_conflict: an earlier run left the stream open. Ends it; try the
+ * update again in a second.
+ */
+void sl_stream_end(struct slack *sl, const char *channel, const char *ts);
 
 /* ---- sl_assistant.c ---- */
 
 void sl_assistant_open(struct slack *sl);
 void sl_assistant_close(struct slack *sl);
+/*
+ * An event that is no message: assistant_thread_started, assistant_thread_context_changed,
+ * app_home_opened, app_context_changed; others are ignored. After its commit, or instead of one.
+ */
+void sl_assistant_event(struct slack *sl, const json_t *event);
+/* A person wrote in a thread of a DM: the first text becomes the title. thread NULL: none. */
+void sl_assistant_said(struct slack *sl, const char *channel, const char *thread, const char *text);
+/* Sends a DELIVER_TYPE: the status of its thread. delivery_result follows. */
+void sl_assistant_type(struct slack *sl, const struct delivery *d);
+/* A message of ours arrived in a chat (sent), or was edited: the status ends. */
+void sl_assistant_answered(struct slack *sl, const struct delivery *d, bool sent);
 
 /* ---- sl_readback.c: platform_ops.reconcile and .read_from ---- */
 
