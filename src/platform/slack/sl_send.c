@@ -15,8 +15,3 @@ void sl_send(struct adapter *a, const struct delivery *d)
 {
         adapter_refuse(a, d, SEND_REJECTED, ERR_INVALID, "sending to Slack is not built yet");
 }
-
-void sl_send_message(struct adapter *a, const struct delivery *d)
-{
-        sl_send(a, d);
-}

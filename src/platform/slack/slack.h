@@ -66,6 +66,7 @@ struct sl_assistant;
 struct sl_cache;
 struct sl_catchup;
 struct sl_intake;
+struct sl_send;
 struct sl_sends;
 struct sl_socket;
 struct sl_streams;
@@ -166,25 +167,21 @@ void sl_sends_open(struct slack *sl);
 void sl_sends_close(struct slack *sl);
 /* platform_ops.send */
 void sl_send(struct adapter *a, const struct delivery *d);
-/* The same without sl_stream_take. */
-void sl_send_message(struct adapter *a, const struct delivery *d);
 
 /* ---- sl_stream.c ---- */
 
 void sl_streams_open(struct slack *sl);
-/* Ends the calls in flight, as sl_sends_close. */
 void sl_streams_close(struct slack *sl);
 /*
- * Asked by sl_send first about every DELIVER_SEND and DELIVER_EDIT that has text; payload is that
- * of d, parsed. True: it is a piece of a stream, or the end of one; delivery_result follows, or
- * sl_send_message, when Slack refuses to stream. False: sl_send sends it.
+ * For sl_send, about messages and edits (struct sl_send of sl_send.h). Just before the call is
+ * made: its method and arguments become those of a stream, if it is a piece or the end of one.
  */
-bool sl_stream_take(struct slack *sl, const struct delivery *d, const json_t *payload);
+void sl_stream_prepare(struct sl_send *s);
 /*
- * chat.update said streaming_state_conflict: an earlier run left the stream open. Ends it; try the
- * update again in a second.
+ * The answer to a call of a message or edit, before it is looked at. True: there is more to do,
+ * and the next call is made (Slack refused to stream, or the end has two steps).
  */
-void sl_stream_end(struct slack *sl, const char *channel, const char *ts);
+bool sl_stream_goes_on(struct sl_send *s, const struct sl_answer *a);
 
 /* ---- sl_assistant.c ---- */
 
