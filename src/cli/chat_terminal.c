@@ -424,7 +424,7 @@ static void print_banner(struct terminal *t)
                "%s/api/v2/status\n",
                dir, base);
         printf("  data     %s (put your settings into %s/config.json)\n", dir, dir);
-        printf("  next     connect Discord or Telegram: docs/platforms/ (Slack is coming)\n"
+        printf("  next     connect Discord, Slack or Telegram: docs/platforms/\n"
                "           in another terminal: %s status %s\n"
                "\n",
                program_invocation_name, dir);

@@ -42,9 +42,12 @@ static int add_adapter(struct config *c, const char *name, const char *type, str
 /* A token in the environment makes a bot, unless the file has one of its kind. */
 static const struct bot_variables {
         const char *type, *token, *admins, *channels, *base;
+        const char *second_key, *second_token; /* NULL: one token is enough */
 } bots[] = {
         { "discord", "DISCORD_BOT_TOKEN", "DISCORD_ADMIN_IDS", "DISCORD_CHANNEL_IDS",
           "DISCORD_API_BASE" },
+        { "slack", "SLACK_BOT_TOKEN", "SLACK_ADMIN_IDS", "SLACK_CHANNEL_IDS", "SLACK_API_BASE",
+          "appToken", "SLACK_APP_TOKEN" },
         { "telegram", "TELEGRAM_BOT_TOKEN", "TELEGRAM_ADMIN_IDS", "TELEGRAM_CHANNEL_IDS",
           "TELEGRAM_API_BASE" },
 };
@@ -78,15 +81,24 @@ static void add_ids(struct buf *json, const char *key, const char *name)
         jsonw_close(json, ']');
 }
 
+static void add_secret(struct buf *json, const char *key, const char *name)
+{
+        char *handle = mem_printf("env:%s", name);
+
+        jsonw_str(json, key, handle);
+        free(handle);
+}
+
 static int add_bot(struct config *c, const struct bot_variables *b, struct error *err)
 {
-        char *handle = mem_printf("env:%s", b->token);
         struct adapter_conf *a;
         struct buf json;
 
         buf_init(&json, 0);
         jsonw_open(&json, '{');
-        jsonw_str(&json, "botToken", handle);
+        add_secret(&json, "botToken", b->token);
+        if (b->second_token && variable(b->second_token)) /* else the adapter asks for it */
+                add_secret(&json, b->second_key, b->second_token);
         jsonw_opt(&json, "apiBase", variable(b->base));
         add_ids(&json, "admins", b->admins);
         add_ids(&json, "channels", b->channels);
@@ -97,7 +109,6 @@ static int add_bot(struct config *c, const struct bot_variables *b, struct error
         else
                 error_prefix(err, "cannot make an adapter from %s in the environment", b->token);
         buf_release(&json);
-        free(handle);
         return a ? 0 : -1;
 }
 
@@ -207,7 +218,7 @@ static int add_ambient_rules(struct config *c, int64_t limit, struct error *err)
         jsonw_close(&json, '}');
         jsonw_close(&json, '}');
         jsonw_raw(&json, NULL,
-                  "{\"name\": \"addressed\", \"when\": {\"platform\": [\"discord\", "
+                  "{\"name\": \"addressed\", \"when\": {\"platform\": [\"discord\", \"slack\", "
                   "\"telegram\"], \"dm\": true, \"mention\": true, \"reply\": true, "
                   "\"conversation\": true}}");
         jsonw_close(&json, ']');

@@ -77,6 +77,7 @@ struct child {
 static void clean_environment(void)
 {
         unsetenv("DISCORD_BOT_TOKEN"); /* a real bot would be connected */
+        unsetenv("SLACK_BOT_TOKEN");
         unsetenv("TELEGRAM_BOT_TOKEN");
         unsetenv("ANTHROPIC_API_KEY");
         unsetenv("OPENAI_API_KEY");

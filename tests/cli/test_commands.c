@@ -275,7 +275,8 @@ static void checking_what_is_not_there_is_an_error(void **state)
                      { "config.json", "is a file; name the directory" },
                      { "empty", "there is no config.json" } };
         static const char *const variables[] = { "ANTHROPIC_API_KEY", "OPENAI_API_KEY",
-                                                 "DISCORD_BOT_TOKEN", "TELEGRAM_BOT_TOKEN" };
+                                                 "DISCORD_BOT_TOKEN", "SLACK_BOT_TOKEN",
+                                                 "TELEGRAM_BOT_TOKEN" };
         char *dir = scratch_new(), *empty = scratch_path(dir, "empty");
 
         (void)state;

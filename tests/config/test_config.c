@@ -17,9 +17,10 @@
 #define KEY "sk-test-0123456789"
 
 static const char *const environment[] = {
-        "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY",       "OPENAI_BASE_URL",
-        "DISCORD_BOT_TOKEN", "DISCORD_ADMIN_IDS",  "DISCORD_CHANNEL_IDS",  "TELEGRAM_BOT_TOKEN",
-        "API_BASE_URL",      "DISCORD_API_KEY",    "MESSAGE_HISTORY_LIMIT"
+        "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY",        "OPENAI_BASE_URL",
+        "DISCORD_BOT_TOKEN", "DISCORD_ADMIN_IDS",  "DISCORD_CHANNEL_IDS",   "TELEGRAM_BOT_TOKEN",
+        "API_BASE_URL",      "DISCORD_API_KEY",    "MESSAGE_HISTORY_LIMIT", "SLACK_BOT_TOKEN",
+        "SLACK_APP_TOKEN",   "SLACK_ADMIN_IDS",    "SLACK_CHANNEL_IDS"
 };
 
 static int begin(void **state)
@@ -148,6 +149,74 @@ static void a_token_in_the_environment_is_a_bot_unless_the_file_has_one(void **s
         assert_int_equal(adapter(c, "mine")->common.admins.count, 0);
         assert_non_null(adapter(c, "telegram"));
         config_free(c);
+}
+
+static void slacks_two_tokens_in_the_environment_are_a_bot(void **state)
+{
+        const struct adapter_conf *a;
+        struct config *c = NULL;
+        struct error err = { 0 };
+
+        setenv("SLACK_BOT_TOKEN", "xoxb-1-2-bot", 1);
+        setenv("SLACK_APP_TOKEN", "xapp-1-A2-app", 1);
+        setenv("SLACK_ADMIN_IDS", "U07ADMIN", 1);
+        setenv("SLACK_CHANNEL_IDS", "C07GENERAL,C08", 1);
+        c = load(*state, NULL);
+        a = adapter(c, "slack");
+        assert_string_equal(json_str(a->raw, "botToken", ""), "env:SLACK_BOT_TOKEN");
+        assert_string_equal(json_str(a->raw, "appToken", ""), "env:SLACK_APP_TOKEN");
+        assert_string_equal(a->common.admins.items[0], "U07ADMIN");
+        assert_int_equal(a->common.channels.count, 2);
+        config_free(c);
+
+        /* swapped */
+        setenv("SLACK_BOT_TOKEN", "xapp-1-A2-app", 1);
+        setenv("SLACK_APP_TOKEN", "xoxb-1-2-bot", 1);
+        assert_int_equal(config_load(*state, &c, &err), -1);
+        assert_non_null(strstr(err.text, "SLACK_BOT_TOKEN in the environment"));
+        assert_non_null(strstr(err.text, "this is the app-level token (xapp-...), which belongs "
+                                         "into appToken"));
+        assert_null(strstr(err.text, "A2-app"));
+}
+
+static void slacks_tokens_are_checked_by_their_kind(void **state)
+{
+        static const struct {
+                const char *settings, *says;
+        } rows[] = {
+                { "\"botToken\": \"env:APP\"", "botToken: this is the app-level token (xapp-...)" },
+                { "\"botToken\": \"env:PERSON\"", "botToken: this is a person's token (xoxp-...)" },
+                { "\"botToken\": \"env:ROTATED\"", "token rotation, which expires after twelve" },
+                { "\"botToken\": \"env:KEY\"", "does not look like a bot's token, which begins "
+                                               "with xoxb-" },
+                { "\"botToken\": \"env:BOT\", \"appToken\": \"env:BOT\"",
+                  "appToken: this is the bot's token (xoxb-...), which belongs into botToken" },
+                { "\"botToken\": \"env:BOT\", \"appToken\": \"env:KEY\"",
+                  "does not look like an app-level token, which begins with xapp-" },
+                { "\"botToken\": \"env:BOT\", \"mode\": \"http\"",
+                  "signingSecret: mode 'http' needs the app's signing secret" },
+                { "\"suggestedPrompts\": [\"no title\"]", "'no title' is not 'Title: message'" },
+                { "\"connections\": 11", "connections: 11 is too large (1 to 10)" },
+                { "\"channels\": [\"C7\", \"general\"]", "general" },
+        };
+
+        setenv("BOT", "xoxb-1-2-bot", 1);
+        setenv("APP", "xapp-1-A2-app", 1);
+        setenv("PERSON", "xoxp-1-2-3", 1);
+        setenv("ROTATED", "xoxe.xoxb-1-2-3", 1);
+        setenv("KEY", KEY, 1);
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct config *c = NULL;
+                struct error err = { 0 };
+                char *text = mem_printf("{\"adapters\": {\"work\": {\"type\": \"slack\", %s}}}",
+                                        rows[i].settings);
+
+                write_config(*state, text);
+                free(text);
+                assert_int_equal(config_load(*state, &c, &err), -1);
+                if (!strstr(err.text, rows[i].says))
+                        fail_msg("%s: %s", rows[i].settings, err.text);
+        }
 }
 
 static void a_bad_token_in_the_environment_names_its_origin(void **state)
@@ -911,6 +980,10 @@ int main(void)
                                                 end),
                 cmocka_unit_test_setup_teardown(
                         a_token_in_the_environment_is_a_bot_unless_the_file_has_one, begin, end),
+                cmocka_unit_test_setup_teardown(slacks_two_tokens_in_the_environment_are_a_bot,
+                                                begin, end),
+                cmocka_unit_test_setup_teardown(slacks_tokens_are_checked_by_their_kind, begin,
+                                                end),
                 cmocka_unit_test_setup_teardown(a_bad_token_in_the_environment_names_its_origin,
                                                 begin, end),
                 cmocka_unit_test_setup_teardown(chat_service_variables_make_an_ambient_agent, begin,

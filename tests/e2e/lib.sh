@@ -2,7 +2,7 @@
 set -eu
 umask 022 # the daemon refuses files that others may write
 # a real bot token in the environment would connect
-unset DISCORD_BOT_TOKEN TELEGRAM_BOT_TOKEN API_BASE_URL DISCORD_API_KEY
+unset DISCORD_BOT_TOKEN SLACK_BOT_TOKEN SLACK_APP_TOKEN TELEGRAM_BOT_TOKEN API_BASE_URL DISCORD_API_KEY
 top=$(cd "$(dirname "$0")/../.." && pwd)
 DRAGOMAN=${DRAGOMAN:-$top/build/dragoman}
 SIMULATOR=${SIMULATOR:-$(dirname "$DRAGOMAN")/dragoman-sim}
