@@ -268,8 +268,11 @@ static void on_greeted(void *arg, const struct sl_answer *a)
         if (!a->ok || !json_str(a->result, "user_id", NULL) ||
             !json_str(a->result, "team_id", NULL)) {
                 enter(sl, SLACK_WAITING);
-                timer_start(sl->timer, adapter_retry_first(sl->adapter, a->why, sl->conf->api_base,
-                                                           a->retry_after_ms));
+                timer_start(
+                        sl->timer,
+                        adapter_retry_first(sl->adapter,
+                                            a->ok ? "auth.test names no user or workspace" : a->why,
+                                            sl->conf->api_base, a->retry_after_ms));
                 return;
         }
         set(&sl->self.user, a->result, "user_id");
