@@ -33,7 +33,8 @@ struct ws {
         wslay_event_context_ptr frames;
         struct timer *close_timer;
         void *owner;
-        int code; /* the peer's */
+        int code;   /* the peer's */
+        bool muted; /* reads and writes nothing more */
         LIST_ENTRY(ws) next;
 };
 
@@ -115,7 +116,7 @@ static void write_bytes(struct ws *ws, const char *bytes, size_t n)
         struct write *w;
         uv_buf_t piece;
 
-        if (n == 0 || ws->state == WS_GONE)
+        if (n == 0 || ws->state == WS_GONE || ws->muted)
                 return;
         if (uv_stream_get_write_queue_size((uv_stream_t *)&ws->tcp) > MAX_UNSENT) {
                 finish_in(ws, 0); /* the peer does not read */
@@ -480,6 +481,24 @@ void ws_send(struct ws *ws, const char *bytes, size_t n, bool binary)
                 return;
         wslay_event_queue_msg(ws->frames, &m);
         flush(ws);
+}
+
+void ws_ping(struct ws *ws, const char *text)
+{
+        struct wslay_event_msg m = { WSLAY_PING, (const uint8_t *)text, strlen(text) };
+
+        if (ws->state != WS_OPEN)
+                return;
+        wslay_event_queue_msg(ws->frames, &m);
+        flush(ws);
+}
+
+void ws_mute(struct ws *ws)
+{
+        if (ws->state == WS_GONE)
+                return;
+        ws->muted = true;
+        uv_read_stop((uv_stream_t *)&ws->tcp);
 }
 
 void ws_close(struct ws *ws, int code, const char *reason)

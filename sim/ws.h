@@ -42,6 +42,10 @@ const char *ws_server_address(const struct ws_server *s);
 void ws_set_owner(struct ws *ws, void *owner);
 /* Copies the bytes. Does nothing after a close. */
 void ws_send(struct ws *ws, const char *bytes, size_t n, bool binary);
+/* At most 125 bytes of text. */
+void ws_ping(struct ws *ws, const char *text);
+/* Keeps the connection but reads and writes nothing more, as when the network is gone. */
+void ws_mute(struct ws *ws);
 /* Sends a close frame; the connection ends when the peer answers, or after a second. */
 void ws_close(struct ws *ws, int code, const char *reason);
 /* Ends at once without a close frame. on_gone follows from the loop. */

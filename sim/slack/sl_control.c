@@ -6,11 +6,42 @@
 #include "base/mem.h"
 #include "sim/control.h"
 #include "sim/slack/sl_call.h"
+#include "sim/slack/sl_people.h"
+#include "sim/slack/sl_push.h"
 #include "sim/slack/sl_world.h"
 
 #define MAX_BODY ((size_t)4 << 20)
 
 const char sl_control_help[] =
+        "  POST /sim/send         {\"from\":\"ada\",\"text\":\"hi\"}, or a list of those; channel "
+        "(id or\n"
+        "                         name; default: a direct message), users (a group direct "
+        "message),\n"
+        "                         thread (ts), broadcast, bot (another app speaks), twice (again\n"
+        "                         under another ts), subtype, blocks, extra, files:\n"
+        "                         [{\"content\":\"..\",\"file_name\":\"..\"}] (or base64, size);\n"
+        "                         <@dragoman> in the text mentions the app\n"
+        "  POST /sim/edit         {\"message_id\":\"..\",\"text\":\"ho\"}, or \"unfurl\": a URL\n"
+        "  POST /sim/delete       {\"message_id\":\"..\"}\n"
+        "  POST /sim/react        {\"from\":\"ada\",\"message_id\":\"..\",\"emoji\":\"thumbsup\"}\n"
+        "  POST /sim/unreact      the same\n"
+        "  POST /sim/press        {\"message_id\":\"..\",\"action_id\":\"..\"}, or by value or "
+        "text\n"
+        "  POST /sim/command      {\"from\":\"ada\",\"name\":\"/ask\",\"text\":\"why\"}\n"
+        "  POST /sim/modal        {\"values\":{\"name\":\"Ada\"}} submits, {\"close\":true} "
+        "closes\n"
+        "  POST /sim/members      {\"from\":\"bob\",\"channel\":\"general\",\"leave\":false}\n"
+        "  POST /sim/rename       {\"channel\":\"general\",\"name\":\"lobby\"}\n"
+        "  POST /sim/assistant    {\"from\":\"ada\",\"context\":\"general\"} opens a thread; with "
+        "thread\n"
+        "                         (ts) the context changes\n"
+        "  POST /sim/home         {\"from\":\"ada\",\"tab\":\"home\"}\n"
+        "  POST /sim/gateway      {\"action\":\"cut\"}, close (code), mute, ping, raw (text),\n"
+        "                         disconnect (reason, ms), expire, event (event or payload), "
+        "enable,\n"
+        "                         forge (what), revoke, uninstall; \"link\", \"app\"\n"
+        "  POST /sim/endpoint     {\"url\":\"http://..\",\"interactive_url\":\"..\",\n"
+        "                         \"command_url\":\"..\"}; null goes back to Socket Mode\n"
         "  GET  /sim/messages     actions of apps: after, wait (ms), limit, kind (message)\n"
         "  GET  /sim/calls        API calls: after, wait, limit, kind (a method), valid=false\n"
         "  GET  /sim/links        connections of Socket Mode and posts to request URLs\n"
@@ -81,6 +112,7 @@ static void run_state(struct http_exchange *x)
         write_json(&b, "apps", list_apps(w));
         write_json(&b, "channels", channels);
         write_json(&b, "users", users);
+        sl_link_control_write(w->links, &b);
         jsonw_open_member(&b, "counters", '{');
         world_base_write_counters(&w->base, &b);
         jsonw_int(&b, "edits", (int64_t)w->edit_count);
@@ -106,6 +138,20 @@ static const struct http_route routes[] = {
         { "GET", "/sim/links", run_links, 0, NULL },
         { "GET", "/sim/history", run_history, 0, NULL },
         { "GET", "/sim/state", run_state, 0, NULL },
+        CONTROL_POST("/sim/gateway", sl_link_control),
+        CONTROL_POST("/sim/endpoint", sl_link_control_endpoint),
+        CONTROL_POST("/sim/send", sl_people_send),
+        CONTROL_POST("/sim/edit", sl_people_edit),
+        CONTROL_POST("/sim/delete", sl_people_delete),
+        CONTROL_POST("/sim/react", sl_people_react),
+        CONTROL_POST("/sim/unreact", sl_people_unreact),
+        CONTROL_POST("/sim/members", sl_people_member),
+        CONTROL_POST("/sim/rename", sl_people_rename),
+        CONTROL_POST("/sim/assistant", sl_people_assistant),
+        CONTROL_POST("/sim/home", sl_people_home),
+        CONTROL_POST("/sim/press", sl_people_interact_press),
+        CONTROL_POST("/sim/command", sl_people_interact_command),
+        CONTROL_POST("/sim/modal", sl_people_interact_modal),
 };
 
 struct http_route *sl_control_routes(size_t *count)

@@ -6,6 +6,7 @@
 
 #include "sim/simulator.h"
 #include "sim/slack/sl_control.h"
+#include "sim/slack/sl_people.h"
 #include "sim/slack/sl_push.h"
 #include "sim/slack/sl_world.h"
 
@@ -81,15 +82,6 @@ static void greet(const struct world *world, const char *url)
                w->apps->signing_secret, url, w->apps->user->id);
 }
 
-/* Until people are simulated. */
-static int send_line(struct world *w, const json_t *request, struct buf *out, struct error *err)
-{
-        (void)w;
-        (void)request;
-        (void)out;
-        return error_set(err, ERR_REFUSED, "people are not simulated yet");
-}
-
 int sl_main(int argc, char **argv)
 {
         static const struct simulator_ops ops = {
@@ -110,7 +102,7 @@ int sl_main(int argc, char **argv)
                 .refuse = sl_control_refuse,
                 .reached = reached,
                 .greet = greet,
-                .send = send_line,
+                .send = sl_people_send,
         };
 
         return simulator_main(&ops, argc, argv);

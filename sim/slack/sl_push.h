@@ -26,11 +26,17 @@ char *sl_push_ticket(struct slack_links *links, const char *app_id);
 
 /* These take over the JSON and return how many apps get it. */
 
-/* The inner event: "type", "channel", "user", ...; "event_ts" is added if it is missing. */
+/*
+ * The inner event: "type", "channel", "user", ...; "event_ts" is added if it is missing. With
+ * "app", which is removed, only that one gets it.
+ */
 unsigned sl_push_event(struct slack_world *w, json_t *event);
 /* block_actions, view_submission, ... */
 unsigned sl_push_interactive(struct slack_world *w, json_t *payload);
 /* A slash command. */
 unsigned sl_push_command(struct slack_world *w, json_t *payload);
+
+/* Writes members of GET /sim/state. */
+void sl_link_control_write(const struct slack_links *links, struct buf *b);
 
 #endif

@@ -36,6 +36,7 @@ static const struct world_setting settings[] = {
         { "ping_ms",            WORLD_SETTING_INT,  AT(ping_ms),            1, INT32_MAX },
         { "connection_ms",      WORLD_SETTING_INT,  AT(connection_ms),      0, 0 },
         { "max_connections",    WORLD_SETTING_INT,  AT(max_connections),    1, 100 },
+        { "disable_after",      WORLD_SETTING_INT,  AT(disable_after),      1, INT32_MAX },
         { "streams",            WORLD_SETTING_FLAG, AT(streams),            0, 0 },
         { "assistants",         WORLD_SETTING_FLAG, AT(assistants),         0, 0 },
         { 0 },
@@ -285,6 +286,7 @@ struct slack_world *sl_world_new(struct loop *l)
                 .retry_3_ms = 300000,
                 .ping_ms = 10000,
                 .max_connections = 10,
+                .disable_after = 1000,
                 .streams = true,
                 .assistants = true,
         };

@@ -131,6 +131,10 @@ struct slack_app {
         json_t *scopes;                      /* the granted ones, as text */
         json_t *events;                      /* subscribed ones, as text; NULL: all */
         bool assistant;                      /* has the Assistant view */
+        bool socket_off;                     /* Socket Mode is switched off */
+        bool disabled;                       /* its URL failed too often */
+        uint64_t posts, posts_failed;        /* to its URL within an hour */
+        int64_t posts_since_ms;
         struct slack_app *next;
 };
 
@@ -157,8 +161,9 @@ struct slack_settings {
         int64_t ping_ms;       /* of connections */
         int64_t connection_ms; /* life of a connection; 0: no end */
         int64_t max_connections;
-        bool streams;    /* chat.startStream exists; else unknown_method */
-        bool assistants; /* assistant.threads.* exist */
+        int64_t disable_after; /* posts in an hour, if nearly all fail */
+        bool streams;          /* chat.startStream exists; else unknown_method */
+        bool assistants;       /* assistant.threads.* exist */
 };
 
 struct slack_world {
