@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "net/http_route.h"
 #include "sim/multipart.h"
+#include "sim/slack/sl_methods.h"
 #include "sim/slack/sl_rate_limit.h"
 
 static struct slack_call *whole(struct call *c)
@@ -161,6 +162,8 @@ static void deliver(struct call *base)
                 http_cut(c->x);
         } else if (c->html) {
                 http_answer(c->x, c->status, "text/html; charset=utf-8", page, strlen(page));
+        } else if (c->plain && !c->error[0]) {
+                http_answer(c->x, c->status, "text/plain", "ok", 2);
         } else {
                 add_headers(c);
                 text = write_answer(c);
@@ -326,7 +329,7 @@ static int check_token(struct slack_call *c, json_t *args)
         return error ? sl_call_fail(c, error) : 0;
 }
 
-static int limit(struct slack_call *c, double retry_after)
+int sl_call_limit(struct slack_call *c, double retry_after)
 {
         c->status = 429;
         c->retry_after = retry_after;
@@ -351,7 +354,7 @@ static int check_rate(struct slack_call *c)
         wait = sl_rate_limit_count(c->world->rates, key, per_minute / 60,
                                    per_minute > 1 ? per_minute : 1);
         free(key);
-        return wait > 0 ? limit(c, wait) : 0;
+        return wait > 0 ? sl_call_limit(c, wait) : 0;
 }
 
 /* Fails the call, or marks it for its end. */
@@ -362,7 +365,7 @@ static int check_faults(struct slack_call *c)
         const struct fault *f = call_base_fault(&c->base, name);
 
         if (f && f->kind == FAULT_FLOOD)
-                return limit(c, f->retry_after);
+                return sl_call_limit(c, f->retry_after);
         if (f) {
                 c->status = f->kind == FAULT_ERROR ? f->status : 599;
                 c->html = f->kind == FAULT_ERROR;
@@ -464,6 +467,19 @@ void sl_call_serve(struct http_exchange *x)
         }
         if (run)
                 c->method->run(c);
+        call_base_finish(&c->base);
+}
+
+void sl_call_serve_response(struct http_exchange *x)
+{
+        struct slack_call *c = call_new(http_server_arg(x), x);
+
+        c->method = &sl_method_respond;
+        c->args = json_object();
+        if (read_args(c, c->args) == 0 && check_faults(c) == 0)
+                c->method->run(c);
+        if (c->error[0] && c->status == 200)
+                c->status = 400;
         call_base_finish(&c->base);
 }
 

@@ -41,6 +41,7 @@ struct slack_call {
         json_t *messages;   /* of response_metadata; NULL: none */
         const char *needed; /* of missing_scope */
         bool no_charset;
+        bool plain;           /* answered "ok", not JSON */
         bool html, truncated; /* instead of the answer */
         double retry_after;   /* of 429 */
         char problem[SL_SPEC_PROBLEM_SIZE];
@@ -48,6 +49,8 @@ struct slack_call {
 
 /* POST and GET /api/:method */
 void sl_call_serve(struct http_exchange *x);
+/* POST to a response_url */
+void sl_call_serve_response(struct http_exchange *x);
 /* The rows of sl_methods.c. */
 const struct slack_method *sl_method_find_simulated(const char *name);
 
@@ -58,6 +61,8 @@ int sl_call_fail(struct slack_call *c, const char *error);
 /* invalid_arguments or so, with a sentence for response_metadata.messages. Returns -1. */
 int sl_call_fail_because(struct slack_call *c, const char *error, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+/* 429 with Retry-After. Returns -1. */
+int sl_call_limit(struct slack_call *c, double retry_after);
 /* missing_scope unless the app has it. 0 or -1. */
 int sl_call_need(struct slack_call *c, const char *scope);
 /* NULL: absent or empty. */

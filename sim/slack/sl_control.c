@@ -5,7 +5,9 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "sim/control.h"
+#include "sim/slack/sl_admin.h"
 #include "sim/slack/sl_call.h"
+#include "sim/slack/sl_file.h"
 #include "sim/slack/sl_people.h"
 #include "sim/slack/sl_push.h"
 #include "sim/slack/sl_world.h"
@@ -42,7 +44,23 @@ const char sl_control_help[] =
         "                         forge (what), revoke, uninstall; \"link\", \"app\"\n"
         "  POST /sim/endpoint     {\"url\":\"http://..\",\"interactive_url\":\"..\",\n"
         "                         \"command_url\":\"..\"}; null goes back to Socket Mode\n"
-        "  GET  /sim/messages     actions of apps: after, wait (ms), limit, kind (message)\n"
+        "  POST /sim/users        {\"id\":\"U7\",\"name\":\"bob\",\"channel\":\"general\"}; "
+        "real_name,\n"
+        "                         display_name, team, deleted, guest\n"
+        "  POST /sim/channels     "
+        "{\"name\":\"help\",\"type\":\"private\",\"members\":[\"bob\"]}; topic,\n"
+        "                         purpose, archived, shared, without_app, team\n"
+        "  POST /sim/teams        {\"id\":\"T2\",\"name\":\"Other\"}\n"
+        "  POST /sim/apps         {\"token\":\"xoxb-2\",\"team\":\"T2\"} makes one, "
+        "{\"app\":\"dragoman\"}\n"
+        "                         changes one: scopes, without_scopes, events, token_error,\n"
+        "                         app_token_error, request_url, interactive_url, command_url,\n"
+        "                         signing_secret, app_token, assistant\n"
+        "  POST /sim/stop_stream  {\"message_id\":\"..\"}: a person stops a growing message\n"
+        "  GET  /sim/messages     actions of apps: after, wait (ms), limit, kind (message, edit,\n"
+        "                         delete, ephemeral, reaction, reaction_removed, stream, append,\n"
+        "                         stop_stream, status, title, prompts, view, view_update, home,\n"
+        "                         open, join, file_delete)\n"
         "  GET  /sim/calls        API calls: after, wait, limit, kind (a method), valid=false\n"
         "  GET  /sim/links        connections of Socket Mode and posts to request URLs\n"
         "  GET  /sim/history      the messages of ?channel=\n"
@@ -134,6 +152,10 @@ static void run_links(struct http_exchange *x)
 static const struct http_route routes[] = {
         { "GET", "/api/:method", sl_call_serve, 0, NULL },
         { "POST", "/api/:method", sl_call_serve, MAX_BODY, NULL },
+        { "POST", "/actions/:team/:id/:secret", sl_call_serve_response, MAX_BODY, NULL },
+        { "POST", "/upload/v1/:token", sl_file_upload, SL_FILE_MAX + MAX_BODY, NULL },
+        { "GET", "/files-pri/:file/:name", sl_file_download, 0, NULL },
+        { "GET", "/files-pri/:file/download/:name", sl_file_download, 0, NULL },
         CONTROL_SHARED(sl_control_help),
         { "GET", "/sim/links", run_links, 0, NULL },
         { "GET", "/sim/history", run_history, 0, NULL },
@@ -152,6 +174,11 @@ static const struct http_route routes[] = {
         CONTROL_POST("/sim/press", sl_people_interact_press),
         CONTROL_POST("/sim/command", sl_people_interact_command),
         CONTROL_POST("/sim/modal", sl_people_interact_modal),
+        CONTROL_POST("/sim/teams", sl_admin_team),
+        CONTROL_POST("/sim/users", sl_admin_user),
+        CONTROL_POST("/sim/channels", sl_admin_channel),
+        CONTROL_POST("/sim/apps", sl_admin_app),
+        CONTROL_POST("/sim/stop_stream", sl_admin_stop_stream),
 };
 
 struct http_route *sl_control_routes(size_t *count)

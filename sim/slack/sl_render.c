@@ -217,6 +217,20 @@ json_t *sl_render_reactions(const struct slack_message *m)
         return list;
 }
 
+char *sl_render_permalink(const struct slack_message *m)
+{
+        char digits[SL_TS_SIZE];
+        size_t n = 0;
+
+        for (const char *p = m->ts; *p; p++) {
+                if (*p != '.')
+                        digits[n++] = *p;
+        }
+        digits[n] = '\0';
+        return mem_printf("https://%s.slack.com/archives/%s/p%s", m->channel->team->domain,
+                          m->channel->id, digits);
+}
+
 static void add_thread(json_t *o, const struct slack_message *m)
 {
         const struct slack_message *root;

@@ -300,7 +300,7 @@ struct slack_world *sl_world_new(struct loop *l)
         w->channels_end = &w->first_channel;
         w->link_log = journal_new(l, KEEP_LINKS, MAX_LINKS);
         w->rates = sl_rate_limit_new();
-        sl_team_make(w, "T0SIM", "Lab");
+        sl_team_make(w, "T0SIMULATOR", "Lab");
         w->links = sl_push_new(w);
         return w;
 }

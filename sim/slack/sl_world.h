@@ -99,6 +99,7 @@ struct slack_message {
         enum slack_stream stream;
         int64_t stream_at_ms; /* the last append, of the monotonic clock */
         int64_t stream_from_ms;
+        bool stopped;   /* by a person; set SLACK_STREAMED, too */
         json_t *chunks; /* tasks and plans of a stream; NULL: none */
 };
 
@@ -292,6 +293,7 @@ json_t *sl_render_file(const struct slack_world *w, const struct slack_file *f);
 json_t *sl_render_view(const struct slack_view *v);
 json_t *sl_render_reactions(const struct slack_message *m); /* NULL: none */
 json_t *sl_render_bot(const struct slack_app *a);           /* bot_profile */
+char *sl_render_permalink(const struct slack_message *m);   /* yours to free */
 
 /* ---- sl_events.c: tells apps by sl_push_event; each returns how many get it ---- */
 

@@ -53,6 +53,58 @@ int sim_sl_teardown(void **state)
         return 0;
 }
 
+/* ---- the Web API ---- */
+
+json_t *sim_sl_call(struct sim_rig *r, const char *method, const char *body)
+{
+        char *path = mem_printf("/api/%s", method);
+        struct sim_answer a = sim_rig_ask(r, path, body);
+
+        free(path);
+        assert_int_equal(a.status, 200);
+        return a.body;
+}
+
+void sim_sl_refused(struct sim_rig *r, const char *method, const char *body, const char *error)
+{
+        json_t *answer = sim_sl_call(r, method, body);
+
+        assert_string_equal(json_str(answer, "error", "ok"), error);
+        assert_false(json_flag(answer, "ok", true));
+        json_decref(answer);
+}
+
+void sim_sl_ok(struct sim_rig *r, const char *method, const char *body)
+{
+        json_t *answer = sim_sl_call(r, method, body);
+
+        assert_string_equal(json_str(answer, "error", ""), "");
+        assert_true(json_flag(answer, "ok", false));
+        json_decref(answer);
+}
+
+void sim_sl_post(struct sim_rig *r, const char *text, char out[SL_TS_SIZE])
+{
+        char *body = mem_printf("{\"channel\":\"" SL_GENERAL "\",\"text\":\"%s\"}", text);
+        json_t *answer = sim_sl_call(r, "chat.postMessage", body);
+
+        assert_true(json_flag(answer, "ok", false));
+        snprintf(out, SL_TS_SIZE, "%s", json_str(answer, "ts", ""));
+        json_decref(answer);
+        free(body);
+}
+
+size_t sim_sl_count(struct sim_rig *r, const char *kind)
+{
+        char *what = mem_printf("messages?kind=%s", kind);
+        json_t *page = sim_rig_control(r, what, NULL);
+        size_t n = json_array_size(json_object_get(page, "items"));
+
+        json_decref(page);
+        free(what);
+        return n;
+}
+
 /* ---- Socket Mode ---- */
 
 static void on_frame(void *arg, bool binary, const char *bytes, size_t n)

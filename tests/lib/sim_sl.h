@@ -13,12 +13,26 @@
 
 #define SL_TOKEN   "xoxb-test" /* of the app dragoman */
 #define SL_ADA     "U0ADA"
+#define SL_BOT     "U0DRAGOMAN"
 #define SL_GENERAL "C0GENERAL"
 
 /* cmocka fixtures: *state is a struct sim_rig. */
 int sim_sl_setup(void **state);
 int sim_sl_teardown(void **state);
 struct slack_world *sim_sl_world(const struct sim_rig *r);
+
+/* ---- the Web API ---- */
+
+/* JSON to the method, or a GET without a body ("users.info?user=U0ADA"). The answer is yours. */
+json_t *sim_sl_call(struct sim_rig *r, const char *method, const char *body);
+/* The same, and expects this error. */
+void sim_sl_refused(struct sim_rig *r, const char *method, const char *body, const char *error);
+/* Expects it to succeed, and frees the answer. */
+void sim_sl_ok(struct sim_rig *r, const char *method, const char *body);
+/* The app posts to #general; out gets the ts. */
+void sim_sl_post(struct sim_rig *r, const char *text, char out[SL_TS_SIZE]);
+/* Entries in GET /sim/messages of this kind. */
+size_t sim_sl_count(struct sim_rig *r, const char *kind);
 
 /* ---- Socket Mode ---- */
 
