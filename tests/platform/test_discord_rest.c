@@ -742,13 +742,13 @@ static void a_large_answer_is_parsed_off_the_loop(void **state)
         assert_true(g->last.ok);
         assert_string_equal(g->last.id, "77");
         aborted = ask(g, 'b', to_channel("1"));
-        for (int i = 0; i < 100000 && aborted->state != CALL_PARSING; i++)
+        for (int i = 0; i < 100000 && !aborted->parsing; i++)
                 loop_step(g->loop, true);
-        assert_int_equal(aborted->state, CALL_PARSING);
+        assert_non_null(aborted->parsing);
         assert_true(dc_rest_begun(aborted));
         dc_rest_abort(aborted);
         aborted = ask(g, 'c', to_channel("1"));
-        for (int i = 0; i < 100000 && aborted->state != CALL_PARSING; i++)
+        for (int i = 0; i < 100000 && !aborted->parsing; i++)
                 loop_step(g->loop, true);
         dc_rest_free(g->rest); /* with one of them in flight */
         g->rest = NULL;
@@ -818,21 +818,21 @@ static void overtaking_answers_keep_the_limit(void **state)
         dc_rate_limits_init(&l);
         b = dc_rate_limits_bucket(&l, "GET", "/x", "", 0);
         assert_int_equal(dc_rate_limit_wait(b, 0), 0);
-        b->flying = 1;
+        b->lane.flying = 1;
         assert_int_equal(dc_rate_limit_wait(b, 0), -1);
-        b->flying = 0;
+        b->lane.flying = 0;
         dc_rate_limit_update(b, &second, 0);
         dc_rate_limit_update(b, &first, 10);
         assert_int_equal(b->remaining, 3);
-        b->flying = 3;
+        b->lane.flying = 3;
         assert_int_equal(dc_rate_limit_wait(b, 20), -1);
-        b->flying = 2;
+        b->lane.flying = 2;
         assert_int_equal(dc_rate_limit_wait(b, 20), 0);
-        b->flying = 4;
+        b->lane.flying = 4;
         assert_int_equal(dc_rate_limit_wait(b, 1000), 0); /* a new window */
-        b->flying = 5;
+        b->lane.flying = 5;
         assert_int_equal(dc_rate_limit_wait(b, 1000), -1);
-        b->flying = 0;
+        b->lane.flying = 0;
         dc_rate_limit_close(b, 500, 1000);
         dc_rate_limit_close(b, 100, 1000);
         assert_int_equal(dc_rate_limit_wait(b, 1200), 300);

@@ -54,13 +54,13 @@ int dc_call_init(struct dc_call *c, const struct dc_request *q, int64_t now_ms, 
         c->method = mem_strdup(q->method);
         c->route = mem_strdup(q->route);
         c->body = q->body ? json_text(q->body) : NULL;
-        c->priority = q->priority;
+        c->queued.priority = q->priority;
         c->repeatable = q->repeatable;
         c->drop_on_cancel = q->drop_on_cancel;
         c->bare = strncmp(q->route, "/interactions/", 14) == 0 ||
                   strncmp(q->route, "/webhooks/", 10) == 0;
         c->total_ms = q->total_ms > 0 ? q->total_ms : CALL_MS;
-        c->deadline_ms = now_ms + (q->wait_ms > 0 ? q->wait_ms : WAIT_MS);
+        c->queued.deadline_ms = now_ms + (q->wait_ms > 0 ? q->wait_ms : WAIT_MS);
         for (; c->file_count < q->file_count && c->file_count < DC_FILES_MAX; c->file_count++) {
                 const struct dc_upload *file = &q->files[c->file_count];
 
@@ -82,8 +82,6 @@ int dc_call_init(struct dc_call *c, const struct dc_request *q, int64_t now_ms, 
 
 void dc_call_free(struct dc_call *c)
 {
-        if (c->is_ask)
-                LIST_REMOVE(c, next_ask);
         for (size_t i = 0; i < c->file_count; i++) {
                 adapter_file_close(&c->files[i].file);
                 free((char *)c->files[i].name);
@@ -167,7 +165,7 @@ static int64_t retry_after(const json_t *body, const struct http_result *result)
                 return seconds > (double)RETRY_MAX_MS / 1000 ? RETRY_MAX_MS
                                                              : (int64_t)(seconds * 1000) + 1;
         if (json_is_number(given) || (result->status == 429 && result->retry_after_ms <= 0))
-                return DC_LIMITED_MS;
+                return CALL_LIMITED_MS;
         return result->retry_after_ms;
 }
 

@@ -6,38 +6,30 @@
 
 #include "base/buf.h"
 #include "net/json_offload.h"
+#include "platform/call_queue.h"
 #include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/dc_rest.h"
 
-#define DC_LIMITED_MS 1000 /* after a 429 without a time */
-
-enum dc_call_state { CALL_WAITING, CALL_FLYING, CALL_PARSING, CALL_REFUSED };
-
 struct dc_call {
+        struct queued_call queued; /* first */
         struct dc_rest *rest;
-        enum dc_call_state state;
         char *method, *route;
         char *path;  /* with its query; NULL: the route could not be filled */
         char *major; /* the top-level id in the bucket's name */
         char *body;
         struct dc_upload files[DC_FILES_MAX];
         size_t file_count;
-        enum dc_priority priority;
         bool repeatable;
         bool bare; /* an interaction route: its token is in the path */
-        int64_t total_ms, deadline_ms;
-        struct dc_bucket *bucket;
+        int64_t total_ms;
         struct http_call *http;
-        struct json_offload *parsing; /* with CALL_PARSING: the body is large */
+        struct json_offload *parsing; /* the body is large */
         struct dc_answer answer;      /* the same, without its result */
         dc_answer_fn *done;
         void *arg;
-        struct error refusal; /* with CALL_REFUSED */
-        int refusal_code;
-        int64_t refusal_ms;
+        int refusal_code; /* Discord's, of an earlier call */
         bool is_ask, drop_on_cancel;
-        TAILQ_ENTRY(dc_call) next;
-        LIST_ENTRY(dc_call) next_ask;
+        LIST_ENTRY(dc_call) next; /* all of them */
 };
 
 int dc_call_init(struct dc_call *c, const struct dc_request *q, int64_t now_ms, struct error *err);

@@ -45,8 +45,7 @@ static struct dc_bucket *bucket_at(struct dc_rate_limits *l, const char *key)
                 return b;
         b = mem_zalloc(sizeof(*b));
         b->key = mem_strdup(key);
-        for (int i = 0; i < DC_PRIORITIES; i++)
-                TAILQ_INIT(&b->queues[i]);
+        call_lane_init(&b->lane);
         map_put(&l->buckets, key, b);
         return b;
 }
@@ -64,7 +63,7 @@ struct dc_bucket *dc_rate_limits_bucket(struct dc_rate_limits *l, const char *me
         /* forget idle buckets: interaction tokens come and go */
         for (size_t i = 0; full && map_each(&l->buckets, &i, NULL, &value);) {
                 b = value;
-                if (b->flying > 0 || b->waiting > 0 || b->reset_ms > now_ms ||
+                if (b->lane.flying > 0 || b->lane.waiting > 0 || b->reset_ms > now_ms ||
                     b->closed_ms > now_ms || b->denied_ms > now_ms)
                         continue;
                 map_remove(&l->buckets, b->key);
@@ -96,7 +95,7 @@ struct dc_bucket *dc_rate_limits_learn(struct dc_rate_limits *l, struct dc_bucke
 
 void dc_rate_limits_drop(struct dc_rate_limits *l, struct dc_bucket *b)
 {
-        if (b->flying > 0 || b->waiting > 0)
+        if (b->lane.flying > 0 || b->lane.waiting > 0)
                 return;
         map_remove(&l->buckets, b->key);
         bucket_free(b);
@@ -107,12 +106,12 @@ int64_t dc_rate_limit_wait(const struct dc_bucket *b, int64_t now_ms)
         if (b->closed_ms > now_ms)
                 return b->closed_ms - now_ms;
         if (!b->known)
-                return b->flying == 0 ? 0 : -1; /* the first call discovers the limit */
+                return b->lane.flying == 0 ? 0 : -1; /* the first call discovers the limit */
         if (b->limit == 0)
                 return 0;
         if (b->reset_ms <= now_ms)
-                return b->limit > b->flying ? 0 : -1;
-        if (b->remaining > b->flying)
+                return b->limit > b->lane.flying ? 0 : -1;
+        if (b->remaining > b->lane.flying)
                 return 0;
         return b->remaining > 0 ? -1 : b->reset_ms - now_ms;
 }

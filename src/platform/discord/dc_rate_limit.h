@@ -10,14 +10,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "base/map.h"
+#include "platform/call_queue.h"
 #include "platform/discord/dc_rest.h"
 
-TAILQ_HEAD(dc_calls, dc_call);
-
 struct dc_bucket {
+        struct call_lane lane; /* first */
         char *key;
         bool known;               /* an answer has come */
         int64_t limit, remaining; /* limit 0: the route has none */
@@ -26,12 +25,7 @@ struct dc_bucket {
         int64_t closed_ms; /* after a 429: no call before this */
         int64_t denied_ms; /* no idle call before this */
         int denied_code;
-        unsigned flying;
-        unsigned waiting;
-        struct dc_calls queues[DC_PRIORITIES];
-        LIST_ENTRY(dc_bucket) busy; /* while calls wait */
 };
-LIST_HEAD(dc_buckets, dc_bucket);
 
 /* -1 or NULL: absent. */
 struct dc_rate_limit_headers {

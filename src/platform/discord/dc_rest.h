@@ -70,7 +70,6 @@ enum dc_priority {
         DC_URGENT, /* the acknowledgement of an interaction: three seconds */
         DC_NORMAL, /* answers */
         DC_IDLE,   /* typing, reactions, reading: may be late */
-        DC_PRIORITIES,
 };
 
 struct dc_request {
