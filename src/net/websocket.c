@@ -276,6 +276,8 @@ static void on_msg(wslay_event_context_ptr frames, const struct wslay_event_on_m
                                   "'%s' sends pings and does not read the answers",
                                   ws->target.host);
                         end(ws);
+                } else if (ws->on.on_ping) {
+                        ws->on.on_ping(ws->arg);
                 }
         } else {
                 ws->on.on_message(ws->arg, m->opcode == WSLAY_BINARY_FRAME, (const char *)m->msg,

@@ -52,6 +52,7 @@ struct websocket_handlers {
         void (*on_open)(void *arg); /* optional */
         /* A whole message; bytes are borrowed. Text is valid UTF-8. */
         void (*on_message)(void *arg, bool binary, const char *bytes, size_t n);
+        void (*on_ping)(void *arg); /* optional; it is answered already */
         void (*on_pong)(void *arg); /* optional */
         /* ws still has to be freed */
         void (*on_closed)(void *arg, const struct websocket_end *end);

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "base/buf.h"
 #include "base/id.h"
@@ -12,6 +11,7 @@
 #include "base/mem.h"
 #include "net/inflate.h"
 #include "net/json_offload.h"
+#include "net/json_queue.h"
 #include "platform/discord/dc_rest.h"
 
 #define API_VERSION   10
@@ -26,13 +26,6 @@
 #define INTERVAL_MIN  10
 #define INTERVAL_MAX  3600000
 
-/* Waits until an earlier, large payload is parsed. */
-struct queued_payload {
-        char *text;
-        size_t n;
-        STAILQ_ENTRY(queued_payload) next;
-};
-
 struct dc_connection {
         const struct dc_gateway_options *o;
         const struct dc_session *session;
@@ -44,9 +37,7 @@ struct dc_connection {
 
         struct inflate *inflate; /* NULL: not compressed */
         struct buf inflated;
-        struct json_offload *parsing; /* a large payload; nothing is read meanwhile */
-        STAILQ_HEAD(, queued_payload) queue;
-        size_t queued_bytes;
+        struct json_queue *queue;
         bool held;   /* the session is full */
         bool failed; /* unreadable */
 
@@ -130,7 +121,7 @@ static void on_beat(void *arg)
 {
         struct dc_connection *c = arg;
 
-        if (!c->acked && !c->parsing && !c->held) {
+        if (!c->acked && !json_queue_busy(c->queue) && !c->held) {
                 c->on->event(c->arg, DC_CONNECTION_SILENT, NULL);
                 return;
         }
@@ -173,15 +164,8 @@ int64_t dc_connection_ping_ms(const struct dc_connection *c)
 
 static void unref(struct dc_connection *c)
 {
-        struct queued_payload *p;
-
         if (--c->refs > 0)
                 return;
-        while ((p = STAILQ_FIRST(&c->queue))) {
-                STAILQ_REMOVE_HEAD(&c->queue, next);
-                free(p->text);
-                free(p);
-        }
         inflate_free(c->inflate);
         buf_release(&c->inflated);
         free(c);
@@ -195,18 +179,10 @@ static void fail(struct dc_connection *c, const char *why)
         c->on->event(c->arg, DC_CONNECTION_UNREADABLE, why);
 }
 
-static void hand_over(struct dc_connection *c, json_t *payload)
-{
-        if (json_is_object(payload))
-                c->on->payload(c->arg, payload);
-        else
-                fail(c, "Discord sent a payload that is not a JSON object");
-}
-
 static void set_pause(struct dc_connection *c)
 {
         if (c->ws)
-                websocket_pause(c->ws, c->parsing || c->held);
+                websocket_pause(c->ws, json_queue_busy(c->queue) || c->held);
 }
 
 void dc_connection_adjust(struct dc_connection *c)
@@ -217,52 +193,31 @@ void dc_connection_adjust(struct dc_connection *c)
         set_pause(c);
 }
 
-static void take(struct dc_connection *c, const char *text, size_t n);
-
-static void on_parsed(void *arg, const struct json_parsed *parsed)
+static void on_parsed(void *arg, json_t *payload)
 {
         struct dc_connection *c = arg;
-        struct queued_payload *p;
 
-        c->refs++;
-        c->parsing = NULL;
-        hand_over(c, parsed->root);
-        while (!c->freed && !c->failed && !c->parsing && (p = STAILQ_FIRST(&c->queue))) {
-                STAILQ_REMOVE_HEAD(&c->queue, next);
-                c->queued_bytes -= p->n;
-                take(c, p->text, p->n);
-                free(p->text);
-                free(p);
-        }
-        if (!c->freed && !c->failed && !c->parsing) {
-                set_pause(c);
-                c->on->event(c->arg, DC_CONNECTION_WAS_LARGE, NULL);
-        }
-        unref(c);
+        if (c->failed)
+                return;
+        if (json_is_object(payload))
+                c->on->payload(c->arg, payload);
+        else
+                fail(c, "Discord sent a payload that is not a JSON object");
 }
 
-/* Queues what the socket had read before the pause. */
+static void on_busy(void *arg, bool busy)
+{
+        struct dc_connection *c = arg;
+
+        set_pause(c);
+        if (!busy && !c->failed)
+                c->on->event(c->arg, DC_CONNECTION_WAS_LARGE, NULL);
+}
+
 static void take(struct dc_connection *c, const char *text, size_t n)
 {
-        if (c->parsing) {
-                struct queued_payload *p = mem_zalloc(sizeof(*p));
-
-                p->text = mem_dup(text, n);
-                p->n = n;
-                STAILQ_INSERT_TAIL(&c->queue, p, next);
-                c->queued_bytes += n;
-                if (c->queued_bytes > QUEUE_MAX)
-                        fail(c, "Discord sends faster than payloads can be read");
-        } else if (n >= JSON_OFFLOAD_MIN) {
-                c->parsing = json_offload_start(c->o->loop, mem_dup(text, n), n, json_read_lenient,
-                                                on_parsed, c);
-                set_pause(c);
-        } else {
-                json_t *payload = json_read_lenient(text, n, NULL);
-
-                hand_over(c, payload);
-                json_decref(payload);
-        }
+        if (json_queue_add(c->queue, text, n) < 0)
+                fail(c, "Discord sends faster than payloads can be read");
 }
 
 void dc_connection_feed(void *connection, bool binary, const char *bytes, size_t n)
@@ -314,6 +269,8 @@ struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, con
         static const struct websocket_handlers socket_handlers = { .on_open = on_open,
                                                                    .on_message = dc_connection_feed,
                                                                    .on_closed = on_closed };
+        static const struct json_queue_handlers queue_handlers = { .parsed = on_parsed,
+                                                                   .busy = on_busy };
         static const char *const headers[] = { DC_AGENT, NULL };
         struct dc_connection *c = mem_zalloc(sizeof(*c));
         size_t n = url ? strlen(url) : 0;
@@ -326,7 +283,7 @@ struct dc_connection *dc_connection_open(const struct dc_gateway_options *o, con
         c->refs = 1;
         c->beat_ms = c->ping_ms = -1;
         c->beat = timer_new(o->loop, on_beat, c);
-        STAILQ_INIT(&c->queue);
+        c->queue = json_queue_new(o->loop, QUEUE_MAX, &queue_handlers, c);
         buf_init(&c->inflated, PAYLOAD_MAX);
         if (o->compress && strcmp(o->compress, "zlib-stream") == 0)
                 c->inflate = inflate_new(INFLATE_ZLIB);
@@ -361,7 +318,6 @@ void dc_connection_free(struct dc_connection *c)
         timer_free(c->beat);
         websocket_free(c->ws);
         c->ws = NULL;
-        json_offload_cancel(c->parsing);
-        c->parsing = NULL;
+        json_queue_free(c->queue);
         unref(c);
 }

@@ -151,7 +151,7 @@ void dc_gateway_stop(struct dc_gateway *g, enum dc_gateway_state state, const ch
                 return;
         g->stopped = true;
         timer_stop(g->timer);
-        timer_stop(g->watch);
+        sleep_watch_stop(g->watch);
         timer_stop(g->grace);
         for (unsigned i = 0; i < g->count; i++)
                 dc_shard_stop(g->shards[i]);
@@ -307,16 +307,11 @@ static void pump(void *arg)
 
 /* ---- sleep and memory ---- */
 
-/* The wall clock advances while the machine sleeps, the monotonic one does not. */
-static void on_watch(void *arg)
+static void on_slept(void *arg)
 {
         struct dc_gateway *g = arg;
-        int64_t wall_ms = g->o.wall_ms(), mono_ms = clock_mono_ms();
-        int64_t slept = (wall_ms - g->watch_wall_ms) - (mono_ms - g->watch_mono_ms);
 
-        g->watch_wall_ms = wall_ms;
-        g->watch_mono_ms = mono_ms;
-        for (unsigned i = 0; slept > g->o.times.suspend_ms && i < g->count; i++)
+        for (unsigned i = 0; i < g->count; i++)
                 if (g->shards[i]->state == SHARD_UP)
                         dc_shard_renew(g->shards[i], "the machine was asleep");
 }
@@ -367,12 +362,9 @@ struct dc_gateway *dc_gateway_new(const struct dc_gateway_options *o,
         g->asked_ms = -1;
         g->counted.ping_ms = -1;
         g->timer = timer_new(o->loop, pump, g);
-        g->watch = timer_new(o->loop, on_watch, g);
+        g->watch = sleep_watch_new(o->loop, g->o.times.suspend_ms, g->o.wall_ms, on_slept, g);
         g->grace = timer_new(o->loop, report_lost, g);
         g->trimming = timer_new(o->loop, on_trim, g);
-        g->watch_wall_ms = g->o.wall_ms();
-        g->watch_mono_ms = clock_mono_ms();
-        timer_repeat(g->watch, g->o.times.suspend_ms / 4);
         want_pump(g);
         return g;
 }
@@ -386,7 +378,7 @@ void dc_gateway_free(struct dc_gateway *g)
                 dc_shard_free(g->shards[i]);
         g->count = 0;
         timer_free(g->timer);
-        timer_free(g->watch);
+        sleep_watch_free(g->watch);
         timer_free(g->grace);
         timer_free(g->trimming);
         unref(g);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/sleep_watch.h"
 #include "net/websocket.h"
 #include "platform/discord/dc_gateway.h"
 
@@ -210,10 +211,9 @@ struct dc_gateway {
         bool asking, stopped;
 
         struct timer *timer;
-        struct timer *watch;    /* did the machine sleep? */
+        struct sleep_watch *watch;
         struct timer *grace;    /* a loss that is not reported yet */
         struct timer *trimming; /* frees the memory of large payloads */
-        int64_t watch_wall_ms, watch_mono_ms;
         enum dc_gateway_state reported;
         char why[200];
         struct dc_gateway_stats counted;
