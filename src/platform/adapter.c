@@ -230,6 +230,17 @@ const char *adapter_button_text(const char *data)
 
 /* ---- outcomes ---- */
 
+bool adapter_post_is_recent(const char *timestamp)
+{
+        size_t n = timestamp ? strlen(timestamp) : 0;
+        int64_t away;
+
+        if (n == 0 || n > 12 || strspn(timestamp, "0123456789") != n)
+                return false;
+        away = clock_wall_ms() / 1000 - strtoll(timestamp, NULL, 10);
+        return away >= -ADAPTER_POST_SECONDS && away <= ADAPTER_POST_SECONDS;
+}
+
 enum send_outcome adapter_http_outcome(int status, enum http_reach reach, bool repeatable)
 {
         if (status == 0 && reach == HTTP_NOT_SENT)

@@ -212,6 +212,13 @@ void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outco
                     enum error_kind kind, const char *why);
 
 /*
+ * Is the timestamp of a signed post, in seconds, so close to now? Platforms post at once: an older
+ * one is a recorded one. Also forgives our clock.
+ */
+#define ADAPTER_POST_SECONDS 300
+bool adapter_post_is_recent(const char *timestamp);
+
+/*
  * Default outcome of a delivery whose HTTP answer does not confirm it. status 0: no answer.
  * repeatable: repeating it does no harm.
  */

@@ -60,5 +60,14 @@ const struct route channels_routes[] = {
           .status = 200,
           .answer = "The acknowledgement of Discord's interaction, once it is stored; 401 for a "
                     "wrong signature." },
+        { "POST", "/api/v2/channels/:platform/:adapter/events", SCOPE_NONE, receive, REACH_SHARED,
+          .admits = admits, .max_body = MAX_BODY, .proof_in_body = true,
+          .summary = "Where Slack posts events, interactions and slash commands, when this address "
+                     "is the app's request URL. Its signature is the key: X-Slack-Signature over "
+                     "X-Slack-Request-Timestamp, at most 5 minutes old, and the body.",
+          .status = 200,
+          .answer = "The event is stored; with a body for a command or a modal that gets one. 401 "
+                    "for a wrong signature, 503 when it could not be stored and should be sent "
+                    "again." },
         ROUTE_END,
 };

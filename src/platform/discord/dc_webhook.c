@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -18,25 +17,10 @@
 #define SIGNATURE "X-Signature-Ed25519"
 #define TIMESTAMP "X-Signature-Timestamp"
 
-/* Discord posts at once; an older post is a recorded one. Also forgives our clock. */
-#define TIMESTAMP_SECONDS 300
-
 static bool refuse_signature(struct http_exchange *x)
 {
         http_refuse(x, 401, "UNAUTHORIZED", "the signature is missing or wrong");
         return false;
-}
-
-/* Seconds since 1970, close to now. */
-static bool is_recent(const char *timestamp)
-{
-        size_t n = timestamp ? strlen(timestamp) : 0;
-        int64_t away;
-
-        if (n == 0 || n > 12 || strspn(timestamp, "0123456789") != n)
-                return false;
-        away = clock_wall_ms() / 1000 - strtoll(timestamp, NULL, 10);
-        return away >= -TIMESTAMP_SECONDS && away <= TIMESTAMP_SECONDS;
 }
 
 bool dc_webhook_admits(struct adapter *a, struct http_exchange *x)
@@ -52,10 +36,10 @@ bool dc_webhook_admits(struct adapter *a, struct http_exchange *x)
         }
         if (!signature || !crypto_unhex(signature, raw, sizeof(raw)))
                 return refuse_signature(x);
-        if (!is_recent(http_header(x, TIMESTAMP))) {
+        if (!adapter_post_is_recent(http_header(x, TIMESTAMP))) {
                 http_refuse(x, 401, "UNAUTHORIZED",
                             TIMESTAMP " must be the time in seconds, within %d of this machine's",
-                            TIMESTAMP_SECONDS);
+                            ADAPTER_POST_SECONDS);
                 return false;
         }
         return true;
