@@ -152,6 +152,7 @@ static void only_health_openapi_and_webhooks_are_public(void **state)
                                             "/api/openapi.json",
                                             "/api/v2/channels/:platform/:adapter/webhook",
                                             "/api/v2/channels/:platform/:adapter/interactions",
+                                            "/api/v2/channels/:platform/:adapter/events",
                                             "/api/v2/turns/:id/reply" };
         size_t found = 0;
 
@@ -170,7 +171,9 @@ static void changes_need_more_than_the_read_scope(void **state)
         /* these have a secret of their own, or change nothing */
         static const char *const apart[] = { "/api/v2/channels/:platform/:adapter/webhook",
                                              "/api/v2/channels/:platform/:adapter/interactions",
-                                             "/api/v2/turns/:id/reply", "/api/v2/route-test",
+                                             "/api/v2/channels/:platform/:adapter/events",
+                                             "/api/v2/turns/:id/reply",
+                                             "/api/v2/route-test",
                                              "/api/v2/access/check" };
 
         (void)state;

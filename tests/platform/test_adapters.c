@@ -314,7 +314,7 @@ static void configuration_errors_name_their_line(void **state)
                 { "{\"a\": {\n\"type\": 3}}", "config.json:2: adapters.a.type: expected a string" },
                 { "{\"a\": {\n\"type\": \"matrix\"}}",
                   "config.json:2: adapters.a.type: unknown type 'matrix' (one of api, cli, discord,"
-                  " telegram)" },
+                  " slack, telegram)" },
                 { "{\"a\": {\n\"type\": \"clii\"}}",
                   "config.json:2: adapters.a.type: unknown type 'clii' (did you mean 'cli'?)" },
                 { "{\"a\": {\"type\": \"api\",\n\"callbackURL\": \"\"}}",
