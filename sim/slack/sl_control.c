@@ -60,7 +60,7 @@ const char sl_control_help[] =
         "  GET  /sim/messages     actions of apps: after, wait (ms), limit, kind (message, edit,\n"
         "                         delete, ephemeral, reaction, reaction_removed, stream, append,\n"
         "                         stop_stream, status, title, prompts, view, view_update, home,\n"
-        "                         open, join, file_delete)\n"
+        "                         open, join, pin, unpin, file_delete)\n"
         "  GET  /sim/calls        API calls: after, wait, limit, kind (a method), valid=false\n"
         "  GET  /sim/links        connections of Socket Mode and posts to request URLs\n"
         "  GET  /sim/history      the messages of ?channel=\n"

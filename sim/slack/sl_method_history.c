@@ -213,3 +213,31 @@ int sl_method_reactions(struct slack_call *c)
         sl_call_set_new(c, "message", message);
         return 0;
 }
+
+/* ---- pins ---- */
+
+static int set_pin(struct slack_call *c, bool pinned)
+{
+        struct slack_message *m = reaction_target(c);
+        struct buf *b;
+
+        if (!m)
+                return -1;
+        if (m->pinned == pinned)
+                return sl_call_fail(c, pinned ? "already_pinned" : "no_pin");
+        m->pinned = pinned;
+        b = sl_call_record(c, pinned ? "pin" : "unpin", m->channel);
+        jsonw_str(b, "ts", m->ts);
+        journal_close(c->world->base.sent);
+        return 0;
+}
+
+int sl_method_pin(struct slack_call *c)
+{
+        return set_pin(c, true);
+}
+
+int sl_method_unpin(struct slack_call *c)
+{
+        return set_pin(c, false);
+}

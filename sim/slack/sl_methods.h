@@ -25,7 +25,7 @@ slack_method_fn sl_method_channel_info, sl_method_channel_list, sl_method_channe
         sl_method_user_channels, sl_method_user_list;
 /* ---- sl_method_history.c ---- */
 slack_method_fn sl_method_history, sl_method_replies, sl_method_react, sl_method_unreact,
-        sl_method_reactions;
+        sl_method_reactions, sl_method_pin, sl_method_unpin;
 /* ---- sl_method_files.c ---- */
 slack_method_fn sl_method_upload_url, sl_method_complete_upload, sl_method_file_info,
         sl_method_file_delete;

@@ -26,6 +26,9 @@ static json_t *render_profile(const struct slack_user *u)
         json_t *p = json_object();
 
         set(p, "title", "");
+        set(p, "phone", "");
+        set(p, "skype", "");
+        json_object_set_new(p, "fields", json_null());
         set(p, "real_name", u->real_name);
         set(p, "real_name_normalized", u->real_name);
         set(p, "display_name", u->display_name);
@@ -327,6 +330,8 @@ json_t *sl_render_message(const struct slack_world *w, const struct slack_messag
                                               m->edited_ts));
         if (reactions)
                 json_object_set_new(o, "reactions", reactions);
+        if (m->pinned)
+                json_object_set_new(o, "pinned_to", json_pack("[s]", m->channel->id));
         if (m->stream != SLACK_WHOLE)
                 set(o, "streaming_state",
                     m->stream == SLACK_STREAMING ? "in_progress" : "completed");

@@ -48,8 +48,9 @@ static const char *const default_scopes[] = {
         "channels:read",     "chat:write",      "chat:write.public", "chat:write.customize",
         "commands",          "files:read",      "files:write",       "groups:history",
         "groups:read",       "im:history",      "im:read",           "im:write",
-        "mpim:history",      "mpim:read",       "mpim:write",        "reactions:read",
-        "reactions:write",   "team:read",       "users:read",
+        "mpim:history",      "mpim:read",       "mpim:write",        "pins:read",
+        "pins:write",        "reactions:read",  "reactions:write",   "team:read",
+        "users:read",
 };
 
 static void set_text(char **slot, const char *text)

@@ -91,6 +91,7 @@ struct slack_message {
         struct slack_user *edited_by;
         bool tombstone; /* a deleted root with replies */
         bool broadcast; /* of a reply: also in the channel */
+        bool pinned;
         /* of a root */
         unsigned reply_count;
         char latest_reply[SL_TS_SIZE];
