@@ -107,6 +107,8 @@ endef
 $(foreach t,$(TEST_SRCS),$(eval $(call test_bin,$(t))))
 # The turn_* functions of tests/agent/fake_turn.h take the place of the road's.
 $(O)/tests/agent/%: LDFLAGS_ALL += -Wl,-z,muldefs
+# The sl_api_* functions of tests/platform/fake_slack_api.h take the place of the platform's.
+$(O)/tests/platform/test_slack_cache $(O)/tests/platform/test_slack_intake: LDFLAGS_ALL += -Wl,-z,muldefs
 # The wires of the agent meet the simulated services.
 $(O)/tests/agent/test_model_services $(O)/tests/agent/test_model_sim: $(O)/libsim.a
 $(O)/tests/agent/test_model_services.o $(O)/tests/agent/test_model_sim.o: CFLAGS_ALL += -I.

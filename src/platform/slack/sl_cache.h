@@ -19,11 +19,13 @@ struct sl_cache;
 
 struct sl_user {
         const char *id;
-        const char *username;     /* the handle: `name` */
-        const char *name;         /* display name, else real name */
-        const char *team;         /* differs from ours for people of Slack Connect */
-        bool is_bot, is_stranger; /* of another workspace */
-        bool known;               /* false: Slack does not tell, the names are the id */
+        const char *username; /* the handle: `name` */
+        const char *name;     /* display name, else real name */
+        const char *team;     /* differs from ours for people of Slack Connect */
+        bool is_bot;
+        bool is_stranger; /* of another workspace */
+        bool is_guest;    /* sees only some channels */
+        bool known;       /* false: Slack does not tell, the names are the id */
 };
 struct sl_channel {
         const char *id;
@@ -46,6 +48,8 @@ const struct sl_channel *sl_cache_channel(struct sl_cache *c, const char *id);
 /* Asks Slack if need be. With a failed lookup `known` is false, so that nothing waits for ever. */
 void sl_cache_find_user(struct sl_cache *c, const char *id, sl_user_fn *done, void *arg);
 void sl_cache_find_channel(struct sl_cache *c, const char *id, sl_channel_fn *done, void *arg);
+/* No answer follows for this arg. */
+void sl_cache_stop_waiting(struct sl_cache *c, const void *arg);
 /* A user object (users.info, user_change) or channel object arrived. */
 void sl_cache_put_user(struct sl_cache *c, const json_t *user);
 void sl_cache_put_channel(struct sl_cache *c, const json_t *channel);

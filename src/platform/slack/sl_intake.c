@@ -1,35 +1,331 @@
-/* From the link to the inbox. */
-#include "platform/slack/slack.h"
+#include "platform/slack/sl_intake.h"
 
-void sl_intake_open(struct slack *sl)
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "platform/slack/sl_cache.h"
+#include "platform/slack/sl_event.h"
+#include "platform/slack/sl_ts.h"
+
+#define FULL 1000
+
+struct sl_update {
+        struct intake_update base; /* first */
+        struct sl_intake *in;
+        struct sl_intake *from; /* whose link waits for `stored`; NULL: none */
+        enum sl_arrival kind;
+        json_t *payload;
+        int retry;
+        sl_stored_fn *stored;
+        void *stored_arg;
+        unsigned missing; /* names that are being looked up */
+};
+
+/* ---- reading ---- */
+
+static void read_event(struct sl_update *u)
 {
-        (void)sl;
+        const struct slack *sl = u->in->sl;
+        const struct sl_event_context context = {
+                .user = sl->self.user,
+                .bot = sl->self.bot,
+                .team = sl->self.team,
+                .cache = sl->cache,
+                .reply_in_thread = strcmp(sl->conf->reply_in, "thread") == 0,
+        };
+        struct intake_content *content = &u->base.content;
+
+        sl_event_read(content, &context, u->kind, u->payload, u->retry);
+        if (content->event_count > 0 && content->events->is_own) {
+                /* the journal has it as message.sent */
+                content->event_count = 0;
+                content->ignored = "done by the bot itself";
+        }
+        if (content->event_count == 0) {
+                log_debug("slack event ignored", LOG_S("adapter", sl->adapter->name),
+                          LOG_S("type", json_str(json_object_get(u->payload, "event"), "type",
+                                                 json_str(u->payload, "type", NULL))),
+                          LOG_S("why", content->ignored));
+                intake_skip(&u->base);
+                return;
+        }
+        if (u->kind == SL_COMMAND)
+                sl_interaction_remember(u->in, content->events->id,
+                                        json_str(u->payload, "response_url", NULL));
+        intake_prepared(&u->base);
 }
 
-void sl_intake_close(struct slack *sl)
+static void on_named(struct sl_update *u)
 {
-        (void)sl;
+        if (--u->missing == 0)
+                read_event(u);
 }
+
+static void on_user(void *arg, const struct sl_user *user)
+{
+        (void)user;
+        on_named(arg);
+}
+
+static void on_channel(void *arg, const struct sl_channel *channel)
+{
+        (void)channel;
+        on_named(arg);
+}
+
+/* Reads the update once the names of its people and its channel are known. */
+static void find_names(struct sl_update *u)
+{
+        const struct slack *sl = u->in->sl;
+        char users[SL_USERS_MAX][SL_ID_SIZE];
+        size_t n = sl_event_users(u->kind, u->payload, users);
+
+        u->missing = 1; /* this function */
+        for (size_t i = 0; i < n; i++) {
+                if (strcmp(users[i], sl->self.user) == 0)
+                        continue;
+                u->missing++;
+                sl_cache_find_user(sl->cache, users[i], on_user, u);
+        }
+        if (u->base.chat && u->kind == SL_EVENT) { /* others name it themselves */
+                u->missing++;
+                sl_cache_find_channel(sl->cache, u->base.chat, on_channel, u);
+        }
+        on_named(u);
+}
+
+static void add_update(struct sl_intake *in, struct sl_update *u, json_t *payload)
+{
+        u->in = in;
+        u->payload = json_incref(payload);
+        u->base.chat = sl_event_channel(u->kind, payload);
+        if (u->kind != SL_EVENT)
+                u->base.order = INTAKE_URGENT;
+        intake_add(&in->window, &u->base);
+        find_names(u);
+}
+
+static void on_done(struct intake_update *base, bool stored)
+{
+        struct sl_update *u = (struct sl_update *)base;
+        struct slack *sl = u->in->sl;
+        const struct incoming *first = base->content.event_count > 0 ? base->content.events : NULL;
+
+        if (stored && first && u->kind == SL_EVENT && first->key &&
+            strncmp(first->key, "message:", 8) == 0)
+                sl_catchup_seen(sl, first->channel, first->reply_to, first->id);
+        if (stored && first && u->kind == SL_INTERACTIVE)
+                sl_interaction_stored(sl, u->payload);
+        if (u->from)
+                u->stored(u->stored_arg, stored, NULL);
+        u->from = NULL;
+}
+
+static void on_free(struct intake_update *base)
+{
+        struct sl_update *u = (struct sl_update *)base;
+
+        if (u->missing > 0)
+                sl_cache_stop_waiting(u->in->sl->cache, u);
+        json_decref(u->payload);
+        free(u);
+}
+
+/* ---- news about people, channels and the app ---- */
+
+static void learn(struct slack *sl, const json_t *event)
+{
+        static const struct {
+                const char *type;
+                enum { USER, CHANNEL, GONE } what;
+        } rows[] = {
+                { "user_change", USER },        { "team_join", USER },
+                { "channel_rename", CHANNEL },  { "group_rename", CHANNEL },
+                { "channel_shared", CHANNEL },  { "channel_unshared", CHANNEL },
+                { "channel_left", CHANNEL },    { "group_left", CHANNEL },
+                { "channel_deleted", CHANNEL }, { "member_joined_channel", CHANNEL },
+                { "app_uninstalled", GONE },    { "tokens_revoked", GONE },
+        };
+        const char *type = json_str(event, "type", ""), *id;
+        size_t i = 0;
+
+        while (i < COUNT(rows) && strcmp(rows[i].type, type) != 0)
+                i++;
+        if (i == COUNT(rows))
+                return;
+        switch (rows[i].what) {
+        case USER:
+                sl_cache_put_user(sl->cache, json_object_get(event, "user"));
+                break;
+        case CHANNEL: /* an object in some, an id in others; incomplete in all */
+                id = json_str(json_object_get(event, "channel"), "id",
+                              json_str(event, "channel", NULL));
+                if (id)
+                        sl_cache_forget_channel(sl->cache, id);
+                break;
+        case GONE:
+                slack_stop(sl, "the app was removed from the workspace, or its token revoked: "
+                               "install it again and set botToken to its new token");
+                break;
+        }
+}
+
+/* ---- workspaces ---- */
+
+struct search {
+        const char *team, *app;
+        struct slack *found;
+        struct sl_intake *leaving;
+};
+
+static void match_team(void *arg, struct adapter *a)
+{
+        struct search *s = arg;
+        struct slack *sl = a->ops == &slack_platform ? a->self : NULL;
+
+        if (sl && sl->self.team && strcmp(sl->self.team, s->team) == 0 &&
+            (!sl->self.app || !s->app || strcmp(sl->self.app, s->app) == 0))
+                s->found = sl;
+}
+
+/* Whose workspace is it? For an event, the one where the app may see it. */
+static const char *team_of(enum sl_arrival kind, const json_t *payload)
+{
+        const json_t *seen_by = json_array_get(json_object_get(payload, "authorizations"), 0);
+
+        if (kind == SL_INTERACTIVE)
+                return json_str(json_object_get(payload, "team"), "id", NULL);
+        return json_str(seen_by, "team_id", json_str(payload, "team_id", NULL));
+}
+
+/* The adapter of the payload's workspace; NULL: none has it. */
+static struct slack *find_owner(struct slack *sl, enum sl_arrival kind, const json_t *payload)
+{
+        struct search s = { .team = team_of(kind, payload),
+                            .app = json_str(payload, "api_app_id", NULL) };
+
+        if (!s.team || !sl->self.team || strcmp(s.team, sl->self.team) == 0)
+                return sl;
+        if (sl->adapter->all)
+                adapters_each(sl->adapter->all, match_team, &s);
+        /* a person of another workspace may press a button in a shared channel */
+        return s.found ? s.found : kind == SL_EVENT ? NULL : sl;
+}
+
+static void tell_stranger(struct sl_intake *in, const json_t *payload)
+{
+        if (!in->told_stranger)
+                log_warn("events of a workspace without an adapter are ignored",
+                         LOG_S("adapter", in->sl->adapter->name),
+                         LOG_S("team", team_of(SL_EVENT, payload)));
+        in->told_stranger = true;
+}
+
+/* ---- sources of updates ---- */
 
 void sl_intake_take(struct slack *sl, enum sl_arrival kind, json_t *payload, int retry,
                     sl_stored_fn *stored, void *arg)
 {
-        (void)sl;
-        (void)kind;
-        (void)payload;
-        (void)retry;
-        stored(arg, false, NULL);
+        struct slack *owner = sl->intake ? find_owner(sl, kind, payload) : NULL;
+        const json_t *event = json_object_get(payload, "event");
+        struct sl_update *u;
+
+        if (!sl->intake || (owner && (!owner->intake || !owner->adapter->road ||
+                                      owner->intake->window.count >= 2 * FULL))) {
+                stored(arg, false, NULL);
+                return;
+        }
+        if (!owner) {
+                tell_stranger(sl->intake, payload);
+                stored(arg, true, NULL);
+                return;
+        }
+        if (kind == SL_EVENT)
+                learn(owner, event);
+        if (kind == SL_EVENT && !sl_event_channel(kind, payload)) {
+                stored(arg, true, NULL);
+                return;
+        }
+        u = mem_zalloc(sizeof(*u));
+        u->from = sl->intake;
+        u->kind = kind;
+        u->retry = retry;
+        u->stored = stored;
+        u->stored_arg = arg;
+        /* a post is answered within seconds; what came over a socket is kept in order */
+        u->base.sender_retries = strcmp(sl->conf->mode, "http") == 0;
+        add_update(owner->intake, u, payload);
 }
 
 void sl_intake_missed(struct slack *sl, const char *channel, json_t *message)
 {
-        (void)sl;
-        (void)channel;
-        (void)message;
+        struct sl_update *u;
+        json_t *event, *payload;
+
+        if (!sl->intake || !sl_id_valid(channel) || !sl_ts_valid(json_str(message, "ts", NULL)))
+                return;
+        event = json_copy(message); /* the original is not ours */
+        json_object_set_new(event, "type", json_string("message"));
+        json_object_set_new(event, "channel", json_string(channel));
+        payload = json_pack("{s:o}", "event", event);
+        u = mem_zalloc(sizeof(*u));
+        u->base.order = INTAKE_BACKFILL;
+        add_update(sl->intake, u, payload);
+        json_decref(payload);
 }
 
 bool sl_intake_is_full(const struct slack *sl)
 {
-        (void)sl;
-        return false;
+        return sl->intake && sl->intake->window.count >= FULL;
+}
+
+/* ---- opening and closing ---- */
+
+void sl_intake_open(struct slack *sl)
+{
+        static const struct intake_handlers handlers = { .done = on_done, .free = on_free };
+        struct sl_intake *in;
+
+        if (sl->intake)
+                return;
+        in = sl->intake = mem_zalloc(sizeof(*in));
+        in->sl = sl;
+        TAILQ_INIT(&in->urls.list);
+        intake_open(&in->window, sl->adapter, &handlers);
+}
+
+/* Our link waits no longer for what another adapter stores. */
+static void give_back(void *arg, struct adapter *a)
+{
+        const struct search *s = arg;
+        const struct slack *sl = a->ops == &slack_platform ? a->self : NULL;
+        struct intake_update *base;
+
+        if (!sl || !sl->intake)
+                return;
+        TAILQ_FOREACH(base, &sl->intake->window.window, next) {
+                struct sl_update *u = (struct sl_update *)base;
+
+                if (u->from != s->leaving)
+                        continue;
+                u->from = NULL;
+                u->stored(u->stored_arg, false, NULL);
+        }
+}
+
+void sl_intake_close(struct slack *sl)
+{
+        struct sl_intake *in = sl->intake;
+
+        if (!in)
+                return;
+        sl->intake = NULL;
+        intake_close(&in->window);
+        if (sl->adapter->all)
+                adapters_each(sl->adapter->all, give_back, &(struct search){ .leaving = in });
+        sl_interaction_close(in);
+        free(in);
 }

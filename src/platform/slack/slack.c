@@ -418,6 +418,7 @@ static void slack_close(struct adapter *a)
         sl_cache_free(sl->cache);
         sl_api_free(sl->api);
         slack_free(sl);
+        a->self = NULL; /* other adapters look for that of their workspace */
 }
 
 /* ---- called by the road ---- */

@@ -151,6 +151,14 @@ void sl_intake_missed(struct slack *sl, const char *channel, json_t *message);
 /* Receives no more than this; the link stops reading while it is full. */
 bool sl_intake_is_full(const struct slack *sl);
 
+/* ---- sl_interaction.c ---- */
+
+/*
+ * Where a command is answered: the response_url for a delivery that replies to this id; counts as
+ * one of its five uses. NULL: not a command, or it is over; answer in the channel.
+ */
+const char *sl_interaction_url(struct slack *sl, const char *reply_to);
+
 /* ---- sl_catchup.c ---- */
 
 void sl_catchup_open(struct slack *sl);
