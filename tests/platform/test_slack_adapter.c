@@ -245,6 +245,84 @@ static void a_scope_missing_later_is_shown_until_it_is_there(void **state)
         assert_string_equal(rig_adapter(g)->trouble, "");
 }
 
+/* ---- several workspaces ---- */
+
+/* A second adapter, of workspace T2, with this app-level token. */
+static struct slack *open_second(struct rig *g, const char *app_token)
+{
+        struct error err = { 0 };
+        struct adapter_conf *c[2];
+        int port = fake_server_port(g->server);
+        char *json[2] = { mem_printf("{\"botToken\":\"" BOT_TOKEN "\",\"appToken\":\"" APP_TOKEN
+                                     "\",\"apiBase\":\"http://127.0.0.1:%d\"}",
+                                     port),
+                          mem_printf("{\"botToken\":\"xoxb-second\",\"appToken\":\"%s\","
+                                     "\"apiBase\":\"http://127.0.0.1:%d\"}",
+                                     app_token, port) };
+
+        for (unsigned i = 0; i < 2; i++) {
+                c[i] = adapter_conf_make(i ? "two" : "sl", "slack", json[i], &err);
+                assert_non_null(c[i]);
+                free(json[i]);
+        }
+        assert_int_equal(adapters_apply(g->adapters, c, 2, &err), 0);
+        for (int i = 0; i < 100000 && adapters_find(g->adapters, "two")->state != ADAPTER_UP; i++)
+                loop_step(g->loop, true);
+        assert_int_equal(adapters_find(g->adapters, "two")->state, ADAPTER_UP);
+        return adapters_find(g->adapters, "two")->self;
+}
+
+#define ME_TOO                                                                                \
+        "{\"ok\":true,\"team\":\"Home\",\"user\":\"testbot\",\"team_id\":\"T2\",\"user_id\":" \
+        "\"U2BOT\",\"bot_id\":\"B2BOT\"}"
+
+static struct slack *serving(struct slack *sl, enum sl_arrival kind, const char *text)
+{
+        json_t *payload = json_loads(text, 0, NULL);
+        struct slack *found = slack_serving(sl, kind, payload);
+
+        assert_non_null(payload);
+        json_decref(payload);
+        return found;
+}
+
+static void an_event_goes_to_the_adapter_of_its_workspace(void **state)
+{
+        static const char event[] = "{\"team_id\":\"T9\",\"authorizations\":[{\"team_id\":"
+                                    "\"T2\"}]}",
+                          ours[] = "{\"team_id\":\"T9\",\"authorizations\":[{\"team_id\":"
+                                   "\"T1\"}]}",
+                          nobodys[] = "{\"team_id\":\"T3\",\"authorizations\":[{\"team_id\":"
+                                      "\"T3\"}]}";
+        struct rig *g = *state;
+        struct slack *sl, *two;
+
+        says(g, 200, ME_TOO);
+        rig_connect(g, "");
+        two = open_second(g, APP_TOKEN);
+        sl = rig_slack(g);
+        assert_ptr_equal(serving(sl, SL_EVENT, event), two);
+        assert_ptr_equal(serving(sl, SL_EVENT, ours), sl); /* the author is of another one */
+        assert_ptr_equal(serving(two, SL_EVENT, ours), sl);
+        assert_null(serving(sl, SL_EVENT, nobodys));
+        assert_ptr_equal(serving(sl, SL_COMMAND, "{\"team_id\":\"T2\"}"), two);
+        assert_ptr_equal(serving(sl, SL_INTERACTIVE, "{\"team\":{\"id\":\"T2\"}}"), two);
+        /* a person of another workspace pressed a button in a shared channel */
+        assert_ptr_equal(serving(sl, SL_INTERACTIVE, "{\"team\":{\"id\":\"T3\"}}"), sl);
+        assert_ptr_equal(serving(sl, SL_EVENT, "{}"), sl);
+}
+
+static void adapters_of_other_apps_get_nothing(void **state)
+{
+        static const char event[] = "{\"authorizations\":[{\"team_id\":\"T2\"}]}";
+        struct rig *g = *state;
+
+        says(g, 200, ME_TOO);
+        rig_connect(g, "");
+        open_second(g, "xapp-of-another-app");
+        assert_null(serving(rig_slack(g), SL_EVENT, event));
+}
+
 /* ---- what the road asks ---- */
 
 static void ids_threads_and_groups_are_slacks(void **state)
@@ -303,6 +381,8 @@ int main(void)
                 ROW(news_of_a_revoked_token_are_checked),
                 ROW(scopes_missing_at_the_start_are_shown),
                 ROW(a_scope_missing_later_is_shown_until_it_is_there),
+                ROW(an_event_goes_to_the_adapter_of_its_workspace),
+                ROW(adapters_of_other_apps_get_nothing),
                 ROW(ids_threads_and_groups_are_slacks),
                 ROW(without_streaming_no_drafts_are_shown),
         };

@@ -249,6 +249,55 @@ static void link_up(struct slack *sl)
                 sl_socket_open(sl);
 }
 
+/* ---- one app in several workspaces ---- */
+
+struct sl_search {
+        const struct slack *sl;
+        const char *team;
+        struct slack *found;
+};
+
+/* The same secret proves that it is the same app. */
+static void find_workspace(void *arg, struct adapter *a)
+{
+        struct sl_search *s = arg;
+        struct slack *other = a->self;
+        const struct secret *ours = s->sl->app_token ? s->sl->app_token
+                                                     : s->sl->conf->signing_secret,
+                            *theirs;
+
+        if (s->found || a->ops != &slack_platform || !other || other->state != SLACK_LINKED)
+                return;
+        theirs = other->app_token ? other->app_token : other->conf->signing_secret;
+        if (ours && theirs && strcmp(other->self.team, s->team) == 0 &&
+            secret_equals(ours, secret_reveal(theirs), secret_length(theirs)))
+                s->found = other;
+}
+
+struct slack *slack_serving(struct slack *sl, enum sl_arrival kind, const json_t *payload)
+{
+        const json_t *installed = json_array_get(json_object_get(payload, "authorizations"), 0);
+        struct sl_search s = { .sl = sl };
+
+        /* `team_id` of an event in a shared channel may be that of the author */
+        s.team = json_str(installed, "team_id", NULL);
+        if (!s.team)
+                s.team = kind == SL_INTERACTIVE
+                                 ? json_str(json_object_get(payload, "team"), "id", NULL)
+                                 : json_str(payload, "team_id", NULL);
+        if (!s.team || strcmp(s.team, sl->self.team) == 0)
+                return sl;
+        adapters_each(sl->adapter->all, find_workspace, &s);
+        if (s.found || !installed) /* a stranger's team, in a shared channel */
+                return s.found ? s.found : sl;
+        if (!sl->warned_of_workspace)
+                log_warn("the app is also installed in a workspace without an adapter; its events "
+                         "are ignored",
+                         LOG_S("adapter", sl->adapter->name), LOG_S("team", s.team));
+        sl->warned_of_workspace = true;
+        return NULL;
+}
+
 /* ---- greeting ---- */
 
 static void set(char **at, const json_t *object, const char *key)

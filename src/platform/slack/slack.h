@@ -62,6 +62,12 @@ enum slack_state {
         SLACK_STOPPED,  /* the operator has to act */
 };
 
+enum sl_arrival {
+        SL_EVENT,       /* an event_callback */
+        SL_INTERACTIVE, /* block_actions, view_submission, ... */
+        SL_COMMAND,     /* a slash command */
+};
+
 struct sl_assistant;
 struct sl_cache;
 struct sl_catchup;
@@ -89,6 +95,7 @@ struct slack {
         struct sl_call *call; /* the greeting */
         struct timer *timer;
         const struct sl_method *lacking; /* the last one refused for a missing scope; or NULL */
+        bool warned_of_workspace;        /* events of one that no adapter serves are logged once */
         json_t *saved;                   /* the state file */
         /* parts, each owned by the file of its name; NULL: not open */
         struct sl_cache *cache;
@@ -107,6 +114,11 @@ struct slack {
 void slack_stop(struct slack *sl, const char *why);
 /* tokens_revoked, app_uninstalled: asks Slack whether the bot's token is still good. */
 void slack_check_token(struct slack *sl);
+/*
+ * The adapter of the workspace that Slack sent this for: one app in several workspaces has several
+ * adapters, and Slack gives an event to any connection of the app. NULL: no adapter serves it.
+ */
+struct slack *slack_serving(struct slack *sl, enum sl_arrival kind, const json_t *payload);
 /* The link is up, or lost. */
 void slack_up(struct slack *sl);
 void slack_lost(struct slack *sl, const char *why);
@@ -127,11 +139,6 @@ void sl_webhook_handle(struct adapter *a, struct http_exchange *x);
 
 /* ---- sl_intake.c ---- */
 
-enum sl_arrival {
-        SL_EVENT,       /* an event_callback */
-        SL_INTERACTIVE, /* block_actions, view_submission, ... */
-        SL_COMMAND,     /* a slash command */
-};
 /*
  * stored: it is committed, so acknowledge it, with this response if it is not NULL (borrowed).
  * Else it was refused, or we close: Slack shall send it again.
