@@ -1,6 +1,13 @@
 """What the runner of exchanges must know of each platform."""
+import hashlib
+import hmac
 import json
+import os
+import time
+import urllib.parse
 import urllib.request
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def look(url):
@@ -8,7 +15,25 @@ def look(url):
         return json.load(r)
 
 
-class Telegram:
+class Platform:
+    webhook = "webhook"  # the last part of the address that gets posts
+
+    @staticmethod
+    def prepare(sim_url, control):
+        """Sets up the simulator; control(verb, wish) asks it. Names for the exchange."""
+        return {}
+
+    @staticmethod
+    def is_said(message):
+        """Is it in a history because somebody wrote it?"""
+        return message.get("type", 0) in (0, 19, 20)
+
+    @staticmethod
+    def sent_id(item):
+        return item.get("message_id")
+
+
+class Telegram(Platform):
     name, id, token = "telegram", "tg", "100000001:dragoman-simulator-token"
     quiet = {"action"}  # skipped unless named
     fields = {"text": ("message", "text"), "caption": ("message", "caption"), "topic": ("message", "message_thread_id"),
@@ -30,8 +55,13 @@ class Telegram:
     def call(sim_url, method, params):
         return f"{sim_url}/bot{Telegram.token}/{method}", params, {}
 
+    @staticmethod
+    def post(names, body, secret=""):
+        return json.dumps(body).encode(), {"X-Telegram-Bot-Api-Secret-Token": str(secret)} if secret else {}
 
-class Discord:
+
+class Discord(Platform):
+    webhook = "interactions"
     name, id, token = "discord", "dc", "OTAwMDAwMDAwMDAwMDAwMDAw.simulator.token"
     quiet = {"typing", "dm_open", "commands"}
     fields = {"everyone": ("message", "mention_everyone"), "mentions": lambda item: len(item["message"]["mentions"]),
@@ -56,4 +86,68 @@ class Discord:
                                                         "User-Agent": "DiscordBot (https://example.org, 1)"}
 
 
-PLATFORMS = {platform.name: platform for platform in (Telegram, Discord)}
+def manifest():
+    """The app that docs/platforms/slack.md offers to paste."""
+    with open(os.path.join(TOP, "docs/platforms/slack.md"), encoding="utf-8") as f:
+        return json.loads(f.read().split("```json\n")[1].split("\n```")[0])
+
+
+class Slack(Platform):
+    webhook = "events"
+    name, id, token = "slack", "sl", "xoxb-simulator-token"
+    quiet = {"status"}
+    fields = {"thread": ("thread_ts",), "message_id": ("ts",), "blocks": lambda item: Slack.blocks(item),
+              "files": lambda item: len(item["message"].get("files", [])), "fences": lambda item: item["text"].count("```"),
+              "key": ("message", "metadata", "event_type"), "broadcast": ("message", "subtype")}
+
+    @staticmethod
+    def blocks(item):
+        return " ".join(block["type"] for block in item["message"].get("blocks", []))
+
+    @staticmethod
+    def adapter(sim_url):
+        # short waits; exchanges about waiting set their own
+        return {"type": "slack", "botToken": Slack.token, "appToken": Slack.token.replace("xoxb", "xapp"),
+                "apiBase": f"{sim_url}/api", "dm": "everyone", "channels": ["*"], "rateLimit": {"turns": 0},
+                "debounceMs": 200, "slowReactionMs": 0, "autoThreadChars": 0, "conversationSeconds": 30,
+                "streaming": "off", "pace": {"perSecond": 0, "perChatPerSecond": 0}}
+
+    @staticmethod
+    def prepare(sim_url, control):
+        """The app has the scopes and events of the manifest, and no others."""
+        app = manifest()
+        control("apps", {"app": "dragoman", "scopes": app["oauth_config"]["scopes"]["bot"],
+                         "events": app["settings"]["event_subscriptions"]["bot_events"]})
+        return {"signing_secret": look(f"{sim_url}/sim/state")["apps"][0]["signing_secret"]}
+
+    @staticmethod
+    def made(answer):
+        first = answer.get("results", [answer])[0]
+        return first.get("message_id") or first.get("channel") or first.get("user") or first.get("app")
+
+    @staticmethod
+    def is_said(message):
+        return message.get("subtype", "file_share") in ("file_share", "thread_broadcast", "bot_message")
+
+    @staticmethod
+    def sent_id(item):
+        return item.get("ts")
+
+    @staticmethod
+    def call(sim_url, method, params):
+        return f"{sim_url}/api/{method}", params, {"Authorization": f"Bearer {Slack.token}",
+                                                   "Content-Type": "application/json; charset=utf-8"}
+
+    @staticmethod
+    def post(names, body, secret="", age=0, form="", retry=0):
+        """Signed as Slack does; with `form` as the member of a form."""
+        secret = secret or names["signing_secret"]
+        raw = urllib.parse.urlencode({form: json.dumps(body)}) if form else json.dumps(body)
+        at = str(int(time.time()) - int(age))
+        signature = hmac.new(str(secret).encode(), f"v0:{at}:{raw}".encode(), hashlib.sha256).hexdigest()
+        return raw.encode(), {"X-Slack-Request-Timestamp": at, "X-Slack-Signature": f"v0={signature}",
+                              "Content-Type": "application/x-www-form-urlencoded" if form else "application/json",
+                              **({"X-Slack-Retry-Num": str(retry)} if retry else {})}
+
+
+PLATFORMS = {platform.name: platform for platform in (Telegram, Discord, Slack)}
