@@ -129,6 +129,7 @@ void sl_compose_record(const struct slack_call *c, struct buf *b, const struct s
         json_object_del(message, "bot_profile");
         text = json_text(message);
         jsonw_str(b, "ts", m->ts);
+        jsonw_str(b, "message_id", m->ts);
         jsonw_str(b, "text", m->text);
         if (m->thread_ts[0] && strcmp(m->thread_ts, m->ts) != 0)
                 jsonw_str(b, "thread_ts", m->thread_ts);

@@ -90,4 +90,27 @@ static int respond(struct slack_call *c)
         return post_new(c, h);
 }
 
+void sl_method_respond_in_ack(struct slack_world *w, const char *url, const json_t *response)
+{
+        const char *slash = url ? strrchr(url, '/') : NULL;
+        struct slack_hook *h = slash ? sl_hook_find(w, slash + 1) : NULL;
+        struct slack_call c = { .world = w,
+                                .app = h ? h->app : NULL,
+                                .method = &sl_method_respond,
+                                .args = json_deep_copy(response),
+                                .out = json_object(),
+                                .status = 200 };
+
+        if (h && post_new(&c, h) != 0) {
+                struct buf *b = journal_open(w->link_log, "bad_response", 0);
+
+                jsonw_str(b, "error", c.error);
+                jsonw_str(b, "why", c.problem);
+                journal_close(w->link_log);
+        }
+        json_decref(c.args);
+        json_decref(c.out);
+        json_decref(c.messages);
+}
+
 const struct slack_method sl_method_respond = { "response_url", respond, 0, NULL };

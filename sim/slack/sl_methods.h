@@ -35,5 +35,7 @@ slack_method_fn sl_method_view_open, sl_method_view_push, sl_method_view_update,
 
 /* ---- sl_method_respond.c: a post to a response_url ---- */
 extern const struct slack_method sl_method_respond;
+/* The same in the ack of a command; response is borrowed. Does not count as a use of the URL. */
+void sl_method_respond_in_ack(struct slack_world *w, const char *url, const json_t *response);
 
 #endif

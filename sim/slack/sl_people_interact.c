@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
+#include "sim/slack/sl_methods.h"
 #include "sim/slack/sl_people.h"
 #include "sim/slack/sl_push.h"
 
@@ -254,21 +255,6 @@ static void answer_view(struct slack_world *w, struct slack_view *v, const json_
         journal_close(w->base.sent);
 }
 
-static void answer_command(struct slack_world *w, const json_t *payload, const json_t *response)
-{
-        struct buf *b = journal_open(w->base.sent, "command_response", 0);
-        char *text = json_text(response);
-
-        jsonw_str(b, "command", json_str(payload, "command", NULL));
-        jsonw_str(b, "channel", json_str(payload, "channel_id", NULL));
-        jsonw_str(b, "user", json_str(payload, "user_id", NULL));
-        jsonw_str(b, "response_type", json_str(response, "response_type", "ephemeral"));
-        jsonw_str(b, "text", json_str(response, "text", ""));
-        jsonw_raw(b, "message", text);
-        journal_close(w->base.sent);
-        free(text);
-}
-
 void sl_people_answered(struct slack_app *a, const json_t *payload, const json_t *response)
 {
         struct slack_world *w = a->world;
@@ -278,5 +264,5 @@ void sl_people_answered(struct slack_app *a, const json_t *payload, const json_t
         if (strcmp(json_str(payload, "type", ""), "view_submission") == 0 && v)
                 answer_view(w, v, response);
         else if (json_str(payload, "command", NULL) && response)
-                answer_command(w, payload, response);
+                sl_method_respond_in_ack(w, json_str(payload, "response_url", NULL), response);
 }

@@ -99,7 +99,8 @@ const char *sl_spec_read(const struct sl_spec_method *m, const json_t *args, boo
                 }
                 if (a)
                         copy = read_value(a, value);
-                else if (lenient || strcmp(m->name, "api.test") == 0)
+                else if (lenient || strcmp(m->name, "api.test") == 0 ||
+                         strcmp(name, "team_id") == 0) /* Bolt adds it everywhere */
                         copy = json_incref(value);
                 if (copy)
                         json_object_set_new(typed, name, copy);

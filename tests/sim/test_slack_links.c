@@ -330,10 +330,10 @@ static void a_command_may_be_answered_in_its_ack(void **state)
         assert_string_equal(json_str(json_object_get(envelope, "payload"), "text", ""), "why");
         sim_sl_ack(&l, envelope, "{\"text\":\"because\"}");
         json_decref(envelope);
-        page = sim_rig_control(*state, "messages?kind=command_response&wait=60000", NULL);
+        page = sim_rig_control(*state, "messages?kind=ephemeral&wait=60000", NULL);
         entry = json_array_get(json_object_get(page, "items"), 0);
         assert_string_equal(json_str(entry, "text", ""), "because");
-        assert_string_equal(json_str(entry, "response_type", ""), "ephemeral");
+        assert_string_equal(json_str(entry, "user", ""), SL_ADA);
         json_decref(page);
         sim_sl_disconnect(&l);
 }
