@@ -126,8 +126,9 @@ void adapters_free(struct adapters *as)
                 return;
         adapters_set_journal(as, NULL, NULL);
         adapters_set_road(as, NULL);
-        for (size_t i = 0; i < as->count; i++) {
+        for (size_t i = 0; i < as->count; i++) /* one may look at the others while it closes */
                 entry_close(as->entries[i]);
+        for (size_t i = 0; i < as->count; i++) {
                 adapter_conf_free(as->entries[i]->conf);
                 free(as->entries[i]);
         }

@@ -167,61 +167,9 @@ static void learn(struct slack *sl, const json_t *event)
                         sl_cache_forget_channel(sl->cache, id);
                 break;
         case GONE:
-                slack_stop(sl, "the app was removed from the workspace, or its token revoked: "
-                               "install it again and set botToken to its new token");
+                slack_check_token(sl);
                 break;
         }
-}
-
-/* ---- workspaces ---- */
-
-struct search {
-        const char *team, *app;
-        struct slack *found;
-        struct sl_intake *leaving;
-};
-
-static void match_team(void *arg, struct adapter *a)
-{
-        struct search *s = arg;
-        struct slack *sl = a->ops == &slack_platform ? a->self : NULL;
-
-        if (sl && sl->self.team && strcmp(sl->self.team, s->team) == 0 &&
-            (!sl->self.app || !s->app || strcmp(sl->self.app, s->app) == 0))
-                s->found = sl;
-}
-
-/* Whose workspace is it? For an event, the one where the app may see it. */
-static const char *team_of(enum sl_arrival kind, const json_t *payload)
-{
-        const json_t *seen_by = json_array_get(json_object_get(payload, "authorizations"), 0);
-
-        if (kind == SL_INTERACTIVE)
-                return json_str(json_object_get(payload, "team"), "id", NULL);
-        return json_str(seen_by, "team_id", json_str(payload, "team_id", NULL));
-}
-
-/* The adapter of the payload's workspace; NULL: none has it. */
-static struct slack *find_owner(struct slack *sl, enum sl_arrival kind, const json_t *payload)
-{
-        struct search s = { .team = team_of(kind, payload),
-                            .app = json_str(payload, "api_app_id", NULL) };
-
-        if (!s.team || !sl->self.team || strcmp(s.team, sl->self.team) == 0)
-                return sl;
-        if (sl->adapter->all)
-                adapters_each(sl->adapter->all, match_team, &s);
-        /* a person of another workspace may press a button in a shared channel */
-        return s.found ? s.found : kind == SL_EVENT ? NULL : sl;
-}
-
-static void tell_stranger(struct sl_intake *in, const json_t *payload)
-{
-        if (!in->told_stranger)
-                log_warn("events of a workspace without an adapter are ignored",
-                         LOG_S("adapter", in->sl->adapter->name),
-                         LOG_S("team", team_of(SL_EVENT, payload)));
-        in->told_stranger = true;
 }
 
 /* ---- sources of updates ---- */
@@ -229,7 +177,7 @@ static void tell_stranger(struct sl_intake *in, const json_t *payload)
 void sl_intake_take(struct slack *sl, enum sl_arrival kind, json_t *payload, int retry,
                     sl_stored_fn *stored, void *arg)
 {
-        struct slack *owner = sl->intake ? find_owner(sl, kind, payload) : NULL;
+        struct slack *owner = sl->intake ? slack_serving(sl, kind, payload) : NULL;
         const json_t *event = json_object_get(payload, "event");
         struct sl_update *u;
 
@@ -239,7 +187,6 @@ void sl_intake_take(struct slack *sl, enum sl_arrival kind, json_t *payload, int
                 return;
         }
         if (!owner) {
-                tell_stranger(sl->intake, payload);
                 stored(arg, true, NULL);
                 return;
         }
@@ -300,7 +247,7 @@ void sl_intake_open(struct slack *sl)
 /* Our link waits no longer for what another adapter stores. */
 static void give_back(void *arg, struct adapter *a)
 {
-        const struct search *s = arg;
+        const struct sl_intake *leaving = arg;
         const struct slack *sl = a->ops == &slack_platform ? a->self : NULL;
         struct intake_update *base;
 
@@ -309,7 +256,7 @@ static void give_back(void *arg, struct adapter *a)
         TAILQ_FOREACH(base, &sl->intake->window.window, next) {
                 struct sl_update *u = (struct sl_update *)base;
 
-                if (u->from != s->leaving)
+                if (u->from != leaving)
                         continue;
                 u->from = NULL;
                 u->stored(u->stored_arg, false, NULL);
@@ -325,7 +272,7 @@ void sl_intake_close(struct slack *sl)
         sl->intake = NULL;
         intake_close(&in->window);
         if (sl->adapter->all)
-                adapters_each(sl->adapter->all, give_back, &(struct search){ .leaving = in });
+                adapters_each(sl->adapter->all, give_back, in);
         sl_interaction_close(in);
         free(in);
 }

@@ -24,7 +24,6 @@ struct sl_intake {
                 TAILQ_HEAD(, sl_response_url) list; /* oldest first */
                 size_t count;
         } urls;
-        bool told_stranger; /* the log has an event of a workspace without an adapter */
 };
 
 /* ---- sl_interaction.c ---- */

@@ -287,7 +287,8 @@ struct slack *slack_serving(struct slack *sl, enum sl_arrival kind, const json_t
                                  : json_str(payload, "team_id", NULL);
         if (!s.team || strcmp(s.team, sl->self.team) == 0)
                 return sl;
-        adapters_each(sl->adapter->all, find_workspace, &s);
+        if (sl->adapter->all)
+                adapters_each(sl->adapter->all, find_workspace, &s);
         if (s.found || !installed) /* a stranger's team, in a shared channel */
                 return s.found ? s.found : sl;
         if (!sl->warned_of_workspace)
