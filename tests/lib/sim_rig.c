@@ -66,6 +66,7 @@ static void on_done(void *arg, const struct http_result *result)
                 keep_header(a, "X-RateLimit-Remaining", a->remaining, sizeof(a->remaining));
                 keep_header(a, "X-RateLimit-Bucket", a->bucket, sizeof(a->bucket));
                 keep_header(a, "X-RateLimit-Scope", a->scope, sizeof(a->scope));
+                keep_header(a, "Retry-After", a->retry_after, sizeof(a->retry_after));
         }
 }
 

@@ -34,6 +34,7 @@ struct sim_answer {
         int status; /* 0: none, the connection was cut */
         json_t *body;
         char remaining[32], bucket[40], scope[16]; /* X-RateLimit-... */
+        char retry_after[16];
         struct http_call *call;
 };
 
