@@ -161,6 +161,55 @@ static void an_adapter_that_stops_is_asked_again_when_it_is_back(void **state)
         rig_free(g);
 }
 
+/* The platform is silent, but its adapter is not gone. */
+static void a_silent_platform_is_asked_again_after_a_while(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        rig_result(g, 0, SEND_UNSURE, ERR_NET, -1);
+        rig_until(g, &g->sent_count, 2);
+        for (unsigned i = 1; i <= 3; i++) {
+                assert_true(g->sent[i].reconcile);
+                rig_result(g, i, SEND_UNSURE, ERR_CANCELLED, 5);
+                rig_until(g, &g->sent_count, i + 2);
+                assert_string_equal(g->sent[i + 1].read_from, "after 0");
+        }
+        rig_result(g, 4, SEND_DONE, ERR_NONE, -1);
+        rig_settle(g);
+        assert_string_equal(rig_text(g, "state FROM deliveries WHERE id = 1"), "sent");
+        rig_free(g);
+}
+
+static void count_stored(void *arg, bool stored)
+{
+        *(unsigned *)arg += stored;
+}
+
+/* A send of several steps goes on once it is stored how far it got. */
+static void the_steps_of_a_send_are_stored_before_it_goes_on(void **state)
+{
+        struct rig *g = rig_new();
+        unsigned stored = 0;
+
+        (void)state;
+        put(g, "c", NULL, "one");
+        rig_until(g, &g->sent_count, 1);
+        assert_false(delivery_store_read_from(g->road, g->sent[0].delivery, g->sent[0].fence + 1,
+                                              "of another", count_stored, &stored));
+        assert_true(delivery_store_read_from(g->road, g->sent[0].delivery, g->sent[0].fence,
+                                             "step 2", count_stored, &stored));
+        assert_int_equal(stored, 0);
+        rig_until(g, &stored, 1);
+        assert_string_equal(rig_text(g, "read_from FROM deliveries WHERE id = 1"), "step 2");
+        rig_restart(g);
+        rig_until(g, &g->sent_count, 2);
+        assert_string_equal(g->sent[1].read_from, "step 2");
+        rig_free(g);
+}
+
 static void what_is_found_is_recorded_and_counted(void **state)
 {
         struct rig *g = rig_new();
@@ -447,6 +496,8 @@ int main(void)
                 cmocka_unit_test(one_send_of_a_channel_is_under_way_across_its_threads),
                 cmocka_unit_test(threads_wait_for_a_send_of_an_earlier_run),
                 cmocka_unit_test(an_adapter_that_stops_is_asked_again_when_it_is_back),
+                cmocka_unit_test(a_silent_platform_is_asked_again_after_a_while),
+                cmocka_unit_test(the_steps_of_a_send_are_stored_before_it_goes_on),
                 cmocka_unit_test(what_is_found_is_recorded_and_counted),
                 cmocka_unit_test(a_stop_does_not_wait_until_a_send_is_found),
                 cmocka_unit_test(sends_that_are_looked_for_leave_room_for_others),

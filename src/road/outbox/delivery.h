@@ -112,6 +112,13 @@ void message_records_read(struct road *r, const struct delivery *d, message_reco
 /* Stores what was found out so far: read_from of the next reconcile or send, after a crash. */
 void delivery_set_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text);
 /*
+ * The same for a send of several steps, which goes on once it is stored. True: done is called once,
+ * later; stored is false only when the road closes. False: nobody waits for the delivery.
+ */
+typedef void read_from_stored_fn(void *arg, bool stored);
+bool delivery_store_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text,
+                              read_from_stored_fn *done, void *arg);
+/*
  * 0: the adapter may ask the platform about this channel now, which is counted; > 0: ms to wait.
  * Answers to people go first.
  */
@@ -176,7 +183,8 @@ struct road_platforms {
         void (*send)(struct adapters *as, const struct delivery *d); /* delivery_result follows */
         /*
          * ADAPTER_READBACK: did it arrive? delivery_result follows: SEND_DONE, SEND_RETRY if it
-         * certainly did not, SEND_UNSURE; with ERR_CANCELLED it is asked again later.
+         * certainly did not, SEND_UNSURE; with ERR_CANCELLED it is asked again, after
+         * retry_after_ms or when the adapter is back.
          */
         void (*reconcile)(struct adapters *as, const struct delivery *d);
         /* *admins: whom to ask, ids of direct chats, borrowed. May be NULL: UNSURE_REPORT. */

@@ -258,8 +258,11 @@ static void retry(struct road *r, struct delivery_job *j, const struct send_resu
                result);
 }
 
-/* The adapter is gone. It is asked about the message when it is back. */
-static void park(struct road *r, struct delivery_job *j)
+/*
+ * The adapter is gone, or its platform is silent. It is asked about the message when it is back, or
+ * after wait_ms (-1: not given).
+ */
+static void park(struct road *r, struct delivery_job *j, int64_t wait_ms)
 {
         if (!j->reconciling)
                 r->outbox.sending--;
@@ -269,6 +272,10 @@ static void park(struct road *r, struct delivery_job *j)
         j->unconfirmed = true;
         delivery_enter(j, JOB_QUEUED);
         outbox_confirm(r, j);
+        if (wait_ms >= 0) {
+                j->due_mono = loop_now_ms(r->loop) + wait_ms;
+                outbox_pump(r, j->queue);
+        }
         road_check_drained(r);
 }
 
@@ -301,7 +308,7 @@ static void resolve_unsure(struct road *r, struct delivery_job *j, const struct 
         } else if ((can & ADAPTER_READBACK) &&
                    (result->kind == ERR_CANCELLED ||
                     !r->platforms.ready(r->platforms.adapters, j->d.adapter))) {
-                park(r, j);
+                park(r, j, result->kind == ERR_CANCELLED ? result->retry_after_ms : -1);
         } else if ((can & ADAPTER_READBACK) && !j->reconciling) {
                 outbox_reconcile(r, j);
         } else {

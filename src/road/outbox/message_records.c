@@ -164,6 +164,8 @@ void message_records_read(struct road *r, const struct delivery *d, message_reco
 struct progress_write {
         int64_t delivery, fence;
         char *text;
+        read_from_stored_fn *done; /* may be NULL */
+        void *arg;
 };
 
 static int write_progress(struct store_tx *tx, void *arg, struct error *err)
@@ -177,25 +179,35 @@ static void on_progress_written(void *arg, const struct error *err)
 {
         struct progress_write *v = arg;
 
-        (void)err;
+        if (v->done)
+                v->done(v->arg, !err);
         free(v->text);
         free(v);
 }
 
-void delivery_set_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text)
+bool delivery_store_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text,
+                              read_from_stored_fn *done, void *arg)
 {
         struct delivery_job *j = r ? outbox_find(r, delivery) : NULL;
         struct progress_write *v;
 
         if (!j || j->d.fence != fence || j->phase != JOB_SENDING)
-                return;
+                return false;
         free(j->read_from);
         j->d.read_from = j->read_from = mem_strdup(text);
         v = mem_zalloc(sizeof(*v));
         v->delivery = delivery;
         v->fence = fence;
         v->text = mem_strdup(text);
+        v->done = done;
+        v->arg = arg;
         road_write(r, "progress of a search", write_progress, on_progress_written, v);
+        return true;
+}
+
+void delivery_set_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text)
+{
+        delivery_store_read_from(r, delivery, fence, text, NULL, NULL);
 }
 
 int64_t delivery_take_probe(struct road *r, const char *adapter, const char *channel)
