@@ -2,11 +2,13 @@
  * Reports of platforms to the rest of the program. adapter_enter alone changes an adapter's state.
  */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/jsonw.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -226,6 +228,17 @@ const char *adapter_button_text(const char *data)
         static const char say[] = "say:";
 
         return strncmp(data, say, strlen(say)) == 0 ? data + strlen(say) : NULL;
+}
+
+void adapter_nonce(const struct adapter *a, int64_t delivery, int64_t created_ms,
+                   char out[ADAPTER_NONCE_SIZE + 1])
+{
+        char text[160], digest[SHA256_HEX_SIZE];
+
+        snprintf(text, sizeof(text), "%.80s %" PRId64 " %" PRId64, a->name, delivery, created_ms);
+        crypto_sha256_hex(text, strlen(text), digest);
+        memcpy(out, digest, ADAPTER_NONCE_SIZE);
+        out[ADAPTER_NONCE_SIZE] = '\0';
 }
 
 /* ---- outcomes ---- */

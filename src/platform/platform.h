@@ -219,6 +219,14 @@ void adapter_refuse(struct adapter *a, const struct delivery *d, enum send_outco
 bool adapter_post_is_recent(const char *timestamp);
 
 /*
+ * Names a delivery in its message: the same for every attempt, unique among databases. Hexadecimal
+ * digits.
+ */
+#define ADAPTER_NONCE_SIZE 24
+void adapter_nonce(const struct adapter *a, int64_t delivery, int64_t created_ms,
+                   char out[ADAPTER_NONCE_SIZE + 1]);
+
+/*
  * Default outcome of a delivery whose HTTP answer does not confirm it. status 0: no answer.
  * repeatable: repeating it does no harm.
  */

@@ -1,11 +1,9 @@
 /* Builds the REST call of a delivery: a function and a row for each kind. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/crypto.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "platform/adapter_file.h"
@@ -165,7 +163,7 @@ static int make_message(struct dc_send *s, const struct delivery *d, struct erro
         bool in_turn = !d || d->turn > 0, needs_text = d && d->kind == DELIVER_SEND;
         bool begins_thread = s->thread && s->reply_to && strcmp(s->thread, s->reply_to) == 0,
              replies = false;
-        char text[160], digest[SHA256_HEX_SIZE];
+        char nonce[ADAPTER_NONCE_SIZE + 1]; /* Discord takes 25 characters */
 
         if (!take_placeholder(s, s->reply_to, "PATCH")) {
                 set_call(s, "POST", "/channels/{channel_id}/messages",
@@ -178,14 +176,10 @@ static int make_message(struct dc_send *s, const struct delivery *d, struct erro
                         json_object_set_new(s->body, "message_reference",
                                             json_pack("{s:s, s:b}", "message_id", s->reply_to,
                                                       "fail_if_not_exists", false));
-                /* the same for every attempt, unique among databases */
-                snprintf(text, sizeof(text), "%.80s %" PRId64 " %" PRId64, s->adapter->name,
-                         s->delivery, s->created_ms);
-                crypto_sha256_hex(text, strlen(text), digest);
-                digest[DC_NONCE_SIZE] = '\0';
-                json_object_set_new(s->body, "nonce", json_string(digest));
+                adapter_nonce(s->adapter, s->delivery, s->created_ms, nonce);
+                json_object_set_new(s->body, "nonce", json_string(nonce));
                 json_object_set_new(s->body, "enforce_nonce", json_true());
-                dc_send_add_nonce(s->dc, digest);
+                dc_send_add_nonce(s->dc, nonce);
         }
         if (add_text(s, needs_text, replies, err) < 0)
                 return -1;

@@ -517,8 +517,8 @@ static uint64_t nonce_value(const char *nonce)
 {
         char digits[NONCE_DIGITS + 1];
 
-        if (!nonce || strlen(nonce) != DC_NONCE_SIZE ||
-            strspn(nonce, "0123456789abcdef") != DC_NONCE_SIZE)
+        if (!nonce || strlen(nonce) != ADAPTER_NONCE_SIZE ||
+            strspn(nonce, "0123456789abcdef") != ADAPTER_NONCE_SIZE)
                 return 0;
         memcpy(digits, nonce, NONCE_DIGITS);
         digits[NONCE_DIGITS] = '\0';

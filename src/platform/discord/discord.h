@@ -63,7 +63,6 @@ enum discord_state {
         DISCORD_STOPPED,  /* the operator has to act */
 };
 
-#define DC_NONCE_SIZE  24 /* hexadecimal digits; Discord takes 25 characters */
 #define DC_NONCES_KEPT 1024
 
 /* Detects another process with the same token. */

@@ -1,15 +1,392 @@
-/* Whether a send without an answer arrived. */
-#include "platform/slack/slack.h"
+/*
+ * Finds out whether a send without an answer arrived.
+ *
+ * Every message carries the id of its delivery as metadata, which history shows to us alone. So the
+ * conversation, or the thread, is read from before the send on, and there are three answers:
+ *
+ *     found        it arrived; its ts is known now
+ *     not there    read to the end, after Slack had time to finish: it is sent again
+ *     no answer    Slack is silent or limits us: it is asked again, however long that takes
+ *
+ * Where a read begins is a time of Slack's clock, stored before the send, so that it holds after a
+ * crash, and whatever our own clock does.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-void sl_readback(struct adapter *a, const struct delivery *d)
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/backoff.h"
+#include "platform/slack/sl_send.h"
+
+#define PAGE           200
+#define MARGIN_US      ((int64_t)60 * 1000000) /* servers of Slack differ */
+#define KEEP_US        ((int64_t)600 * 1000000)
+#define RETRY_MS       500
+#define RETRY_MAX_MS   15000
+#define FILE_LOOK_MS   1000
+#define FILE_SETTLE_MS 10000 /* Slack shows a file some time after it has answered */
+#define ASK_LATER_MS   5000
+
+struct sl_doubt {
+        struct adapter *adapter;
+        struct slack *sl;
+        int64_t delivery, fence;
+        char *channel, *conversation, *thread;
+        char nonce[ADAPTER_NONCE_SIZE + 1];
+        char from[SL_TS_SIZE];
+        char file[SL_FILE_SIZE]; /* "": a message */
+        bool by_history;         /* files.info is not permitted: look for the file in messages */
+        char *cursor;            /* of the next page; NULL: the first */
+        int64_t settled_ms, until_ms; /* loop_now_ms */
+        int64_t began_ms;             /* when the first page was asked for */
+        unsigned pages, failures;
+        struct sl_call *call;
+        struct timer *timer;
+        TAILQ_ENTRY(sl_doubt) next;
+};
+
+static void step(void *arg);
+
+/* ---- the end ---- */
+
+static void doubt_free(struct sl_doubt *b)
 {
-        adapter_refuse(a, d, SEND_UNSURE, ERR_CANCELLED, "reading back is not built yet");
+        sl_api_abort(b->call);
+        timer_free(b->timer);
+        free(b->channel);
+        free(b->conversation);
+        free(b->thread);
+        free(b->cursor);
+        free(b);
+}
+
+static void finish(struct sl_doubt *b, const struct send_result *result)
+{
+        log_info("looked for a message that may have arrived", LOG_S("adapter", b->adapter->name),
+                 LOG_I("delivery", b->delivery), LOG_I("pages", b->pages),
+                 LOG_S("result", result->why));
+        TAILQ_REMOVE(&b->sl->sends->doubts, b, next);
+        delivery_result(b->adapter->road, b->delivery, b->fence, result);
+        doubt_free(b);
+}
+
+static void end_found(struct sl_doubt *b, const char *ts)
+{
+        char why[120];
+
+        snprintf(why, sizeof(why), "it had arrived: message %.30s carries its id", ts);
+        sl_sends_saw(b->sl, ts);
+        finish(b,
+               &(struct send_result){
+                       .outcome = SEND_DONE, .platform_id = ts, .why = why, .retry_after_ms = -1 });
+}
+
+static void end_not_there(struct sl_doubt *b, const char *why)
+{
+        finish(b,
+               &(struct send_result){
+                       .outcome = SEND_RETRY, .kind = ERR_NET, .why = why, .retry_after_ms = 0 });
+}
+
+static void end_unsure(struct sl_doubt *b, const struct sl_answer *a)
+{
+        struct error err = { 0 };
+        char text[500];
+
+        sl_outcome_error(a, &err);
+        snprintf(text, sizeof(text), "it may have arrived, and cannot be looked for: %.400s",
+                 err.text);
+        finish(b, &(struct send_result){ .outcome = SEND_UNSURE,
+                                         .kind = err.kind,
+                                         .why = text,
+                                         .retry_after_ms = -1 });
+}
+
+/* ---- asking ---- */
+
+static void wait_and_step(struct sl_doubt *b, int64_t ms)
+{
+        int64_t now = loop_now_ms(b->adapter->loop);
+
+        if (now + ms < b->until_ms) {
+                timer_start(b->timer, ms);
+                return;
+        }
+        /* the road's patience ends before Slack's silence */
+        finish(b, &(struct send_result){ .outcome = SEND_UNSURE,
+                                         .kind = ERR_CANCELLED,
+                                         .why = "Slack could not be asked yet whether it arrived",
+                                         .retry_after_ms = ms > ASK_LATER_MS ? ms : ASK_LATER_MS });
+}
+
+/* True: Slack gave no answer, and is asked again later. */
+static bool asks_again(struct sl_doubt *b, const struct sl_answer *a)
+{
+        int64_t wait = backoff_half_jitter_ms(b->failures, RETRY_MS, RETRY_MAX_MS);
+        bool limited = a->kind == ERR_LIMIT || a->status == 429,
+             stopped = a->kind == ERR_REFUSED || a->kind == ERR_CANCELLED ||
+                       sl_api_is_revoked(a->error);
+
+        if (a->ok || !(limited || stopped || sl_api_is_unavailable(a))) {
+                b->failures = 0;
+                return false;
+        }
+        b->failures++;
+        wait_and_step(b, a->retry_after_ms > wait ? a->retry_after_ms : wait);
+        return true;
+}
+
+static void call(struct sl_doubt *b, const char *method, json_t *args, sl_answer_fn *done)
+{
+        b->call = sl_api_call(b->sl->api, &(struct sl_request){ .method = method, .args = args },
+                              done, b);
+        json_decref(args);
+}
+
+/* Nothing was found in all there is. Slack may still be working on the send. */
+static void conclude(struct sl_doubt *b, const char *why)
+{
+        int64_t wait = b->settled_ms - loop_now_ms(b->adapter->loop);
+
+        free(b->cursor);
+        b->cursor = NULL;
+        if (b->began_ms >= b->settled_ms)
+                end_not_there(b, why);
+        else if (b->file[0] && wait > FILE_LOOK_MS)
+                wait_and_step(b, FILE_LOOK_MS);
+        else
+                wait_and_step(b, wait > 0 ? wait : 0);
+}
+
+/* ---- messages ---- */
+
+/* Is m the message of the delivery? */
+static bool is_this(const struct sl_doubt *b, const json_t *m)
+{
+        const json_t *metadata = json_object_get(m, "metadata"),
+                     *files = json_object_get(m, "files");
+        const char *user = json_str(m, "user", NULL), *bot = json_str(m, "bot_id", NULL),
+                   *self = b->sl->self.user, *self_bot = b->sl->self.bot;
+        bool ours = (user && self && strcmp(user, self) == 0) ||
+                    (bot && self_bot && strcmp(bot, self_bot) == 0);
+
+        if (!ours || !sl_ts_valid(json_str(m, "ts", NULL)))
+                return false;
+        for (size_t i = 0; b->file[0] && i < json_array_size(files); i++)
+                if (strcmp(json_str(json_array_get(files, i), "id", ""), b->file) == 0)
+                        return true;
+        return strcmp(json_str(metadata, "event_type", ""), SL_METADATA) == 0 &&
+               strcmp(json_str(json_object_get(metadata, "event_payload"), "id", ""), b->nonce) ==
+                       0;
+}
+
+static void on_page(void *arg, const struct sl_answer *a)
+{
+        struct sl_doubt *b = arg;
+        const json_t *messages = json_object_get(a->result, "messages");
+        const char *next =
+                json_str(json_object_get(a->result, "response_metadata"), "next_cursor", "");
+
+        b->call = NULL;
+        if (asks_again(b, a))
+                return;
+        if (!a->ok && a->error && strcmp(a->error, "thread_not_found") == 0) {
+                conclude(b, "it did not arrive: its thread is not there");
+                return;
+        }
+        if (!a->ok && a->error && strcmp(a->error, "invalid_cursor") == 0 && b->cursor) {
+                free(b->cursor);
+                b->cursor = NULL;
+                wait_and_step(b, RETRY_MS);
+                return;
+        }
+        if (!a->ok || !json_is_array(messages)) {
+                end_unsure(b, a);
+                return;
+        }
+        b->pages++;
+        for (size_t i = 0; i < json_array_size(messages); i++) {
+                const json_t *m = json_array_get(messages, i);
+
+                if (is_this(b, m)) {
+                        end_found(b, json_str(m, "ts", ""));
+                        return;
+                }
+        }
+        free(b->cursor);
+        b->cursor = *next ? mem_strdup(next) : NULL;
+        if (b->cursor)
+                step(b);
+        else
+                conclude(b, "it did not arrive: no message there carries its id");
+}
+
+static void read_page(struct sl_doubt *b)
+{
+        json_t *args = json_pack("{s:s, s:s, s:b, s:i}", "channel", b->conversation, "oldest",
+                                 b->from, "include_all_metadata", true, "limit", PAGE);
+
+        if (b->thread)
+                json_object_set_new(args, "ts", json_string(b->thread));
+        if (b->cursor)
+                json_object_set_new(args, "cursor", json_string(b->cursor));
+        else
+                b->began_ms = loop_now_ms(b->adapter->loop);
+        call(b, b->thread ? "conversations.replies" : "conversations.history", args, on_page);
+}
+
+/* ---- files ---- */
+
+static void on_file(void *arg, const struct sl_answer *a)
+{
+        struct sl_doubt *b = arg;
+        const char *ts = sl_upload_shared_ts(json_object_get(a->result, "file"), b->conversation);
+        bool missing = a->error && (strcmp(a->error, "file_not_found") == 0 ||
+                                    strcmp(a->error, "file_deleted") == 0);
+
+        b->call = NULL;
+        if (asks_again(b, a))
+                return;
+        if (ts) {
+                end_found(b, ts);
+        } else if (a->ok || missing) {
+                conclude(b, "it did not arrive: the file is shown nowhere");
+        } else {
+                b->by_history = true;
+                step(b);
+        }
+}
+
+/* ---- the order of steps ---- */
+
+static void on_opened(void *arg, const struct sl_answer *a)
+{
+        struct sl_doubt *b = arg;
+
+        b->call = NULL;
+        if (asks_again(b, a))
+                return;
+        if (sl_destination_opened(b->sl, b->channel, a))
+                step(b);
+        else
+                end_unsure(b, a);
+}
+
+static void step(void *arg)
+{
+        struct sl_doubt *b = arg;
+        const char *id = sl_destination_find(b->sl, b->channel);
+        struct send_result wrong;
+        char why[300];
+
+        if (!b->conversation && !id) {
+                b->call = sl_destination_open(b->sl, b->channel, on_opened, b, &wrong, why,
+                                              sizeof(why));
+                if (!b->call) /* it never had a destination */
+                        end_not_there(b, why);
+                return;
+        }
+        if (!b->conversation)
+                b->conversation = mem_strdup(id);
+        if (b->file[0] && !b->by_history) {
+                b->began_ms = loop_now_ms(b->adapter->loop);
+                call(b, "files.info", json_pack("{s:s}", "file", b->file), on_file);
+        } else {
+                read_page(b);
+        }
+}
+
+/* ---- where it begins ---- */
+
+/*
+ * Slack's time before the send: that of its newest message that we know, of the question, or of
+ * Slack's answers.
+ */
+static int64_t now_us(const struct slack *sl, const char *payload)
+{
+        static const char member[] = "\"replyTo\":\""; /* a parser would be slow for every send */
+        const struct sl_sends *all = sl->sends;
+        const char *at = strstr(payload, member);
+        char question[SL_TS_SIZE] = "";
+
+        if (all->newest_us > 0)
+                return all->newest_us + (clock_boot_ms() - all->newest_boot_ms) * 1000;
+        if (at)
+                snprintf(question, sizeof(question), "%.*s",
+                         (int)strcspn(at + strlen(member), "\""), at + strlen(member));
+        return sl_ts_valid(question) ? sl_ts_us(question) : sl_api_now_ms(sl->api) * 1000;
 }
 
 void sl_readback_from(struct adapter *a, const struct delivery *d, char *out, size_t size)
 {
-        (void)a;
-        (void)d;
-        if (size > 0)
-                out[0] = '\0';
+        int64_t us = now_us(a->self, d->payload) - MARGIN_US;
+        char earlier[SL_TS_SIZE], file[SL_FILE_SIZE], text[SL_TS_SIZE];
+
+        /* an earlier attempt might still arrive, against all expectation */
+        sl_upload_read_from(d->read_from, earlier, file);
+        if (us - sl_ts_us(earlier) < KEEP_US && us > sl_ts_us(earlier))
+                us = sl_ts_us(earlier);
+        snprintf(out, size, "%s", sl_ts_write(us, text));
+}
+
+void sl_readback(struct adapter *a, const struct delivery *d)
+{
+        struct slack *sl = a->self;
+        json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
+        bool for_one = sl_payload_is_for_one(sl, d, payload);
+        int was = sl_send_abort(sl, d->id); /* else it might arrive after it was looked for */
+        struct sl_doubt *b;
+
+        json_decref(payload);
+        if (was == 0 || for_one) {
+                adapter_refuse(a, d, SEND_RETRY, ERR_NET,
+                               for_one ? "a notice for one person cannot be looked for; showing it "
+                                         "again does no harm"
+                                       : "it was not sent yet");
+                return;
+        }
+        b = mem_zalloc(sizeof(*b));
+        b->adapter = a;
+        b->sl = sl;
+        b->delivery = d->id;
+        b->fence = d->fence;
+        b->channel = mem_strdup(d->channel);
+        b->thread = d->thread && *d->thread ? mem_strdup(d->thread) : NULL;
+        adapter_nonce(a, d->id, d->created_ms, b->nonce);
+        if (d->kind == DELIVER_UPLOAD && !sl_upload_read_from(d->read_from, b->from, b->file)) {
+                /* the file's id is stored before the file is shown */
+                adapter_refuse(a, d, SEND_RETRY, ERR_NET, "its file was not shown yet");
+                doubt_free(b);
+                return;
+        }
+        sl_upload_read_from(d->read_from, b->from, b->file);
+        if (!b->from[0]) /* of a version that did not store it */
+                sl_ts_write(d->created_ms * 1000 - 60 * MARGIN_US, b->from);
+        b->settled_ms =
+                loop_now_ms(a->loop) + (b->file[0] ? FILE_SETTLE_MS : sl->conf->reconcile_after_ms);
+        b->until_ms = d->reconcile_until_ms;
+        b->timer = timer_new(a->loop, step, b);
+        TAILQ_INSERT_TAIL(&sl->sends->doubts, b, next);
+        timer_start(b->timer, 0);
+}
+
+void sl_readback_close(struct slack *sl)
+{
+        struct sl_doubt *b;
+
+        while ((b = TAILQ_FIRST(&sl->sends->doubts))) {
+                const struct send_result result = { .outcome = SEND_UNSURE,
+                                                    .kind = ERR_CANCELLED,
+                                                    .why = "the adapter was stopped",
+                                                    .retry_after_ms = -1 };
+
+                TAILQ_REMOVE(&sl->sends->doubts, b, next);
+                delivery_result(b->adapter->road, b->delivery, b->fence, &result);
+                doubt_free(b);
+        }
 }

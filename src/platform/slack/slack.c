@@ -68,6 +68,9 @@ static const struct setting slack_settings[] = {
           .help = "After a downtime: skip missed messages older than this; 0: read none." },
         { "mediaMaxBytes", SETTING_INT, "26214400", 0, 1073741824, .at = AT(media_max_bytes),
           .help = "Larger attachments are not downloaded; 0: none are." },
+        { "reconcileAfterMs", SETTING_INT, "3000", 0, 600000, .at = AT(reconcile_after_ms),
+          .help = "How long after a send without an answer Slack may still be working on it; only "
+                  "then a message that is not found is sent again." },
         { "cachedUsers", SETTING_INT, "2000", 100, 100000, .at = AT(cached_users),
           .help = "How many names of people are kept in memory." },
         { "suggestedPrompts", SETTING_STRINGS, "[]", .at = AT(suggested_prompts),

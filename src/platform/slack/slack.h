@@ -49,7 +49,7 @@ struct slack_conf {
         char *streaming;     /* "auto", "edits" or "off" */
         char *details;       /* "thread" or "off": where the steps of a turn are shown */
         int64_t catch_up_messages, catch_up_seconds;
-        int64_t media_max_bytes;
+        int64_t media_max_bytes, reconcile_after_ms;
         int64_t cached_users;
         struct setting_list suggested_prompts; /* "Title: message" */
 };
@@ -218,6 +218,8 @@ void sl_assistant_answered(struct slack *sl, const struct delivery *d, bool sent
 
 void sl_readback(struct adapter *a, const struct delivery *d);
 void sl_readback_from(struct adapter *a, const struct delivery *d, char *out, size_t size);
+/* Those under way are asked for again when the adapter is back. */
+void sl_readback_close(struct slack *sl);
 
 /* ---- sl_files.c: platform_ops.files ---- */
 
