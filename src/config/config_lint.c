@@ -83,21 +83,23 @@ static void lint_events(struct settings_source *src, const char *path,
         }
 }
 
-/* "#general" where the platform knows channels by number never matches. */
+/* "@anna" where the platform knows people by number never matches. Channels have names as well. */
 static void lint_ids(const struct config *c, struct settings_source *src, const char *path,
                      const struct rule *r, const struct setting_list *list)
 {
         for (size_t i = 0; i < list->count; i++) {
                 const char *entry = list->items[i];
 
-                for (size_t j = 0; (*entry == '#' || *entry == '@') && j < c->adapter_count; j++) {
+                if (*entry == '#' ? list == &r->channel : *entry != '@')
+                        continue;
+                for (size_t j = 0; j < c->adapter_count; j++) {
                         const struct adapter_conf *a = c->adapters[j];
 
                         if (!a->ops->is_id || !rule_concerns(r, a->name, a->ops->name))
                                 continue;
                         settings_warn(src, path,
                                       "'%.60s' is a name and matches nothing on %s, which knows "
-                                      "people and channels by number",
+                                      "people, roles and threads by id",
                                       entry, a->ops->title);
                         break;
                 }

@@ -605,9 +605,9 @@ static void probable_mistakes_give_warnings_with_suggestions(void **state)
                 { "{\"rules\": [{\"when\": {\"platform\": \"telegarm\"}}]}",
                   "rules[0].when.platform: there is no platform 'telegarm' (did you mean "
                   "'telegram'?)" },
-                { "{\"adapters\": {\"dc\": {" DC "}}, \"rules\": [{\"when\": {\"channel\": "
-                  "[\"1\", \"#general\"]}}]}",
-                  "rules[0].when.channel: '#general' is a name and matches nothing on Discord" },
+                { "{\"adapters\": {\"dc\": {" DC "}}, \"rules\": [{\"when\": {\"sender\": "
+                  "[\"1\", \"@anna\"]}}]}",
+                  "rules[0].when.sender: '@anna' is a name and matches nothing on Discord" },
                 { "{\"rules\": [{\"name\": \"a\", \"when\": {\"dm\": true}}, {\"name\": "
                   "\"a\"}]}",
                   "rules[1]: has the name 'a' of rules[0]" },
@@ -654,7 +654,9 @@ static void settings_that_are_meant_give_no_warnings(void **state)
 {
         static const char *const rows[] = {
                 "{\"rules\": [{\"when\": {\"event\": [\"custom.x\", \"reaction.*\"]}}]}",
-                "{\"rules\": [{\"when\": {\"adapter\": \"api\", \"channel\": \"#general\"}}]}",
+                "{\"rules\": [{\"when\": {\"adapter\": \"api\", \"sender\": \"@anna\"}}]}",
+                "{\"adapters\": {\"dc\": {" DC "}}, \"rules\": [{\"when\": {\"channel\": "
+                "\"#general\"}}]}",
                 /* a bot may be answered where people are not */
                 "{\"rules\": [{}, {\"when\": {\"sender\": \"7\"}}]}",
                 "{\"rules\": [{}, {\"when\": {\"bots\": \"all\"}}]}",

@@ -284,6 +284,29 @@ static void the_first_rule_that_matches_wins(void **state)
         dispatch_free(d);
 }
 
+static void a_channel_is_matched_by_its_name_too(void **state)
+{
+        struct dispatch *d = dispatch_with(
+                "[{\"name\": \"team\", \"when\": {\"channel\": [\"#team-*\", \"#ops\"]}, "
+                "\"agent\": \"a\"}]",
+                NULL);
+        struct incoming in = message();
+        struct decision out;
+
+        (void)state;
+        in.chat_name = "team-red";
+        dispatch_decide(d, &in, NULL, &out);
+        assert_string_equal(out.rule, "team");
+        in.chat_name = "ops2";
+        dispatch_decide(d, &in, NULL, &out);
+        assert_false(out.trigger);
+        assert_non_null(strstr(out.rules, "channel '456' is not '#team-*' or '#ops'"));
+        in.chat_name = NULL;
+        dispatch_decide(d, &in, NULL, &out);
+        assert_false(out.trigger);
+        dispatch_free(d);
+}
+
 static void dm_mention_and_reply_are_alternatives(void **state)
 {
         struct dispatch *d = dispatch_with(
@@ -1007,6 +1030,7 @@ int main(void)
                 cmocka_unit_test(a_trusted_adapter_answers_everything_with_its_own_agent),
                 cmocka_unit_test(rules_of_others_do_not_silence_a_trusted_adapter),
                 cmocka_unit_test(the_first_rule_that_matches_wins),
+                cmocka_unit_test(a_channel_is_matched_by_its_name_too),
                 cmocka_unit_test(dm_mention_and_reply_are_alternatives),
                 cmocka_unit_test(a_rule_that_says_off_refuses_with_a_reason),
                 cmocka_unit_test(other_events_trigger_only_by_name),

@@ -27,7 +27,8 @@ const struct setting rule_when_settings[] = {
         { "guild", SETTING_STRINGS, "[]", .at = AT(guild),
           .help = "Ids of guilds or workspaces; `*` globs." },
         { "channel", SETTING_STRINGS, "[]", .at = AT(channel),
-          .help = "Ids of channels or chats; `*` globs." },
+          .help = "Ids of channels or chats, or `#general` by their name; `*` globs. A name can be "
+                  "given to another channel." },
         { "thread", SETTING_STRINGS, "[]", .at = AT(thread),
           .help = "Ids of threads; `*` means any thread." },
         { "event", SETTING_STRINGS, "[]", .at = AT(event),

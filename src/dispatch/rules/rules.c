@@ -63,6 +63,21 @@ static bool check_list(const struct condition *c, const struct rule *r, struct r
         return !list->set || any_glob(list, value) || differs(c->key, list, value, why);
 }
 
+/* By id, or "#general" by the name. */
+static bool check_channel(const struct condition *c, const struct rule *r, struct rule_context *ctx,
+                          struct buf *why)
+{
+        const struct incoming *in = ctx->in;
+
+        for (size_t i = 0; in->chat_name && i < r->channel.count; i++) {
+                const char *entry = r->channel.items[i];
+
+                if (*entry == '#' && pattern_glob(entry + 1, in->chat_name))
+                        return true;
+        }
+        return check_list(c, r, ctx, why);
+}
+
 /* ---- events and reactions ---- */
 
 static bool check_event(const struct condition *c, const struct rule *r, struct rule_context *ctx,
@@ -305,7 +320,7 @@ static const struct condition conditions[] = {
         { "platform", check_list, ROW(platform, platform) },
         { "event", check_event, 0, 0 },
         { "guild", check_list, ROW(guild, guild) },
-        { "channel", check_list, ROW(channel, channel) },
+        { "channel", check_channel, ROW(channel, channel) },
         { "thread", check_list, ROW(thread, thread) },
         { "sender", check_sender, ROW(sender, sender_id) },
         { "role", check_role, 0, 0 },
