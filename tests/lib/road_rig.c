@@ -187,6 +187,8 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
                 return ADAPTER_JOURNALED;
         if (strcmp(adapter, "nonce") == 0)
                 return ADAPTER_IDEMPOTENT | ADAPTER_EDITS | ADAPTER_BUTTONS;
+        if (strcmp(adapter, "form") == 0)
+                return ADAPTER_BUTTONS | ADAPTER_FORMS;
         if (strcmp(adapter, "look") == 0)
                 return ADAPTER_READBACK;
         if (strcmp(adapter, "sketch") == 0)

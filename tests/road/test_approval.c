@@ -230,8 +230,22 @@ static void a_question_is_stored_with_the_message_that_asks(void **state)
         assert_non_null(strstr(g->sent[0].text, "it runs outside a sandbox"));
         assert_non_null(strstr(rig_text(g, "payload FROM deliveries"), "say:/approve apr-"));
         assert_non_null(strstr(rig_text(g, "payload FROM deliveries"), " always"));
+        assert_null(strstr(rig_text(g, "payload FROM deliveries"), "ask:"));
         assert_int_equal(rig_count(g, "journal WHERE type = 'approval.requested'"), 1);
         assert_int_equal(got.count, 0);
+}
+
+static void a_form_may_ask_why_it_is_refused(void **state)
+{
+        struct rig *g = *state;
+        struct approval_request q = question();
+
+        ask(g, "form", &q);
+        assert_non_null(strstr(rig_text(g, "payload FROM deliveries"), "\"ask:/refuse apr-"));
+        says(g, "form", NULL, "/refuse apr-%lld too risky", last_id(g));
+        rig_until(g, &got.count, 1);
+        assert_int_equal(got.state, APPROVAL_REFUSED);
+        assert_string_equal(got.note, "too risky");
 }
 
 static void the_question_names_only_ways_to_answer_that_work(void **state)
@@ -643,6 +657,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_kill_at_any_step_loses_no_question_and_no_decision),
                 TEST(a_question_is_stored_with_the_message_that_asks),
+                TEST(a_form_may_ask_why_it_is_refused),
                 cmocka_unit_test(the_question_names_only_ways_to_answer_that_work),
                 TEST(what_is_asked_hides_nothing),
                 TEST(who_asked_approves_and_the_turn_goes_on),

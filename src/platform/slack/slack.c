@@ -471,7 +471,6 @@ static void slack_close(struct adapter *a)
         sl_cache_free(sl->cache);
         sl_api_free(sl->api);
         slack_free(sl);
-        a->self = NULL; /* other adapters look for that of their workspace */
 }
 
 /* ---- called by the road ---- */
@@ -515,7 +514,8 @@ const struct platform_ops slack_platform = {
         .token_hint = "the Bot User OAuth Token (xoxb-...) of the page OAuth & Permissions",
         .token_variable = BOT_VARIABLE,
         .can = ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
-               ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY,
+               ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
+               ADAPTER_DIRECT | ADAPTER_BUTTONS | ADAPTER_FORMS,
         .text = { .dialect = MARKDOWN_SLACK, .unit = UTF8_CODE_POINTS, .max = 3500 },
         .upload_max = (int64_t)1 << 30,
         .debounce_ms = 1000,

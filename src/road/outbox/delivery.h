@@ -31,6 +31,8 @@ enum adapter_ability {
         ADAPTER_CHANNEL_HISTORY = 1 << 9,
         ADAPTER_DIRECT = 1 << 10, /* a person's id also names their direct chat */
         ADAPTER_BUTTONS = 1 << 11,
+        /* "ask:/refuse apr-1" as a button's data: a form asks for the text that follows it */
+        ADAPTER_FORMS = 1 << 12,
 };
 
 struct delivery {

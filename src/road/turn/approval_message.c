@@ -75,8 +75,9 @@ static void add_ways_to_answer(const struct turn *t, const struct approval_row *
                          buttons ? "the buttons, " : "", id, id);
 }
 
-static char *buttons_json(const struct approval_row *row)
+static char *buttons_json(const struct road *r, const struct approval_row *row)
 {
+        unsigned can = r->platforms.abilities(r->platforms.adapters, row->adapter);
         struct buf b;
         long long id = (long long)row->id;
 
@@ -87,6 +88,9 @@ static char *buttons_json(const struct approval_row *row)
                  id, id);
         if (row->rule)
                 buf_addf(&b, ",{\"text\":\"Always\",\"data\":\"say:/approve apr-%lld always\"}",
+                         id);
+        if (can & ADAPTER_FORMS)
+                buf_addf(&b, ",{\"text\":\"Refuse, because…\",\"data\":\"ask:/refuse apr-%lld\"}",
                          id);
         buf_addstr(&b, "]]");
         return buf_take(&b);
@@ -154,7 +158,7 @@ void approval_make_question(struct turn *t, const struct approval_row *row, cons
                             struct answer *out)
 {
         struct road *r = t->road;
-        char *buttons = buttons_json(row);
+        char *buttons = buttons_json(r, row);
         const struct setting_list *admins = NULL;
         const struct incoming *last = turn_last_input(t);
         struct buf text;
