@@ -204,6 +204,9 @@ static void drop_unwanted(struct adapters *as, const struct map *wanted)
 {
         size_t kept = 0;
 
+        for (size_t i = 0; i < as->count; i++)
+                if (!map_get(wanted, as->entries[i]->conf->name))
+                        entry_close(as->entries[i]);
         for (size_t i = 0; i < as->count; i++) {
                 struct adapter_entry *e = as->entries[i];
 
@@ -212,7 +215,6 @@ static void drop_unwanted(struct adapters *as, const struct map *wanted)
                         continue;
                 }
                 map_remove(&as->by_name, e->conf->name);
-                entry_close(e);
                 adapter_stopped(&e->adapter, "removed from the configuration");
                 adapter_conf_free(e->conf);
                 free(e);

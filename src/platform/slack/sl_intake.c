@@ -114,9 +114,11 @@ static void on_done(struct intake_update *base, bool stored)
         struct slack *sl = u->in->sl;
         const struct incoming *first = base->content.event_count > 0 ? base->content.events : NULL;
 
-        if (stored && first && u->kind == SL_EVENT && first->key &&
-            strncmp(first->key, "message:", 8) == 0)
+        if (stored && first && u->kind == SL_EVENT && strncmp(first->key, "message:", 8) == 0) {
                 sl_catchup_seen(sl, first->channel, first->reply_to, first->id);
+                if (first->chat == CHAT_DM && !first->type && first->text)
+                        sl_assistant_said(sl, first->channel, first->reply_to, first->text);
+        }
         if (stored && first && u->kind == SL_INTERACTIVE)
                 sl_interaction_stored(sl, u->payload);
         if (u->from)
@@ -193,6 +195,7 @@ void sl_intake_take(struct slack *sl, enum sl_arrival kind, json_t *payload, int
         if (kind == SL_EVENT)
                 learn(owner, event);
         if (kind == SL_EVENT && !sl_event_channel(kind, payload)) {
+                sl_assistant_event(owner, event);
                 stored(arg, true, NULL);
                 return;
         }
