@@ -81,11 +81,9 @@ static void add_metadata(const struct slack_call *c, json_t *out)
         }
 }
 
-/* Text of the answer, yours to free. */
-static char *write_answer(const struct slack_call *c)
+static json_t *answer_of(const struct slack_call *c)
 {
         json_t *out = json_pack("{s:b}", "ok", !c->error[0]);
-        char *text;
 
         if (c->error[0])
                 json_object_set_new(out, "error", json_string(c->error));
@@ -99,9 +97,7 @@ static char *write_answer(const struct slack_call *c)
                 free(have);
         }
         add_metadata(c, out);
-        text = json_text(out);
-        json_decref(out);
-        return text;
+        return out;
 }
 
 static void record(const struct call *base, struct journal *j)
@@ -151,6 +147,7 @@ static void deliver(struct call *base)
         static const char page[] = "<!DOCTYPE html><html><head><title>Server Error | Slack</title>"
                                    "</head><body>Something went wrong.</body></html>";
         struct slack_call *c = whole(base);
+        json_t *answer;
         char *text;
         size_t n;
 
@@ -166,7 +163,9 @@ static void deliver(struct call *base)
                 http_answer(c->x, c->status, "text/plain", "ok", 2);
         } else {
                 add_headers(c);
-                text = write_answer(c);
+                answer = answer_of(c);
+                text = json_text(answer);
+                json_decref(answer);
                 n = strlen(text);
                 http_answer_take(c->x, c->status, "application/json; charset=utf-8", text,
                                  c->truncated ? n / 2 : n);
@@ -468,6 +467,20 @@ void sl_call_serve(struct http_exchange *x)
         if (run)
                 c->method->run(c);
         call_base_finish(&c->base);
+}
+
+json_t *sl_call_direct(struct slack_world *w, struct slack_app *a, const char *method,
+                       const json_t *args)
+{
+        struct slack_call *c = call_new(w, NULL);
+        json_t *answer;
+
+        c->app = a;
+        if (check_method(c, method) == 0 && check_scope(c) == 0 && check_args(c, args) == 0)
+                c->method->run(c);
+        answer = answer_of(c);
+        call_base_finish(&c->base);
+        return answer;
 }
 
 void sl_call_serve_response(struct http_exchange *x)

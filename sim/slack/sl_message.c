@@ -20,11 +20,11 @@ int64_t sl_message_parse_ts(const char *ts)
         int dot = -1;
 
         for (int i = 0; ts && ts[i]; i++) {
-                if (ts[i] == '.' && dot < 0 && i > 0 && i < 12) {
+                if (ts[i] == '.' && dot < 0 && i > 0) {
                         dot = i;
                         continue;
                 }
-                if (ts[i] < '0' || ts[i] > '9' || i > 18 || (dot >= 0 && i - dot > 6))
+                if (ts[i] < '0' || ts[i] > '9' || (dot < 0 ? i > 10 : i - dot > 6))
                         return -1;
                 us = us * 10 + (ts[i] - '0');
         }

@@ -311,7 +311,7 @@ static void each_method_has_a_limit_of_its_own(void **state)
         a = ask(r, NULL, "/api/conversations.info?channel=" SL_GENERAL, NULL);
         assert_int_equal(a.status, 429);
         assert_string_equal(json_str(a.body, "error", ""), "ratelimited");
-        assert_in_range(atoi(a.retry_after), 1, 60);
+        assert_in_range(strtol(a.retry_after, NULL, 10), 1, 60);
         json_decref(a.body);
         sim_sl_ok(r, "users.info?user=" SL_ADA, NULL);
         assert_int_equal(sim_sl_world(r)->limited_count, 1);
