@@ -477,7 +477,8 @@ static int open_road(struct daemon *d, struct error *err)
                                .thread_at = adapters_thread_at,
                                .tool_at = adapters_tool_at,
                                .call_tool = platform_tool_call,
-                               .upload_max = adapters_upload_max },
+                               .upload_max = adapters_upload_max,
+                               .draft_ms = adapters_draft_ms },
         };
 
         d->road = road_open(&env, &d->config->limits, err);

@@ -53,7 +53,8 @@ struct delivery_row {
         const char *platform_id, *error_kind, *error, *trace;
         const char *request_key;  /* unique; NULL: none */
         const char *request_hash; /* distinguishes requests with the same key */
-        int64_t edits;            /* the delivery whose message it edits; 0: none */
+        int64_t edits;            /* the delivery whose message it edits; of a send: the one in
+                                   * whose message's thread it is; 0: none */
         int64_t reply_of;         /* the turn it answers from outside; 0: none; not inserted */
         const char *read_from;    /* where reading back begins; NULL: nowhere */
         int64_t read_seq;         /* the end of the journal then; 0: not known */

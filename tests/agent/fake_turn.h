@@ -180,6 +180,35 @@ void late_reply_overdue(struct road *r, int64_t turn, const struct turn_reply *r
 
 /* ---- for agents that store steps: see loop_rig.h ---- */
 
+bool turn_shows_details(const struct turn_run *run)
+{
+        (void)run;
+        return false;
+}
+
+struct turn_detail *turn_detail_new(struct turn_run *run, const char *markdown)
+{
+        (void)run;
+        (void)markdown;
+        return NULL;
+}
+
+int turn_detail_store(struct store_tx *tx, struct bus_batch *batch, const struct turn_detail *d,
+                      struct error *err)
+{
+        (void)tx;
+        (void)batch;
+        (void)d;
+        (void)err;
+        return 0;
+}
+
+void turn_detail_stored(struct turn_detail *d, bool stored)
+{
+        (void)d;
+        (void)stored;
+}
+
 bool turn_store_step(struct turn_run *run, turn_step_fn *fn, turn_step_done_fn *done, void *arg)
 {
         (void)run;

@@ -103,6 +103,33 @@ static void the_usage_line_is_posted_and_not_remembered(void **state)
         loop_rig_free(r);
 }
 
+/* One message for each round of tools, in the thread of the main message, and then the cost. */
+static void the_steps_are_shown_in_a_thread(void **state)
+{
+        static const struct said script[] = {
+                { .text = "Let me look.", .calls = "peek poke", .cost = 1500, .tokens = 100 },
+                { .calls = "peek", .cost = 500, .tokens = 100 },
+                { .text = "All done.", .cost = 500, .tokens = 50 },
+        };
+        struct loop_rig *r = loop_rig_new(script);
+        const char *rows;
+
+        (void)state;
+        r->road->auto_send = true;
+        rig_say(r->road, "work", "c", "steps", "please look", NULL);
+        rig_until(r->road, &r->done, 1);
+        rig_until_idle(r->road);
+        assert_int_equal(rig_count(r->road, "deliveries WHERE kind = 'send' AND edits > 0"), 3);
+        rows = rig_list(r->road, "payload FROM deliveries WHERE kind = 'send' AND edits > 0 "
+                                 "ORDER BY id");
+        assert_non_null(strstr(rows, "Let me look.\\n\\n✅ **peek** trying ("));
+        assert_non_null(strstr(rows, "\\n```\\nn: 10\\n```\\n```\\ndid 10\\n```"));
+        assert_non_null(strstr(rows, "✅ **poke** trying"));
+        assert_non_null(strstr(rows, "n: 20"));
+        assert_non_null(strstr(rows, "250 tokens in, 3 out, 0.0025 USD"));
+        loop_rig_free(r);
+}
+
 static void the_next_turn_sees_the_steps_of_the_last(void **state)
 {
         static const struct said script[] = {
@@ -691,6 +718,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(the_model_is_asked_until_it_answers),
                 cmocka_unit_test(the_usage_line_is_posted_and_not_remembered),
+                cmocka_unit_test(the_steps_are_shown_in_a_thread),
                 cmocka_unit_test(the_next_turn_sees_the_steps_of_the_last),
                 cmocka_unit_test(a_call_under_way_at_a_crash_is_interrupted),
                 cmocka_unit_test(a_stopped_turn_leaves_a_valid_transcript),

@@ -195,6 +195,9 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
                 return ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS;
         if (strcmp(adapter, "grow") == 0)
                 return ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING | ADAPTER_THREADS;
+        if (strcmp(adapter, "work") == 0)
+                return ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_THREADS | ADAPTER_APPENDS |
+                       ADAPTER_DETAILS;
         if (strcmp(adapter, "react") == 0)
                 return ADAPTER_EDITS | ADAPTER_REACTIONS | ADAPTER_THREADS | ADAPTER_TYPING |
                        ADAPTER_CHANNEL_HISTORY;

@@ -126,6 +126,7 @@ static void end(struct agent_loop *l, enum error_kind kind, char *text, const ch
         e->reply.kind = kind;
         e->reply.cost_microusd = l->model.unbooked;
         e->reply.usage_line = kind == ERR_NONE && l->env.conf->usage_line;
+        e->reply.used_tools = l->totals.started_tool;
         e->text = text;
         e->error = mem_strdup(error);
         e->effect = effect;

@@ -83,10 +83,17 @@ static void store_result(struct agent_loop_call *c, json_t *result)
         /* a restart is not the model's fault */
         if (l->env.conf->guard && !json_flag(result, "interrupted", false))
                 loop_guard_mark(&l->steps, l->run->id, c->block, result);
+        c->ended_ms = clock_mono_ms();
+        c->result = json_incref(result);
         add_result(w, c, result);
         if (is_last(l, c)) {
+                char *detail = turn_shows_details(l->run) ? loop_detail_text(l) : NULL;
+
                 loop_write_event(w, "turn_end", NULL);
                 loop_write_event(w, "turn_start", NULL);
+                if (detail)
+                        loop_write_detail(w, detail);
+                free(detail);
         }
         c->state = LOOP_CALL_ENDING;
         loop_write_submit(w, on_ended, c);
@@ -373,6 +380,8 @@ void loop_calls_cancel(struct agent_loop *l)
 
 void loop_calls_release(struct agent_loop *l)
 {
+        for (unsigned i = 0; i < l->calls.count; i++)
+                json_decref(l->calls.items[i].result);
         free(l->calls.items);
         l->calls.items = NULL;
         l->calls.count = l->calls.left = l->calls.active = 0;

@@ -28,8 +28,9 @@ struct agent_loop_call {
         const json_t *block; /* borrowed from the answer */
         const struct tool *tool;
         struct tool_call tool_call;
-        struct policy_gate *gate; /* while a person is asked */
-        int64_t started_ms;
+        struct policy_gate *gate;     /* while a person is asked */
+        int64_t started_ms, ended_ms; /* monotonic; 0: not by this process */
+        json_t *result;               /* NULL: not yet, or by an earlier process */
 };
 
 struct agent_loop {
@@ -104,6 +105,8 @@ typedef void loop_stored_fn(struct agent_loop *l, void *arg);
 struct loop_write;
 struct loop_write *loop_write_new(struct agent_loop *l);
 void loop_write_row(struct loop_write *w, const struct loop_row *row);
+/* Shows people, in the thread of the main message, what was done. */
+void loop_write_detail(struct loop_write *w, const char *markdown);
 /* "agent." + name; members: JSON without braces, may be NULL. */
 void loop_write_event(struct loop_write *w, const char *name, const char *members);
 /* then may be NULL if the loop is over. False: the process ends, and then is not called. */
@@ -122,6 +125,11 @@ void loop_calls_begin(struct agent_loop *l, const struct step *answer);
 /* Ends running tools; if the turn was stopped by people, stores results that say so. */
 void loop_calls_cancel(struct agent_loop *l);
 void loop_calls_release(struct agent_loop *l);
+
+/* ---- agent_loop_detail.c ---- */
+
+/* The calls of the last answer, for people: arguments and results are shortened. Yours to free. */
+char *loop_detail_text(const struct agent_loop *l);
 
 /* ---- agent_loop_compact.c ---- */
 

@@ -29,6 +29,7 @@ struct loop_write {
                 char *type, *payload;
         } events[LOOP_EVENTS];
         unsigned event_count;
+        struct turn_detail *detail; /* NULL: none */
         loop_stored_fn *then;
         void *arg;
 };
@@ -59,6 +60,11 @@ void loop_write_row(struct loop_write *w, const struct loop_row *row)
                                                  .body = row->body,
                                                  .first_kept = row->first_kept,
                                                  .time_ms = clock_wall_ms() };
+}
+
+void loop_write_detail(struct loop_write *w, const char *markdown)
+{
+        w->detail = turn_detail_new(w->loop->run, markdown);
 }
 
 /* ---- events ---- */
@@ -175,11 +181,12 @@ static int write_rows(struct store_tx *tx, struct bus_batch *batch, void *arg, s
                 if (turn_append_event(tx, batch, w->run, w->events[i].type, w->events[i].payload,
                                       err) < 0)
                         return -1;
-        return 1;
+        return turn_detail_store(tx, batch, w->detail, err) < 0 ? -1 : 1;
 }
 
 static void write_free(struct loop_write *w)
 {
+        turn_detail_stored(w->detail, false);
         for (unsigned i = 0; i < w->row_count; i++) {
                 free(w->rows[i].call);
                 json_decref(w->rows[i].body);
@@ -216,6 +223,8 @@ static void on_stored(void *arg, bool stored)
         void *then_arg = w->arg;
 
         l->pending--;
+        turn_detail_stored(w->detail, stored);
+        w->detail = NULL;
         if (stored && !l->over) {
                 take_rows(l, w);
                 turn_set_usage(l->run, &l->totals.usage);

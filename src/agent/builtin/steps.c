@@ -134,6 +134,13 @@ enum call_state steps_call_state(const struct steps *s, const char *call)
         return find_call(s, call, STEP_TOOL_STARTED) ? CALL_STARTED : CALL_NEW;
 }
 
+const json_t *steps_call_result(const struct steps *s, const char *call)
+{
+        const struct step *step = find_call(s, call, STEP_TOOL_DONE);
+
+        return step ? step->body : NULL;
+}
+
 /* ---- what is next ---- */
 
 enum next_action steps_next(const struct steps *s, int64_t turn, const struct step **answer)

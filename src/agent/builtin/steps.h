@@ -61,6 +61,8 @@ enum next_action steps_next(const struct steps *s, int64_t turn, const struct st
 
 enum call_state { CALL_NEW, CALL_STARTED, CALL_DONE };
 enum call_state steps_call_state(const struct steps *s, const char *call);
+/* The result of a call that is done, borrowed; else NULL. */
+const json_t *steps_call_result(const struct steps *s, const char *call);
 /* The i-th tool call of an answer, or NULL. */
 const json_t *steps_call(const json_t *body, unsigned i);
 char *steps_call_key(const struct step *answer, unsigned i, char out[STEP_CALL_SIZE]);

@@ -208,12 +208,12 @@ static int from_person(const struct bus_event *e, struct buf *out)
         return 1;
 }
 
-/* Drafts are not written; the edit that ends one has the text. */
+/* Drafts are not written; the edit that ends one has the text. Nor are details of the work. */
 static int from_us(const struct bus_event *e, bool is_edit, struct buf *out)
 {
         json_t *p = json_read(e->payload, strlen(e->payload), NULL);
         const char *text = json_str(p, "plain", json_str(p, "text", NULL));
-        bool counts = text && !json_flag(p, "draft", false) &&
+        bool counts = text && !json_flag(p, "draft", false) && !json_flag(p, "detail", false) &&
                       (!is_edit || json_object_get(p, "answers"));
 
         if (counts)

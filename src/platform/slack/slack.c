@@ -138,6 +138,10 @@ static int check_settings(struct settings_source *src, const char *path, const v
                 return settings_member_error(src, path, "signingSecret", err,
                                              "mode 'http' needs the app's signing secret (Basic "
                                              "Information, App Credentials)");
+        if (strcmp(c->details, "thread") == 0 && strcmp(c->streaming, "off") == 0)
+                return settings_member_error(src, path, "details", err,
+                                             "'thread' needs streaming 'auto' or 'edits': the main "
+                                             "message is there before the answer is complete");
         if (c->suggested_prompts.count > 4)
                 return settings_member_error(src, path, "suggestedPrompts", err,
                                              "Slack shows at most 4 prompts");
@@ -478,9 +482,15 @@ static void slack_close(struct adapter *a)
 static unsigned abilities(const struct adapter *a)
 {
         const struct slack_conf *conf = a->conf;
-        bool streams = strcmp(conf->streaming, "off") != 0;
+        unsigned can = a->ops->can;
 
-        return a->ops->can & ~(streams ? 0u : (unsigned)ADAPTER_STREAMS);
+        if (strcmp(conf->streaming, "off") == 0)
+                can &= ~(unsigned)ADAPTER_STREAMS;
+        if (strcmp(conf->streaming, "auto") != 0)
+                can &= ~(unsigned)ADAPTER_APPENDS;
+        if (strcmp(conf->details, "thread") != 0)
+                can &= ~(unsigned)ADAPTER_DETAILS;
+        return can;
 }
 
 /* Ids of DMs begin with D; a person's id opens theirs. */
@@ -515,7 +525,8 @@ const struct platform_ops slack_platform = {
         .token_variable = BOT_VARIABLE,
         .can = ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
-               ADAPTER_DIRECT | ADAPTER_BUTTONS | ADAPTER_FORMS,
+               ADAPTER_DIRECT | ADAPTER_BUTTONS | ADAPTER_FORMS | ADAPTER_APPENDS |
+               ADAPTER_DETAILS,
         .text = { .dialect = MARKDOWN_SLACK, .unit = UTF8_CODE_POINTS, .max = 3500 },
         .upload_max = (int64_t)1 << 30,
         .debounce_ms = 1000,
@@ -535,6 +546,7 @@ const struct platform_ops slack_platform = {
         .reconcile = sl_readback,
         .read_from = sl_readback_from,
         .abilities = abilities,
+        .draft_ms = sl_stream_draft_ms,
         .is_group = is_group,
         .mention = mention,
         .thread_at = thread_at,

@@ -197,6 +197,8 @@ void sl_stream_prepare(struct sl_send *s);
  * and the next call is made (Slack refused to stream, or the end has two steps).
  */
 bool sl_stream_goes_on(struct sl_send *s, const struct sl_answer *a);
+/* platform_ops.draft_ms: Slack wants at most one edit in three seconds. */
+int64_t sl_stream_draft_ms(const struct adapter *a, const char *channel, const char *thread);
 
 /* ---- sl_assistant.c ---- */
 

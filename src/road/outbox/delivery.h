@@ -33,6 +33,8 @@ enum adapter_ability {
         ADAPTER_BUTTONS = 1 << 11,
         /* "ask:/refuse apr-1" as a button's data: a form asks for the text that follows it */
         ADAPTER_FORMS = 1 << 12,
+        ADAPTER_APPENDS = 1 << 13, /* streams: drafts say their Markdown, to append to, and whom */
+        ADAPTER_DETAILS = 1 << 14, /* the steps of a turn are shown in the thread of its draft */
 };
 
 struct delivery {
@@ -222,6 +224,9 @@ struct road_platforms {
                           const struct tool_request *q, platform_tool_fn *done, void *arg);
         /* Bytes of a file that it sends. May be NULL. */
         int64_t (*upload_max)(struct adapters *as, const char *adapter);
+        /* Milliseconds between edits of a draft there; 0: the default. May be NULL. */
+        int64_t (*draft_ms)(struct adapters *as, const char *adapter, const char *channel,
+                            const char *thread);
 };
 
 #endif

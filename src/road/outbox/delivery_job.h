@@ -48,12 +48,12 @@ struct delivery_job {
         bool counted;                       /* in the adapter's count of unconfirmed sends */
         bool exclusive;                     /* in the adapter's map of channels */
         struct delivery_queue_list waiting; /* exclusive: other threads of its channel */
-        int64_t edits;                      /* the delivery whose message it edits; 0: none */
-        int64_t due_mono;                   /* not before */
-        int64_t delay_ms;                   /* from creation to due */
-        int64_t lease_ms;                   /* of the last claim */
-        int64_t expires_ms;                 /* wall clock, as stored; 0: never */
-        int64_t expires_boot;               /* the same by a clock that cannot be set */
+        int64_t edits; /* the delivery whose message it edits, or in whose thread it is; 0: none */
+        int64_t due_mono;     /* not before */
+        int64_t delay_ms;     /* from creation to due */
+        int64_t lease_ms;     /* of the last claim */
+        int64_t expires_ms;   /* wall clock, as stored; 0: never */
+        int64_t expires_boot; /* the same by a clock that cannot be set */
         struct timer *deadline;
         struct delivery_job *follower; /* enqueued when this one is removed */
         TAILQ_ENTRY(delivery_job) next;
@@ -158,6 +158,8 @@ struct delivery_job *outbox_find(const struct road *r, int64_t delivery);
  * NULL. */
 struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, int64_t edits,
                                       const char *message_id);
+/* Does a message wait that belongs into the thread of this one? */
+bool outbox_has_details(const struct delivery_job *j);
 void outbox_release(struct road *r);
 
 /* ---- outbox_submit.c ---- */

@@ -398,6 +398,17 @@ struct delivery_job *outbox_find_edit(struct road *r, const struct delivery *d, 
         return found;
 }
 
+bool outbox_has_details(const struct delivery_job *j)
+{
+        const struct delivery_job *other;
+
+        TAILQ_FOREACH(other, &j->queue->jobs, next) {
+                if (other->edits == j->d.id && other->d.kind == DELIVER_SEND)
+                        return true;
+        }
+        return false;
+}
+
 /* ---- claiming and sending ---- */
 
 struct delivery_claim {
@@ -498,9 +509,13 @@ void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
         }
         if (j->edits > 0 && !j->d.target) {
                 delivery_result_give_up(r, j, DELIVERY_EXPIRED,
-                                        "the message it changes was never sent");
+                                        j->d.kind == DELIVER_SEND
+                                                ? "the message with its thread was never sent"
+                                                : "the message it changes was never sent");
                 return;
         }
+        if (j->edits > 0 && j->d.kind == DELIVER_SEND && !j->d.thread)
+                j->d.thread = j->d.target; /* the thread of that message */
         if (delivery_is_typing(j) && seconds > TYPING_SECONDS)
                 seconds = TYPING_SECONDS;
         j->deadline = timer_new(r->loop, on_deadline, j);

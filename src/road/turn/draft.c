@@ -23,11 +23,12 @@
 #define TYPING_AFTER_MS 400
 #define TYPING_EVERY_MS 4500
 #define TYPING_LIFE_MS  5000
-#define FIRST_AFTER_MS  800  /* from the first text to the draft */
-#define LABEL_AFTER_MS  2000 /* from the first label to the draft, if there is no text */
-#define EDIT_EVERY_MS   1200
+#define FIRST_AFTER_MS  800   /* from the first text to the draft */
+#define LABEL_AFTER_MS  2000  /* from the first label to the draft, if there is no text */
+#define EDIT_EVERY_MS   1200  /* unless the platform has its own pace */
 #define TEXT_MAX        65536 /* longer previews are not updated */
 #define LABEL_MAX       120   /* bytes */
+#define WORKING         "Working…"
 
 struct draft {
         struct turn *turn;
@@ -35,8 +36,9 @@ struct draft {
         bool over;                 /* the next text replaces this one */
         char label[LABEL_MAX + 1]; /* what it does now; "": nothing to tell */
         struct timer *typing, *show;
-        bool changed; /* since it was last shown */
-        bool muted;   /* the agent may choose silence: no typing before its first text */
+        bool changed;     /* since it was last shown */
+        bool muted;       /* the agent may choose silence: no typing before its first text */
+        bool placeholder; /* the message is needed even if there is nothing to show yet */
 };
 
 void draft_end(struct turn *t)
@@ -138,6 +140,16 @@ static void on_stored(void *arg, const struct error *err)
         turn_commit(t);
 }
 
+static int64_t edit_every_ms(const struct turn *t)
+{
+        const struct road_platforms *p = &t->road->platforms;
+        int64_t ms = p->draft_ms ? p->draft_ms(p->adapters, t->run.adapter, t->run.channel,
+                                               t->run.thread)
+                                 : 0;
+
+        return ms > 0 ? ms : EDIT_EVERY_MS;
+}
+
 /* The text so far as an unnumbered delivery; NULL: nothing to show. */
 static struct delivery_job *make_preview(struct draft *d)
 {
@@ -154,6 +166,8 @@ static struct delivery_job *make_preview(struct draft *d)
         buf_add(&text, d->text.data, d->text.len);
         if (d->label[0])
                 buf_addf(&text, "%s… %s", text.len ? "\n\n" : "", d->label);
+        if (text.len == 0 && d->placeholder)
+                buf_addstr(&text, WORKING);
         rc = r->platforms.render(r->platforms.adapters, t->run.adapter, text.data, false, &parts,
                                  &err);
         buf_release(&text);
@@ -166,6 +180,11 @@ static struct delivery_job *make_preview(struct draft *d)
         jsonw_opt(&payload, "replyTo", turn_last_input(t)->id);
         jsonw_str(&payload, "turnId", t->key);
         jsonw_bool(&payload, "draft", true);
+        if (r->platforms.abilities(r->platforms.adapters, t->run.adapter) & ADAPTER_APPENDS) {
+                jsonw_opt(&payload, "recipient", turn_last_input(t)->sender_id);
+                if (parts.count == 1) /* else the rest becomes messages of its own */
+                        jsonw_strn(&payload, "markdown", d->text.data, d->text.len);
+        }
         jsonw_close(&payload, '}');
         j = delivery_new(r, &(struct delivery){ .turn = t->run.id,
                                                 .conversation = t->run.conversation,
@@ -194,7 +213,7 @@ static void on_show(void *arg)
 
         if (!d->changed)
                 return;
-        timer_start(d->show, EDIT_EVERY_MS);
+        timer_start(d->show, edit_every_ms(t));
         j = make_preview(d);
         if (j && !numbers_take(&r->delivery_numbers, 1, &j->d.id)) {
                 delivery_free(j); /* the store refuses writes: retry with the next piece */
@@ -249,7 +268,8 @@ static void show_soon(struct draft *d, int64_t first_ms)
 {
         d->changed = true;
         if (!timer_active(d->show))
-                timer_start(d->show, d->turn->display.draft_delivery ? EDIT_EVERY_MS : first_ms);
+                timer_start(d->show,
+                            d->turn->display.draft_delivery ? edit_every_ms(d->turn) : first_ms);
 }
 
 void draft_add(struct turn *t, const char *text, size_t n)
@@ -290,6 +310,17 @@ void draft_progress(struct turn *t, const char *label)
         show_soon(d, LABEL_AFTER_MS);
 }
 
+bool draft_show_now(struct turn *t)
+{
+        struct draft *d = t->display.draft;
+
+        if (t->display.draft_delivery == 0 && d && d->show) {
+                d->placeholder = d->changed = true;
+                on_show(d);
+        }
+        return t->display.draft_delivery != 0;
+}
+
 /* Drops queued pieces of the draft, which the end replaces. */
 void draft_supersede(struct turn *t, struct answer *a)
 {
@@ -305,7 +336,7 @@ void draft_supersede(struct turn *t, struct answer *a)
         if (j)
                 turn_deliveries_supersede(t, a, j);
         j = outbox_find(r, t->display.draft_delivery);
-        if (j && delivery_is_unseen(j)) {
+        if (j && delivery_is_unseen(j) && !outbox_has_details(j)) {
                 turn_deliveries_supersede(t, a, j);
                 t->display.draft_delivery = 0;
         }

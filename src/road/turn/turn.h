@@ -29,6 +29,8 @@ enum turn_phase {
         PHASE_ENDING,          /* storing its end */
 };
 
+#define TURN_DETAILS 32
+
 struct turn {
         struct turn_run run; /* first member: a run converts to its turn */
         struct road *road;
@@ -86,13 +88,15 @@ struct turn {
         } steps;
 
         struct {
-                struct buf held;        /* streamed text that may become "no reply" */
-                bool streams;           /* it cannot: streamed text is shown */
-                struct draft *draft;    /* may be NULL */
-                int64_t draft_delivery; /* delivery that shows it; 0: none */
-                struct timer *slow;     /* until the progress reaction */
-                int64_t reaction;       /* delivery of the progress reaction; 0: none */
-                unsigned writes;        /* in flight: the end waits for them */
+                struct buf held;               /* streamed text that may become "no reply" */
+                bool streams;                  /* it cannot: streamed text is shown */
+                struct draft *draft;           /* may be NULL */
+                int64_t draft_delivery;        /* delivery that shows it; 0: none */
+                struct timer *slow;            /* until the progress reaction */
+                int64_t reaction;              /* delivery of the progress reaction; 0: none */
+                int64_t details[TURN_DETAILS]; /* deliveries; the first ones of this process */
+                unsigned detail_count;
+                unsigned writes; /* in flight: the end waits for them */
         } display;
 
         LIST_HEAD(, approval_ask) approval_asks; /* being stored */
@@ -287,8 +291,17 @@ void draft_begin(struct turn *t);
 void draft_add(struct turn *t, const char *text, size_t n);
 void draft_turn_over(struct turn *t);                   /* the next text replaces the one shown */
 void draft_progress(struct turn *t, const char *label); /* shown below the text so far */
+/* Shows it at once, with a placeholder if need be. False: there is none. */
+bool draft_show_now(struct turn *t);
 void draft_end(struct turn *t);
 void draft_supersede(struct turn *t, struct answer *a);
+
+/* ---- turn_detail.c ---- */
+
+/* What the work used, below the details; the reply has the sums. */
+void turn_detail_end(struct turn *t, const struct turn_reply *reply, struct answer *a);
+/* The draft is deleted: so are its details, first, as far as this process has stored them. */
+void turn_detail_delete(struct turn *t, struct answer *a);
 
 /* ---- progress_reaction.c ---- */
 

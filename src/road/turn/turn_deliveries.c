@@ -39,6 +39,7 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
         struct road *r = t->road;
         struct rendered parts = { 0 };
         struct rendered_part as_is = { .text = (char *)text };
+        unsigned can = r->platforms.abilities(r->platforms.adapters, t->run.adapter);
         struct error err;
         int rc = r->platforms.render(r->platforms.adapters, t->run.adapter, text, false, &parts,
                                      &err);
@@ -61,6 +62,8 @@ static void add_message(struct turn *t, struct answer *a, const char *text)
                 jsonw_opt(&payload, "replyTo", first && a->refers ? turn_last_input(t)->id : NULL);
                 jsonw_str(&payload, "turnId", t->key);
                 turn_write_inputs(t, "answers", &payload);
+                if (edits && parts.count == 1 && (can & ADAPTER_APPENDS))
+                        jsonw_str(&payload, "markdown", text);
                 jsonw_close(&payload, '}');
                 j = delivery_new(
                         r, &(struct delivery){ .turn = t->run.id,
@@ -223,6 +226,7 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
         if (t->display.draft_delivery != 0 &&
             ((a->messages == 0 && reply->kind == ERR_NONE) ||
              (reply->kind == ERR_CANCELLED && turn_is_withdrawn(t)))) {
+                turn_detail_delete(t, a);
                 j = delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
                                                               .conversation = t->run.conversation,
                                                               .adapter = t->run.adapter,
@@ -235,6 +239,8 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
                                                               .unsampled = turn_is_unsampled(t) });
                 j->edits = t->display.draft_delivery;
                 turn_deliveries_add(a, j);
+        } else {
+                turn_detail_end(t, reply, a);
         }
         cancel_deferred(t, a);
         progress_reaction_end(t, a->silent_reason ? ERR_CANCELLED : reply->kind, a);

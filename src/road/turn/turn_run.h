@@ -71,6 +71,7 @@ struct turn_reply {
         const char *request_key; /* of the first message; may be NULL */
         bool accepted;           /* no text: the agent answers later, if at all */
         bool usage_line;         /* what the turn used is posted below the text */
+        bool used_tools;         /* in any attempt: the details end with what the turn used */
 };
 
 /* Called by agents, never before the start slot has returned. */
@@ -118,6 +119,18 @@ struct turn_steering {
         turn_step_done_fn *done;
 };
 bool turn_steer(struct turn_run *run, const struct turn_steering *s, void *arg);
+
+/*
+ * Details of the work, in the thread of the turn's main message, which appears with the first of
+ * them. `store` is called in the transaction of the step that the text is about, `stored` after
+ * it; both take NULL, and `stored` frees it.
+ */
+struct turn_detail;
+bool turn_shows_details(const struct turn_run *run);
+struct turn_detail *turn_detail_new(struct turn_run *run, const char *markdown); /* may be NULL */
+int turn_detail_store(struct store_tx *tx, struct bus_batch *batch, const struct turn_detail *d,
+                      struct error *err);
+void turn_detail_stored(struct turn_detail *d, bool stored);
 
 /* In a step's transaction: an event of this turn. payload: a JSON object with "turnId". */
 int turn_append_event(struct store_tx *tx, struct bus_batch *batch, const struct turn_run *run,
