@@ -47,33 +47,67 @@ static bool is_reply(const struct slack_message *m)
         return m->thread_ts[0] && strcmp(m->thread_ts, m->ts) != 0;
 }
 
-/* Newest first, without replies. A cursor is the time of the next older message. */
+static bool is_listed(const struct slack_message *m)
+{
+        return !is_reply(m) || m->broadcast;
+}
+
+/* From the newest of the span to the oldest; returns the time of the next one, 0: none. */
+static int64_t read_backward(struct slack_call *c, const struct slack_channel *channel,
+                             const struct slack_span *span, int64_t limit, json_t *list)
+{
+        for (size_t i = sl_message_index(channel, span->end); i > 0; i--) {
+                const struct slack_message *m = channel->messages[i - 1];
+
+                if (m->us < span->first)
+                        break;
+                if (!is_listed(m))
+                        continue;
+                if ((int64_t)json_array_size(list) == limit)
+                        return m->us;
+                json_array_append_new(list, sl_render_message(c->world, m, how(c)));
+        }
+        return 0;
+}
+
+/* From the oldest of the span to the newest, which is the first of the list. */
+static int64_t read_forward(struct slack_call *c, const struct slack_channel *channel,
+                            const struct slack_span *span, int64_t limit, json_t *list)
+{
+        for (size_t i = sl_message_index(channel, span->first); i < channel->count; i++) {
+                const struct slack_message *m = channel->messages[i];
+
+                if (!is_listed(m))
+                        continue;
+                if ((int64_t)json_array_size(list) == limit)
+                        return m->us;
+                json_array_insert_new(list, 0, sl_render_message(c->world, m, how(c)));
+        }
+        return 0;
+}
+
+/*
+ * Newest first, without replies. With `oldest` alone, Slack's pages begin with what is closest to
+ * it (slackhq/slack-api-docs#4). A cursor is the time of the next message.
+ */
 int sl_method_history(struct slack_call *c)
 {
         struct slack_channel *channel = sl_call_member_of(c, "channel");
+        bool forward = sl_call_text(c, "oldest") && !sl_call_text(c, "latest") &&
+                       c->world->settings.history_forward;
         struct slack_span span;
-        int64_t cursor, limit, next = 0;
+        int64_t cursor, limit, next;
         json_t *list;
 
         if (!channel || read_span(c, &span) != 0 ||
             sl_page_read(c, 100, MAX_READ, &cursor, &limit) != 0)
                 return -1;
-        if (cursor > 0 && cursor + 1 < span.end)
+        if (forward && cursor > span.first)
+                span.first = cursor;
+        else if (!forward && cursor > 0 && cursor + 1 < span.end)
                 span.end = cursor + 1;
         list = json_array();
-        for (size_t i = sl_message_index(channel, span.end); i > 0; i--) {
-                const struct slack_message *m = channel->messages[i - 1];
-
-                if (m->us < span.first)
-                        break;
-                if (is_reply(m) && !m->broadcast)
-                        continue;
-                if ((int64_t)json_array_size(list) == limit) {
-                        next = m->us;
-                        break;
-                }
-                json_array_append_new(list, sl_render_message(c->world, m, how(c)));
-        }
+        next = (forward ? read_forward : read_backward)(c, channel, &span, limit, list);
         sl_call_set_new(c, "messages", list);
         sl_call_set_new(c, "has_more", json_boolean(next > 0));
         sl_call_set_new(c, "pin_count", json_integer(0));

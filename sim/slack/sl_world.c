@@ -39,6 +39,7 @@ static const struct world_setting settings[] = {
         { "disable_after",      WORLD_SETTING_INT,  AT(disable_after),      1, INT32_MAX },
         { "streams",            WORLD_SETTING_FLAG, AT(streams),            0, 0 },
         { "assistants",         WORLD_SETTING_FLAG, AT(assistants),         0, 0 },
+        { "history_forward",    WORLD_SETTING_FLAG, AT(history_forward),    0, 0 },
         { 0 },
 };
 /* clang-format on */
@@ -290,6 +291,7 @@ struct slack_world *sl_world_new(struct loop *l)
                 .disable_after = 1000,
                 .streams = true,
                 .assistants = true,
+                .history_forward = true,
         };
         map_init(&w->users);
         map_init(&w->channels);

@@ -166,6 +166,7 @@ struct slack_settings {
         int64_t disable_after; /* posts in an hour, if nearly all fail */
         bool streams;          /* chat.startStream exists; else unknown_method */
         bool assistants;       /* assistant.threads.* exist */
+        bool history_forward;  /* pages after `oldest` alone begin there */
 };
 
 struct slack_world {

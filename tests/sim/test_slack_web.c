@@ -391,6 +391,21 @@ static void history_is_read_in_pages_newest_first(void **state)
         assert_false(json_flag(answer, "has_more", true));
         json_decref(answer);
         free(path);
+        /* after `oldest` alone, the first page is the one next to it */
+        path = mem_printf("conversations.history?channel=" SL_GENERAL "&limit=2&oldest=%s", ts[0]);
+        answer = sim_sl_call(r, path, NULL);
+        assert_string_equal(json_str(nth(answer, 0), "text", ""), "m2");
+        assert_string_equal(json_str(nth(answer, 1), "text", ""), "m1");
+        free(path);
+        path = mem_printf("conversations.history?channel=" SL_GENERAL
+                          "&limit=2&oldest=%s&cursor=%s",
+                          ts[0], cursor(answer));
+        json_decref(answer);
+        answer = sim_sl_call(r, path, NULL);
+        assert_string_equal(json_str(nth(answer, 0), "text", ""), "m4");
+        assert_false(json_flag(answer, "has_more", true));
+        json_decref(answer);
+        free(path);
         sim_sl_refused(r, "conversations.history?channel=" SL_GENERAL "&cursor=x", NULL,
                        "invalid_cursor");
         sim_sl_refused(r, "conversations.history?channel=" SL_GENERAL "&oldest=x", NULL,
