@@ -96,20 +96,20 @@ struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char 
                                                 int64_t active_ms, int64_t before, int64_t limit)
 {
         return sql_query(tx,
-                         "SELECT id, coalesce(thread, channel) FROM conversations"
+                         "SELECT id, channel, thread FROM conversations"
                          " WHERE adapter = ?1 AND active_ms >= ?2 AND id < ?3"
                          " ORDER BY id DESC"
                          " LIMIT ?4",
                          SQL_TEXT(adapter), SQL_INT(active_ms), SQL_INT(before), SQL_INT(limit));
 }
 
-int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **chat,
-                                 struct error *err)
+int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **channel,
+                                 const char **thread, struct error *err)
 {
         int rc = sql_next(s, err);
 
         if (rc == 1)
-                sql_read(s, OUT_INT(id), OUT_TEXT(chat));
+                sql_read(s, OUT_INT(id), OUT_TEXT(channel), OUT_TEXT(thread));
         return rc;
 }
 

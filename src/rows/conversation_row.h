@@ -38,9 +38,9 @@ int conversation_row_find_main(struct store_tx *tx, const char *adapter, const c
 /* Active since active_ms, with an id below `before`; newest id first. */
 struct store_stmt *conversation_row_list_recent(struct store_tx *tx, const char *adapter,
                                                 int64_t active_ms, int64_t before, int64_t limit);
-/* 1 with the id and the chat's thread, else its channel, borrowed; 0: end; -1. */
-int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **chat,
-                                 struct error *err);
+/* 1 with the id, the channel and the thread (NULL: none), borrowed; 0: end; -1. */
+int conversation_row_next_recent(struct store_stmt *s, int64_t *id, const char **channel,
+                                 const char **thread, struct error *err);
 
 /* Has anything been said in this chat? 1; 0; -1. Messages count while the journal keeps them. */
 int conversation_row_knows(struct store_tx *tx, const char *adapter, const char *channel,

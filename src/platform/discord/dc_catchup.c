@@ -9,15 +9,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "platform/discord/dc_id.h"
-#include "rows/conversation_row.h"
+#include "platform/recent_chats.h"
 
 #define MARGIN_MS    60000 /* clocks differ */
 #define INTRODUCE_MS 300000
 #define DONE_MS      3000
 #define AGAIN_MS     300000 /* the next attempt, after Discord was unavailable */
-#define RECENT_DAYS  30
-#define RECENT_PAGE  500
-#define GUILD_PAGE   200 /* Discord's maximum */
+#define GUILD_PAGE   200    /* Discord's maximum */
 
 /* How the channels of a shard's guilds become known. */
 enum guild_source {
@@ -47,11 +45,11 @@ struct dc_catchup {
         struct dc_intake *in;
         struct gap *gaps; /* by shard */
         unsigned gap_count, shards;
-        struct dc_readback *readback;
+        struct readback *readback;
         struct guild_scan scan;
         struct dc_dm_scan *dms;
-        struct recent_page *recent; /* NULL: none */
-        int64_t recent_before;      /* below this id; 0: none */
+        struct recent_chats *recent; /* NULL: none */
+        int64_t recent_before;       /* below this id; 0: none */
         int64_t recent_since_ms;
         bool holds_all;
         bool failed;
@@ -82,71 +80,30 @@ static void release_all(struct dc_catchup *c)
 
 /* ---- recent conversations ---- */
 
-struct recent_page {
-        struct dc_catchup *c; /* NULL: no longer wanted */
-        char *adapter;
-        int64_t from_ms, before;
-        char channels[RECENT_PAGE][DC_ID_SIZE];
-        size_t count;
-        int64_t last; /* smallest id of the page; 0: no further page */
-};
-
-static int read_recent(struct store_tx *tx, void *arg, struct error *err)
-{
-        struct recent_page *p = arg;
-        struct store_stmt *s =
-                conversation_row_list_recent(tx, p->adapter, p->from_ms, p->before, RECENT_PAGE);
-        const char *chat;
-        size_t rows = 0;
-        int rc;
-
-        p->count = 0;
-        while ((rc = conversation_row_next_recent(s, &p->last, &chat, err)) == 1) {
-                rows++;
-                if (p->count < RECENT_PAGE && dc_id_valid(chat))
-                        snprintf(p->channels[p->count++], DC_ID_SIZE, "%s", chat);
-        }
-        if (rows < RECENT_PAGE)
-                p->last = 0;
-        return rc;
-}
-
 static void read_recent_page(struct dc_catchup *c);
 
-static void on_recent(void *arg, const struct error *err)
+static void on_recent(void *arg, const struct recent_chat *chats, size_t count, int64_t before,
+                      const struct error *err)
 {
-        struct recent_page *p = arg;
-        struct dc_catchup *c = p->c;
+        struct dc_catchup *c = arg;
 
-        if (c && err)
-                log_warn("cannot read recent conversations",
-                         LOG_S("adapter", c->in->o.adapter->name), LOG_S("why", err->text));
-        if (c) {
-                c->recent = NULL;
-                c->recent_before = err ? 0 : p->last;
-                c->failed = c->failed || err;
-                for (size_t i = 0; !err && i < p->count; i++)
-                        dc_readback_want(c->readback, p->channels[i], c->recent_since_ms);
-                release_all(c);
-                read_recent_page(c);
+        c->recent = NULL;
+        c->recent_before = before;
+        c->failed = c->failed || err;
+        for (size_t i = 0; i < count; i++) { /* a thread is a channel of its own */
+                const char *id = chats[i].thread[0] ? chats[i].thread : chats[i].channel;
+
+                if (dc_id_valid(id))
+                        dc_readback_want(c->readback, id, c->recent_since_ms);
         }
-        free(p->adapter);
-        free(p);
+        release_all(c);
+        read_recent_page(c);
 }
 
 static void read_recent_page(struct dc_catchup *c)
 {
-        struct recent_page *p;
-
-        if (c->recent || c->recent_before == 0 ||
-            dc_readback_load(c->readback) >= DC_READBACK_CROWDED)
-                return;
-        p = c->recent = mem_zalloc(sizeof(*p));
-        p->c = c;
-        p->adapter = mem_strdup(c->in->o.adapter->name);
-        p->before = c->recent_before;
-        p->from_ms = clock_wall_ms() - (int64_t)RECENT_DAYS * 86400000;
-        store_read(c->in->o.adapter->store, read_recent, on_recent, p);
+        if (!c->recent && c->recent_before != 0 && readback_load(c->readback) < READBACK_CROWDED)
+                c->recent = recent_chats_read(c->in->o.adapter, c->recent_before, on_recent, c);
 }
 
 static void begin_recent(struct dc_catchup *c, int64_t since_ms)
@@ -157,10 +114,8 @@ static void begin_recent(struct dc_catchup *c, int64_t since_ms)
         }
         dc_catchup_hold(c->in);
         c->recent_since_ms = since_ms;
-        if (c->recent) { /* of an earlier gap: start over */
-                c->recent->c = NULL;
-                c->recent = NULL;
-        }
+        recent_chats_drop(c->recent); /* of an earlier gap: start over */
+        c->recent = NULL;
         c->recent_before = INT64_MAX;
         read_recent_page(c);
         if (!c->recent) /* there is no room now */
@@ -197,7 +152,7 @@ void dc_catchup_dm(struct dc_catchup *c, const char *channel, const json_t *dm)
         const struct gap *gap = find_gap(c, 0);
 
         if (!gap || loop_now_ms(c->in->o.adapter->loop) > gap->until_ms ||
-            dc_readback_load(c->readback) == DC_READBACK_FULL ||
+            readback_load(c->readback) == READBACK_FULL ||
             (dm && !may_have_missed(dm, gap->since_ms)))
                 return;
         dc_readback_want(c->readback, channel, gap->since_ms);
@@ -213,7 +168,7 @@ void dc_catchup_guild(struct dc_catchup *c, unsigned shard, const json_t *guild)
                 return;
         if (gap->open)
                 timer_start(c->timer, c->in->o.catchup_times.done_ms);
-        if (gap->open && dc_readback_load(c->readback) == DC_READBACK_FULL) {
+        if (gap->open && readback_load(c->readback) == READBACK_FULL) {
                 gap->source = GUILDS_TO_LIST;
                 begin_scan(c);
                 return;
@@ -293,7 +248,7 @@ static void scan_next_guild(struct dc_catchup *c)
                 s->next++;
         if (s->next == s->count)
                 enter_scan(c, s->last ? SCAN_IDLE : SCAN_GUILDS);
-        else if (dc_readback_load(c->readback) < DC_READBACK_CROWDED)
+        else if (readback_load(c->readback) < READBACK_CROWDED)
                 enter_scan(c, SCAN_CHANNELS);
         else
                 enter_scan(c, SCAN_WAITING);
@@ -384,7 +339,7 @@ void dc_catchup_gap(void *intake, const struct dc_gateway_ready *ready, int64_t 
                                        .until_ms = loop_now_ms(o->adapter->loop) +
                                                    o->catchup_times.introduce_ms };
         timer_start(c->timer, o->catchup_times.done_ms);
-        dc_readback_restart(c->readback);
+        readback_restart(c->readback);
         log_info("discord session lost; reading back missed messages",
                  LOG_S("adapter", o->adapter->name), LOG_I("shard", shard),
                  LOG_I("seconds", (now - from) / 1000));
@@ -417,12 +372,12 @@ static void on_timer(void *arg)
                 }
                 begin_scan(c);
         }
-        if (dc_readback_load(c->readback) != DC_READBACK_IDLE || c->recent_before != 0 ||
-            c->recent || c->scan.state != SCAN_IDLE || !dc_dm_scan_is_over(c->dms)) {
+        if (readback_load(c->readback) != READBACK_IDLE || c->recent_before != 0 || c->recent ||
+            c->scan.state != SCAN_IDLE || !dc_dm_scan_is_over(c->dms)) {
                 timer_start(c->timer, c->in->o.catchup_times.done_ms);
                 return;
         }
-        failed = dc_readback_take_failed(c->readback) || c->failed;
+        failed = readback_take_failed(c->readback) || c->failed;
         failed = dc_dm_scan_take_failed(c->dms) || failed;
         c->failed = false;
         if (failed) {
@@ -462,11 +417,10 @@ void dc_catchup_free(struct dc_catchup *c)
 {
         if (!c)
                 return;
-        if (c->recent)
-                c->recent->c = NULL;
+        recent_chats_drop(c->recent);
         timer_free(c->scan.retry);
         dc_dm_scan_free(c->dms);
-        dc_readback_free(c->readback);
+        readback_free(c->readback);
         timer_free(c->timer);
         free(c->gaps);
         free(c);

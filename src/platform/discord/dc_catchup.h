@@ -4,7 +4,7 @@
  * The channels to read come from four sources: guilds that the gateway introduces, with the newest
  * message of each channel; other guilds, listed by REST; channels of recent conversations in the
  * store, including DMs; and DMs of people who may have written their first (dc_dm_scan.c).
- * dc_readback.c reads them. Each source is paged and continues when there is room.
+ * platform/readback.h reads them. Each source is paged and continues when there is room.
  *
  * The age and the number of messages per channel are bounded. Dedup keys recognise repeats. A gap
  * stays on disk until everything in it is stored, so that a restart begins with it again. Edits,
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "platform/discord/dc_intake.h"
+#include "platform/readback.h"
 
 struct dc_catchup;
 
@@ -49,32 +50,11 @@ bool dc_dm_scan_is_over(const struct dc_dm_scan *s);
 /* Was one given up since the last call? */
 bool dc_dm_scan_take_failed(struct dc_dm_scan *s);
 
-/* ---- dc_readback.c: reads the messages of channels and threads since a time ---- */
+/* ---- dc_readback.c: how the messages of a channel or thread are read ---- */
 
-/*
- * Reads a few channels at a time, no faster than the intake stores; their live events are held
- * meanwhile, for a limited time.
- */
-
-struct dc_readback;
-
-struct dc_readback *dc_readback_new(struct dc_intake *in);
-/* Before the intake. */
-void dc_readback_free(struct dc_readback *r);
-/* A new gap. */
-void dc_readback_restart(struct dc_readback *r);
-/* Reads a channel once for each gap, unless it was given up. */
-void dc_readback_want(struct dc_readback *r, const char *channel, int64_t since_ms);
-enum dc_readback_load {
-        DC_READBACK_IDLE, /* everything is read and stored, or given up */
-        DC_READBACK_BUSY,
-        DC_READBACK_CROWDED, /* add only channels that cannot wait */
-        DC_READBACK_FULL,    /* add none */
-};
-enum dc_readback_load dc_readback_load(const struct dc_readback *r);
-/* Was one given up since the last call? */
-bool dc_readback_take_failed(struct dc_readback *r);
-/* How long to wait after so many failures; -1: give up. */
+struct readback *dc_readback_new(struct dc_intake *in);
+void dc_readback_want(struct readback *r, const char *channel, int64_t since_ms);
+/* As readback_wait_ms. */
 int64_t dc_readback_wait_ms(const struct dc_intake *in, unsigned failures);
 
 #endif
