@@ -62,7 +62,7 @@ struct slack_link {
         bool closing;
         struct timer *ping, *life;
         int64_t life_ms; /* 0: no end */
-        bool warned;
+        bool warned, muted;
         LIST_ENTRY(slack_link) next;
 };
 

@@ -12,6 +12,7 @@
 #include "sim/slack/sl_people.h"
 
 #define WARNING_MS 10000
+#define MUTE_MS    30000
 
 /* ---- on each connection ---- */
 
@@ -27,10 +28,12 @@ static void run_close(struct slack_link *l, const json_t *request)
         ws_close(l->ws, (int)json_int(request, "code", 1000), "");
 }
 
+/* Slack sees after a while that the connection is dead; until then payloads go there, too. */
 static void run_mute(struct slack_link *l, const json_t *request)
 {
-        (void)request;
         ws_mute(l->ws);
+        l->muted = true;
+        timer_start(l->life, json_int(request, "ms", MUTE_MS));
 }
 
 static void run_ping(struct slack_link *l, const json_t *request)

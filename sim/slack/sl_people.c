@@ -262,6 +262,22 @@ static int set_speaker(struct slack_world *w, struct slack_message *m, const jso
         return 0;
 }
 
+/* Of people of another workspace, events tell more. */
+static void introduce_stranger(struct slack_message *m)
+{
+        const struct slack_user *u = m->user;
+
+        if (m->app || u->team == m->channel->team)
+                return;
+        if (!m->extra)
+                m->extra = json_object();
+        json_object_update_missing_new(
+                m->extra,
+                json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:s}}", "user_team", u->team->id, "source_team",
+                          u->team->id, "user_profile", "name", u->name, "real_name", u->real_name,
+                          "display_name", u->display_name, "team", u->team->id));
+}
+
 static int fill(struct slack_world *w, struct slack_message *m, const json_t *request,
                 struct error *err)
 {
@@ -289,6 +305,7 @@ static int fill(struct slack_world *w, struct slack_message *m, const json_t *re
         set_json(&m->blocks, request, "blocks");
         set_json(&m->attachments, request, "attachments");
         set_json(&m->extra, request, "extra");
+        introduce_stranger(m);
         if (client)
                 m->client_msg_id = mem_strdup(client);
         else if (!m->app && !m->subtype)

@@ -82,7 +82,9 @@ static void on_life(void *arg)
         struct slack_link *l = arg;
         int64_t ms = l->life_ms;
 
-        if (l->warned)
+        if (l->muted)
+                ws_cut(l->ws);
+        else if (l->warned)
                 sl_socket_disconnect(l, "refresh_requested", 0);
         else
                 sl_socket_disconnect(l, "warning", ms < 2 * WARNING_MS ? ms / 2 : WARNING_MS);

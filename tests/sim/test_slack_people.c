@@ -242,7 +242,8 @@ static void a_stranger_of_slack_connect(void **state)
         act(s, "channels", "{\"name\":\"shared\",\"shared\":true}");
         act(s, "users", "{\"name\":\"eve\",\"team\":\"T0OTHER\"}");
         act(s, "send", "{\"from\":\"eve\",\"channel\":\"shared\",\"text\":\"hello\"}");
-        ASSERT_MEMBERS(hear(s, "message"), "team", "T0OTHER");
+        ASSERT_MEMBERS(hear(s, "message"), "team", "T0OTHER", "user_team", "T0OTHER", "source_team",
+                       "T0OTHER");
         assert_true(
                 json_flag(json_object_get(s->envelope, "payload"), "is_ext_shared_channel", false));
 }

@@ -22,13 +22,13 @@ export async function control(what, request) {
 
 const seen = { messages: 0, links: 0 };
 
-// Waits for the next entry of this kind that matches, skipping others.
+// Waits for the next entry of this kind ("a|b": of either) that matches, skipping others.
 async function entry(list, kind, matches) {
   for (let i = 0; i < 30; i++) {
     const { items } = await view(`${list}?after=${seen[list]}&wait=1000&limit=1000`);
     for (const item of items) {
       seen[list] = item.seq;
-      if (item.kind === kind && matches(item)) return item;
+      if (kind.split("|").includes(item.kind) && matches(item)) return item;
     }
   }
   throw new Error(`${list}: no ${kind}`);

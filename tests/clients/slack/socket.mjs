@@ -9,7 +9,7 @@ import { appToken, bot as did, control, link, logger, root, run, token, view } f
 const general = "C0GENERAL";
 const options = { slackApiUrl: `${root}/api/`, logger };
 const web = new WebClient(token, options);
-const socket = new SocketModeClient({ appToken, clientOptions: options, logger, clientPingTimeout: 600 });
+const socket = new SocketModeClient({ appToken, clientOptions: options, logger, clientPingTimeout: 1500 });
 socket.on("error", () => {}); // of cut connections
 // not events.once, which rejects on "error"
 const next = (event) => new Promise((done, fail) => {
@@ -175,6 +175,16 @@ await run("socket-mode", {
     await connected;
     const { event } = await heard("message", () => control("send", { text: "still there?" }));
     assert.equal(event.text, "still there?");
+  },
+  "pings, and a connection that is dead without a close": async () => {
+    await control("settings", { ping_ms: 100 });
+    const { link: muted } = (await view("state")).links.find((l) => l.greeted && !l.closing);
+    const connected = next("connected");
+    await control("gateway", { action: "mute", ms: 2500 });
+    await connected;
+    await link("gone", (l) => l.link === muted);
+    const { event } = await heard("message", () => control("send", { text: "back?" }));
+    assert.equal(event.text, "back?");
   },
   "no more than ten connections": async () => {
     const opened = [];
