@@ -498,6 +498,26 @@ void sl_call_serve_response(struct http_exchange *x)
 
 /* ---- for methods ---- */
 
+static void on_rest(void *arg)
+{
+        struct slack_call *c = arg;
+
+        c->rest(c);
+        call_free(c);
+}
+
+void sl_call_later(const struct slack_call *c, int64_t ms, slack_method_fn *rest)
+{
+        struct slack_call *copy = call_new(c->world, NULL);
+
+        copy->app = c->app;
+        copy->method = c->method;
+        copy->args = json_incref(c->args);
+        copy->rest = rest;
+        copy->base.delay = timer_new(c->world->base.loop, on_rest, copy);
+        timer_start(copy->base.delay, ms);
+}
+
 const char *sl_call_text(const struct slack_call *c, const char *name)
 {
         const char *text = json_str(c->args, name, NULL);

@@ -45,6 +45,7 @@ struct slack_call {
         bool html, truncated; /* instead of the answer */
         double retry_after;   /* of 429 */
         char problem[SL_SPEC_PROBLEM_SIZE];
+        slack_method_fn *rest; /* of sl_call_later */
 };
 
 /* POST and GET /api/:method */
@@ -64,6 +65,8 @@ int sl_call_fail(struct slack_call *c, const char *error);
 /* invalid_arguments or so, with a sentence for response_metadata.messages. Returns -1. */
 int sl_call_fail_because(struct slack_call *c, const char *error, const char *fmt, ...)
         __attribute__((format(printf, 3, 4)));
+/* Runs the rest of the call after its answer, with a copy of it. */
+void sl_call_later(const struct slack_call *c, int64_t ms, slack_method_fn *rest);
 /* 429 with Retry-After. Returns -1. */
 int sl_call_limit(struct slack_call *c, double retry_after);
 /* missing_scope unless the app has it. 0 or -1. */

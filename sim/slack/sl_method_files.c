@@ -134,12 +134,19 @@ void sl_file_download(struct http_exchange *x)
 
 /* ---- sharing ---- */
 
-/* The message with the files, posted. */
-static void share(struct slack_call *c, struct slack_channel *channel, const json_t *list)
+static struct slack_channel *share_channel(struct slack_call *c)
 {
+        return sl_channel_find(
+                c->world,
+                sl_call_text(c, sl_call_text(c, "channel_id") ? "channel_id" : "channels"));
+}
+
+/* Posts the message with the files. */
+static int share(struct slack_call *c)
+{
+        const json_t *list = json_object_get(c->args, "files"), *item;
         struct slack_message *m =
-                sl_message_new(channel, c->app->user, sl_call_text(c, "initial_comment"));
-        const json_t *item;
+                sl_message_new(share_channel(c), c->app->user, sl_call_text(c, "initial_comment"));
         size_t i;
 
         m->app = c->app;
@@ -156,8 +163,9 @@ static void share(struct slack_call *c, struct slack_channel *channel, const jso
         sl_method_posted(c, m, "message");
         json_array_foreach(list, i, item) {
                 sl_event_file_shared(c->world, sl_file_find(c->world, json_str(item, "id", "")),
-                                     channel, c->app->user);
+                                     m->channel, c->app->user);
         }
+        return 0;
 }
 
 static int check_list(struct slack_call *c, const json_t *list)
@@ -206,10 +214,12 @@ int sl_method_complete_upload(struct slack_call *c)
                 f->complete = true;
                 json_array_append_new(files, sl_render_file(c->world, f));
         }
-        /* the answer was made before: it does not say where they are shared */
+        /* Slack answers before it shares them, and does not say where */
         sl_call_set_new(c, "files", files);
-        if (channel)
-                share(c, channel, list);
+        if (channel && c->world->settings.share_ms > 0)
+                sl_call_later(c, c->world->settings.share_ms, share);
+        else if (channel)
+                share(c);
         return 0;
 }
 

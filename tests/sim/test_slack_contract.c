@@ -17,20 +17,22 @@
 #include "base/json.h"
 #include "base/mem.h"
 
-static json_t *spec;
+static json_t *spec, *supplement;
 static char misfit[300]; /* the first member that does not fit */
 
 static int read_spec(void **state)
 {
         (void)state;
         spec = json_load_file("tests/data/slack_web_openapi_v2.json", 0, NULL);
-        return spec ? 0 : -1;
+        supplement = json_load_file("tests/data/slack_supplement.json", 0, NULL);
+        return spec && supplement ? 0 : -1;
 }
 
 static int drop_spec(void **state)
 {
         (void)state;
         json_decref(spec);
+        json_decref(supplement);
         return 0;
 }
 
@@ -230,6 +232,58 @@ static void answers_about_messages_fit(void **state)
         free(body);
 }
 
+/* Of methods that are newer than the description: the members our supplement lists. */
+static void check_new(struct sim_rig *r, const char *method, const char *body)
+{
+        char *name = mem_strndup(method, strcspn(method, "?"));
+        const json_t *about = json_object_get(json_object_get(supplement, "methods"), name);
+        json_t *answer = sim_sl_call(r, method, body), *type;
+        const char *key;
+
+        assert_non_null(about);
+        assert_string_equal(json_str(answer, "error", ""), "");
+        json_object_foreach(json_object_get(about, "returns"), key, type) {
+                const json_t *member = json_object_get(answer, key);
+
+                assert_true(strcmp(json_string_value(type), "array") == 0 ? json_is_array(member)
+                                                                          : json_is_string(member));
+        }
+        json_decref(answer);
+        free(name);
+}
+
+static void answers_of_newer_methods_fit(void **state)
+{
+        static const char *const app_level[] = { "Authorization: Bearer xapp-test", NULL };
+        struct sim_rig *r = *state;
+        const char *const *headers = r->headers;
+        struct slack_world *w = sim_sl_world(r);
+        struct slack_file *f;
+        char ts[SL_TS_SIZE], *body;
+
+        sim_sl_post(r, "root", ts);
+        body = mem_printf("{\"channel\":\"" SL_GENERAL "\",\"thread_ts\":\"%s\","
+                          "\"recipient_user_id\":\"" SL_ADA "\",\"recipient_team_id\":\"T1\"}",
+                          ts);
+        check_new(r, "chat.startStream", body);
+        free(body);
+        memcpy(ts, sl_channel_find(w, SL_GENERAL)->messages[1]->ts, sizeof(ts));
+        body = mem_printf("{\"channel\":\"" SL_GENERAL "\",\"ts\":\"%s\",\"markdown_text\":\"x\"}",
+                          ts);
+        check_new(r, "chat.appendStream", body);
+        check_new(r, "chat.stopStream", body);
+        free(body);
+        check_new(r, "files.getUploadURLExternal?filename=a.txt&length=1", NULL);
+        f = sl_file_add(w, w->apps->user, "b.txt", NULL, "b", 1);
+        f->complete = false; /* as after its upload */
+        body = mem_printf("{\"files\":[{\"id\":\"%s\"}]}", f->id);
+        check_new(r, "files.completeUploadExternal", body);
+        free(body);
+        r->headers = app_level;
+        check_new(r, "apps.connections.open", NULL);
+        r->headers = headers;
+}
+
 static void refusals_fit(void **state)
 {
         static const struct {
@@ -261,6 +315,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(answers_about_people_and_places_fit, sim_sl_setup,
                                                 sim_sl_teardown),
                 cmocka_unit_test_setup_teardown(answers_about_messages_fit, sim_sl_setup,
+                                                sim_sl_teardown),
+                cmocka_unit_test_setup_teardown(answers_of_newer_methods_fit, sim_sl_setup,
                                                 sim_sl_teardown),
                 cmocka_unit_test_setup_teardown(refusals_fit, sim_sl_setup, sim_sl_teardown),
         };
