@@ -252,6 +252,7 @@ static int read_json(struct slack_call *c, json_t *args, const char *type, const
                 json_decref(value);
                 return sl_call_fail(c, "json_not_object");
         }
+        json_object_del(value, "token"); /* only a header or a form may have it */
         /* a method that takes only forms ignores the body */
         if (!c->spec || c->spec->json) {
                 json_object_update(args, value);

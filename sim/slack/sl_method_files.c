@@ -238,15 +238,16 @@ static struct slack_file *file_of(struct slack_call *c)
         return NULL;
 }
 
-/* The ids of the conversations where it is shared, of one kind or both. */
-static json_t *shared_in(const struct slack_file *f, const char *where)
+/* The conversations where it is shared; those of direct messages begin with D. */
+static json_t *shared_in(const struct slack_file *f, const char *where, bool direct)
 {
         json_t *list = json_array(), *shares;
         const char *id;
 
         json_object_foreach(json_object_get(f->shares, where), id, shares) {
                 (void)shares;
-                json_array_append_new(list, json_string(id));
+                if ((*id == 'D') == direct)
+                        json_array_append_new(list, json_string(id));
         }
         return list;
 }
@@ -260,9 +261,9 @@ int sl_method_file_info(struct slack_call *c)
                 return -1;
         file = sl_render_file(c->world, f);
         json_object_set(file, "shares", f->shares);
-        json_object_set_new(file, "channels", shared_in(f, "public"));
-        json_object_set_new(file, "groups", shared_in(f, "private"));
-        json_object_set_new(file, "ims", json_array());
+        json_object_set_new(file, "channels", shared_in(f, "public", false));
+        json_object_set_new(file, "groups", shared_in(f, "private", false));
+        json_object_set_new(file, "ims", shared_in(f, "private", true));
         json_object_set_new(file, "comments_count", json_integer(0));
         sl_call_set_new(c, "file", file);
         sl_call_set_new(c, "comments", json_array());

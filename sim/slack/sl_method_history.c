@@ -10,6 +10,7 @@
 #include "sim/slack/sl_page.h"
 
 #define MAX_READ      999
+#define FEW           15 /* for apps with few calls a minute */
 #define MAX_REACTIONS 23
 #define MAX_EMOJI     100
 
@@ -102,6 +103,8 @@ int sl_method_history(struct slack_call *c)
         if (!channel || read_span(c, &span) != 0 ||
             sl_page_read(c, 100, MAX_READ, &cursor, &limit) != 0)
                 return -1;
+        if (c->world->settings.history_per_minute && limit > FEW)
+                limit = FEW;
         if (forward && cursor > span.first)
                 span.first = cursor;
         else if (!forward && cursor > 0 && cursor + 1 < span.end)
@@ -131,6 +134,8 @@ int sl_method_replies(struct slack_call *c)
         if (!channel || read_span(c, &span) != 0 ||
             sl_page_read(c, MAX_READ, 1000, &cursor, &limit) != 0)
                 return -1;
+        if (c->world->settings.history_per_minute && limit > FEW)
+                limit = FEW;
         root = sl_message_find(channel, ts);
         if (!root)
                 return sl_call_fail(c, "thread_not_found");

@@ -284,6 +284,29 @@ static void answers_of_newer_methods_fit(void **state)
         r->headers = headers;
 }
 
+static void answers_about_files_fit(void **state)
+{
+        struct sim_rig *r = *state;
+        struct slack_world *w = sim_sl_world(r);
+        struct slack_file *f = sl_file_add(w, w->apps->user, "b.txt", NULL, "b", 1);
+        struct slack_message *m = sl_message_new(
+                sl_channel_im(w->apps, sl_user_find(w, SL_ADA), true), w->apps->user, "look");
+        char *path = mem_printf("files.info?file=%s", f->id);
+        json_t *answer;
+
+        m->files = json_pack("[s]", f->id);
+        sl_file_share(f, m);
+        sl_message_post(w, m);
+        answer = fitting(r, path, NULL);
+        assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "file"), "ims")),
+                         1);
+        json_decref(answer);
+        free(path);
+        path = mem_printf("conversations.history?channel=%s", m->channel->id);
+        check(r, path, NULL);
+        free(path);
+}
+
 static void refusals_fit(void **state)
 {
         static const struct {
@@ -317,6 +340,8 @@ int main(void)
                 cmocka_unit_test_setup_teardown(answers_about_messages_fit, sim_sl_setup,
                                                 sim_sl_teardown),
                 cmocka_unit_test_setup_teardown(answers_of_newer_methods_fit, sim_sl_setup,
+                                                sim_sl_teardown),
+                cmocka_unit_test_setup_teardown(answers_about_files_fit, sim_sl_setup,
                                                 sim_sl_teardown),
                 cmocka_unit_test_setup_teardown(refusals_fit, sim_sl_setup, sim_sl_teardown),
         };

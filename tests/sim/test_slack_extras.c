@@ -321,7 +321,9 @@ static void each_method_has_a_limit_of_its_own(void **state)
 static void posts_are_limited_for_each_channel(void **state)
 {
         struct sim_rig *r = *state;
+        struct slack_channel *c = sl_channel_find(sim_sl_world(r), SL_GENERAL);
         struct sim_answer a;
+        json_t *page;
 
         sim_rig_control_ok(r, "channels", "{\"id\":\"C0PUBLIC1\",\"name\":\"other\"}");
         sim_rig_control_ok(r, "settings", "{\"limits\":true,\"post_burst\":2}");
@@ -332,8 +334,14 @@ static void posts_are_limited_for_each_channel(void **state)
         assert_string_equal(a.retry_after, "1");
         json_decref(a.body);
         sim_sl_ok(r, "chat.postMessage", "{\"channel\":\"C0PUBLIC1\",\"text\":\"x\"}");
+        /* apps other than a workspace's own read little, and rarely */
         sim_rig_control_ok(r, "settings", "{\"limits\":true,\"history_per_minute\":1}");
-        sim_sl_ok(r, "conversations.history?channel=" SL_GENERAL, NULL);
+        while (c->count < 16)
+                sl_message_post(sim_sl_world(r), sl_message_new(c, NULL, "x"));
+        page = sim_sl_call(r, "conversations.history?channel=" SL_GENERAL, NULL);
+        assert_int_equal(json_array_size(json_object_get(page, "messages")), 15);
+        assert_true(json_flag(page, "has_more", false));
+        json_decref(page);
         a = ask(r, NULL, "/api/conversations.history?channel=" SL_GENERAL, NULL);
         assert_int_equal(a.status, 429);
         json_decref(a.body);

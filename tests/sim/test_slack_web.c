@@ -51,6 +51,7 @@ static const char *cursor(const json_t *answer)
 static void each_wrong_token_has_its_error(void **state)
 {
         static const char *const none[] = { NULL };
+        static const char *const json_type[] = { "Content-Type: application/json", NULL };
         static const char *const wrong[] = { "Authorization: Bearer xoxb-other", NULL };
         static const char *const app_level[] = { "Authorization: Bearer xapp-test", NULL };
         struct sim_rig *r = *state;
@@ -59,6 +60,9 @@ static void each_wrong_token_has_its_error(void **state)
         r->headers = none;
         sim_sl_refused(r, "auth.test", NULL, "not_authed");
         sim_sl_ok(r, "auth.test?token=" SL_TOKEN, NULL);
+        r->headers = json_type;
+        sim_sl_refused(r, "auth.test", "{\"token\":\"" SL_TOKEN "\"}", "not_authed");
+        r->headers = none;
         sim_sl_ok(r, "api.test", NULL);
         r->headers = wrong;
         sim_sl_refused(r, "auth.test", NULL, "invalid_auth");
