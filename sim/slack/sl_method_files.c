@@ -225,11 +225,31 @@ int sl_method_complete_upload(struct slack_call *c)
 
 /* ---- after that ---- */
 
+/* Of its workspace, or shared where it is a member. */
+static bool may_see(const struct slack_call *c, const struct slack_file *f)
+{
+        json_t *conversations, *shares;
+        const char *kind, *id;
+
+        if (f->team == c->app->team)
+                return true;
+        json_object_foreach(f->shares, kind, conversations) {
+                json_object_foreach(conversations, id, shares) {
+                        const struct slack_channel *channel = sl_channel_find(c->world, id);
+
+                        (void)shares;
+                        if (channel && sl_channel_has(channel, c->app->user))
+                                return true;
+                }
+        }
+        return false;
+}
+
 static struct slack_file *file_of(struct slack_call *c)
 {
         struct slack_file *f = sl_file_find(c->world, sl_call_text(c, "file"));
 
-        if (!f || f->team != c->app->team || !f->complete)
+        if (!f || !f->complete || !may_see(c, f))
                 sl_call_fail(c, "file_not_found");
         else if (f->deleted)
                 sl_call_fail(c, "file_deleted");

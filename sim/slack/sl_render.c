@@ -257,18 +257,30 @@ static void add_thread(json_t *o, const struct slack_message *m)
         set_flag(o, "subscribed", false);
 }
 
-static void add_files(const struct slack_world *w, json_t *o, const struct slack_message *m)
+/* An event of a shared channel says only that there is a file of the other workspace. */
+static json_t *render_attached(const struct slack_world *w, const struct slack_message *m,
+                               const char *id, unsigned how)
+{
+        const struct slack_file *f = sl_file_find(w, id);
+
+        if (!f || f->deleted)
+                return json_pack("{s:s,s:s}", "id", id, "mode", "tombstone");
+        if ((how & SLACK_RENDER_EVENT) && m->channel->shared && f->team != m->channel->team)
+                return json_pack("{s:s,s:i,s:i,s:s,s:s,s:s}", "id", id, "created", 0, "timestamp",
+                                 0, "user", "", "mode", "file_access", "file_access",
+                                 "check_file_info");
+        return sl_render_file(w, f);
+}
+
+static void add_files(const struct slack_world *w, json_t *o, const struct slack_message *m,
+                      unsigned how)
 {
         json_t *list = json_array();
         const json_t *id;
         size_t i;
 
         json_array_foreach(m->files, i, id) {
-                const struct slack_file *f = sl_file_find(w, json_string_value(id));
-
-                json_array_append_new(list, f && !f->deleted ? sl_render_file(w, f)
-                                                             : json_pack("{s:O,s:s}", "id", id,
-                                                                         "mode", "tombstone"));
+                json_array_append_new(list, render_attached(w, m, json_string_value(id), how));
         }
         json_object_set_new(o, "files", list);
         set_flag(o, "upload", false);
@@ -320,7 +332,7 @@ json_t *sl_render_message(const struct slack_world *w, const struct slack_messag
         if (m->attachments)
                 json_object_set(o, "attachments", m->attachments);
         if (m->files)
-                add_files(w, o, m);
+                add_files(w, o, m, how);
         if (m->metadata && (how & SLACK_RENDER_METADATA))
                 json_object_set(o, "metadata", m->metadata);
         if (m->edited_ts[0])

@@ -139,6 +139,33 @@ static void a_private_download_needs_the_token(void **state)
         json_decref(shown);
 }
 
+/* An event names a file of another workspace; files.info tells the rest. */
+static void a_file_of_a_shared_channel_must_be_asked_for(void **state)
+{
+        struct sim_rig *r = *state;
+        struct slack_world *w = sim_sl_world(r);
+        struct slack_channel *c = sl_channel_find(w, SL_GENERAL);
+        struct slack_user *eve =
+                sl_user_make(w, sl_team_make(w, "T2", "Other"), "U2EVE", "eve", NULL);
+        struct slack_file *f = sl_file_add(w, eve, "a.txt", NULL, "a", 1);
+        struct slack_message *m = sl_message_new(c, eve, "look");
+        json_t *event, *answer;
+
+        c->shared = true;
+        m->files = json_pack("[s]", f->id);
+        sim_sl_refused(r, body("files.info?file=%s", f->id), NULL, "file_not_found");
+        sl_file_share(f, m);
+        sl_message_post(w, m);
+        event = sl_render_message(w, m, SLACK_RENDER_EVENT);
+        assert_string_equal(
+                json_str(json_array_get(json_object_get(event, "files"), 0), "file_access", ""),
+                "check_file_info");
+        answer = sim_sl_call(r, body("files.info?file=%s", f->id), NULL);
+        assert_string_equal(json_str(json_object_get(answer, "file"), "name", ""), "a.txt");
+        json_decref(event);
+        json_decref(answer);
+}
+
 /* ---- modals and response URLs ---- */
 
 static void a_trigger_opens_one_modal_within_seconds(void **state)
@@ -406,6 +433,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 ROW(a_file_is_shared_in_three_steps),
                 ROW(a_private_download_needs_the_token),
+                ROW(a_file_of_a_shared_channel_must_be_asked_for),
                 ROW(a_trigger_opens_one_modal_within_seconds),
                 ROW(a_home_tab_is_published),
                 ROW(answers_to_a_form_close_change_or_stack_it),
