@@ -90,7 +90,8 @@ static void find_names(struct sl_update *u)
                 u->missing++;
                 sl_cache_find_user(sl->cache, users[i], on_user, u);
         }
-        if (u->base.chat && u->kind == SL_EVENT) { /* others name it themselves */
+        /* others name it themselves, and a DM has no name */
+        if (u->base.chat && u->base.chat[0] != 'D' && u->kind == SL_EVENT) {
                 u->missing++;
                 sl_cache_find_channel(sl->cache, u->base.chat, on_channel, u);
         }
