@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#define KEEP_SIZE ((size_t)512 << 20)
+
 static const struct {
         const char *suffix, *mimetype;
 } types[] = {
@@ -68,11 +70,28 @@ struct slack_file *sl_file_add(struct slack_world *w, struct slack_user *u, cons
         return f;
 }
 
+/* Older files answer 404 then. */
+static void forget_bytes(struct slack_world *w)
+{
+        const char *key;
+        void *value;
+
+        for (size_t i = 0; map_each(&w->files, &i, &key, &value);) {
+                struct slack_file *f = value;
+
+                free(f->data);
+                f->data = NULL;
+        }
+        w->file_bytes = 0;
+}
+
 void sl_file_store(struct slack_world *w, struct slack_file *f, const void *data, size_t n)
 {
+        if (w->file_bytes + n > KEEP_SIZE)
+                forget_bytes(w);
         free(f->data);
         f->data = mem_dup(data, n);
-        w->file_bytes += n - f->n;
+        w->file_bytes += n;
         f->n = n;
         f->uploaded = true;
 }

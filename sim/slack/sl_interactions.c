@@ -11,11 +11,40 @@
 #include "base/mem.h"
 #include "sim/slack/sl_interactions.h"
 
+#define KEEP 1000
+
+/* So that a long run does not fill the memory. */
+static void forget_old(struct slack_world *w)
+{
+        int64_t now = clock_mono_ms();
+        const char *key;
+        void *value;
+
+        for (size_t i = 0; w->triggers.count > KEEP && map_each(&w->triggers, &i, &key, &value);) {
+                struct slack_trigger *t = value;
+
+                if (now - t->made_ms <= w->settings.trigger_ms)
+                        continue;
+                map_remove(&w->triggers, key);
+                free(t->id);
+                free(t);
+        }
+        for (size_t i = 0; w->hooks.count > KEEP && map_each(&w->hooks, &i, &key, &value);) {
+                struct slack_hook *h = value;
+
+                if (now - h->made_ms <= w->settings.response_ms)
+                        continue;
+                map_remove(&w->hooks, key);
+                free(h);
+        }
+}
+
 char *sl_trigger_new(struct slack_world *w, struct slack_app *a, struct slack_user *u)
 {
         struct slack_trigger *t = mem_zalloc(sizeof(*t));
         char secret[25];
 
+        forget_old(w);
         *t = (struct slack_trigger){ .app = a, .user = u, .made_ms = clock_mono_ms() };
         t->id = mem_printf("%" PRIu64 ".%" PRId64 ".%s", ++w->next_id, clock_wall_ms(),
                            id_random_text(secret, 24));

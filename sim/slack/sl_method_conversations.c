@@ -58,7 +58,8 @@ static unsigned read_types(struct slack_call *c)
         return kinds;
 }
 
-static int list_channels(struct slack_call *c, bool mine)
+/* Of those the app sees; `of` NULL: also public ones it is not in. */
+static int list_channels(struct slack_call *c, const struct slack_user *of)
 {
         unsigned kinds = read_types(c);
         bool no_archived = sl_call_flag(c, "exclude_archived", false);
@@ -72,7 +73,8 @@ static int list_channels(struct slack_call *c, bool mine)
                 bool member = sl_channel_has(one, c->app->user);
 
                 if (!(kinds & (1u << one->kind)) || (no_archived && one->archived) ||
-                    one->team != c->app->team || (!member && (mine || one->kind != SLACK_PUBLIC)))
+                    one->team != c->app->team || (!member && one->kind != SLACK_PUBLIC) ||
+                    (of && !sl_channel_has(one, of)))
                         continue;
                 if (at++ < from)
                         continue;
@@ -89,16 +91,15 @@ static int list_channels(struct slack_call *c, bool mine)
 
 int sl_method_channel_list(struct slack_call *c)
 {
-        return list_channels(c, false);
+        return list_channels(c, NULL);
 }
 
 int sl_method_user_channels(struct slack_call *c)
 {
         const char *user = sl_call_text(c, "user");
+        const struct slack_user *of = user ? sl_user_find(c->world, user) : c->app->user;
 
-        if (user && strcmp(user, c->app->user->id) != 0)
-                return sl_call_fail(c, "method_not_simulated");
-        return list_channels(c, true);
+        return of ? list_channels(c, of) : sl_call_fail(c, "user_not_found");
 }
 
 int sl_method_channel_members(struct slack_call *c)

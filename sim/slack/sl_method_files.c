@@ -126,7 +126,7 @@ void sl_file_download(struct http_exchange *x)
                 answer_text(x, fault->status, "simulated fault");
         else if (!a || a->token_error || !sl_app_has_scope(a, "files:read"))
                 http_answer(x, 200, "text/html; charset=utf-8", login, strlen(login));
-        else if (!f || f->deleted || !f->complete)
+        else if (!f || f->deleted || !f->complete || !f->data)
                 answer_text(x, 404, "not found");
         else
                 http_answer(x, 200, f->mimetype, f->data, f->n);

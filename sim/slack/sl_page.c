@@ -9,12 +9,16 @@ int sl_page_read(struct slack_call *c, int64_t fallback, int64_t most, int64_t *
                  int64_t *limit)
 {
         const char *cursor = sl_call_text(c, "cursor");
+        int64_t most_now = c->world->settings.page_max;
         char *end;
 
         *limit = sl_call_int(c, "limit", fallback);
         *from = 0;
         if (*limit < 1 || *limit > most)
                 return sl_call_fail(c, "invalid_limit");
+        /* a page may have fewer than asked for, also when more follow */
+        if (most_now > 0 && *limit > most_now)
+                *limit = most_now;
         if (!cursor)
                 return 0;
         if (strncmp(cursor, "next:", 5) != 0)

@@ -27,6 +27,7 @@ static const struct world_setting settings[] = {
         { "stream_idle_ms",     WORLD_SETTING_INT,  AT(stream_idle_ms),     1, INT32_MAX },
         { "stream_ms",          WORLD_SETTING_INT,  AT(stream_ms),          1, INT32_MAX },
         { "trigger_ms",         WORLD_SETTING_INT,  AT(trigger_ms),         0, 0 },
+        { "page_max",           WORLD_SETTING_INT,  AT(page_max),           0, 0 },
         { "share_ms",           WORLD_SETTING_INT,  AT(share_ms),           0, 0 },
         { "response_uses",      WORLD_SETTING_INT,  AT(response_uses),      0, 0 },
         { "response_ms",        WORLD_SETTING_INT,  AT(response_ms),        0, 0 },

@@ -157,6 +157,7 @@ struct slack_settings {
         int64_t history_per_minute;           /* 0: tier 3; 1: as for other than internal apps */
         int64_t stream_idle_ms, stream_ms;    /* a stream ends by itself */
         int64_t trigger_ms;                   /* life of a trigger_id */
+        int64_t page_max;                     /* items of a page; 0: as many as asked for */
         int64_t share_ms;                     /* until an uploaded file appears */
         int64_t response_uses, response_ms;   /* of a response_url */
         int64_t ack_ms;                       /* an envelope is retried after this */

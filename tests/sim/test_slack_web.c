@@ -520,6 +520,14 @@ static void conversations_are_listed_in_pages(void **state)
         json_decref(answer);
         free(path);
         sim_sl_refused(r, "conversations.list?types=secret", NULL, "invalid_types");
+        /* a short page is not the last one */
+        sim_rig_control_ok(r, "settings", "{\"page_max\":1}");
+        answer = sim_sl_call(r, "users.conversations?limit=4&user=" SL_ADA, NULL);
+        assert_int_equal(json_array_size(json_object_get(answer, "channels")), 1);
+        assert_string_not_equal(cursor(answer), "");
+        json_decref(answer);
+        sim_rig_control_ok(r, "settings", "{\"page_max\":0}");
+        sim_sl_refused(r, "users.conversations?user=U9", NULL, "user_not_found");
         /* people of another workspace are not of this one */
         sim_rig_control_ok(r, "teams", "{\"id\":\"T2\",\"name\":\"Other\"}");
         sim_rig_control_ok(r, "users", "{\"id\":\"U2EVE\",\"name\":\"eve\",\"team\":\"T2\"}");
