@@ -1,6 +1,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/settings.h"
@@ -131,14 +132,17 @@ void command_count(struct evaluation *e)
         rate_limit_count(e->d->rates, &key, command_rate, e->now_ms);
 }
 
+static bool is_addressed(const struct evaluation *e)
+{
+        return e->in->chat == CHAT_DM || e->in->is_mention || e->in->is_reply || e->live_session;
+}
+
 /*
  * Finds the command's conversation as for a message. A rule with "off" also ignores commands.
  */
 static bool find_conversation(struct evaluation *e)
 {
-        const struct incoming *in = e->in;
-        bool meant = rule_select_guard(e) || e->adapter->trusted || in->chat == CHAT_DM ||
-                     in->is_mention || in->is_reply || e->live_session;
+        bool meant = rule_select_guard(e) || e->adapter->trusted || is_addressed(e);
 
         buf_clear(&e->d->reason);
         e->out->agent = rule_select_agent(e);
@@ -161,10 +165,19 @@ static bool decide_approval(struct evaluation *e, const struct chat_command *c)
         return evaluation_refuse(e, "it answers an approval");
 }
 
+/* A person in a hurry writes "stop"; some platforms do not even let a "/stop" through. */
+static bool says_stop(const char *text)
+{
+        if (!text)
+                return false;
+        text += strspn(text, SPACE);
+        return strncasecmp(text, "stop", 4) == 0 && !text[4 + strspn(text + 4, SPACE ".!")];
+}
+
 bool command_guard(struct evaluation *e)
 {
         const struct chat_command *c, *near;
-        bool approves;
+        bool approves, bare;
 
         if (e->in->is_for_other)
                 return evaluation_refuse(e, "it is a command for another bot");
@@ -180,8 +193,17 @@ bool command_guard(struct evaluation *e)
         if (!e->adapter->commands)
                 return true;
         near = c ? NULL : command_suggest(e->in->text);
+        bare = !c && says_stop(e->in->text);
+        if (bare) {
+                c = find("stop");
+                e->command_args = "";
+        }
         if ((!c && !near) || !find_conversation(e))
                 return true;
+        if (bare && !is_addressed(e)) { /* people say it to each other */
+                *e->out = (struct decision){ 0 };
+                return true;
+        }
         if (!evaluation_age_guard(e) || !command_rate_guard(e))
                 return false;
         e->counts_command = true;

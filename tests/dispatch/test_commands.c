@@ -113,6 +113,29 @@ static void a_command_must_be_meant_for_the_bot(void **state)
         dispatch_free(room);
 }
 
+static void the_word_stop_stops_when_it_is_said_to_the_bot(void **state)
+{
+        static const char *const others[] = { "stop it", "stopp", "please stop", "s", "" };
+        struct dispatch *room = rig_dispatch(
+                "[{\"mode\": \"ambient\", \"when\": {\"channel\": \"456\"}}]", rig_adapter());
+        struct incoming in = group_message("7", " Stop! ");
+        struct decision out = decided(room, &in); /* people say it to each other */
+
+        (void)state;
+        assert_int_equal(out.command, COMMAND_NONE);
+        assert_true(out.trigger);
+        in.is_mention = true;
+        assert_int_equal(decided(room, &in).command, COMMAND_STOP);
+        in.is_mention = false;
+        in.chat = CHAT_DM;
+        assert_int_equal(decided(room, &in).command, COMMAND_STOP);
+        for (size_t i = 0; i < COUNT(others); i++) {
+                in.text = others[i];
+                assert_int_equal(decided(room, &in).command, COMMAND_NONE);
+        }
+        dispatch_free(room);
+}
+
 static void a_command_that_names_another_bot_is_left_alone(void **state)
 {
         static const char *const texts[] = { "/stop@otherbot", "@otherbot /stop", "<@42> /stop" };
@@ -562,6 +585,7 @@ int main(void)
                 cmocka_unit_test(a_command_is_the_whole_message),
                 cmocka_unit_test(a_misspelt_command_is_recognised),
                 cmocka_unit_test(a_command_must_be_meant_for_the_bot),
+                cmocka_unit_test(the_word_stop_stops_when_it_is_said_to_the_bot),
                 cmocka_unit_test(a_command_that_names_another_bot_is_left_alone),
                 cmocka_unit_test(a_command_works_where_no_rule_answers),
                 cmocka_unit_test(a_command_needs_an_agent_and_pauses_need_a_store),

@@ -396,7 +396,7 @@ static void read_reaction(struct sl_event_reader *r, const json_t *event)
                                                        : EVENT_REACTION_REMOVED;
         in->id = ts;
         in->emoji = emoji ? emoji : name;
-        in->emoji_name = name;
+        in->emoji_name = emoji ? NULL : name;
         in->emoji_custom = !emoji;
         in->is_reply = same(json_str(event, "item_user", NULL), r->context->user);
         in->time_ms = sl_ts_us(when) / 1000;
@@ -405,6 +405,7 @@ static void read_reaction(struct sl_event_reader *r, const json_t *event)
                                            channel, ts, user, name, type, when ? when : "");
         sl_event_set_sender(r, user, NULL, in);
         set_text(r, "messageAuthorId", id_of(event, "item_user"));
+        set_text(r, "emojiName", name);
 }
 
 /* ---- the event ---- */

@@ -160,12 +160,13 @@ static bool needs_public_url(const void *conf)
         return is_http(conf);
 }
 
-/* "C0123ABCD": a letter that says what it is, then capitals and digits. */
+/* "C0123ABCD": a letter that says what it is, then capitals and digits. Or a role, see sl_event.c. */
 static bool is_id(const char *text)
 {
         size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
 
-        return n > 1 && n <= 32 && text[n] == '\0' && strchr("BCDEGSTUW", text[0]);
+        return (n > 1 && n <= 32 && text[n] == '\0' && strchr("BCDEGSTUW", text[0])) ||
+               strcmp(text, "external") == 0 || strcmp(text, "guest") == 0;
 }
 
 /* ---- states ---- */
