@@ -160,7 +160,7 @@ static bool needs_public_url(const void *conf)
         return is_http(conf);
 }
 
-/* "C0123ABCD": a letter that says what it is, then capitals and digits. Or a role, see sl_event.c. */
+/* "C0123ABCD": a letter that says what it is, then capitals and digits. Or a role of sl_event.c. */
 static bool is_id(const char *text)
 {
         size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
