@@ -203,6 +203,8 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
                        ADAPTER_CHANNEL_HISTORY;
         if (strcmp(adapter, "tools") == 0)
                 return ADAPTER_IDEMPOTENT | ADAPTER_FILES;
+        if (strcmp(adapter, "whisper") == 0)
+                return ADAPTER_EPHEMERAL;
         return ADAPTER_EDITS;
 }
 

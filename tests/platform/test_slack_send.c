@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "platform/slack/sl_intake.h"
 #include "slack_rig.h"
 
 #define SENT "{\"ok\":true,\"channel\":\"C7\",\"ts\":\"1700000001.000200\"}"
@@ -327,6 +328,68 @@ static void a_dm_that_cannot_be_opened_is_no_doubt(void **state)
         }
 }
 
+/* ---- commands ---- */
+
+/* Remembers the response_url of a command, an address of the server. */
+static void remember_command(struct rig *g)
+{
+        char *url = fake_server_url(g->server, "/response");
+
+        sl_interaction_remember(rig_slack(g)->intake, "command:1.1", url);
+        free(url);
+}
+
+/* The bot need not be in the channel of a command. */
+static void the_result_of_a_command_goes_to_its_response_url(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "ok");
+        rig_connect(g, "");
+        remember_command(g);
+        rig_send(g, (struct delivery){ .channel = "C7",
+                                       .payload = "{\"text\":\"done\",\"replyTo\":\"command:1.1\","
+                                                  "\"onlyFor\":\"U5\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_method(g, 0), "response");
+        assert_string_equal(rig_body(g, 0), "{\"response_type\":\"ephemeral\","
+                                            "\"replace_original\":false,\"text\":\"done\"}");
+        assert_null(strstr(fake_server_request(g->server, 1), "Authorization"));
+}
+
+static void a_response_url_that_is_over_is_not_needed(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 404, "{\"ok\":false,\"error\":\"used_url\"}");
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        remember_command(g);
+        rig_send(g, (struct delivery){ .channel = "C7",
+                                       .payload = "{\"text\":\"done\",\"replyTo\":\"command:1.1\","
+                                                  "\"onlyFor\":\"U5\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_method(g, 1), "chat.postEphemeral");
+}
+
+static void a_question_from_where_the_bot_is_not_is_answered_there(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "{\"ok\":false,\"error\":\"channel_not_found\"}");
+        says(g, 200, "ok");
+        rig_connect(g, "");
+        remember_command(g);
+        rig_send(g,
+                 (struct delivery){ .channel = "D8",
+                                    .turn = 9,
+                                    .payload = "{\"text\":\"42\",\"replyTo\":\"command:1.1\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_method(g, 0), "chat.postMessage");
+        assert_string_equal(rig_body(g, 1), "{\"response_type\":\"in_channel\","
+                                            "\"replace_original\":false,\"text\":\"42\"}");
+}
+
 /* ---- the end of an adapter ---- */
 
 static void a_send_under_way_when_the_adapter_stops_is_unsure(void **state)
@@ -359,6 +422,8 @@ static void a_repeatable_call_under_way_then_is_retried(void **state)
         assert_int_equal(fake_road.sent[0].result.outcome, SEND_RETRY);
 }
 
+#define TEST(f) cmocka_unit_test_setup_teardown(f, rig_begin, rig_end)
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -366,18 +431,17 @@ int main(void)
                 cmocka_unit_test(some_deliveries_need_no_call),
                 cmocka_unit_test(impossible_deliveries_are_rejected_with_a_reason),
                 cmocka_unit_test(answers_decide_the_outcome),
-                cmocka_unit_test_setup_teardown(a_rate_limit_is_no_attempt, rig_begin, rig_end),
-                cmocka_unit_test_setup_teardown(refused_blocks_are_left_out, rig_begin, rig_end),
-                cmocka_unit_test_setup_teardown(a_person_is_written_to_in_their_dm, rig_begin,
-                                                rig_end),
-                cmocka_unit_test_setup_teardown(the_operator_is_the_first_admin, rig_begin,
-                                                rig_end),
-                cmocka_unit_test_setup_teardown(without_an_operator_it_waits, rig_begin, rig_end),
+                TEST(a_rate_limit_is_no_attempt),
+                TEST(refused_blocks_are_left_out),
+                TEST(a_person_is_written_to_in_their_dm),
+                TEST(the_operator_is_the_first_admin),
+                TEST(without_an_operator_it_waits),
                 cmocka_unit_test(a_dm_that_cannot_be_opened_is_no_doubt),
-                cmocka_unit_test_setup_teardown(a_send_under_way_when_the_adapter_stops_is_unsure,
-                                                rig_begin, rig_end),
-                cmocka_unit_test_setup_teardown(a_repeatable_call_under_way_then_is_retried,
-                                                rig_begin, rig_end),
+                TEST(the_result_of_a_command_goes_to_its_response_url),
+                TEST(a_response_url_that_is_over_is_not_needed),
+                TEST(a_question_from_where_the_bot_is_not_is_answered_there),
+                TEST(a_send_under_way_when_the_adapter_stops_is_unsure),
+                TEST(a_repeatable_call_under_way_then_is_retried),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../lib/road_rig.h"
+#include "base/mem.h"
 
 static struct rig *rig_with(unsigned turns, const char *notice)
 {
@@ -73,6 +74,40 @@ static void a_notice_is_an_ordinary_delivery(void **state)
         rig_free(g);
 }
 
+/* Where the platform can show it to one person, the others of a group do not see it. */
+static void a_notice_in_a_group_is_for_its_sender(void **state)
+{
+        static const struct {
+                const char *adapter;
+                enum chat_kind chat;
+                bool for_one;
+        } rows[] = {
+                { "whisper", CHAT_GROUP, true },
+                { "whisper", CHAT_DM, false },
+                { "x", CHAT_GROUP, false },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_with(0, "not so fast");
+
+                g->auto_send = true;
+                rig_receive(g, &(struct incoming){ .adapter = rows[i].adapter,
+                                                   .chat = rows[i].chat,
+                                                   .sender_id = "ann",
+                                                   .id = "m1",
+                                                   .text = "hi" });
+                rig_until(g, &g->sent_count, 1);
+                rig_until_idle(g);
+                if (rows[i].for_one)
+                        assert_non_null(strstr(rig_text(g, "payload FROM deliveries"),
+                                               "\"onlyFor\":\"ann\""));
+                else
+                        assert_null(strstr(rig_text(g, "payload FROM deliveries"), "onlyFor"));
+                rig_free(g);
+        }
+}
+
 static void a_journaled_notice_is_sent_by_its_commit(void **state)
 {
         struct rig *g = rig_with(0, "not so fast");
@@ -113,6 +148,7 @@ int main(void)
                 cmocka_unit_test(a_refused_turn_is_skipped_with_its_reason),
                 cmocka_unit_test(messages_that_join_a_waiting_turn_are_not_counted),
                 cmocka_unit_test(a_notice_is_an_ordinary_delivery),
+                cmocka_unit_test(a_notice_in_a_group_is_for_its_sender),
                 cmocka_unit_test(a_journaled_notice_is_sent_by_its_commit),
                 cmocka_unit_test(a_notice_survives_a_restart_and_is_sent_once),
         };

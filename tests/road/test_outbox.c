@@ -40,6 +40,24 @@ static void on_done(void *arg, const struct error *err)
         *outcome = err ? (int)err->kind : 1000;
 }
 
+/* On Slack: one message of a thread in its channel is enough. */
+static void the_first_part_of_a_text_is_broadcast(void **state)
+{
+        struct rig *g = rig_new();
+
+        (void)state;
+        put(g, (struct outgoing){ .adapter = "x",
+                                  .channel = "c",
+                                  .thread = "t",
+                                  .text = "one|two",
+                                  .broadcast = true });
+        rig_until(g, &g->sent_count, 1);
+        assert_non_null(
+                strstr(rig_text(g, "payload FROM deliveries WHERE id = 1"), "\"broadcast\":true"));
+        assert_null(strstr(rig_text(g, "payload FROM deliveries WHERE id = 2"), "broadcast"));
+        rig_free(g);
+}
+
 static void a_delivery_is_claimed_sent_and_settled(void **state)
 {
         struct rig *g = rig_new();
@@ -821,6 +839,7 @@ static void an_unconfirmed_file_is_not_repeated_but_its_text_follows(void **stat
 int main(void)
 {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(the_first_part_of_a_text_is_broadcast),
                 cmocka_unit_test(a_delivery_is_claimed_sent_and_settled),
                 cmocka_unit_test(a_delivery_due_now_is_inserted_as_claimed),
                 cmocka_unit_test(an_answer_does_not_overtake_what_was_sent_before),

@@ -29,6 +29,7 @@ struct send_button {
 struct send_ask {
         const char *adapter, *to, *thread, *reply_to, *text, *message_id, *emoji;
         const char *path, *name, *mime, *as, *author;
+        bool broadcast;
         struct field_list buttons;
 };
 
@@ -73,6 +74,8 @@ static const struct field send_fields[] = {
           .help = "A human who speaks as the bot: the agent remembers the text as its own "
                   "answer. While the agent is paused in the chat, absent means \"the "
                   "operator\"." },
+        { "broadcast", FIELD_BOOL, FIELD_AT(send_ask, broadcast), .fallback = "false",
+          .help = "With threadId: show the reply in the channel, too (Slack)." },
         { "buttons", FIELD_LIST, .group = button_fields, .item_size = sizeof(struct send_button),
           .max = BUTTONS_MAX, FIELD_AT(send_ask, buttons),
           .help = "Buttons below the message, where the platform has them." },
@@ -215,6 +218,7 @@ static void put(struct http_exchange *x, const struct send_job *s)
                                 .reply_to = ask->reply_to,
                                 .message_id = ask->message_id,
                                 .emoji = ask->emoji,
+                                .broadcast = ask->broadcast,
                                 .buttons = buttons,
                                 .file = { ask->path, ask->name, ask->mime, ask->as },
                                 .author = s->kind == DELIVER_SEND ? ask->author : NULL,

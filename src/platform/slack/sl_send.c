@@ -110,6 +110,51 @@ static void tell_assistant(const struct sl_send *s)
                 sl_assistant_answered(s->sl, &d, s->delivery_kind == DELIVER_SEND);
 }
 
+static void on_responded(void *arg, const struct sl_answer *a)
+{
+        struct sl_send *s = arg;
+        bool over = a->status >= 400 && a->status < 500 && a->status != 429;
+
+        s->call = NULL;
+        if (!a->ok && over && s->only_for_one)
+                sl_send_call(s);
+        else
+                sl_send_end_with(s, a, NULL);
+}
+
+/*
+ * A command may come from where the bot is not: only its response_url reaches that place. False:
+ * there is none.
+ */
+static bool respond(struct sl_send *s)
+{
+        const char *url = s->delivery_kind == DELIVER_SEND && !s->responded
+                                  ? sl_interaction_url(s->sl, json_str(s->payload, "replyTo", NULL))
+                                  : NULL;
+        json_t *body;
+
+        if (!url)
+                return false;
+        s->responded = true;
+        s->creating = !s->only_for_one;
+        body = json_pack("{s:s, s:b, s:O, s:O*}", "response_type",
+                         s->only_for_one || s->turn == 0 ? "ephemeral" : "in_channel",
+                         "replace_original", false, "text", json_object_get(s->args, "text"),
+                         "blocks", json_object_get(s->args, "blocks"));
+        s->call = sl_api_post(s->sl->api,
+                              &(struct sl_post){ .url = url, .json = body, .total_ms = SEND_MS },
+                              on_responded, s);
+        json_decref(body);
+        return true;
+}
+
+static bool is_outside(const struct sl_answer *a)
+{
+        return a->error && (strcmp(a->error, "channel_not_found") == 0 ||
+                            strcmp(a->error, "not_in_channel") == 0 ||
+                            strcmp(a->error, "user_not_in_channel") == 0);
+}
+
 static void on_sent(void *arg, const struct sl_answer *a)
 {
         struct sl_send *s = arg;
@@ -118,6 +163,8 @@ static void on_sent(void *arg, const struct sl_answer *a)
 
         s->call = NULL;
         if (is_text(s) && sl_stream_goes_on(s, a))
+                return;
+        if (is_outside(a) && respond(s))
                 return;
         if (refuses_blocks(a) && sl_payload_make_plain(s)) {
                 log_info("Slack refused blocks; sending the text without them",
@@ -194,6 +241,8 @@ static void resolve(struct sl_send *s)
                 return;
         }
         json_object_set_new(s->args, "channel", json_string(id));
+        if (s->only_for_one && respond(s))
+                return;
         if (is_text(s))
                 sl_stream_prepare(s);
         sl_send_call(s);

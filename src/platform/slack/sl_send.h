@@ -43,6 +43,7 @@ struct sl_send {
         json_t *args;
         bool only_for_one;        /* ephemeral: not in the history, and harmless to repeat */
         bool plain;               /* Slack has refused the blocks */
+        bool responded;           /* the response_url of a command was tried */
         bool creating;            /* `call` makes the message */
         bool created;             /* it is there, but its ts is not known yet */
         struct sl_upload *upload; /* NULL: no file */

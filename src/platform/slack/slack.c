@@ -526,7 +526,8 @@ const struct platform_ops slack_platform = {
         .token_variable = BOT_VARIABLE,
         .can = ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
-               ADAPTER_DIRECT | ADAPTER_BUTTONS | ADAPTER_FORMS | ADAPTER_APPENDS | ADAPTER_DETAILS,
+               ADAPTER_DIRECT | ADAPTER_BUTTONS | ADAPTER_FORMS | ADAPTER_APPENDS |
+               ADAPTER_DETAILS | ADAPTER_EPHEMERAL,
         .text = { .dialect = MARKDOWN_SLACK, .unit = UTF8_CODE_POINTS, .max = 3500 },
         .upload_max = (int64_t)1 << 30,
         .debounce_ms = 1000,

@@ -263,9 +263,11 @@ static void place(struct decided *p, const struct place_query *q, const struct d
 
 /* ---- deciding an event ---- */
 
-/* Only the first part: notices are short. */
+/* Only the first part: notices are short. In a group the others need not see it. */
 static struct delivery_job *make_notice(struct road *r, const struct incoming *in, const char *text)
 {
+        unsigned can = r->platforms.abilities(r->platforms.adapters, in->adapter);
+        bool for_one = (can & ADAPTER_EPHEMERAL) && in->chat == CHAT_GROUP;
         struct rendered parts = { 0 };
         struct delivery_job *j;
         struct buf payload;
@@ -278,6 +280,7 @@ static struct delivery_job *make_notice(struct road *r, const struct incoming *i
         jsonw_str(&payload, "text", parts.count > 0 ? parts.parts[0].text : text);
         jsonw_opt(&payload, "plain", parts.count > 0 ? parts.parts[0].plain : NULL);
         jsonw_opt(&payload, "replyTo", in->id);
+        jsonw_opt(&payload, "onlyFor", for_one ? in->sender_id : NULL);
         jsonw_close(&payload, '}');
         j = delivery_new(r, &(struct delivery){
                                     .adapter = in->adapter,

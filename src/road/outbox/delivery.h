@@ -35,6 +35,7 @@ enum adapter_ability {
         ADAPTER_FORMS = 1 << 12,
         ADAPTER_APPENDS = 1 << 13, /* streams: drafts say their Markdown, to append to, and whom */
         ADAPTER_DETAILS = 1 << 14, /* the steps of a turn are shown in the thread of its draft */
+        ADAPTER_EPHEMERAL = 1 << 15, /* shows a notice to one person of a chat: "onlyFor" */
 };
 
 struct delivery {

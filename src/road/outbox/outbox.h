@@ -18,6 +18,7 @@ struct outgoing {
         const char *reply_to;   /* the platform's id */
         const char *message_id; /* to edit, delete or react to */
         const char *emoji;
+        bool broadcast; /* a reply in a thread: shown in its channel, too, if that is possible */
         const char *buttons; /* JSON: rows of {"text", "data" or "url"}, under the last part */
         struct {
                 const char *path; /* inside the workspace */

@@ -137,6 +137,8 @@ static struct delivery_job *make_job(struct submission *s, const struct outgoing
         jsonw_opt(&payload, "replyTo", first ? out->reply_to : NULL);
         jsonw_opt(&payload, "messageId", first ? out->message_id : NULL);
         jsonw_opt(&payload, "emoji", out->emoji);
+        if (first && out->broadcast)
+                jsonw_bool(&payload, "broadcast", true);
         if (last && out->buttons)
                 jsonw_raw(&payload, "buttons", out->buttons);
         if (first) { /* a thread also has a name */
