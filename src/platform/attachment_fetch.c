@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/queue.h>
 
 #include "base/log.h"
@@ -37,6 +38,7 @@ struct attachment_fetch {
         void *arg;
         void *lookup; /* by source.locate; NULL: none, or answered */
         struct http_call *download;
+        const char *page_why; /* of its place */
         struct attachment_job *job;
         char *source, *path;
         int64_t size, charge, started_ms;
@@ -216,13 +218,28 @@ static void save(struct attachment_fetch *f, const struct http_result *r)
         pump(q);
 }
 
+/* A file, also a web page, comes with its name. */
+static bool is_login_page(const struct attachment_fetch *f, const struct http_result *r)
+{
+        const char *type = http_call_header(f->download, "Content-Type");
+        bool page = type && strncasecmp(type, "text/html", 9) == 0 &&
+                    !http_call_header(f->download, "Content-Disposition");
+
+        return f->page_why && ((r->status == 200 && page) || (r->status >= 300 && r->status < 400));
+}
+
 static void on_download(void *arg, const struct http_result *r)
 {
         struct attachment_fetch *f = arg;
+        bool login = is_login_page(f, r);
         bool transient = r->status == 0 || r->status == 200 || r->status == 429 || r->status >= 500;
         char why[200];
 
         f->download = NULL;
+        if (login) {
+                finish(f, -1, f->page_why);
+                return;
+        }
         if (r->status == 200 && r->kind == ERR_NONE) {
                 save(f, r);
                 return;
@@ -244,18 +261,26 @@ static void on_download(void *arg, const struct http_result *r)
                 finish(f, -1, why);
 }
 
-void attachment_fetch_from(struct attachment_fetch *f, const char *url)
+void attachment_fetch_with(struct attachment_fetch *f, const struct attachment_place *place)
 {
         static const struct http_handlers handlers = { .on_done = on_download };
         struct adapter *a = f->queue->adapter;
+        const char *const headers[] = { place->header, NULL };
         /* redirects are not followed: they could lead to any host */
-        const struct http_request request = { .url = url,
+        const struct http_request request = { .url = place->url,
+                                              .headers = headers,
                                               .total_ms = DOWNLOAD_MS,
                                               .max_body = (size_t)a->ops->files->max_bytes(a),
                                               .repeatable = true };
 
         f->lookup = NULL;
+        f->page_why = place->page_why;
         f->download = http_call_start(a->http, &request, &handlers, f);
+}
+
+void attachment_fetch_from(struct attachment_fetch *f, const char *url)
+{
+        attachment_fetch_with(f, &(struct attachment_place){ .url = url });
 }
 
 void attachment_fetch_fail(struct attachment_fetch *f, const char *why)

@@ -52,7 +52,16 @@ struct attachment_fetch *attachment_fetch_start(struct attachment_queue *q,
 /* No call follows. NULL is fine. */
 void attachment_fetch_drop(struct attachment_fetch *f);
 
+/* Where a file is, copied except page_why. */
+struct attachment_place {
+        const char *url;
+        const char *header; /* "Authorization: ..."; NULL: none. Redirects are not followed. */
+        /* why a page to log in, or a redirect to one, came instead of the file; NULL: none does */
+        const char *page_why;
+};
+
 /* Answers of locate; _retry locates again, a few times. */
+void attachment_fetch_with(struct attachment_fetch *f, const struct attachment_place *place);
 void attachment_fetch_from(struct attachment_fetch *f, const char *url);
 void attachment_fetch_fail(struct attachment_fetch *f, const char *why);
 void attachment_fetch_retry(struct attachment_fetch *f, const char *why);
