@@ -67,14 +67,14 @@ static void on_unauthorized(void *arg, const struct sl_method *method, const cha
         snprintf(g->revoked, sizeof(g->revoked), "%s %s", method->name, error);
 }
 
-static void on_lacking(void *arg, const struct sl_method *method, const char *why)
+static void on_scoped(void *arg, const struct sl_method *method, const struct sl_answer *a)
 {
         struct rig *g = arg;
 
-        (void)method;
-        if (why)
-                snprintf(g->lacking, sizeof(g->lacking), "%s", why);
-        why ? g->lacked++ : g->works++;
+        assert_false(method->app_level);
+        if (!a->ok)
+                snprintf(g->lacking, sizeof(g->lacking), "%s", a->why);
+        a->ok ? g->works++ : g->lacked++;
 }
 
 static struct rig *rig_new(void)
@@ -97,7 +97,7 @@ static void rig_open_at(struct rig *g, const char *base)
                                                       .app_token = g->app_token,
                                                       .name = "sl",
                                                       .unauthorized = on_unauthorized,
-                                                      .lacking = on_lacking,
+                                                      .scoped = on_scoped,
                                                       .arg = g });
 }
 

@@ -28,7 +28,7 @@ struct sl_api {
         LIST_HEAD(, sl_call) calls;
         bool unauthorized;
         void (*on_unauthorized)(void *arg, const struct sl_method *method, const char *error);
-        void (*on_lacking)(void *arg, const struct sl_method *method, const char *why);
+        void (*on_scoped)(void *arg, const struct sl_method *method, const struct sl_answer *a);
         void *arg;
         unsigned limited;
         int64_t date_ms, date_boot_ms; /* the last Date header, and when it came; 0: none */
@@ -100,11 +100,9 @@ static void answered(struct sl_call *c, const struct http_result *result, const 
                 snprintf(error, sizeof(error), "%s", answer.error);
                 call_queue_refuse_waiting(&api->queue, has_token, ERR_REFUSED, UNAUTHORIZED);
         }
-        if (is_call && api->on_lacking && answer.error &&
-            strcmp(answer.error, "missing_scope") == 0)
-                api->on_lacking(api->arg, method, text);
-        else if (is_call && api->on_lacking && answer.ok)
-                api->on_lacking(api->arg, method, NULL);
+        if (is_call && api->on_scoped && !method->app_level &&
+            (answer.ok || (answer.error && strcmp(answer.error, "missing_scope") == 0)))
+                api->on_scoped(api->arg, method, &answer);
         finish(c, &answer);
         if (error[0] && api->on_unauthorized)
                 api->on_unauthorized(api->arg, method, error);
@@ -347,7 +345,7 @@ struct sl_api *sl_api_new(const struct sl_api_options *o)
         api->bot_authorization = authorization(o->bot_token);
         api->app_authorization = authorization(o->app_token);
         api->on_unauthorized = o->unauthorized;
-        api->on_lacking = o->lacking;
+        api->on_scoped = o->scoped;
         api->arg = o->arg;
         LIST_INIT(&api->calls);
         sl_rate_limits_init(&api->limits);

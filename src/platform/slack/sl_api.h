@@ -29,6 +29,7 @@
 
 #define SL_WAITING_MAX 1000
 
+struct sl_answer;
 struct sl_api;
 struct sl_call;
 
@@ -54,8 +55,8 @@ struct sl_api_options {
         const char *name;                           /* of the adapter */
         /* Slack does not accept a token: called once, then calls are refused. */
         void (*unauthorized)(void *arg, const struct sl_method *method, const char *error);
-        /* A scope is missing (why), or the method works again (NULL). May be NULL. */
-        void (*lacking)(void *arg, const struct sl_method *method, const char *why);
+        /* A call with the bot's token succeeded, or lacked a scope. May be NULL. */
+        void (*scoped)(void *arg, const struct sl_method *method, const struct sl_answer *answer);
         void *arg;
 };
 

@@ -231,14 +231,18 @@ static void on_unauthorized(void *arg, const struct sl_method *method, const cha
         slack_stop(sl, why);
 }
 
-/* Shown in the status until the method works. */
-static void on_lacking(void *arg, const struct sl_method *method, const char *why)
+/* Shown in the status until the method works, or the app has the scopes it lacked. */
+static void on_scoped(void *arg, const struct sl_method *method, const struct sl_answer *a)
 {
         struct slack *sl = arg;
+        char lacks[sizeof(sl->adapter->trouble)];
 
-        if (why) {
+        if (a->scopes && (sl->lacks_scopes || !sl->self.team)) { /* the greeting lists them all */
+                sl->lacks_scopes = sl_error_lacking(a->scopes, lacks, sizeof(lacks));
+                adapter_degraded(sl->adapter, sl->lacks_scopes ? lacks : NULL);
+        } else if (!a->ok) {
                 sl->lacking = method;
-                adapter_degraded(sl->adapter, why);
+                adapter_degraded(sl->adapter, a->why);
         } else if (sl->lacking == method) {
                 sl->lacking = NULL;
                 adapter_degraded(sl->adapter, NULL);
@@ -318,7 +322,6 @@ static void set(char **at, const json_t *object, const char *key)
 static void on_greeted(void *arg, const struct sl_answer *a)
 {
         struct slack *sl = arg;
-        char lacks[sizeof(sl->adapter->trouble)];
 
         sl->call = NULL;
         if (sl->state == SLACK_STOPPED || sl_api_is_revoked(a->error))
@@ -343,8 +346,6 @@ static void on_greeted(void *arg, const struct sl_answer *a)
         log_info("slack bot", LOG_S("adapter", sl->adapter->name), LOG_S("name", sl->self.name),
                  LOG_S("id", sl->self.user), LOG_S("workspace", sl->self.team_name),
                  LOG_S("team", sl->self.team));
-        if (a->scopes && sl_error_lacking(a->scopes, lacks, sizeof(lacks)))
-                adapter_degraded(sl->adapter, lacks);
         link_up(sl);
 }
 
@@ -455,7 +456,7 @@ static int slack_open(struct adapter *a, struct error *err)
                                                        .app_token = sl->app_token,
                                                        .name = a->name,
                                                        .unauthorized = on_unauthorized,
-                                                       .lacking = on_lacking,
+                                                       .scoped = on_scoped,
                                                        .arg = sl });
         sl->cache = sl_cache_new(sl);
         sl_sends_open(sl);

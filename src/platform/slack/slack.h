@@ -94,7 +94,8 @@ struct slack {
         struct sl_api *api;
         struct sl_call *call; /* the greeting */
         struct timer *timer;
-        const struct sl_method *lacking; /* the last one refused for a missing scope; or NULL */
+        bool lacks_scopes;               /* that the manifest names; the status lists them */
+        const struct sl_method *lacking; /* the last one refused for another scope; or NULL */
         bool warned_of_workspace;        /* events of one that no adapter serves are logged once */
         json_t *saved;                   /* the state file */
         /* parts, each owned by the file of its name; NULL: not open */
