@@ -583,6 +583,18 @@ static void too_many_connections_back_off_and_name_the_setting(void **state)
         await(g, &g->ups, 1);
 }
 
+/* Slack repeats an event at once, and then only after a minute. */
+static void a_lost_connection_is_replaced_at_once(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.times.backoff_ms = g->o.times.backoff_max_ms = INT32_MAX;
+        begin_up(g);
+        fake_ws_text(g->conns[0], DISCONNECT("refresh_requested"));
+        fake_ws_close(g->conns[0], 1000, "refresh_requested");
+        await(g, &g->opens, 2);
+}
+
 static void a_loop_of_opening_and_closing_slows_down(void **state)
 {
         struct rig *g = *state;
@@ -713,6 +725,7 @@ int main(void)
                 T(a_plain_address_is_refused_when_the_api_uses_tls),
                 T(link_disabled_stops_and_says_what_to_do),
                 T(too_many_connections_back_off_and_name_the_setting),
+                T(a_lost_connection_is_replaced_at_once),
                 T(a_loop_of_opening_and_closing_slows_down),
                 T(a_connection_that_answers_no_pings_is_replaced),
                 T(a_connection_without_pings_of_slack_is_replaced),

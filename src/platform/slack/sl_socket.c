@@ -149,18 +149,20 @@ static void open_next(struct sl_slot *t, int64_t wait_ms, int64_t retry_after_ms
 }
 
 /*
- * Connections that end soon, one after the other, are replaced more and more slowly: a loop of
- * opening and closing would be refused.
+ * At once; but connections that end soon, one after the other, are replaced more and more slowly: a
+ * loop of opening and closing would be refused.
  */
 static int64_t replacement_wait(struct sl_slot *t)
 {
         const struct sl_socket_times *times = &t->s->o.times;
+        unsigned failures;
 
-        if (loop_now_ms(t->s->o.loop) - t->up_ms >= times->stable_ms) {
+        if (loop_now_ms(t->s->o.loop) - t->up_ms >= times->stable_ms)
                 t->short_lived = 0;
-                return 0;
-        }
-        return backoff_full_jitter_ms(t->short_lived++, times->backoff_ms, times->backoff_max_ms);
+        failures = t->short_lived++;
+        return failures == 0 ? 0
+                             : backoff_full_jitter_ms(failures - 1, times->backoff_ms,
+                                                      times->backoff_max_ms);
 }
 
 static int64_t failure_wait(struct sl_slot *t)
