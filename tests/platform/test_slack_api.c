@@ -584,7 +584,7 @@ static void without_retry_after_the_wait_doubles(void **state)
         int64_t now = 1000;
 
         (void)state;
-        sl_rate_limits_init(&l);
+        sl_rate_limits_init(&l, true);
         lane = sl_rate_limits_lane(&l, sl_method_find("chat.postMessage"));
         for (int64_t ms = 1000; ms <= 32000; ms *= 2) {
                 assert_int_equal(sl_rate_limit_take(lane, false, now), 0);
@@ -612,7 +612,7 @@ static void no_minute_has_more_calls_than_the_tier(void **state)
                 int64_t sent[1000];
                 int n = 0;
 
-                sl_rate_limits_init(&l);
+                sl_rate_limits_init(&l, true);
                 lane = sl_rate_limits_lane(&l, sl_method_find(rows[r].method));
                 for (int64_t now = 0; now < 300000 && n < 1000; now += 50) {
                         while (n < 1000 && sl_rate_limit_take(lane, false, now) == 0)
@@ -625,13 +625,28 @@ static void no_minute_has_more_calls_than_the_tier(void **state)
         }
 }
 
+static void without_a_pace_only_429s_count(void **state)
+{
+        struct sl_rate_limits l;
+        struct sl_lane *lane;
+
+        (void)state;
+        sl_rate_limits_init(&l, false);
+        lane = sl_rate_limits_lane(&l, sl_method_find("users.list"));
+        for (int i = 0; i < 1000; i++)
+                assert_int_equal(sl_rate_limit_take(lane, i % 2, 0), 0);
+        sl_rate_limit_close(lane, 7000, 0);
+        assert_int_equal(sl_rate_limit_take(lane, false, 0), 7000);
+        sl_rate_limits_release(&l);
+}
+
 static void methods_do_not_share_a_tier(void **state)
 {
         struct sl_rate_limits l;
         struct sl_lane *info, *members;
 
         (void)state;
-        sl_rate_limits_init(&l);
+        sl_rate_limits_init(&l, true);
         info = sl_rate_limits_lane(&l, sl_method_find("users.info"));
         members = sl_rate_limits_lane(&l, sl_method_find("conversations.members"));
         while (sl_rate_limit_take(info, false, 0) == 0)
@@ -889,6 +904,7 @@ int main(void)
                 cmocka_unit_test(ratelimited_with_status_200_counts_as_429),
                 cmocka_unit_test(without_retry_after_the_wait_doubles),
                 cmocka_unit_test(no_minute_has_more_calls_than_the_tier),
+                cmocka_unit_test(without_a_pace_only_429s_count),
                 cmocka_unit_test(methods_do_not_share_a_tier),
                 cmocka_unit_test(a_call_that_would_wait_too_long_is_refused),
                 cmocka_unit_test(urgent_calls_go_before_idle_ones),

@@ -348,7 +348,7 @@ struct sl_api *sl_api_new(const struct sl_api_options *o)
         api->on_scoped = o->scoped;
         api->arg = o->arg;
         LIST_INIT(&api->calls);
-        sl_rate_limits_init(&api->limits);
+        sl_rate_limits_init(&api->limits, !o->unpaced);
         call_queue_open(&api->queue, o->loop, &queue_ops, api);
         return api;
 }

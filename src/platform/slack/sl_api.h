@@ -53,6 +53,7 @@ struct sl_api_options {
         const char *base;                           /* "https://slack.com/api"; copied */
         const struct secret *bot_token, *app_token; /* outlive the sl_api; app_token may be NULL */
         const char *name;                           /* of the adapter */
+        bool unpaced; /* call as fast as Slack answers: only its 429s count, not the tiers */
         /* Slack does not accept a token: called once, then calls are refused. */
         void (*unauthorized)(void *arg, const struct sl_method *method, const char *error);
         /* A call with the bot's token succeeded, or lacked a scope. May be NULL. */

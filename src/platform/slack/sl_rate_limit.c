@@ -10,12 +10,12 @@
 
 static const int calls_a_minute[] = { 0, 20, 50, 100 };
 
-void sl_rate_limits_init(struct sl_rate_limits *l)
+void sl_rate_limits_init(struct sl_rate_limits *l, bool tiers)
 {
         map_init(&l->lanes);
         for (size_t i = 0; i < COUNT(l->tiers); i++)
-                l->tiers[i] =
-                        pace_new(&(struct pace_limits){ .per_channel_minute = calls_a_minute[i] });
+                l->tiers[i] = pace_new(&(struct pace_limits){
+                        .per_channel_minute = tiers ? calls_a_minute[i] : 0 });
 }
 
 void sl_rate_limits_release(struct sl_rate_limits *l)

@@ -28,7 +28,8 @@ struct sl_rate_limits {
         struct map lanes;      /* by the method's name */
 };
 
-void sl_rate_limits_init(struct sl_rate_limits *l);
+/* tiers false: only 429s count. */
+void sl_rate_limits_init(struct sl_rate_limits *l, bool tiers);
 void sl_rate_limits_release(struct sl_rate_limits *l);
 struct sl_lane *sl_rate_limits_lane(struct sl_rate_limits *l, const struct sl_method *method);
 /* 0: a call may go now and is counted; > 0: ask again then. idle: leaves some for others. */

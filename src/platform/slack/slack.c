@@ -455,6 +455,7 @@ static int slack_open(struct adapter *a, struct error *err)
                                                        .bot_token = sl->bot_token,
                                                        .app_token = sl->app_token,
                                                        .name = a->name,
+                                                       .unpaced = a->common->pace.per_second == 0,
                                                        .unauthorized = on_unauthorized,
                                                        .scoped = on_scoped,
                                                        .arg = sl });
