@@ -59,13 +59,13 @@ static int take_message(struct sl_send *s, const struct delivery *d, const char 
 }
 
 /* Where read-back finds it again: in the message, invisible to people. */
-static void add_metadata(struct sl_send *s)
+void sl_payload_add_metadata(const struct sl_send *s, json_t *args)
 {
         char key[ADAPTER_NONCE_SIZE + 1];
 
         adapter_nonce(s->adapter, s->delivery, s->created_ms, key);
         json_object_set_new(
-                s->args, "metadata",
+                args, "metadata",
                 json_pack("{s:s, s:{s:s}}", "event_type", SL_METADATA, "event_payload", "id", key));
 }
 
@@ -76,7 +76,7 @@ static int make_message(struct sl_send *s, const struct delivery *d, struct erro
         if (s->only_for_one)
                 json_object_set(s->args, "user", json_object_get(s->payload, "onlyFor"));
         else
-                add_metadata(s);
+                sl_payload_add_metadata(s, s->args);
         if (s->thread) {
                 json_object_set_new(s->args, "thread_ts", json_string(s->thread));
                 if (!s->only_for_one && json_flag(s->payload, "broadcast", false))

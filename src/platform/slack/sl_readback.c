@@ -40,6 +40,7 @@ struct sl_doubt {
         char nonce[ADAPTER_NONCE_SIZE + 1];
         char from[SL_TS_SIZE];
         char file[SL_FILE_SIZE]; /* "": a message */
+        bool streams;            /* it may have been a stream, which has no metadata yet */
         bool by_history;         /* files.info is not permitted: look for the file in messages */
         char *cursor;            /* of the next page; NULL: the first */
         int64_t settled_ms, until_ms; /* loop_now_ms */
@@ -180,6 +181,10 @@ static bool is_this(const struct sl_doubt *b, const json_t *m)
         for (size_t i = 0; b->file[0] && i < json_array_size(files); i++)
                 if (strcmp(json_str(json_array_get(files, i), "id", ""), b->file) == 0)
                         return true;
+        /* only one send of the channel is under way, and a stream gets metadata at its end */
+        if (b->streams && !metadata && !files &&
+            sl_ts_us(json_str(m, "ts", "")) > sl_ts_us(b->thread))
+                return !sl_stream_knows(b->sl, b->conversation, json_str(m, "ts", ""));
         return strcmp(json_str(metadata, "event_type", ""), SL_METADATA) == 0 &&
                strcmp(json_str(json_object_get(metadata, "event_payload"), "id", ""), b->nonce) ==
                        0;
@@ -338,7 +343,8 @@ void sl_readback(struct adapter *a, const struct delivery *d)
 {
         struct slack *sl = a->self;
         json_t *payload = json_read(d->payload, strlen(d->payload), NULL);
-        bool for_one = sl_payload_is_for_one(sl, d, payload);
+        bool for_one = sl_payload_is_for_one(sl, d, payload),
+             draft = json_flag(payload, "draft", false);
         int was = sl_send_abort(sl, d->id); /* else it might arrive after it was looked for */
         struct sl_doubt *b;
 
@@ -357,6 +363,7 @@ void sl_readback(struct adapter *a, const struct delivery *d)
         b->fence = d->fence;
         b->channel = mem_strdup(d->channel);
         b->thread = d->thread && *d->thread ? mem_strdup(d->thread) : NULL;
+        b->streams = b->thread && draft && strcmp(sl->conf->streaming, "auto") == 0;
         adapter_nonce(a, d->id, d->created_ms, b->nonce);
         if (d->kind == DELIVER_UPLOAD && !sl_upload_read_from(d->read_from, b->from, b->file)) {
                 /* the file's id is stored before the file is shown */

@@ -37,6 +37,7 @@ static void send_free(struct sl_send *s)
         sl_upload_free(s->upload);
         json_decref(s->payload);
         json_decref(s->args);
+        json_decref(s->instead.args);
         free(s->channel);
         free(s->conversation);
         free(s->thread);
@@ -189,13 +190,14 @@ static void on_sent(void *arg, const struct sl_answer *a)
 void sl_send_call(struct sl_send *s)
 {
         s->creating = s->kind->creates;
-        s->call = sl_api_call(s->sl->api,
-                              &(struct sl_request){ .method = s->method,
-                                                    .args = s->args,
-                                                    .priority = s->kind->priority,
-                                                    .total_ms = SEND_MS,
-                                                    .wait_ms = s->kind->wait_ms },
-                              on_sent, s);
+        s->call = sl_api_call(
+                s->sl->api,
+                &(struct sl_request){ .method = s->method,
+                                      .args = s->args,
+                                      .priority = s->kind->priority,
+                                      .total_ms = SEND_MS,
+                                      .wait_ms = s->wait_ms ? s->wait_ms : s->kind->wait_ms },
+                on_sent, s);
 }
 
 static void resolve(struct sl_send *s);
@@ -245,7 +247,12 @@ static void resolve(struct sl_send *s)
                 return;
         if (is_text(s))
                 sl_stream_prepare(s);
-        sl_send_call(s);
+        if (s->method)
+                sl_send_call(s);
+        else
+                end_later(s, &(struct send_result){ .outcome = SEND_DONE,
+                                                    .platform_id = s->message,
+                                                    .retry_after_ms = -1 });
 }
 
 void sl_send(struct adapter *a, const struct delivery *d)

@@ -40,12 +40,19 @@ struct sl_send {
         char *message; /* ts of the message to change; NULL: none */
         json_t *payload;
         const char *method; /* a constant; NULL: there is nothing to do */
+        int64_t wait_ms;    /* for the method; 0: that of its kind */
         json_t *args;
-        bool only_for_one;        /* ephemeral: not in the history, and harmless to repeat */
-        bool plain;               /* Slack has refused the blocks */
-        bool responded;           /* the response_url of a command was tried */
-        bool creating;            /* `call` makes the message */
-        bool created;             /* it is there, but its ts is not known yet */
+        struct {
+                const char *method;
+                json_t *args;
+        } instead;           /* of a stream: the call without one; method NULL: it is no stream */
+        bool stream_ends;    /* the stop of a stream completes the text */
+        bool stream_stopped; /* one of an earlier run */
+        bool only_for_one;   /* ephemeral: not in the history, and harmless to repeat */
+        bool plain;          /* Slack has refused the blocks */
+        bool responded;      /* the response_url of a command was tried */
+        bool creating;       /* `call` makes the message */
+        bool created;        /* it is there, but its ts is not known yet */
         struct sl_upload *upload; /* NULL: no file */
         struct sl_call *call;
         struct timer *later; /* reports `early` */
@@ -94,6 +101,8 @@ bool sl_destination_is_dm(struct slack *sl, const char *channel);
 /* ---- sl_payload.c ---- */
 
 extern const struct sl_send_kind sl_payload_kinds[]; /* by enum delivery_kind */
+/* Marks a message as that of this delivery. */
+void sl_payload_add_metadata(const struct sl_send *s, json_t *args);
 /* The same call without blocks that Slack refused. False: there were none. */
 bool sl_payload_make_plain(struct sl_send *s);
 /* Is the delivery shown to one person only? */

@@ -59,6 +59,9 @@ static const struct setting slack_settings[] = {
           .help = "A long answer appears while it is being written: `auto` streams in threads and "
                   "edits one message elsewhere, `edits` always edits, `off` sends it when it is "
                   "complete." },
+        { "streamSeconds", SETTING_INT, "240", 10, 290, .at = AT(stream_seconds),
+          .help = "With `streaming` auto: how long an answer is streamed before its message is "
+                  "edited instead; Slack ends streams after about 300." },
         { "details", SETTING_CHOICE, "\"off\"", .choices = details, .at = AT(details),
           .help = "Where the steps of a turn of the built-in agent are shown: in the `thread` of "
                   "the answer, or nowhere (`off`)." },

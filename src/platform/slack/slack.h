@@ -47,7 +47,8 @@ struct slack_conf {
         int64_t connections; /* of Socket Mode, 1 to 10 */
         char *reply_in;      /* "channel" or "thread": where a mention in a channel is answered */
         char *streaming;     /* "auto", "edits" or "off" */
-        char *details;       /* "thread" or "off": where the steps of a turn are shown */
+        int64_t stream_seconds;
+        char *details; /* "thread" or "off": where the steps of a turn are shown */
         int64_t catch_up_messages, catch_up_seconds;
         int64_t media_max_bytes, reconcile_after_ms;
         int64_t cached_users;
@@ -198,6 +199,8 @@ void sl_stream_prepare(struct sl_send *s);
  * and the next call is made (Slack refused to stream, or the end has two steps).
  */
 bool sl_stream_goes_on(struct sl_send *s, const struct sl_answer *a);
+/* Is it a stream of this process? */
+bool sl_stream_knows(const struct slack *sl, const char *channel, const char *ts);
 /* platform_ops.draft_ms: Slack wants at most one edit in three seconds. */
 int64_t sl_stream_draft_ms(const struct adapter *a, const char *channel, const char *thread);
 
