@@ -355,7 +355,7 @@ static void ids_threads_and_groups_are_slacks(void **state)
         struct rig *g = *state;
         const struct platform_ops *ops = platform_find("slack");
         struct incoming in = {
-                .key = "message:C1:5.6", .channel = "C1", .id = "5.6", .chat = CHAT_GROUP
+                .key = "message:C1:5.000600", .channel = "C1", .id = "5.000600", .chat = CHAT_GROUP
         };
 
         rig_connect(g, "");
@@ -365,13 +365,15 @@ static void ids_threads_and_groups_are_slacks(void **state)
         assert_false(ops->is_id("#general"));
         assert_false(ops->is_id("U"));
         assert_false(ops->is_id("X07ABC"));
-        assert_string_equal(ops->thread_at(rig_adapter(g), &in), "5.6");
+        assert_string_equal(ops->thread_at(rig_adapter(g), &in), "5.000600");
         in.thread = "1.2";
         assert_null(ops->thread_at(rig_adapter(g), &in));
         in.thread = NULL;
-        in.key = "command:7";
+        in.key = "reaction:Ev1";
+        assert_string_equal(ops->thread_at(rig_adapter(g), &in), "5.000600");
+        in.id = in.key = "command:7";
         assert_null(ops->thread_at(rig_adapter(g), &in)); /* a command is no message */
-        in.key = "message:D1:5.6";
+        in.id = "5.000600";
         in.chat = CHAT_DM;
         assert_null(ops->thread_at(rig_adapter(g), &in));
         assert_true(ops->is_group(rig_adapter(g), "C1"));

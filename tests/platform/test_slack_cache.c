@@ -192,6 +192,25 @@ static void a_person_of_another_workspace_is_a_stranger(void **state)
         assert_false(sl_cache_user(g->sl.cache, "U4")->is_stranger);
 }
 
+static void threads_of_recent_replies_are_known(void **state)
+{
+        struct slack_intake_rig *g = *state;
+        struct sl_cache *c = g->sl.cache;
+
+        sl_cache_put_reply(c, "C1", "2.000100", "1.000100");
+        sl_cache_put_reply(c, "C1", "2.000100", "1.000100");
+        assert_string_equal(sl_cache_thread(c, "C1", "2.000100"), "1.000100");
+        assert_null(sl_cache_thread(c, "C2", "2.000100"));
+        for (int i = 0; i < 1000; i++) {
+                char *ts = mem_printf("%d.000200", i + 10);
+
+                sl_cache_put_reply(c, "C1", ts, "1.000100");
+                free(ts);
+        }
+        assert_null(sl_cache_thread(c, "C1", "2.000100"));
+        assert_string_equal(sl_cache_thread(c, "C1", "1009.000200"), "1.000100");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -204,6 +223,7 @@ int main(void)
                 TEST(who_is_waited_for_is_not_forgotten),
                 TEST(who_stops_waiting_hears_nothing),
                 TEST(people_are_found_by_handle_then_by_an_unambiguous_name),
+                TEST(threads_of_recent_replies_are_known),
                 TEST(a_person_of_another_workspace_is_a_stranger),
         };
 

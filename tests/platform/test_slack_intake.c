@@ -216,6 +216,23 @@ static void a_missed_message_goes_before_held_ones(void **state)
         json_decref(missed);
 }
 
+static void a_reaction_to_a_reply_belongs_to_its_thread(void **state)
+{
+        struct slack_intake_rig *g = *state;
+        static struct acked a;
+
+        take(g, SL_EVENT, /* our own answer */
+             "{'event':{'type':'message','channel':'C1','user':'U0BOT','text':'me',"
+             "'ts':'2.000100','thread_ts':'1.000100'}}",
+             &a);
+        take(g, SL_EVENT,
+             "{'event_id':'Ev2','event':{'type':'reaction_added','user':'U1','reaction':'eyes',"
+             "'item':{'type':'message','channel':'C1','ts':'2.000100'}}}",
+             &a);
+        assert_string_equal(fake_road.arrivals[0].key, "reaction:Ev2");
+        assert_string_equal(fake_road.received.thread, "1.000100");
+}
+
 static void a_full_window_says_so(void **state)
 {
         struct slack_intake_rig *g = *state;
@@ -348,6 +365,7 @@ int main(void)
                 TEST(a_refusal_over_a_socket_is_kept_and_over_http_given_back),
                 TEST(closing_gives_everything_back_once),
                 TEST(a_missed_message_goes_before_held_ones),
+                TEST(a_reaction_to_a_reply_belongs_to_its_thread),
                 TEST(a_full_window_says_so),
                 TEST(changes_of_people_and_channels_reach_the_cache),
                 TEST(events_of_another_workspace_are_not_ours),

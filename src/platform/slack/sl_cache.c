@@ -15,6 +15,7 @@
 
 #define CHANNELS_MAX 5000
 #define USERS_MAX    5000 /* without a setting */
+#define REPLIES_MAX  1000
 #define FRESH_MS     86400000
 #define UNKNOWN_MS   600000 /* Slack does not tell */
 #define FAILED_MS    60000  /* Slack did not answer */
@@ -54,9 +55,18 @@ struct cache_table {
         TAILQ_HEAD(cache_list, cache_entry) recent; /* the first is the oldest */
 };
 
+struct cached_reply {
+        char *key, *thread; /* "CHANNEL TS" */
+        TAILQ_ENTRY(cached_reply) next;
+};
+
 struct sl_cache {
         struct slack *sl;
         struct cache_table users, channels;
+        struct {
+                struct map by_key;
+                TAILQ_HEAD(, cached_reply) list; /* oldest first */
+        } replies;
 };
 
 /* ---- entries ---- */
@@ -402,6 +412,44 @@ const char *sl_cache_channel_named(struct sl_cache *c, const char *name)
         return NULL;
 }
 
+/* ---- replies ---- */
+
+static void reply_free(struct sl_cache *c, struct cached_reply *r)
+{
+        TAILQ_REMOVE(&c->replies.list, r, next);
+        map_remove(&c->replies.by_key, r->key);
+        free(r->key);
+        free(r->thread);
+        free(r);
+}
+
+void sl_cache_put_reply(struct sl_cache *c, const char *channel, const char *ts, const char *thread)
+{
+        char *key = mem_printf("%s %s", channel, ts);
+        struct cached_reply *r;
+
+        if (map_get(&c->replies.by_key, key)) {
+                free(key);
+                return;
+        }
+        if (c->replies.by_key.count >= REPLIES_MAX)
+                reply_free(c, TAILQ_FIRST(&c->replies.list));
+        r = mem_zalloc(sizeof(*r));
+        r->key = key;
+        r->thread = mem_strdup(thread);
+        TAILQ_INSERT_TAIL(&c->replies.list, r, next);
+        map_put(&c->replies.by_key, key, r);
+}
+
+const char *sl_cache_thread(const struct sl_cache *c, const char *channel, const char *ts)
+{
+        char *key = mem_printf("%s %s", channel, ts);
+        const struct cached_reply *r = map_get(&c->replies.by_key, key);
+
+        free(key);
+        return r ? r->thread : NULL;
+}
+
 /* ---- opening and closing ---- */
 
 static void table_init(struct cache_table *t, bool of_users, size_t max)
@@ -429,13 +477,20 @@ struct sl_cache *sl_cache_new(struct slack *sl)
         c->sl = sl;
         table_init(&c->users, true, max > 0 ? (size_t)max : USERS_MAX);
         table_init(&c->channels, false, CHANNELS_MAX);
+        map_init(&c->replies.by_key);
+        TAILQ_INIT(&c->replies.list);
         return c;
 }
 
 void sl_cache_free(struct sl_cache *c)
 {
+        struct cached_reply *r;
+
         if (!c)
                 return;
+        while ((r = TAILQ_FIRST(&c->replies.list)))
+                reply_free(c, r);
+        map_release(&c->replies.by_key);
         table_release(&c->users);
         table_release(&c->channels);
         free(c);

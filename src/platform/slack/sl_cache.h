@@ -1,5 +1,5 @@
 /*
- * sl_cache: names of users and channels, bounded.
+ * sl_cache: names of users and channels, and threads of recent replies, bounded.
  *
  * An event names a user by id only; the first event of an unknown user waits for users.info.
  * Entries are replaced least recently used first, refreshed by user_change, channel_rename and the
@@ -54,6 +54,11 @@ void sl_cache_stop_waiting(struct sl_cache *c, const void *arg);
 void sl_cache_put_user(struct sl_cache *c, const json_t *user);
 void sl_cache_put_channel(struct sl_cache *c, const json_t *channel);
 void sl_cache_forget_channel(struct sl_cache *c, const char *id);
+/* A message belongs to a thread: reactions to it do not say so. */
+void sl_cache_put_reply(struct sl_cache *c, const char *channel, const char *ts,
+                        const char *thread);
+/* The thread of a recent reply; NULL: none is known. Borrowed until the next change. */
+const char *sl_cache_thread(const struct sl_cache *c, const char *channel, const char *ts);
 /* By handle or display name, case-insensitive, among cached users; NULL: none, or several. */
 const char *sl_cache_user_named(struct sl_cache *c, const char *name, size_t n);
 /* By name, with or without '#'; NULL: none is cached. */

@@ -395,6 +395,9 @@ static void read_reaction(struct sl_event_reader *r, const json_t *event)
         in->type = strcmp(type, "reaction_added") == 0 ? EVENT_REACTION_RECEIVED
                                                        : EVENT_REACTION_REMOVED;
         in->id = ts;
+        if (r->context->cache)
+                in->thread = arena_strdup(&r->content->arena,
+                                          sl_cache_thread(r->context->cache, channel, ts));
         in->emoji = emoji ? emoji : name;
         in->emoji_name = emoji ? NULL : name;
         in->emoji_custom = !emoji;

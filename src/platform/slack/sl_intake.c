@@ -39,6 +39,9 @@ static void read_event(struct sl_update *u)
         struct intake_content *content = &u->base.content;
 
         sl_event_read(content, &context, u->kind, u->payload, u->retry);
+        if (content->event_count > 0 && u->kind == SL_EVENT && content->events->reply_to)
+                sl_cache_put_reply(sl->cache, content->events->channel, content->events->id,
+                                   content->events->reply_to);
         if (content->event_count > 0 && content->events->is_own) {
                 /* the journal has it as message.sent */
                 content->event_count = 0;

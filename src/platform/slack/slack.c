@@ -20,6 +20,7 @@
 #include "platform/adapter_file.h"
 #include "platform/attachment_fetch.h"
 #include "platform/slack/sl_cache.h"
+#include "platform/slack/sl_ts.h"
 
 #define BOT_VARIABLE "SLACK_BOT_TOKEN"
 #define APP_VARIABLE "SLACK_APP_TOKEN"
@@ -514,13 +515,11 @@ static bool mention(const struct adapter *a, struct slice name, struct buf *out)
         return id && buf_addf(out, "<@%s>", id) == 0;
 }
 
-/* Only messages have a ts, not commands. */
+/* A thread begins at any message, also one that was reacted to; a command has none. */
 static const char *thread_at(const struct adapter *a, const struct incoming *in)
 {
-        bool message = in->key && strncmp(in->key, "message:", 8) == 0;
-
         (void)a;
-        return in->chat == CHAT_GROUP && !in->thread && message ? in->id : NULL;
+        return in->chat == CHAT_GROUP && !in->thread && sl_ts_valid(in->id) ? in->id : NULL;
 }
 
 const struct platform_ops slack_platform = {
