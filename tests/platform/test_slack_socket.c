@@ -502,6 +502,7 @@ static void is_lost_with_the_last_connection_and_up_again(void **state)
         await(g, &g->ups, 2);
 }
 
+/* But that there was a gap is: what Slack could not deliver, it repeats a minute later. */
 static void a_short_loss_is_not_reported(void **state)
 {
         struct rig *g = *state;
@@ -509,11 +510,8 @@ static void a_short_loss_is_not_reported(void **state)
         g->o.times.grace_ms = 60000;
         begin_up(g);
         fake_ws_cut(g->conns[0]);
-        await(g, &g->gone, 1);
-        for (int i = 0; i < STEPS && sl_socket_connections(g->socket) == 0; i++)
-                loop_step(g->loop, true);
+        await(g, &g->ups, 2);
         assert_int_equal(g->losts, 0);
-        assert_int_equal(g->ups, 1);
 }
 
 static void a_failed_open_is_lost_with_why_and_retried(void **state)

@@ -111,8 +111,10 @@ static void explain_no_id(const struct list_kind *k, const struct access_lists *
         else if (*text == '@' || *text == '#')
                 buf_addstr(why, ": names can change, so list the number that `dragoman persons` "
                                 "and `dragoman why` show");
-        else
+        else if (lists->is_id("1"))
                 buf_addstr(why, "; ids are numbers");
+        else
+                buf_addstr(why, "; `dragoman persons` and `dragoman why` show ids");
 }
 
 static bool validate_entry(const struct list_kind *k, const struct access_lists *lists,

@@ -48,6 +48,7 @@ struct sl_socket {
         struct sleep_watch *watch;
         int64_t begun_ms;
         enum sl_socket_state reported;
+        bool gap; /* no connection was up since the last report */
         bool stopped, full, warned;
         char why[200];
         unsigned refs; /* the owner, handlers on the stack */
@@ -74,6 +75,7 @@ unsigned sl_socket_connections(const struct sl_socket *s)
 static void report(struct sl_socket *s, enum sl_socket_state state, const char *why)
 {
         s->reported = state;
+        s->gap = s->gap && state != SL_SOCKET_UP;
         s->on.state(s->arg, state, why);
 }
 
@@ -90,6 +92,7 @@ static void note_loss(struct sl_socket *s, const char *why)
         if (s->stopped || s->freed || sl_socket_connections(s) > 0)
                 return;
         snprintf(s->why, sizeof(s->why), "%.199s", why);
+        s->gap = true;
         if (s->reported != SL_SOCKET_UP)
                 report_lost(s);
         else if (!timer_active(s->grace))
@@ -231,7 +234,7 @@ static void on_hello(void *arg, struct sl_connection *c, const json_t *hello)
         if (app)
                 s->on.app(s->arg, app);
         timer_stop(s->grace);
-        if (!s->freed && s->reported != SL_SOCKET_UP)
+        if (!s->freed && (s->reported != SL_SOCKET_UP || s->gap))
                 report(s, SL_SOCKET_UP, NULL);
         unref(s);
 }

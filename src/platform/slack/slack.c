@@ -215,8 +215,7 @@ void slack_up(struct slack *sl)
 {
         if (sl->state != SLACK_LINKED)
                 return;
-        if (sl->adapter->state != ADAPTER_UP)
-                sl_catchup_start(sl);
+        sl_catchup_start(sl);
         adapter_ready(sl->adapter);
 }
 

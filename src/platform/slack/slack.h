@@ -121,7 +121,7 @@ void slack_check_token(struct slack *sl);
  * adapters, and Slack gives an event to any connection of the app. NULL: no adapter serves it.
  */
 struct slack *slack_serving(struct slack *sl, enum sl_arrival kind, const json_t *payload);
-/* The link is up, or lost. */
+/* The link is up after a gap, however short, or lost. */
 void slack_up(struct slack *sl);
 void slack_lost(struct slack *sl, const char *why);
 
