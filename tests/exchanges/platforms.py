@@ -32,6 +32,10 @@ class Platform:
     def sent_id(item):
         return item.get("message_id")
 
+    @staticmethod
+    def misfit(call):
+        """Why a call does not fit the published description, besides what the simulator says; None: it fits."""
+
 
 class Telegram(Platform):
     name, id, token = "telegram", "tg", "100000001:dragoman-simulator-token"
@@ -92,10 +96,50 @@ def manifest():
         return json.loads(f.read().split("```json\n")[1].split("\n```")[0])
 
 
+class SlackSpec:
+    """Slack's own description of its methods, with those it lacks. It is read here without the simulator's code."""
+
+    AUTOMATIC = {"token"}  # in a header
+
+    def __init__(self):
+        with open(os.path.join(TOP, "tests/data/slack_web_openapi_v2.json"), encoding="utf-8") as f:
+            paths = json.load(f)["paths"]
+        with open(os.path.join(TOP, "tests/data/slack_supplement.json"), encoding="utf-8") as f:
+            added = json.load(f)["methods"]
+        self.methods = {}
+        for path, verbs in paths.items():
+            for verb in verbs.values():
+                self.methods[path[1:]] = {p["name"]: p for p in verb["parameters"] if p["name"] not in self.AUTOMATIC}
+        for name, method in added.items():
+            self.methods.setdefault(name, {}).update({**method.get("args", {}), **method.get("added_args", {})})
+        # documented later than the file: https://docs.slack.dev/reference/methods
+        for name in ("conversations.history", "conversations.replies"):
+            self.methods[name]["include_all_metadata"] = {"type": "boolean"}
+        self.methods["chat.postEphemeral"]["metadata"] = {"type": "object"}
+
+    TYPES = {"string": str, "integer": (int, str), "number": (int, float, str), "boolean": (bool, str), "array": list,
+             "object": dict}
+
+    def misfit(self, method, args):
+        known = self.methods.get(method)
+        if known is None:
+            return f"{method} is not a published method"
+        for name, value in args.items():
+            if name not in known:
+                return f"{method} has no argument '{name}'"
+            wanted = self.TYPES[known[name].get("type", "string")]
+            # JSON where the description has its text
+            if not isinstance(value, wanted) and not (wanted is str and isinstance(value, (list, dict, bool, int))):
+                return f"{method}: '{name}' is {value!r}"
+        missing = [name for name, p in known.items() if p.get("required") is True and name not in args]
+        return f"{method} needs '{missing[0]}'" if missing else None
+
+
 class Slack(Platform):
+    spec = SlackSpec()
     webhook = "events"
     name, id, token = "slack", "sl", "xoxb-simulator-token"
-    quiet = {"status"}
+    quiet = {"status", "open"}
     fields = {"thread": ("thread_ts",), "message_id": ("ts",), "blocks": lambda item: Slack.blocks(item),
               "files": lambda item: len(item["message"].get("files", [])), "fences": lambda item: item["text"].count("```"),
               "key": ("message", "metadata", "event_type"), "broadcast": ("message", "subtype")}
@@ -132,6 +176,10 @@ class Slack(Platform):
     @staticmethod
     def sent_id(item):
         return item.get("ts")
+
+    @staticmethod
+    def misfit(call):
+        return Slack.spec.misfit(call["method"], call.get("args", {}))
 
     @staticmethod
     def call(sim_url, method, params):
