@@ -122,6 +122,8 @@ class SlackSpec:
 
     def misfit(self, method, args):
         known = self.methods.get(method)
+        if method == "response_url":
+            return None  # an address, not a method
         if known is None:
             return f"{method} is not a published method"
         for name, value in args.items():
