@@ -8,13 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/http_text.h"
 #include "net/json_offload.h"
 #include "net/pace.h"
+#include "net/server_clock.h"
 #include "platform/discord/dc_call.h"
 #include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/discord.h"
@@ -39,7 +38,7 @@ struct dc_rest {
         void (*on_unauthorized)(void *arg);
         void *arg;
         struct dc_ban_guard guard;
-        int64_t date_ms, date_boot_ms; /* the last Date header, and when it came; 0: none */
+        struct server_clock clock;
 };
 
 /* ---- answers ---- */
@@ -69,19 +68,9 @@ static bool has_token(const struct queued_call *q)
         return !((const struct dc_call *)q)->bare;
 }
 
-static void note_date(struct dc_rest *r, const struct http_call *http)
-{
-        int64_t date_ms = http_text_date_ms(http_call_header(http, "Date"));
-
-        if (date_ms <= 0)
-                return;
-        r->date_ms = date_ms;
-        r->date_boot_ms = clock_boot_ms();
-}
-
 int64_t dc_rest_now_ms(const struct dc_rest *r)
 {
-        return r->date_ms > 0 ? r->date_ms + clock_boot_ms() - r->date_boot_ms : clock_wall_ms();
+        return server_clock_now_ms(&r->clock);
 }
 
 /* Returns the bucket the call belongs to from now on. */
@@ -149,7 +138,7 @@ static void on_done(void *arg, const struct http_result *result)
                 body = json_read_lenient(result->body, result->body_n, NULL);
         dc_call_answer(c->http, result, body, &answer, text, sizeof(text));
         if (answer.status > 0) {
-                note_date(r, c->http);
+                server_clock_set(&r->clock, http_call_header(c->http, "Date"));
                 b = learn(c, &answer);
         }
         c->http = NULL;

@@ -112,10 +112,7 @@ struct dc_get {
         bool drop_on_cancel;
 };
 void dc_rest_get(struct dc_rest *r, const struct dc_get *q, dc_answer_fn *done, void *arg);
-/*
- * Discord's clock, by the last answer: never ahead of it, and behind by at most the time the
- * answer took and a second. Our own until there was an answer with a date.
- */
+/* Discord's clock, see server_clock.h. */
 int64_t dc_rest_now_ms(const struct dc_rest *r);
 /* Answers all calls without a handle with ERR_CANCELLED. */
 void dc_rest_cancel(struct dc_rest *r);

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/http_text.h"
+#include "net/server_clock.h"
 #include "platform/slack/sl_call.h"
 #include "platform/slack/sl_rate_limit.h"
 
@@ -31,7 +31,7 @@ struct sl_api {
         void (*on_scoped)(void *arg, const struct sl_method *method, const struct sl_answer *a);
         void *arg;
         unsigned limited;
-        int64_t date_ms, date_boot_ms; /* the last Date header, and when it came; 0: none */
+        struct server_clock clock;
 };
 
 static void finish(struct sl_call *c, const struct sl_answer *a)
@@ -123,14 +123,10 @@ static void on_done(void *arg, const struct http_result *result)
 {
         struct sl_call *c = arg;
         struct sl_api *api = c->api;
-        int64_t date_ms = http_text_date_ms(http_call_header(c->http, "Date"));
         bool whole = result->status > 0 && result->kind == ERR_NONE && result->body_n > 0;
         json_t *body = NULL;
 
-        if (date_ms > 0) {
-                api->date_ms = date_ms;
-                api->date_boot_ms = clock_boot_ms();
-        }
+        server_clock_set(&api->clock, http_call_header(c->http, "Date"));
         c->scopes = mem_strdup(http_call_header(c->http, "X-OAuth-Scopes"));
         c->http = NULL;
         call_queue_leave(&api->queue, &c->queued);
@@ -321,8 +317,7 @@ unsigned sl_api_limited(const struct sl_api *api)
 
 int64_t sl_api_now_ms(const struct sl_api *api)
 {
-        return api->date_ms > 0 ? api->date_ms + clock_boot_ms() - api->date_boot_ms
-                                : clock_wall_ms();
+        return server_clock_now_ms(&api->clock);
 }
 
 /* ---- open and close ---- */

@@ -126,7 +126,7 @@ bool sl_api_is_revoked(const char *error);
 bool sl_api_owns_url(const struct sl_api *api, const char *url);
 /* How often a method was refused for its rate since the start, for tests and status. */
 unsigned sl_api_limited(const struct sl_api *api);
-/* Slack's clock, as far as known: times of messages are its own. */
+/* Slack's clock, see server_clock.h: times of messages are its own. */
 int64_t sl_api_now_ms(const struct sl_api *api);
 
 /* ---- sl_error.c ---- */
