@@ -38,6 +38,8 @@ const char sl_control_help[] =
         "thread\n"
         "                         (ts) the context changes\n"
         "  POST /sim/home         {\"from\":\"ada\",\"tab\":\"home\"}\n"
+        "  POST /sim/context      {\"from\":\"ada\",\"context\":\"general\"}: what they see beside "
+        "the app\n"
         "  POST /sim/gateway      {\"action\":\"cut\"}, close (code), mute, ping, raw (text),\n"
         "                         disconnect (reason, ms), expire, event (event or payload), "
         "enable,\n"
@@ -171,6 +173,7 @@ static const struct http_route routes[] = {
         CONTROL_POST("/sim/rename", sl_people_rename),
         CONTROL_POST("/sim/assistant", sl_people_assistant),
         CONTROL_POST("/sim/home", sl_people_home),
+        CONTROL_POST("/sim/context", sl_people_context),
         CONTROL_POST("/sim/press", sl_people_interact_press),
         CONTROL_POST("/sim/command", sl_people_interact_command),
         CONTROL_POST("/sim/modal", sl_people_interact_modal),

@@ -586,19 +586,44 @@ int sl_people_assistant(struct world *world, const json_t *request, struct buf *
         return 0;
 }
 
-/* {"from":"ada","tab":"messages"} looks at the app's home or its direct messages. */
-int sl_people_home(struct world *world, const json_t *request, struct buf *out, struct error *err)
+/* What the person sees beside the app: "context", a channel. */
+static json_t *viewed(struct slack_world *w, const json_t *request)
 {
-        struct slack_world *w = sl_world_of(world);
+        const char *name = json_str(request, "context", NULL);
+        const struct slack_channel *seen = name ? sl_channel_by_name(w, name) : NULL;
+
+        return seen ? json_pack("{s:[{s:s,s:s,s:s}]}", "entities", "type",
+                                "slack#/types/channel_id", "value", seen->id, "team_id",
+                                seen->team->id)
+                    : json_object();
+}
+
+static int look(struct slack_world *w, const json_t *request, const char *type, struct buf *out,
+                struct error *err)
+{
         struct slack_app *a = sl_people_find_app(w, request, err);
         struct slack_user *u = a ? sl_people_find_user(w, request, err) : NULL;
+        json_t *event;
 
         if (!u)
                 return -1;
-        jsonw_int(out, "apps",
-                  sl_push_event(w, json_pack("{s:s,s:s,s:s,s:s,s:s}", "type", "app_home_opened",
-                                             "app", a->id, "user", u->id, "channel",
-                                             sl_channel_im(a, u, true)->id, "tab",
-                                             json_str(request, "tab", "home"))));
+        event = json_pack("{s:s,s:s,s:s,s:s,s:o}", "type", type, "app", a->id, "user", u->id,
+                          "channel", sl_channel_im(a, u, true)->id, "context", viewed(w, request));
+        if (json_str(request, "tab", NULL))
+                json_object_set(event, "tab", json_object_get(request, "tab"));
+        jsonw_int(out, "apps", sl_push_event(w, event));
         return 0;
+}
+
+/* {"from":"ada","tab":"messages"} looks at the app's home or its direct messages. */
+int sl_people_home(struct world *world, const json_t *request, struct buf *out, struct error *err)
+{
+        return look(sl_world_of(world), request, "app_home_opened", out, err);
+}
+
+/* {"from":"ada","context":"general"}: beside the app they look at something else. */
+int sl_people_context(struct world *world, const json_t *request, struct buf *out,
+                      struct error *err)
+{
+        return look(sl_world_of(world), request, "app_context_changed", out, err);
 }

@@ -17,12 +17,11 @@
 static json_t *payload_new(struct slack_app *a, struct slack_user *u, const char *type)
 {
         char *trigger = sl_trigger_new(a->world, a, u);
-        json_t *payload =
-                json_pack("{s:s,s:{s:s,s:s},s:{s:s,s:s,s:s,s:s},s:s,s:s,s:s,s:b,s:n}", "type", type,
-                          "team", "id", a->team->id, "domain", a->team->domain, "user", "id", u->id,
-                          "username", u->name, "name", u->name, "team_id", u->team->id,
-                          "api_app_id", a->id, "token", "simulated-verification", "trigger_id",
-                          trigger, "is_enterprise_install", 0, "enterprise");
+        json_t *payload = json_pack(
+                "{s:s,s:{s:s,s:s},s:{s:s,s:s,s:s,s:s},s:s,s:s,s:s,s:b,s:n}", "type", type, "team",
+                "id", a->team->id, "domain", a->team->domain, "user", "id", u->id, "username",
+                u->name, "name", u->name, "team_id", u->team->id, "api_app_id", a->id, "token",
+                SL_PUSH_TOKEN, "trigger_id", trigger, "is_enterprise_install", 0, "enterprise");
 
         free(trigger);
         return payload;
@@ -162,10 +161,10 @@ int sl_people_interact_command(struct world *world, const json_t *request, struc
         jsonw_int(out, "apps",
                   sl_push_command(w,
                                   json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}",
-                                            "token", "simulated-verification", "team_id",
-                                            a->team->id, "team_domain", a->team->domain,
-                                            "channel_id", c->id, "channel_name", place, "user_id",
-                                            u->id, "user_name", u->name, "command", command, "text",
+                                            "token", SL_PUSH_TOKEN, "team_id", a->team->id,
+                                            "team_domain", a->team->domain, "channel_id", c->id,
+                                            "channel_name", place, "user_id", u->id, "user_name",
+                                            u->name, "command", command, "text",
                                             json_str(request, "text", ""), "api_app_id", a->id,
                                             "is_enterprise_install", "false", "response_url", url,
                                             "trigger_id", trigger)));

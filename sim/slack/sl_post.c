@@ -294,7 +294,7 @@ void sl_post_probe(struct slack_app *a, enum slack_forgery forgery)
         p->app = a;
         p->forgery = forgery;
         id_random_text(p->challenge, sizeof(p->challenge) - 1);
-        body = mem_printf("{\"token\":\"simulated-verification\",\"challenge\":\"%s\","
+        body = mem_printf("{\"token\":\"" SL_PUSH_TOKEN "\",\"challenge\":\"%s\","
                           "\"type\":\"url_verification\"}",
                           p->challenge);
         post.body = body;

@@ -263,6 +263,42 @@ static bool is_concerned(const struct slack_app *a, const json_t *event,
                (is_public_news(type, c) && c->team == a->team);
 }
 
+/* The scope an event needs; "*:read" is that of the conversation's kind. Others need none. */
+static const struct {
+        const char *event, *scope;
+} needs[] = {
+        { "app_mention", "app_mentions:read" },
+        { "channel_", "channels:read" },
+        { "file_", "files:read" },
+        { "group_", "groups:read" },
+        { "member_", "*:read" },
+        { "message", "*:history" },
+        { "pin_", "pins:read" },
+        { "reaction_", "reactions:read" },
+        { "team_", "users:read" },
+        { "user_", "users:read" },
+};
+
+static bool has_scope(const struct slack_app *a, const char *type, const struct slack_channel *c)
+{
+        static const char *const kinds[] = { [SLACK_PUBLIC] = "channels",
+                                             [SLACK_PRIVATE] = "groups",
+                                             [SLACK_IM] = "im",
+                                             [SLACK_MPIM] = "mpim" };
+        char scope[32];
+
+        for (size_t i = 0; i < COUNT(needs); i++) {
+                if (strncmp(type, needs[i].event, strlen(needs[i].event)) != 0)
+                        continue;
+                if (needs[i].scope[0] != '*')
+                        return sl_app_has_scope(a, needs[i].scope);
+                snprintf(scope, sizeof(scope), "%s%s", kinds[c ? c->kind : SLACK_PUBLIC],
+                         needs[i].scope + 1);
+                return sl_app_has_scope(a, scope);
+        }
+        return true;
+}
+
 /* As in the manifest: "message.channels", or the event's type. */
 static bool is_subscribed(const struct slack_app *a, const json_t *event,
                           const struct slack_channel *c)
@@ -273,6 +309,8 @@ static bool is_subscribed(const struct slack_app *a, const json_t *event,
                                              [SLACK_MPIM] = "message.mpim" };
         const char *type = json_str(event, "type", "");
 
+        if (!has_scope(a, type, c))
+                return false;
         if (strcmp(type, "message") == 0 && c && sl_app_subscribes(a, names[c->kind]))
                 return true;
         return sl_app_subscribes(a, type);
@@ -286,12 +324,12 @@ static json_t *wrap(struct slack_app *a, json_t *event, const struct slack_chann
 
         snprintf(id, sizeof(id), "Ev0SIM%06llu", (unsigned long long)++links->event_count);
         return json_pack("{s:s,s:s,s:s,s:n,s:s,s:O,s:s,s:s,s:I,s:[{s:n,s:s,s:s,s:b,s:b}],s:b,s:s}",
-                         "token", "simulated-verification", "team_id", a->team->id,
-                         "context_team_id", a->team->id, "context_enterprise_id", "api_app_id",
-                         a->id, "event", event, "type", "event_callback", "event_id", id,
-                         "event_time", (json_int_t)(clock_wall_ms() / 1000), "authorizations",
-                         "enterprise_id", "team_id", a->team->id, "user_id", a->user->id, "is_bot",
-                         1, "is_enterprise_install", 0, "is_ext_shared_channel", c && c->shared,
+                         "token", SL_PUSH_TOKEN, "team_id", a->team->id, "context_team_id",
+                         a->team->id, "context_enterprise_id", "api_app_id", a->id, "event", event,
+                         "type", "event_callback", "event_id", id, "event_time",
+                         (json_int_t)(clock_wall_ms() / 1000), "authorizations", "enterprise_id",
+                         "team_id", a->team->id, "user_id", a->user->id, "is_bot", 1,
+                         "is_enterprise_install", 0, "is_ext_shared_channel", c && c->shared,
                          "event_context", "4-simulated");
 }
 

@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "sim/ws.h"
 
+#define SL_PUSH_TOKEN "simulated-verification" /* the old proof of origin, in every payload */
+
 struct slack_links;
 struct slack_world;
 

@@ -235,12 +235,12 @@ static void greet(struct slack_link *l)
         l->greeted = true;
         jsonw_int(open_entry(l, "hello"), "connections", (int64_t)sl_socket_count(l->app));
         close_entry(l);
-        send_json(l,
-                  json_pack("{s:s,s:I,s:{s:s,s:i,s:I},s:{s:s}}", "type", "hello", "num_connections",
-                            (json_int_t)sl_socket_count(l->app), "debug_info", "host",
-                            "applink-sim", "build_number", 1, "approximate_connection_time",
-                            (json_int_t)(life_ms ? life_ms / 1000 : APPROXIMATE_LIFE),
-                            "connection_info", "app_id", l->app->id));
+        send_json(l, json_pack("{s:s,s:I,s:{s:s,s:s,s:i,s:I},s:{s:s}}", "type", "hello",
+                               "num_connections", (json_int_t)sl_socket_count(l->app), "debug_info",
+                               "host", "applink-sim", "started", "2026-01-01 00:00:00.000",
+                               "build_number", 1, "approximate_connection_time",
+                               (json_int_t)(life_ms ? life_ms / 1000 : APPROXIMATE_LIFE),
+                               "connection_info", "app_id", l->app->id));
         timer_repeat(l->ping, w->settings.ping_ms);
         if (faults_fire(&w->base.faults, FAULT_CLOSE, "hello"))
                 sl_socket_disconnect(l, "refresh_requested", 0);

@@ -354,6 +354,85 @@ static void a_command_is_not_retried(void **state)
         sim_sl_disconnect(&l);
 }
 
+/* ---- the descriptions ---- */
+
+/* Is there something at "debug_info.host"? */
+static bool has_path(const json_t *value, const char *path)
+{
+        while (value && *path) {
+                size_t n = strcspn(path, ".");
+                char *name = mem_strndup(path, n);
+
+                value = json_object_get(value, name);
+                free(name);
+                path += n + (path[n] == '.');
+        }
+        return value != NULL;
+}
+
+static void assert_frame(const json_t *frames, const json_t *frame)
+{
+        const json_t *row = json_object_get(frames, json_str(frame, "type", "")), *field;
+        size_t i;
+
+        assert_non_null(row);
+        json_array_foreach(json_object_get(row, "fields"), i, field) {
+                if (!has_path(frame, json_string_value(field)))
+                        fail_msg("%s has no %s", json_str(frame, "type", ""),
+                                 json_string_value(field));
+        }
+}
+
+static void frames_and_events_have_the_members_of_the_descriptions(void **state)
+{
+        static const char *const acts[][2] = {
+                { "send", "{\"channel\":\"general\",\"text\":\"<@dragoman> hello\"}" },
+                { "members", "{\"from\":\"bob\",\"channel\":\"general\"}" },
+                { "rename", "{\"channel\":\"general\",\"name\":\"lobby\"}" },
+                { "command", "{\"name\":\"ask\"}" },
+                { "gateway", "{\"action\":\"disconnect\",\"reason\":\"warning\"}" },
+        };
+        struct sim_rig *r = *state;
+        json_t *hello,
+                *supplement = json_load_file("tests/data/slack_supplement.json", 0, NULL),
+                *events = json_load_file("tests/data/slack_events_api_async_v1.json", 0, NULL);
+        const json_t *frames = json_object_get(json_object_get(supplement, "socket_mode"),
+                                               "frames_in"),
+                     *wrapper = json_object_get(
+                             json_object_get(json_object_get(events, "components"), "schemas"),
+                             "GenericEventWrapper"),
+                     *name;
+        struct sim_sl_link l;
+        size_t i;
+
+        sim_sl_connect(r, &l, "");
+        hello = sim_sl_receive(&l);
+        assert_frame(frames, hello);
+        json_decref(hello);
+        for (i = 0; i < COUNT(acts); i++)
+                sim_rig_control_ok(r, acts[i][0], acts[i][1]);
+        for (bool ended = false; !ended;) {
+                json_t *frame = sim_sl_receive(&l);
+                const json_t *payload = json_object_get(frame, "payload");
+
+                assert_frame(frames, frame);
+                ended = strcmp(json_str(frame, "type", ""), "disconnect") == 0;
+                json_array_foreach(json_object_get(wrapper, "required"), i, name) {
+                        /* Slack has replaced authed_users by authorizations */
+                        if (json_object_get(payload, "event") &&
+                            strcmp(json_string_value(name), "authed_users") != 0 &&
+                            !json_object_get(payload, json_string_value(name)))
+                                fail_msg("the event has no %s", json_string_value(name));
+                }
+                if (payload)
+                        sim_sl_ack(&l, frame, NULL);
+                json_decref(frame);
+        }
+        json_decref(supplement);
+        json_decref(events);
+        sim_sl_disconnect(&l);
+}
+
 int main(void)
 {
 #define LINK_TEST(name) cmocka_unit_test_setup_teardown(name, sim_sl_setup, sim_sl_teardown)
@@ -374,6 +453,7 @@ int main(void)
                 LINK_TEST(frames_that_are_no_acks_are_listed),
                 LINK_TEST(a_command_may_be_answered_in_its_ack),
                 LINK_TEST(a_command_is_not_retried),
+                LINK_TEST(frames_and_events_have_the_members_of_the_descriptions),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

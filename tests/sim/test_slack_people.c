@@ -288,6 +288,16 @@ static void only_subscribed_events_come(void **state)
         ASSERT_MEMBERS(hear(s, "message"), "text", "direct");
 }
 
+static void events_need_their_scope(void **state)
+{
+        struct stage *s = *state;
+
+        act(s, "apps", "{\"without_scopes\":[\"channels:history\",\"app_mentions:read\"]}");
+        act(s, "send", "{\"channel\":\"general\",\"text\":\"<@dragoman> public\"}");
+        act(s, "send", "{\"text\":\"direct\"}");
+        ASSERT_MEMBERS(hear(s, "message"), "text", "direct");
+}
+
 static void the_assistant_opens_a_thread(void **state)
 {
         struct stage *s = *state;
@@ -301,6 +311,9 @@ static void the_assistant_opens_a_thread(void **state)
         hear(s, "assistant_thread_context_changed");
         act(s, "home", "{\"tab\":\"messages\"}");
         ASSERT_MEMBERS(hear(s, "app_home_opened"), "tab", "messages");
+        act(s, "context", "{\"context\":\"general\"}");
+        thread = json_object_get(hear(s, "app_context_changed"), "context");
+        ASSERT_MEMBERS(json_array_get(json_object_get(thread, "entities"), 0), "value", SL_GENERAL);
 }
 
 /* ---- buttons and modals ---- */
@@ -399,6 +412,7 @@ int main(void)
                 PEOPLE_TEST(files_are_shared_with_a_message),
                 PEOPLE_TEST(joining_leaving_and_renaming),
                 PEOPLE_TEST(only_subscribed_events_come),
+                PEOPLE_TEST(events_need_their_scope),
                 PEOPLE_TEST(the_assistant_opens_a_thread),
                 PEOPLE_TEST(a_button_gives_a_trigger_and_a_response_url),
                 PEOPLE_TEST(a_modal_is_submitted_and_may_be_refused),
