@@ -488,8 +488,11 @@ static void slack_close(struct adapter *a)
 static unsigned abilities(const struct adapter *a)
 {
         const struct slack_conf *conf = a->conf;
+        const struct slack *sl = a->self;
         unsigned can = a->ops->can;
 
+        if (sl && !sl_assistant_shows_status(sl))
+                can &= ~(unsigned)ADAPTER_TYPING;
         if (strcmp(conf->streaming, "off") == 0)
                 can &= ~(unsigned)ADAPTER_STREAMS;
         if (strcmp(conf->streaming, "auto") != 0)

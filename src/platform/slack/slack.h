@@ -217,6 +217,10 @@ void sl_assistant_event(struct slack *sl, const json_t *event);
 void sl_assistant_said(struct slack *sl, const char *channel, const char *thread, const char *text);
 /* Sends a DELIVER_TYPE: the status of its thread. delivery_result follows. */
 void sl_assistant_type(struct slack *sl, const struct delivery *d);
+/* False: Slack refuses to show a status. */
+bool sl_assistant_shows_status(const struct slack *sl);
+/* For tests: when a status is repeated, and when it is cleared. */
+void sl_assistant_set_times(struct slack *sl, int64_t repeat_ms, int64_t idle_ms);
 /* A message of ours arrived in a chat (sent), or was edited: the status ends. */
 void sl_assistant_answered(struct slack *sl, const struct delivery *d, bool sent);
 
