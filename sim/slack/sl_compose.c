@@ -66,7 +66,37 @@ static int check_structure(struct slack_call *c)
         return 0;
 }
 
-/* Sets *text to what is shown; a new text, or NULL after sl_call_fail. */
+/* "<@U1>", "<#C1|x>", "<!here>", "<https://..|label>": from < to >; 0: no such thing */
+static size_t control_length(const char *p)
+{
+        static const char *const starts[] = { "@U",       "@W",        "#C",        "!here",
+                                              "!channel", "!everyone", "!subteam^", "!date^",
+                                              "http://",  "https://",  "mailto:",   "tel:" };
+        size_t n = strcspn(p, ">\n");
+
+        for (size_t i = 0; i < COUNT(starts); i++) {
+                if (p[n] == '>' && strncmp(p + 1, starts[i], strlen(starts[i])) == 0)
+                        return n + 1;
+        }
+        return 0;
+}
+
+/* Text must have & < > escaped; else Slack guesses. NULL: fine; else where it is not. */
+static const char *unescaped(const char *text)
+{
+        for (const char *p = text; *p; p++) {
+                size_t n = *p == '<' ? control_length(p) : 0;
+
+                if ((*p == '<' && n == 0) ||
+                    (*p == '&' && strncmp(p, "&amp;", 5) != 0 && strncmp(p, "&lt;", 4) != 0 &&
+                     strncmp(p, "&gt;", 4) != 0))
+                        return p;
+                p += n > 0 ? n - 1 : 0;
+        }
+        return NULL;
+}
+
+/* What is shown, a new text; or NULL after sl_call_fail. */
 static char *read_text(struct slack_call *c, bool edit)
 {
         const char *text = sl_call_text(c, "text"), *markdown = sl_call_text(c, "markdown_text");
@@ -87,6 +117,10 @@ static char *read_text(struct slack_call *c, bool edit)
         if (n > (markdown ? SL_MARKDOWN_MAX : edit ? UPDATE_MAX : SIZE_MAX)) {
                 sl_call_fail(c, "msg_too_long");
                 return NULL;
+        }
+        if (text && unescaped(text)) {
+                c->base.valid = false;
+                snprintf(c->problem, sizeof(c->problem), "not escaped: %.60s", unescaped(text));
         }
         text = text ? text : markdown ? markdown : "";
         if (n <= TEXT_MAX)

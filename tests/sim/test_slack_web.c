@@ -218,6 +218,30 @@ static void long_and_empty_texts_are_refused(void **state)
         json_decref(answer);
 }
 
+/* Slack guesses what a bare < means; the simulator takes it for a mistake. */
+static void text_must_be_escaped(void **state)
+{
+        static const struct {
+                const char *text;
+                int mistakes;
+        } rows[] = {
+                { "a &lt; b &amp;&amp; c &gt; d <@U0ADA> <#C1|x> <!here> <https://x.y|z>", 0 },
+                { "> quoted", 0 },
+                { "a < b", 1 },
+                { "<b>bold</b>", 1 },
+                { "fish & chips", 1 },
+                { "<https://x.y", 1 },
+        };
+        struct sim_rig *r = *state;
+        int mistakes = 0;
+
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                sim_sl_ok(r, "chat.postMessage", body(IN_GENERAL "\"text\":\"%s\"}", rows[i].text));
+                mistakes += rows[i].mistakes;
+                assert_int_equal(sim_sl_world(r)->base.invalid_count, mistakes);
+        }
+}
+
 static void blocks_have_slacks_limits(void **state)
 {
         static const struct {
@@ -693,6 +717,7 @@ int main(void)
                 ROW(forms_and_json_are_told_apart),
                 ROW(posts_go_where_the_app_may_write),
                 ROW(long_and_empty_texts_are_refused),
+                ROW(text_must_be_escaped),
                 ROW(blocks_have_slacks_limits),
                 ROW(metadata_is_shown_on_request_only),
                 ROW(only_own_messages_can_be_changed),
