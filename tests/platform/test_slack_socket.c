@@ -25,6 +25,10 @@
 #define EVENT(id)                                                                                 \
         "{\"envelope_id\":\"" id "\",\"type\":\"events_api\",\"accepts_response_payload\":false," \
         "\"retry_attempt\":0,\"payload\":{\"type\":\"event_callback\",\"event_id\":\"" id "\"}}"
+#define TIMED(id, ts)                                                      \
+        "{\"envelope_id\":\"" id                                           \
+        "\",\"type\":\"events_api\",\"payload\":{\"event\":{\"event_ts\":" \
+        "\"" ts "\"}}}"
 #define DISCONNECT(reason) "{\"type\":\"disconnect\",\"reason\":\"" reason "\"}"
 
 struct rig {
@@ -45,6 +49,7 @@ struct rig {
         struct fake_ws_conn *ack_conn;
         /* the owner */
         unsigned asks, taken, ups, losts, stops;
+        char order[200]; /* the last three digits of each event_ts, or "-" */
         bool keep, full, refuse;
         json_t *response;
         struct {
@@ -139,8 +144,12 @@ static void on_take(void *arg, enum sl_arrival kind, json_t *payload, int retry,
 {
         struct rig *g = arg;
 
+        const char *ts = json_str(json_object_get(payload, "event"), "event_ts", "-");
+        size_t at = strlen(g->order), n = strlen(ts);
+
         assert_true(json_is_object(payload));
         g->taken++;
+        snprintf(g->order + at, sizeof(g->order) - at, "%s ", n > 3 ? ts + n - 3 : ts);
         g->retry = retry;
         g->kind = kind;
         if (!g->keep) {
@@ -502,6 +511,49 @@ static void is_lost_with_the_last_connection_and_up_again(void **state)
         await(g, &g->ups, 2);
 }
 
+/* Each connection has its own delay. */
+static void events_of_several_connections_are_taken_in_their_order(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.connections = 2;
+        g->o.times.order_ms = 1500;
+        begin(g);
+        for (int i = 0; i < STEPS && (g->opens < 2 || sl_socket_connections(g->socket) < 2); i++)
+                loop_step(g->loop, true);
+        fake_ws_text(g->conns[0], TIMED("e2", "1700000000.000200"));
+        fake_ws_text(g->conns[0], TIMED("e4", "1700000000.000400"));
+        for (int i = 0; i < 20; i++)
+                loop_step(g->loop, false);
+        fake_ws_text(g->conns[1], TIMED("e1", "1700000000.000100"));
+        fake_ws_text(g->conns[1], TIMED("e3", "1700000000.000300"));
+        /* a command does not wait */
+        fake_ws_text(g->conns[1], "{\"envelope_id\":\"c\",\"type\":\"slash_commands\","
+                                  "\"payload\":{\"a\":1}}");
+        await(g, &g->acks, 5);
+        assert_string_equal(g->order, "- 100 200 300 400 ");
+}
+
+static void events_that_wait_for_older_ones_are_given_back_when_it_closes(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.connections = 2;
+        g->o.times.order_ms = 60000;
+        begin(g);
+        for (int i = 0; i < STEPS && (g->opens < 2 || sl_socket_connections(g->socket) < 2); i++)
+                loop_step(g->loop, true);
+        fake_ws_text(g->conns[0], TIMED("e1", "1700000000.000100"));
+        fake_ws_ping(g->conns[0]);
+        for (int i = 0; i < STEPS && fake_ws_pongs(g->ws) == 0; i++)
+                loop_step(g->loop, true);
+        sl_socket_free(g->socket);
+        g->socket = NULL;
+        await(g, &g->gone, 2);
+        assert_int_equal(g->taken, 0);
+        assert_int_equal(g->acks, 0);
+}
+
 /* But that there was a gap is: what Slack could not deliver, it repeats a minute later. */
 static void a_short_loss_is_not_reported(void **state)
 {
@@ -717,6 +769,8 @@ int main(void)
                 T(an_acknowledgement_is_never_sent_on_another_connection),
                 T(one_of_several_connections_lost_is_no_loss),
                 T(is_lost_with_the_last_connection_and_up_again),
+                T(events_of_several_connections_are_taken_in_their_order),
+                T(events_that_wait_for_older_ones_are_given_back_when_it_closes),
                 T(a_short_loss_is_not_reported),
                 T(a_failed_open_is_lost_with_why_and_retried),
                 T(retry_after_is_obeyed),

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "net/backoff.h"
 #include "net/sleep_watch.h"
+#include "platform/slack/sl_order.h"
 
 #define CROWDED "too_many_websockets"
 
@@ -43,6 +44,7 @@ struct sl_socket {
         struct sl_socket_handlers on;
         void *arg;
         struct sl_slot slots[SL_SOCKET_MAX];
+        struct sl_order *order;
         struct timer *grace; /* a loss that is not reported yet */
         struct timer *room;  /* runs while the owner is full */
         struct sleep_watch *watch;
@@ -193,14 +195,23 @@ static void fail_next(struct sl_slot *t, const char *why, int64_t retry_after_ms
 
 /* ---- events of a connection ---- */
 
+/* Connections over which Slack may send, also those about to end. */
+static unsigned count_open(const struct sl_socket *s)
+{
+        unsigned n = 0;
+
+        for (unsigned i = 0; i < s->o.connections; i++)
+                n += (s->slots[i].up ? 1u : 0) + (s->slots[i].drained ? 1u : 0);
+        return n;
+}
+
 /* Another process with this app-level token takes a part of the events. */
 static void check_others(struct sl_socket *s, int64_t connections)
 {
-        unsigned ours = 0;
+        unsigned ours = count_open(s);
 
         for (unsigned i = 0; i < s->o.connections; i++)
-                ours += (s->slots[i].up ? 1u : 0) + (s->slots[i].next ? 1u : 0) +
-                        (s->slots[i].drained ? 1u : 0);
+                ours += s->slots[i].next ? 1u : 0;
         if (connections <= ours || s->warned ||
             loop_now_ms(s->o.loop) - s->begun_ms < s->o.times.stable_ms)
                 return; /* those of an earlier run may linger */
@@ -263,17 +274,32 @@ static void check_room(void *arg)
                 timer_stop(s->room);
 }
 
+static void pass_on(struct sl_socket *s, enum sl_arrival kind, json_t *payload, int retry,
+                    sl_stored_fn *stored, void *stored_arg)
+{
+        s->refs++;
+        s->on.take(s->arg, kind, payload, retry, stored, stored_arg);
+        if (!s->freed && !s->stopped)
+                check_room(s);
+        unref(s);
+}
+
+static void on_ordered(void *arg, json_t *payload, int retry, sl_stored_fn *stored,
+                       void *stored_arg)
+{
+        pass_on(arg, SL_EVENT, payload, retry, stored, stored_arg);
+}
+
 static void on_envelope(void *arg, struct sl_connection *c, enum sl_arrival kind, json_t *payload,
                         int retry, sl_stored_fn *stored, void *stored_arg)
 {
         struct sl_socket *s = ((struct sl_slot *)arg)->s;
 
         (void)c;
-        s->refs++;
-        s->on.take(s->arg, kind, payload, retry, stored, stored_arg);
-        if (!s->freed && !s->stopped)
-                check_room(s);
-        unref(s);
+        if (kind == SL_EVENT && (count_open(s) > 1 || sl_order_waiting(s->order) > 0))
+                sl_order_add(s->order, payload, retry, stored, stored_arg);
+        else
+                pass_on(s, kind, payload, retry, stored, stored_arg);
 }
 
 static void on_disconnect(void *arg, struct sl_connection *c, const char *reason)
@@ -396,6 +422,7 @@ struct sl_socket *sl_socket_new(const struct sl_socket_options *o,
                 { &t->quiet_ms, 30000 },       { &t->drain_ms, 10000 },   { &t->backoff_ms, 1000 },
                 { &t->backoff_max_ms, 60000 }, { &t->stable_ms, 60000 },  { &t->grace_ms, 5000 },
                 { &t->crowded_ms, 30000 },     { &t->suspend_ms, 60000 }, { &t->room_ms, 20 },
+                { &t->order_ms, 5 },
         };
 
         s->o = *o;
@@ -406,6 +433,7 @@ struct sl_socket *sl_socket_new(const struct sl_socket_options *o,
         s->arg = arg;
         s->refs = 1;
         s->begun_ms = loop_now_ms(o->loop);
+        s->order = sl_order_new(o->loop, t->order_ms, on_ordered, s);
         s->grace = timer_new(o->loop, report_lost, s);
         s->room = timer_new(o->loop, check_room, s);
         s->watch = sleep_watch_new(o->loop, t->suspend_ms, o->wall_ms, on_slept, s);
@@ -427,6 +455,7 @@ void sl_socket_free(struct sl_socket *s)
                 clear_slot(&s->slots[i]);
                 timer_free(s->slots[i].timer);
         }
+        sl_order_free(s->order);
         timer_free(s->grace);
         timer_free(s->room);
         sleep_watch_free(s->watch);

@@ -3,6 +3,7 @@
  *
  * Slack sends each envelope on any one of them. It is acknowledged once it is stored, on the
  * connection it came on; if that one has ended, Slack sends it again and the inbox recognises it.
+ * Events of several connections are put into their order (sl_order.h).
  * A connection that Slack is about to end is replaced first: the new one says hello, then the old
  * one sends its outstanding acknowledgements and closes. Reading pauses while the owner is full.
  */
@@ -33,6 +34,7 @@ struct sl_socket_times {
         int64_t grace_ms;       /* 5000: shorter losses are not reported */
         int64_t suspend_ms;     /* 60000: a jump of the clock that means the machine slept */
         int64_t room_ms;        /* 20: how often a full owner is asked again */
+        int64_t order_ms;       /* 5: how long an event waits for older ones of other connections */
 };
 
 /* ---- sl_connection.c: one connection, used once ---- */

@@ -1,7 +1,8 @@
 /*
  * slack: one Slack app in one workspace. The way in:
  *
- *     sl_socket.c    Socket Mode: several connections, refreshed without a gap
+ *     sl_socket.c    Socket Mode: several connections, refreshed without a gap; sl_connection.c is
+ *                    one of them, sl_order.c puts their events in order
  *     sl_webhook.c   the Events API over HTTP: signature, url_verification
  *     sl_intake.c    from there to the inbox; sl_event.c reads events, sl_text.c their text,
  *                    sl_interaction.c commands, buttons and modals
