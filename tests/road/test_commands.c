@@ -316,6 +316,41 @@ static void stop_cancels_running_and_queued_turns(void **state)
         rig_free(g);
 }
 
+/* In the thread of its question or of its main message, "stop" means the turn of the channel. */
+static void stop_in_a_thread_means_the_turn_above(void **state)
+{
+        struct rig *g = rig_with_commands();
+        char main[32];
+
+        (void)state;
+        g->auto_send = true;
+        rig_receive(g, &(struct incoming){
+                               .adapter = "work", .guild = "batch", .id = "q1", .text = "one" });
+        rig_until(g, &g->run_count, 1);
+        rig_receive(g,
+                    &(struct incoming){
+                            .adapter = "work", .guild = "batch", .thread = "q0", .text = "/stop" });
+        rig_until_count(g, "deliveries WHERE payload LIKE '%Nothing is running here.%'", 1);
+        rig_receive(g,
+                    &(struct incoming){
+                            .adapter = "work", .guild = "batch", .thread = "q1", .text = "/stop" });
+        rig_until_count(g, "turns WHERE state = 'cancelled'", 1);
+        assert_true(g->runs[0].cancelled);
+        rig_receive(g, &(struct incoming){
+                               .adapter = "work", .guild = "batch", .id = "q2", .text = "two" });
+        rig_until(g, &g->run_count, 2);
+        turn_delta(g->runs[1].run, "so far", 6);
+        rig_until_count(g, "deliveries WHERE payload LIKE '%so far%' AND state = 'sent'", 1);
+        snprintf(main, sizeof(main), "%s",
+                 rig_text(g, "platform_id FROM deliveries WHERE payload LIKE '%so far%'"));
+        rig_receive(g,
+                    &(struct incoming){
+                            .adapter = "work", .guild = "batch", .thread = main, .text = "/stop" });
+        rig_until_count(g, "turns WHERE state = 'cancelled'", 2);
+        assert_true(g->runs[1].cancelled);
+        rig_free(g);
+}
+
 static void per_person(struct rig *g, const struct incoming *in, struct decision *out)
 {
         knows_commands(g, in, out);
@@ -600,6 +635,7 @@ int main(void)
                 cmocka_unit_test(a_retried_turn_keeps_its_reset),
                 cmocka_unit_test(no_message_joins_a_retried_turn_across_a_reset),
                 cmocka_unit_test(stop_cancels_running_and_queued_turns),
+                cmocka_unit_test(stop_in_a_thread_means_the_turn_above),
                 cmocka_unit_test(stop_counts_for_the_sender_and_the_chat_only),
                 cmocka_unit_test(stopped_turns_stay_stopped_after_a_crash),
                 cmocka_unit_test(a_message_right_after_stop_is_answered),

@@ -141,20 +141,46 @@ static void add_turn(struct command *c, struct turn *t)
         c->turns[c->turn_count++] = t->run.id;
 }
 
-static void stop_lane(struct command *c, const struct lane *lane)
+/* Is the thread that of its question, or of its growing answer? NULL: any is. */
+static bool belongs_to(const struct turn *t, const char *thread)
+{
+        bool found = !thread || (t->display.message && strcmp(t->display.message, thread) == 0);
+
+        for (unsigned i = 0; !found && i < t->run.input_count; i++)
+                found = t->inputs[i]->id && strcmp(t->inputs[i]->id, thread) == 0;
+        return found;
+}
+
+static void stop_lane(struct command *c, const struct lane *lane, const char *thread)
 {
         struct turn *t = lane->running;
 
-        if (t && !is_stopping(t)) {
+        if (t && !is_stopping(t) && belongs_to(t, thread)) {
                 add_turn(c, t);
                 c->running++;
         }
         TAILQ_FOREACH(t, &lane->waiting, in_lane) {
-                if (is_stopping(t))
+                if (is_stopping(t) || !belongs_to(t, thread))
                         continue;
                 add_turn(c, t);
                 c->dropped_messages += t->run.input_count;
         }
+}
+
+/* In the thread below a message of the channel: the turn of that message. */
+static void stop_above(struct command *c, const char *person)
+{
+        struct lane_name above = c->name;
+        const struct lane_group *group;
+        const struct lane *lane;
+
+        above.thread = NULL;
+        above.person = person;
+        group = lane_group_find(c->road, &above);
+        if (!group)
+                return;
+        LIST_FOREACH(lane, &group->lanes, in_group)
+                stop_lane(c, lane, c->name.thread);
 }
 
 static void describe_stop(const struct command *c, struct buf *answer)
@@ -212,7 +238,7 @@ static void visit_lanes(struct command *c, const struct lane_name *n, struct buf
                 return;
         LIST_FOREACH(lane, &group->lanes, in_group) {
                 if (c->what == COMMAND_STOP)
-                        stop_lane(c, lane);
+                        stop_lane(c, lane, NULL);
                 else
                         describe_lane(c->road, lane, answer);
         }
@@ -263,6 +289,11 @@ struct effect *command_new(struct road *r, enum road_command what, const struct 
                         visit_lanes(c, &shared, answer);
         }
         if (what == COMMAND_STOP) {
+                if (n->thread && c->turn_count == 0) {
+                        stop_above(c, NULL);
+                        if (c->sender)
+                                stop_above(c, c->sender);
+                }
                 c->why = mem_printf("stopped by %s", incoming_sender(in));
                 describe_stop(c, answer);
         }

@@ -162,6 +162,9 @@ static void on_settled(void *arg, const struct error *err)
         bus_publish(r->bus, &m->batch);
         if (j->d.class == PACE_APPROVAL && m->state == DELIVERY_SENT)
                 approval_message_sent(r, j->d.id, m->platform_id);
+        if (j->d.class == PACE_EDIT && j->d.turn > 0 && j->d.kind == DELIVER_SEND &&
+            m->state == DELIVERY_SENT)
+                draft_message_sent(r, j, m->platform_id);
         j->d.attempt -= m->uncounted;
         j->reconciling = false;
         if (m->payload && !m->lost)

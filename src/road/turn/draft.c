@@ -311,6 +311,16 @@ void draft_progress(struct turn *t, const char *label)
         show_soon(d, LABEL_AFTER_MS);
 }
 
+void draft_message_sent(struct road *r, const struct delivery_job *j, const char *platform_id)
+{
+        struct turn *t = turn_find(r, j->d.turn);
+
+        if (t && platform_id && t->display.draft_delivery == j->d.id) {
+                free(t->display.message);
+                t->display.message = mem_strdup(platform_id);
+        }
+}
+
 bool draft_show_now(struct turn *t)
 {
         struct draft *d = t->display.draft;

@@ -68,6 +68,7 @@ void turn_free(struct turn *t)
         turn_commit_discard(t);
         draft_end(t);
         buf_release(&t->display.held);
+        free(t->display.message);
         arena_release(&t->arena);
         buf_release(&t->failover.failed);
         free(t->cancel.why);

@@ -92,6 +92,7 @@ struct turn {
                 bool streams;                  /* it cannot: streamed text is shown */
                 struct draft *draft;           /* may be NULL */
                 int64_t draft_delivery;        /* delivery that shows it; 0: none */
+                char *message;                 /* the platform's id of that; NULL: not known */
                 struct timer *slow;            /* until the progress reaction */
                 int64_t reaction;              /* delivery of the progress reaction; 0: none */
                 int64_t details[TURN_DETAILS]; /* deliveries; the first ones of this process */
@@ -291,6 +292,8 @@ void draft_begin(struct turn *t);
 void draft_add(struct turn *t, const char *text, size_t n);
 void draft_turn_over(struct turn *t);                   /* the next text replaces the one shown */
 void draft_progress(struct turn *t, const char *label); /* shown below the text so far */
+/* A delivery of a turn was sent: if it is the draft, commands in its thread mean the turn. */
+void draft_message_sent(struct road *r, const struct delivery_job *j, const char *platform_id);
 /* Shows it at once, with a placeholder if need be. False: there is none. */
 bool draft_show_now(struct turn *t);
 void draft_end(struct turn *t);
