@@ -1,6 +1,6 @@
 """
 The platform campaign: people write to a bot on the simulator, and the daemon is killed at random instants and at every
-fault point. Meanwhile the platform misbehaves (telegram.py, discord.py): connections are cut, rate limits and errors
+fault point. Meanwhile the platform misbehaves (telegram.py, discord.py, slack.py): connections are cut, rate limits and errors
 come in storms, events arrive twice or out of order, the clock jumps.
 
 The simulator knows every message that the bot sent. The text of a message is a mark (`c17-4` is the fourth of chat 17)
