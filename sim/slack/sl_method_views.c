@@ -162,7 +162,10 @@ static json_t *thread_of(struct slack_call *c, struct slack_channel **channel)
         *channel = sl_call_member_of(c, "channel_id");
         if (!*channel)
                 return NULL;
-        if (!ts || !sl_message_find(*channel, ts)) {
+        /* prompts of the agent view are those of the direct messages themselves */
+        if (!ts && (*channel)->kind == SLACK_IM && strstr(c->method->name, "Prompts"))
+                ts = "";
+        else if (!ts || !sl_message_find(*channel, ts)) {
                 sl_call_fail(c, "invalid_thread_ts");
                 return NULL;
         }
@@ -179,7 +182,7 @@ static struct buf *record(const struct slack_call *c, const char *kind,
 {
         struct buf *b = sl_call_record(c, kind, channel);
 
-        jsonw_str(b, "thread_ts", sl_call_text(c, "thread_ts"));
+        jsonw_opt(b, "thread_ts", sl_call_text(c, "thread_ts"));
         return b;
 }
 
