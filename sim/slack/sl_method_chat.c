@@ -55,7 +55,7 @@ static int check_pace(struct slack_call *c, const struct slack_channel *channel)
         if (!c->world->base.limits)
                 return 0;
         key = mem_printf("post %s %s", c->app->id, channel->id);
-        wait = sl_rate_limit_count(c->world->rates, key, (double)s->posts_per_second,
+        wait = sl_rate_limit_count(c->world->rates, key, s->posts_per_second,
                                    (double)s->post_burst);
         free(key);
         return wait > 0 ? sl_call_limit(c, wait) : 0;

@@ -20,7 +20,7 @@
 /* clang-format off */
 #define AT(field) offsetof(struct slack_world, settings.field)
 static const struct world_setting settings[] = {
-        { "posts_per_second",   WORLD_SETTING_INT,  AT(posts_per_second),   1, INT32_MAX },
+        { "posts_per_second",   WORLD_SETTING_REAL, AT(posts_per_second),   1e-6, 1e6 },
         { "post_burst",         WORLD_SETTING_INT,  AT(post_burst),         1, INT32_MAX },
         { "tier_percent",       WORLD_SETTING_INT,  AT(tier_percent),       1, INT32_MAX },
         { "history_per_minute", WORLD_SETTING_INT,  AT(history_per_minute), 0, 0 },

@@ -152,15 +152,16 @@ struct slack_view {
 };
 
 struct slack_settings {
-        int64_t posts_per_second, post_burst; /* chat.postMessage in one channel */
-        int64_t tier_percent;                 /* of Slack's limits; 100: as Slack's */
-        int64_t history_per_minute;           /* 0: tier 3; 1: as for other than internal apps */
-        int64_t stream_idle_ms, stream_ms;    /* a stream ends by itself */
-        int64_t trigger_ms;                   /* life of a trigger_id */
-        int64_t page_max;                     /* items of a page; 0: as many as asked for */
-        int64_t share_ms;                     /* until an uploaded file appears */
-        int64_t response_uses, response_ms;   /* of a response_url */
-        int64_t ack_ms;                       /* an envelope is retried after this */
+        double posts_per_second; /* chat.postMessage in one channel */
+        int64_t post_burst;
+        int64_t tier_percent;               /* of Slack's limits; 100: as Slack's */
+        int64_t history_per_minute;         /* 0: tier 3; 1: as for other than internal apps */
+        int64_t stream_idle_ms, stream_ms;  /* a stream ends by itself */
+        int64_t trigger_ms;                 /* life of a trigger_id */
+        int64_t page_max;                   /* items of a page; 0: as many as asked for */
+        int64_t share_ms;                   /* until an uploaded file appears */
+        int64_t response_uses, response_ms; /* of a response_url */
+        int64_t ack_ms;                     /* an envelope is retried after this */
         int64_t retry_1_ms, retry_2_ms, retry_3_ms;
         int64_t ping_ms;       /* of connections */
         int64_t connection_ms; /* life of a connection; 0: no end */
