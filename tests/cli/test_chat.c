@@ -335,7 +335,7 @@ static void a_terminal_gets_a_banner_answers_and_a_clean_end(void **state)
         start_on_terminal(&c, words);
         expect(&c, "demo");
         expect(&c, "operator.key");
-        expect(&c, "connect Discord or Telegram: docs/platforms/");
+        expect(&c, "connect Discord, Slack or Telegram: docs/platforms/");
         expect(&c, program); /* as it was called: it may not be in PATH */
         expect(&c, "> ");
         type(&c, "good m\xc3\xb6rning\r");

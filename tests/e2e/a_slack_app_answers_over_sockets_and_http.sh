@@ -6,12 +6,6 @@ cd "$(dirname "$0")/../.."
 start_sim slack
 echo '{ "agents": { "echo": { "type": "echo" } } }' >"$dir/config.json"
 is() { api "/api/v2/instances/$1" | grep -qF "$2"; }
-# next_of_any TEXT: the next action, whichever it is.
-next_of_any() {
-        shown=$(curl -sS "$sim/sim/messages?after=$seen&wait=${patience}000&limit=1")
-        seen=$(printf '%s' "$shown" | sed -n 's/.*"seq":\([0-9]*\).*/\1/p' | head -1)
-        contains "$shown" "$1"
-}
 tell() { curl -sSf "$sim/sim/$1" -d "$2" >/dev/null; }
 
 # without an app-level token, and with a token that Slack does not know
@@ -38,7 +32,7 @@ tell gateway '{"action":"disconnect","reason":"warning","ms":200}'
 tell send '{"from":"ada","channel":"general","text":"<@dragoman> during a refresh"}'
 next message 'during a refresh'
 tell command '{"from":"ada","channel":"general","name":"/dragoman","text":"help"}'
-next_of_any '/stop'
+next ephemeral '/stop'
 every_call_was_valid
 # the app is removed: the adapter stops, and says what to do
 tell gateway '{"action":"uninstall"}'
@@ -65,6 +59,6 @@ tell endpoint "{\"url\":\"$url\",\"interactive_url\":\"$url\",\"command_url\":\"
 tell send '{"from":"ada","channel":"general","text":"<@dragoman> over HTTP"}'
 next message 'over HTTP'
 tell command '{"from":"ada","channel":"general","name":"/dragoman","text":"help"}'
-next_of_any '/stop'
+next ephemeral '/stop'
 every_call_was_valid
 stop
