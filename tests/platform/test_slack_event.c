@@ -344,22 +344,6 @@ static void a_deletion_names_its_message(void **state)
         assert_string_equal(in->sender_id, "U1");
 }
 
-/* Slack's editor would not send "/stop". */
-static void the_word_stop_is_a_command(void **state)
-{
-        const struct incoming *in = read_event(*state, "{'type':'message','channel':'D1','user':"
-                                                       "'U1','text':'Stop','ts':'1.000100'}");
-
-        assert_string_equal(in->text, "/stop");
-        assert_string_equal(in->raw_text, "Stop");
-        in = read_event(*state, "{'type':'message','channel':'C1','user':'U1',"
-                                "'text':'<@U0BOT> stop','ts':'1.000200'}");
-        assert_string_equal(in->text, "/stop");
-        in = read_event(*state, "{'type':'message','channel':'D1','user':'U1',"
-                                "'text':'stop it','ts':'1.000300'}");
-        assert_string_equal(in->text, "stop it");
-}
-
 /* ---- reactions ---- */
 
 static void a_reaction_is_unicode_and_keeps_its_name(void **state)
@@ -533,7 +517,6 @@ int main(void)
                 TEST(an_edit_has_a_key_of_its_own),
                 TEST(previews_and_streams_are_no_edits),
                 TEST(a_deletion_names_its_message),
-                TEST(the_word_stop_is_a_command),
                 TEST(a_reaction_is_unicode_and_keeps_its_name),
                 TEST(a_slash_command_is_a_chat_command_or_a_question),
                 TEST(a_button_says_its_text_or_is_an_event),

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -306,10 +305,6 @@ static void read_new(struct sl_event_reader *r, const json_t *event)
         if (!in->text && in->attachment_count == 0 && !in->is_mention) {
                 sl_event_ignore(r, "empty");
                 return;
-        }
-        if (in->text && strcasecmp(in->text, "stop") == 0) {
-                in->text = "/stop"; /* Slack's editor keeps what begins with a slash to itself */
-                in->raw_text = json_str(event, "text", NULL);
         }
         add_client_id(r, event, in);
 }
