@@ -431,7 +431,7 @@ int sl_people_delete(struct world *world, const json_t *request, struct buf *out
         if (!m)
                 return -1;
         c = m->channel;
-        previous = sl_render_message(w, m, SLACK_RENDER_PLAIN);
+        previous = sl_render_message(w, m, SLACK_RENDER_METADATA);
         sl_message_remove(m);
         jsonw_int(out, "apps", sl_event_deleted(w, c, previous));
         return 0;

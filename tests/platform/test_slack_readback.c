@@ -242,6 +242,38 @@ static void a_send_that_waits_for_its_dm_has_not_arrived(void **state)
         assert_string_equal(rig_sent(g)->why, "it was not sent yet");
 }
 
+/* A person was faster: what they deleted does not come again. */
+static void a_message_that_was_deleted_meanwhile_is_not_sent_again(void **state)
+{
+        struct rig *g = *state;
+        json_t *event =
+                json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:{s:s, s:{s:s}}}}", "type", "message",
+                          "subtype", "message_deleted", "channel", "C7", "ts", "1700000002.000100",
+                          "previous_message", "ts", TS, "user", "U0BOT", "metadata", "event_type",
+                          "dragoman_delivery", "event_payload", "id", NONCE);
+
+        says(g, 200, PAGE(PERSON("1700000003.000100")));
+        rig_connect(g, QUICK);
+        sl_readback_event(rig_slack(g), event);
+        json_decref(event);
+        rig_look(g, in_channel);
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_sent(g)->platform_id, TS);
+}
+
+static void a_question_without_an_answer_ends_before_the_roads_patience(void **state)
+{
+        struct rig *g = *state;
+        struct delivery d = in_channel;
+
+        says(g, 200, NULL);
+        rig_connect(g, QUICK);
+        d.reconcile_until_ms = loop_now_ms(g->loop) + 50;
+        rig_look(g, d);
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_UNSURE);
+        assert_int_equal(rig_sent(g)->result.kind, ERR_CANCELLED);
+}
+
 /* ---- where reading begins: Slack's clock, not ours ---- */
 
 static const char *read_from(struct rig *g, const char *payload, const char *earlier)
@@ -327,6 +359,8 @@ int main(void)
                 TEST(a_notice_for_one_person_is_repeated),
                 TEST(a_send_under_way_is_stopped_before_it_is_looked_for),
                 TEST(a_send_that_waits_for_its_dm_has_not_arrived),
+                TEST(a_message_that_was_deleted_meanwhile_is_not_sent_again),
+                TEST(a_question_without_an_answer_ends_before_the_roads_patience),
                 TEST(reading_begins_before_the_question),
                 TEST(reading_begins_at_a_time_of_slacks_clock),
                 TEST(a_later_attempt_reads_from_the_first_on),

@@ -270,7 +270,7 @@ static void such_a_start_is_found_as_the_message_without_metadata(void **state)
         struct delivery d = { .kind = DELIVER_SEND,
                               .channel = "C7",
                               .thread = THREAD,
-                              .read_from = "1699999990.000000",
+                              .read_from = "1699999940.000000",
                               .payload = "{\"text\":\"one\",\"draft\":true}" };
         struct rig *g = *state;
 

@@ -196,8 +196,10 @@ void sl_intake_take(struct slack *sl, enum sl_arrival kind, json_t *payload, int
                 stored(arg, true, NULL);
                 return;
         }
-        if (kind == SL_EVENT)
+        if (kind == SL_EVENT) {
                 learn(owner, event);
+                sl_readback_event(owner, event);
+        }
         if (kind == SL_EVENT && !sl_event_channel(kind, payload)) {
                 sl_assistant_event(owner, event);
                 stored(arg, true, NULL);

@@ -25,6 +25,7 @@
 
 #define PAGE           200
 #define MARGIN_US      ((int64_t)60 * 1000000) /* servers of Slack differ */
+#define STREAM_US      ((int64_t)2 * 1000000)
 #define KEEP_US        ((int64_t)600 * 1000000)
 #define RETRY_MS       500
 #define RETRY_MAX_MS   15000
@@ -51,7 +52,7 @@ struct sl_doubt {
         TAILQ_ENTRY(sl_doubt) next;
 };
 
-static void step(void *arg);
+static void step(struct sl_doubt *b);
 
 /* ---- the end ---- */
 
@@ -110,19 +111,46 @@ static void end_unsure(struct sl_doubt *b, const struct sl_answer *a)
 
 /* ---- asking ---- */
 
-static void wait_and_step(struct sl_doubt *b, int64_t ms)
+/* The road's patience ends before Slack's silence. */
+static void end_for_now(struct sl_doubt *b, int64_t ms)
 {
-        int64_t now = loop_now_ms(b->adapter->loop);
-
-        if (now + ms < b->until_ms) {
-                timer_start(b->timer, ms);
-                return;
-        }
-        /* the road's patience ends before Slack's silence */
         finish(b, &(struct send_result){ .outcome = SEND_UNSURE,
                                          .kind = ERR_CANCELLED,
                                          .why = "Slack could not be asked yet whether it arrived",
                                          .retry_after_ms = ms > ASK_LATER_MS ? ms : ASK_LATER_MS });
+}
+
+static void wait_and_step(struct sl_doubt *b, int64_t ms)
+{
+        if (loop_now_ms(b->adapter->loop) + ms < b->until_ms)
+                timer_start(b->timer, ms);
+        else
+                end_for_now(b, ms);
+}
+
+/* A wait is over, or a call lasts too long. */
+static void on_timer(void *arg)
+{
+        struct sl_doubt *b = arg;
+
+        if (b->call)
+                end_for_now(b, 0);
+        else
+                step(b);
+}
+
+/* The road would take its own deadline for "unknown". */
+static void limit_call(struct sl_doubt *b)
+{
+        int64_t left = b->until_ms - loop_now_ms(b->adapter->loop);
+
+        timer_start(b->timer, left > 0 ? left : 0);
+}
+
+static void answered(struct sl_doubt *b)
+{
+        b->call = NULL;
+        timer_stop(b->timer);
 }
 
 /* True: Slack gave no answer, and is asked again later. */
@@ -144,9 +172,21 @@ static bool asks_again(struct sl_doubt *b, const struct sl_answer *a)
 
 static void call(struct sl_doubt *b, const char *method, json_t *args, sl_answer_fn *done)
 {
+        limit_call(b);
         b->call = sl_api_call(b->sl->api, &(struct sl_request){ .method = method, .args = args },
                               done, b);
         json_decref(args);
+}
+
+/* Its ts, if it arrived and was deleted since; NULL: not as far as we know. */
+static const char *deleted_ts(const struct sl_doubt *b)
+{
+        const struct sl_sends *all = b->sl->sends;
+
+        for (size_t i = 0; i < SL_DELETED_MAX; i++)
+                if (strcmp(all->deleted[i].nonce, b->nonce) == 0)
+                        return all->deleted[i].ts;
+        return NULL;
 }
 
 /* Nothing was found in all there is. Slack may still be working on the send. */
@@ -154,9 +194,13 @@ static void conclude(struct sl_doubt *b, const char *why)
 {
         int64_t wait = b->settled_ms - loop_now_ms(b->adapter->loop);
 
+        const char *deleted = deleted_ts(b);
+
         free(b->cursor);
         b->cursor = NULL;
-        if (b->began_ms >= b->settled_ms)
+        if (deleted)
+                end_found(b, deleted);
+        else if (b->began_ms >= b->settled_ms)
                 end_not_there(b, why);
         else if (b->file[0] && wait > FILE_LOOK_MS)
                 wait_and_step(b, FILE_LOOK_MS);
@@ -166,28 +210,45 @@ static void conclude(struct sl_doubt *b, const char *why)
 
 /* ---- messages ---- */
 
+static bool is_own(const struct slack *sl, const json_t *m)
+{
+        const char *user = json_str(m, "user", NULL), *bot = json_str(m, "bot_id", NULL);
+
+        return sl_ts_valid(json_str(m, "ts", NULL)) &&
+               ((user && sl->self.user && strcmp(user, sl->self.user) == 0) ||
+                (bot && sl->self.bot && strcmp(bot, sl->self.bot) == 0));
+}
+
+/* The delivery that a message of ours carries; "": none. */
+static const char *nonce_of(const json_t *m)
+{
+        const json_t *metadata = json_object_get(m, "metadata");
+
+        return strcmp(json_str(metadata, "event_type", ""), SL_METADATA) == 0
+                       ? json_str(json_object_get(metadata, "event_payload"), "id", "")
+                       : "";
+}
+
 /* Is m the message of the delivery? */
 static bool is_this(const struct sl_doubt *b, const json_t *m)
 {
         const json_t *metadata = json_object_get(m, "metadata"),
                      *files = json_object_get(m, "files");
-        const char *user = json_str(m, "user", NULL), *bot = json_str(m, "bot_id", NULL),
-                   *self = b->sl->self.user, *self_bot = b->sl->self.bot;
-        bool ours = (user && self && strcmp(user, self) == 0) ||
-                    (bot && self_bot && strcmp(bot, self_bot) == 0);
+        int64_t us = sl_ts_us(json_str(m, "ts", NULL));
 
-        if (!ours || !sl_ts_valid(json_str(m, "ts", NULL)))
+        if (!is_own(b->sl, m))
                 return false;
         for (size_t i = 0; b->file[0] && i < json_array_size(files); i++)
                 if (strcmp(json_str(json_array_get(files, i), "id", ""), b->file) == 0)
                         return true;
-        /* only one send of the channel is under way, and a stream gets metadata at its end */
-        if (b->streams && !metadata && !files &&
-            sl_ts_us(json_str(m, "ts", "")) > sl_ts_us(b->thread))
+        /*
+         * Only one send of the channel is under way, and a stream gets metadata at its end. An
+         * older one that a crash left open is before the time of this send.
+         */
+        if (b->streams && !metadata && !files && us > sl_ts_us(b->thread) &&
+            us > sl_ts_us(b->from) + MARGIN_US - STREAM_US)
                 return !sl_stream_knows(b->sl, b->conversation, json_str(m, "ts", ""));
-        return strcmp(json_str(metadata, "event_type", ""), SL_METADATA) == 0 &&
-               strcmp(json_str(json_object_get(metadata, "event_payload"), "id", ""), b->nonce) ==
-                       0;
+        return strcmp(nonce_of(m), b->nonce) == 0;
 }
 
 static void on_page(void *arg, const struct sl_answer *a)
@@ -197,7 +258,7 @@ static void on_page(void *arg, const struct sl_answer *a)
         const char *next =
                 json_str(json_object_get(a->result, "response_metadata"), "next_cursor", "");
 
-        b->call = NULL;
+        answered(b);
         if (asks_again(b, a))
                 return;
         if (!a->ok && a->error && strcmp(a->error, "thread_not_found") == 0) {
@@ -254,7 +315,7 @@ static void on_file(void *arg, const struct sl_answer *a)
         bool missing = a->error && (strcmp(a->error, "file_not_found") == 0 ||
                                     strcmp(a->error, "file_deleted") == 0);
 
-        b->call = NULL;
+        answered(b);
         if (asks_again(b, a))
                 return;
         if (ts) {
@@ -273,7 +334,7 @@ static void on_opened(void *arg, const struct sl_answer *a)
 {
         struct sl_doubt *b = arg;
 
-        b->call = NULL;
+        answered(b);
         if (asks_again(b, a))
                 return;
         if (sl_destination_opened(b->sl, b->channel, a))
@@ -282,14 +343,14 @@ static void on_opened(void *arg, const struct sl_answer *a)
                 end_unsure(b, a);
 }
 
-static void step(void *arg)
+static void step(struct sl_doubt *b)
 {
-        struct sl_doubt *b = arg;
         const char *id = sl_destination_find(b->sl, b->channel);
         struct send_result wrong;
         char why[300];
 
         if (!b->conversation && !id) {
+                limit_call(b);
                 b->call = sl_destination_open(b->sl, b->channel, on_opened, b, &wrong, why,
                                               sizeof(why));
                 if (!b->call) /* it never had a destination */
@@ -377,9 +438,27 @@ void sl_readback(struct adapter *a, const struct delivery *d)
         b->settled_ms =
                 loop_now_ms(a->loop) + (b->file[0] ? FILE_SETTLE_MS : sl->conf->reconcile_after_ms);
         b->until_ms = d->reconcile_until_ms;
-        b->timer = timer_new(a->loop, step, b);
+        b->timer = timer_new(a->loop, on_timer, b);
         TAILQ_INSERT_TAIL(&sl->sends->doubts, b, next);
         timer_start(b->timer, 0);
+}
+
+void sl_readback_event(struct slack *sl, const json_t *event)
+{
+        const json_t *previous = json_object_get(event, "previous_message");
+        struct sl_sends *all = sl->sends;
+
+        if (!all || strcmp(json_str(event, "type", ""), "message") != 0)
+                return;
+        sl_sends_saw(sl, json_str(event, "ts", NULL));
+        if (strcmp(json_str(event, "subtype", ""), "message_deleted") != 0 ||
+            !is_own(sl, previous) || !*nonce_of(previous))
+                return;
+        snprintf(all->deleted[all->deleted_next].nonce, sizeof(all->deleted[0].nonce), "%s",
+                 nonce_of(previous));
+        snprintf(all->deleted[all->deleted_next].ts, SL_TS_SIZE, "%s",
+                 json_str(previous, "ts", ""));
+        all->deleted_next = (all->deleted_next + 1) % SL_DELETED_MAX;
 }
 
 void sl_readback_close(struct slack *sl)

@@ -61,11 +61,18 @@ struct sl_send {
         TAILQ_ENTRY(sl_send) next;
 };
 
+#define SL_DELETED_MAX 64
+
 struct sl_doubt;
 struct sl_sends {
         TAILQ_HEAD(, sl_send) list;
         TAILQ_HEAD(, sl_doubt) doubts;
-        struct map dms;         /* user -> conversation */
+        struct map dms; /* user -> conversation */
+        /* messages of ours that were deleted lately: history shows them no more */
+        struct {
+                char nonce[ADAPTER_NONCE_SIZE + 1], ts[SL_TS_SIZE];
+        } deleted[SL_DELETED_MAX];
+        unsigned deleted_next;
         int64_t newest_us;      /* of all ts seen: Slack's clock; 0: none yet */
         int64_t newest_boot_ms; /* clock_boot_ms then */
 };
