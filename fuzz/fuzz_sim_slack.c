@@ -80,7 +80,8 @@ static void request(control_fn *act, const char *text)
 
         buf_init(&out, 0);
         jsonw_open(&out, '{');
-        if (value && !json_object_get(value, "files"))
+        /* files may be large, and there is no client to post to a URL */
+        if (value && !json_object_get(value, "files") && !json_object_get(value, "request_url"))
                 act((struct world *)w, value, &out, &err);
         buf_release(&out);
         json_decref(value);
@@ -115,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                 sl_people_react,
                 sl_people_unreact,
                 sl_people_interact_press,
-                sl_people_member,
+                sl_people_places_member,
                 sl_people_interact_command,
                 sl_people_interact_modal,
                 sl_admin_user,
@@ -123,6 +124,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                 sl_admin_app,
                 sl_admin_team,
                 sl_admin_stop_stream,
+                sl_link_control,
+                sl_people_places_rename,
+                sl_people_places_assistant,
+                sl_people_places_context,
         };
         char *text;
 

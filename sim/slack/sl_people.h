@@ -15,10 +15,13 @@
 #include "sim/control.h"
 #include "sim/slack/sl_world.h"
 
-control_fn sl_people_send, sl_people_edit, sl_people_delete, sl_people_react, sl_people_unreact,
-        sl_people_member, sl_people_rename, sl_people_assistant, sl_people_home, sl_people_context;
+control_fn sl_people_send, sl_people_edit, sl_people_delete, sl_people_react, sl_people_unreact;
+/* sl_people_places.c: channels and the app's own places */
+control_fn sl_people_places_member, sl_people_places_rename, sl_people_places_assistant,
+        sl_people_places_home, sl_people_places_context;
 /* sl_link_control.c: connections, request URLs, the installation */
 control_fn sl_link_control, sl_link_control_endpoint;
+/* sl_people_interact.c */
 control_fn sl_people_interact_press, sl_people_interact_command, sl_people_interact_modal;
 
 /* ---- members of requests ---- */
