@@ -261,12 +261,18 @@ static void changes_of_people_and_channels_reach_the_cache(void **state)
              &a);
         assert_true(a.stored);
         assert_string_equal(sl_cache_user(g->sl.cache, "U1")->username, "anna.new");
+        take(g, SL_EVENT, "{'event':{'type':'user_change','user':{'id':'U77','name':'x'}}}", &a);
+        assert_null(sl_cache_user(g->sl.cache, "U77")); /* does not displace others */
+        take(g, SL_EVENT, "{'event':{'type':'member_joined_channel','user':'U1','channel':'C1'}}",
+             &a);
+        say(g, "C1", "U1", "0.000100", &a);
+        assert_int_equal(fake_api.count, 0);
         take(g, SL_EVENT,
              "{'event':{'type':'channel_rename','channel':{'id':'C1','name':'lobby'}}}", &a);
         say(g, "C1", "U1", "1.000100", &a);
         assert_string_equal(fake_api.calls[0].method, "conversations.info");
         fake_api_answer(0, NULL, parse("{'channel':{'id':'C1','name':'lobby'}}"));
-        assert_int_equal(fake_road.received_count, 1);
+        assert_int_equal(fake_road.received_count, 2);
 }
 
 static void events_of_another_workspace_are_not_ours(void **state)

@@ -191,11 +191,6 @@ static bool is_written(const char *subtype)
         return !subtype;
 }
 
-bool sl_event_is_message(const json_t *event)
-{
-        return ts_of(event, "ts") && is_written(json_str(event, "subtype", NULL));
-}
-
 static void read_sender(struct sl_event_reader *r, const json_t *message, struct incoming *in)
 {
         const json_t *bot = json_object_get(message, "bot_profile");

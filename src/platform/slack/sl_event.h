@@ -58,8 +58,6 @@ const char *sl_event_channel(enum sl_arrival kind, const json_t *payload);
 /* Ids of the users whose names are needed, borrowed; returns their number. */
 size_t sl_event_users(enum sl_arrival kind, const json_t *payload,
                       char users[SL_USERS_MAX][SL_ID_SIZE]);
-/* Is it a message that a person or bot wrote: what sl_catchup reads back? */
-bool sl_event_is_message(const json_t *event);
 
 /* ---- for sl_interaction.c ---- */
 

@@ -146,15 +146,16 @@ static void learn(struct slack *sl, const json_t *event)
 {
         static const struct {
                 const char *type;
-                enum { USER, CHANNEL, GONE } what;
+                enum { USER, NEW_USER, CHANNEL, MEMBER, GONE } what;
         } rows[] = {
-                { "user_change", USER },        { "team_join", USER },
+                { "user_change", USER },        { "team_join", NEW_USER },
                 { "channel_rename", CHANNEL },  { "group_rename", CHANNEL },
                 { "channel_shared", CHANNEL },  { "channel_unshared", CHANNEL },
                 { "channel_left", CHANNEL },    { "group_left", CHANNEL },
-                { "channel_deleted", CHANNEL }, { "member_joined_channel", CHANNEL },
+                { "channel_deleted", CHANNEL }, { "member_joined_channel", MEMBER },
                 { "app_uninstalled", GONE },    { "tokens_revoked", GONE },
         };
+        const json_t *user = json_object_get(event, "user");
         const char *type = json_str(event, "type", ""), *id;
         size_t i = 0;
 
@@ -163,9 +164,17 @@ static void learn(struct slack *sl, const json_t *event)
         if (i == COUNT(rows))
                 return;
         switch (rows[i].what) {
-        case USER:
-                sl_cache_put_user(sl->cache, json_object_get(event, "user"));
+        case USER: /* most people of a workspace never write to us */
+                if (sl_cache_user(sl->cache, json_str(user, "id", NULL)))
+                        sl_cache_put_user(sl->cache, user);
                 break;
+        case NEW_USER:
+                sl_cache_put_user(sl->cache, user);
+                break;
+        case MEMBER:
+                if (strcmp(json_str(event, "user", ""), sl->self.user) != 0)
+                        break;
+                /* fallthrough */
         case CHANNEL: /* an object in some, an id in others; incomplete in all */
                 id = json_str(json_object_get(event, "channel"), "id",
                               json_str(event, "channel", NULL));
