@@ -656,6 +656,20 @@ static void live_events_wait_for_a_limited_time(void **state)
         assert_false(sl_catchup_is_over(g->catchup));
 }
 
+/* A first direct message may be missing in a channel that only the list names. */
+static void all_live_events_wait_until_the_channels_are_listed(void **state)
+{
+        struct rig *g = *state;
+
+        linked_before(g);
+        begin_silently(g);
+        assert_non_null(map_get(&g->window.held, INTAKE_EVERYWHERE));
+        g->silent = false;
+        answer_all(g);
+        run(g);
+        assert_null(map_get(&g->window.held, INTAKE_EVERYWHERE));
+}
+
 static void an_unavailable_slack_is_asked_again_later(void **state)
 {
         struct rig *g = *state;
@@ -781,6 +795,7 @@ int main(void)
                 T(channels_and_threads_of_recent_conversations_are_read_first),
                 T(a_rate_limit_is_obeyed_and_is_no_failure),
                 T(live_events_wait_for_a_limited_time),
+                T(all_live_events_wait_until_the_channels_are_listed),
                 T(an_unavailable_slack_is_asked_again_later),
                 T(a_kind_that_may_not_be_listed_does_not_stop_the_others),
                 T(a_channel_that_cannot_be_read_does_not_stop_the_others),

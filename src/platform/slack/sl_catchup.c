@@ -18,6 +18,7 @@
 /* An event that Slack could not deliver is repeated so long, while newer ones are stored. */
 #define MARGIN_MS    420000
 #define DONE_MS      3000
+#define HELD_TICKS   10 /* of DONE_MS */
 #define AGAIN_MS     300000
 #define SAVE_MS      1000
 #define FUTURE_MS    86400000 /* a ts further ahead is wrong */
@@ -39,6 +40,7 @@ struct sl_catchup {
         uint64_t since;     /* of the gap, in microseconds */
         bool open, failed, again;
         bool holds_all;
+        unsigned held_ticks; /* of the timer, until it holds no longer */
         struct readback *readback;
         struct recent_chats *recent; /* NULL: none is being read */
         int64_t recent_before;       /* the next page; 0: none */
@@ -249,7 +251,6 @@ static void on_recent(void *arg, const struct recent_chat *chats, size_t count, 
                         readback_want(c->readback, chats[i].channel, chats[i].thread, true,
                                       c->since);
         }
-        hold_all(c, false);
         read_recent(c);
         list_channels(c);
 }
@@ -338,6 +339,8 @@ static void on_listed(void *arg, const struct sl_answer *a)
         c->scan.cursor = mem_strdup(cursor);
         if (!cursor)
                 c->scan.kind++;
+        if (c->scan.kind == COUNT(kinds))
+                hold_all(c, false);
         list_channels(c);
 }
 
@@ -357,12 +360,12 @@ static void read_all(struct sl_catchup *c)
         readback_restart(c->readback);
         recent_chats_drop(c->recent); /* of an earlier gap */
         c->recent = NULL;
+        /* until it is known which channels to hold: all that are listed, so also new ones */
+        hold_all(c, true);
+        c->held_ticks = HELD_TICKS;
         if (c->o.adapter->store) {
-                hold_all(c, true); /* until it is known which channels to hold */
                 c->recent_before = INT64_MAX;
                 read_recent(c);
-                if (!c->recent) /* there is no room now */
-                        hold_all(c, false);
         }
         begin_scan(c);
         timer_start(c->timer, c->o.times.done_ms);
@@ -404,6 +407,8 @@ static void on_timer(void *arg)
 {
         struct sl_catchup *c = arg;
 
+        if (c->holds_all && --c->held_ticks == 0)
+                hold_all(c, false);
         if (c->again) { /* retry what was given up */
                 c->again = false;
                 read_all(c);
