@@ -50,6 +50,8 @@ struct rig {
         /* the owner */
         unsigned asks, taken, ups, losts, stops;
         char order[200]; /* the last three digits of each event_ts, or "-" */
+        char last_ts[30];
+        unsigned inversions;
         bool keep, full, refuse;
         json_t *response;
         struct {
@@ -149,6 +151,8 @@ static void on_take(void *arg, enum sl_arrival kind, json_t *payload, int retry,
 
         assert_true(json_is_object(payload));
         g->taken++;
+        g->inversions += strcmp(ts, g->last_ts) < 0;
+        snprintf(g->last_ts, sizeof(g->last_ts), "%s", ts);
         snprintf(g->order + at, sizeof(g->order) - at, "%s ", n > 3 ? ts + n - 3 : ts);
         g->retry = retry;
         g->kind = kind;
@@ -534,6 +538,28 @@ static void events_of_several_connections_are_taken_in_their_order(void **state)
         assert_string_equal(g->order, "- 100 200 300 400 ");
 }
 
+static void a_connection_that_is_far_ahead_waits_for_the_others(void **state)
+{
+        struct rig *g = *state;
+
+        g->o.connections = 2;
+        begin(g);
+        for (int i = 0; i < STEPS && (g->opens < 2 || sl_socket_connections(g->socket) < 2); i++)
+                loop_step(g->loop, true);
+        for (unsigned i = 0; i < 1000; i++) {
+                char *text = mem_printf("{\"envelope_id\":\"e\",\"type\":\"events_api\","
+                                        "\"payload\":{\"event\":{\"ts\":\"1700000000.%06u\","
+                                        "\"event_ts\":\"1700000000.%06u\"}}}",
+                                        i, i);
+
+                fake_ws_text(g->conns[i % 2], text);
+                free(text);
+        }
+        await(g, &g->taken, 1000);
+        assert_int_equal(g->inversions, 0);
+        await(g, &g->acks, 1000);
+}
+
 static void events_that_wait_for_older_ones_are_given_back_when_it_closes(void **state)
 {
         struct rig *g = *state;
@@ -770,6 +796,7 @@ int main(void)
                 T(one_of_several_connections_lost_is_no_loss),
                 T(is_lost_with_the_last_connection_and_up_again),
                 T(events_of_several_connections_are_taken_in_their_order),
+                T(a_connection_that_is_far_ahead_waits_for_the_others),
                 T(events_that_wait_for_older_ones_are_given_back_when_it_closes),
                 T(a_short_loss_is_not_reported),
                 T(a_failed_open_is_lost_with_why_and_retried),

@@ -33,6 +33,7 @@ struct sl_envelope {
 };
 
 struct sl_connection {
+        struct sl_order_source source; /* first */
         struct sl_connection_options o;
         const struct sl_connection_handlers *on;
         void *arg;
@@ -44,8 +45,8 @@ struct sl_connection {
         struct timer *beat;     /* our pings; when draining: is everything sent? */
         int64_t asked_ms;       /* our ping without an answer; -1: none */
         int64_t pinged_ms;      /* by Slack; -1: not yet */
-        bool paused;
-        unsigned refs; /* the owner, handlers on the stack */
+        unsigned paused;        /* enum sl_pause */
+        unsigned refs;          /* the owner, handlers on the stack */
         bool freed;
 };
 
@@ -190,12 +191,23 @@ static void on_busy(void *connection, bool busy)
         set_pause(connection);
 }
 
-void sl_connection_pause(struct sl_connection *c, bool paused)
+void sl_connection_pause(struct sl_connection *c, enum sl_pause why, bool paused)
 {
-        if (c->paused == paused)
-                return;
-        c->paused = paused;
-        set_pause(c);
+        unsigned before = c->paused;
+
+        c->paused = paused ? before | (unsigned)why : before & ~(unsigned)why;
+        if (!before != !c->paused)
+                set_pause(c);
+}
+
+struct sl_order_source *sl_connection_source(struct sl_connection *c)
+{
+        return &c->source;
+}
+
+struct sl_connection *sl_connection_of(struct sl_order_source *source)
+{
+        return (struct sl_connection *)source;
 }
 
 void sl_connection_feed(void *connection, bool binary, const char *bytes, size_t n)

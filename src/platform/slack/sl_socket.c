@@ -114,8 +114,10 @@ static void enter(struct sl_slot *t, enum slot_state state)
         t->state = state;
 }
 
-static void drop(struct sl_connection **c)
+static void drop(struct sl_socket *s, struct sl_connection **c)
 {
+        if (*c)
+                sl_order_forget(s->order, sl_connection_source(*c));
         sl_connection_free(*c);
         *c = NULL;
 }
@@ -125,9 +127,9 @@ static void clear_slot(struct sl_slot *t)
         timer_stop(t->timer);
         sl_api_abort(t->call);
         t->call = NULL;
-        drop(&t->up);
-        drop(&t->next);
-        drop(&t->drained);
+        drop(t->s, &t->up);
+        drop(t->s, &t->next);
+        drop(t->s, &t->drained);
         enter(t, SLOT_IDLE);
 }
 
@@ -185,7 +187,7 @@ static void fail_next(struct sl_slot *t, const char *why, int64_t retry_after_ms
 {
         int64_t wait = failure_wait(t);
 
-        drop(&t->next);
+        drop(t->s, &t->next);
         enter(t, SLOT_IDLE);
         log_info("slack connection failed", LOG_S("adapter", t->s->o.name), LOG_I("slot", t->index),
                  LOG_S("why", why), LOG_I("inMs", wait > retry_after_ms ? wait : retry_after_ms));
@@ -228,7 +230,7 @@ static void on_hello(void *arg, struct sl_connection *c, const json_t *hello)
         struct sl_socket *s = t->s;
         const char *app = json_str(json_object_get(hello, "connection_info"), "app_id", NULL);
 
-        drop(&t->drained);
+        drop(t->s, &t->drained);
         t->drained = t->up;
         t->up = c;
         t->next = NULL;
@@ -238,7 +240,7 @@ static void on_hello(void *arg, struct sl_connection *c, const json_t *hello)
         enter(t, SLOT_IDLE);
         check_others(s, json_int(hello, "num_connections", 0));
         if (s->full)
-                sl_connection_pause(c, true);
+                sl_connection_pause(c, SL_PAUSE_FULL, true);
         s->refs++;
         if (t->drained)
                 sl_connection_drain(t->drained);
@@ -255,9 +257,9 @@ static void pause_all(struct sl_socket *s, bool paused)
         s->full = paused;
         for (unsigned i = 0; i < s->o.connections; i++) {
                 if (s->slots[i].up)
-                        sl_connection_pause(s->slots[i].up, paused);
+                        sl_connection_pause(s->slots[i].up, SL_PAUSE_FULL, paused);
                 if (s->slots[i].drained)
-                        sl_connection_pause(s->slots[i].drained, paused);
+                        sl_connection_pause(s->slots[i].drained, SL_PAUSE_FULL, paused);
         }
 }
 
@@ -290,14 +292,26 @@ static void on_ordered(void *arg, json_t *payload, int retry, sl_stored_fn *stor
         pass_on(arg, SL_EVENT, payload, retry, stored, stored_arg);
 }
 
+static bool on_full(void *arg)
+{
+        const struct sl_socket *s = arg;
+
+        return s->full;
+}
+
+static void on_ahead(void *arg, struct sl_order_source *source, bool paused)
+{
+        (void)arg;
+        sl_connection_pause(sl_connection_of(source), SL_PAUSE_ORDER, paused);
+}
+
 static void on_envelope(void *arg, struct sl_connection *c, enum sl_arrival kind, json_t *payload,
                         int retry, sl_stored_fn *stored, void *stored_arg)
 {
         struct sl_socket *s = ((struct sl_slot *)arg)->s;
 
-        (void)c;
         if (kind == SL_EVENT && (count_open(s) > 1 || sl_order_waiting(s->order) > 0))
-                sl_order_add(s->order, payload, retry, stored, stored_arg);
+                sl_order_add(s->order, sl_connection_source(c), payload, retry, stored, stored_arg);
         else
                 pass_on(s, kind, payload, retry, stored, stored_arg);
 }
@@ -328,7 +342,7 @@ static void on_disconnect(void *arg, struct sl_connection *c, const char *reason
                 if (c == t->next) {
                         fail_next(t, why, -1);
                 } else if (c == t->up) {
-                        drop(&t->up);
+                        drop(t->s, &t->up);
                         open_next(t, failure_wait(t), -1);
                         note_loss(s, why);
                 }
@@ -344,13 +358,13 @@ static void on_closed(void *arg, struct sl_connection *c, const char *why, int64
         struct sl_slot *t = arg;
 
         if (c == t->drained) {
-                drop(&t->drained);
+                drop(t->s, &t->drained);
         } else if (c == t->next) {
                 fail_next(t, why, retry_after_ms);
         } else {
                 log_info("slack connection lost", LOG_S("adapter", t->s->o.name),
                          LOG_I("slot", t->index), LOG_S("why", why));
-                drop(&t->up);
+                drop(t->s, &t->up);
                 if (t->state == SLOT_IDLE)
                         open_next(t, replacement_wait(t), retry_after_ms);
                 note_loss(t->s, why);
@@ -422,7 +436,7 @@ struct sl_socket *sl_socket_new(const struct sl_socket_options *o,
                 { &t->quiet_ms, 30000 },       { &t->drain_ms, 10000 },   { &t->backoff_ms, 1000 },
                 { &t->backoff_max_ms, 60000 }, { &t->stable_ms, 60000 },  { &t->grace_ms, 5000 },
                 { &t->crowded_ms, 30000 },     { &t->suspend_ms, 60000 }, { &t->room_ms, 20 },
-                { &t->order_ms, 5 },
+                { &t->order_ms, 2 },
         };
 
         s->o = *o;
@@ -433,7 +447,11 @@ struct sl_socket *sl_socket_new(const struct sl_socket_options *o,
         s->arg = arg;
         s->refs = 1;
         s->begun_ms = loop_now_ms(o->loop);
-        s->order = sl_order_new(o->loop, t->order_ms, on_ordered, s);
+        s->order =
+                sl_order_new(o->loop, t->order_ms,
+                             &(struct sl_order_handlers){
+                                     .deliver = on_ordered, .is_full = on_full, .pause = on_ahead },
+                             s);
         s->grace = timer_new(o->loop, report_lost, s);
         s->room = timer_new(o->loop, check_room, s);
         s->watch = sleep_watch_new(o->loop, t->suspend_ms, o->wall_ms, on_slept, s);

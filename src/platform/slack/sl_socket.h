@@ -16,6 +16,7 @@
 
 #include "net/http_client.h"
 #include "net/loop.h"
+#include "platform/slack/sl_order.h"
 #include "platform/slack/slack.h"
 
 #define SL_SOCKET_MAX 10 /* connections, Slack's maximum */
@@ -34,7 +35,7 @@ struct sl_socket_times {
         int64_t grace_ms;       /* 5000: shorter losses are not reported */
         int64_t suspend_ms;     /* 60000: a jump of the clock that means the machine slept */
         int64_t room_ms;        /* 20: how often a full owner is asked again */
-        int64_t order_ms;       /* 5: how long an event waits for older ones of other connections */
+        int64_t order_ms;       /* 2: how long an event waits for older ones of other connections */
 };
 
 /* ---- sl_connection.c: one connection, used once ---- */
@@ -68,7 +69,16 @@ struct sl_connection *sl_connection_open(const struct sl_connection_options *o,
 void sl_connection_free(struct sl_connection *c);
 /* Sends the outstanding acknowledgements for a limited time, then closes; `closed` follows. */
 void sl_connection_drain(struct sl_connection *c);
-void sl_connection_pause(struct sl_connection *c, bool paused);
+enum sl_pause {
+        SL_PAUSE_FULL = 1,  /* the owner is */
+        SL_PAUSE_ORDER = 2, /* it is ahead of others */
+};
+/* Reads nothing while there is a reason for a pause. */
+void sl_connection_pause(struct sl_connection *c, enum sl_pause why, bool paused);
+/* For sl_order; the owner forgets it there before it frees the connection. */
+struct sl_order_source *sl_connection_source(struct sl_connection *c);
+/* The connection of a source. */
+struct sl_connection *sl_connection_of(struct sl_order_source *source);
 void sl_connection_feed(void *connection, bool binary, const char *bytes, size_t n);
 
 /* ---- sl_socket.c ---- */
