@@ -371,6 +371,19 @@ static void a_stream_of_an_earlier_run_is_stopped_first(void **state)
         assert_string_equal(rig_method(g, 2), "chat.update");
 }
 
+static void pieces_of_an_earlier_runs_draft_are_paced(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, FAILED("streaming_state_conflict"));
+        says(g, 200, POSTED);
+        says(g, 200, POSTED);
+        rig_connect(g, "");
+        assert_int_equal(piece(g, "one", "")->result.outcome, SEND_DONE);
+        assert_int_equal(piece(g, "one two", "")->result.outcome, SEND_DONE);
+        assert_calls(g, 3);
+}
+
 static void a_conflict_that_stays_is_reported(void **state)
 {
         struct rig *g = *state;
@@ -420,6 +433,7 @@ int main(void)
                 TEST(a_stream_that_slack_ended_is_edited),
                 TEST(a_stream_is_stopped_before_slack_ends_it),
                 TEST(a_stream_of_an_earlier_run_is_stopped_first),
+                TEST(pieces_of_an_earlier_runs_draft_are_paced),
                 TEST(a_conflict_that_stays_is_reported),
                 TEST(pieces_that_are_limited_are_skipped),
         };

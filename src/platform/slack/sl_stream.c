@@ -125,7 +125,7 @@ static void forget(const struct sl_send *s)
         free(key);
 }
 
-static void add(const struct sl_send *s, const char *ts)
+static struct sl_stream *add(const struct sl_send *s, const char *ts)
 {
         struct sl_streams *all = s->sl->streams;
         struct sl_stream *v = mem_zalloc(sizeof(*v));
@@ -138,6 +138,7 @@ static void add(const struct sl_send *s, const char *ts)
         v->began_ms = clock_mono_ms();
         stream_free(map_put(&all->open, key, v));
         free(key);
+        return v;
 }
 
 static bool is_refused(const struct slack *sl, const char *channel)
@@ -398,13 +399,10 @@ static bool call_instead(struct sl_send *s)
 static bool on_started(struct sl_send *s, const struct sl_answer *a)
 {
         const char *ts = json_str(a->result, "ts", NULL);
-        struct sl_stream *v;
 
         if (a->ok && sl_ts_valid(ts)) {
                 s->message = mem_strdup(ts);
-                add(s, ts);
-                v = find(s);
-                note_growth(s, v);
+                note_growth(s, add(s, ts));
                 return false;
         }
         if (a->ok || (!is_limited(a) && (!a->error || sl_api_is_unavailable(a))))
@@ -455,7 +453,8 @@ static bool on_stopped(struct sl_send *s, const struct sl_answer *a)
                         v->doubtful = true;
                 return false;
         }
-        if (v && is_draft(s)) {
+        if (is_draft(s)) {
+                v = v ? v : add(s, s->message); /* of an earlier run */
                 v->stopped = true;
                 v->edited_ms = clock_mono_ms();
         } else {
