@@ -44,7 +44,10 @@ static const struct error_row *find(const char *error)
 
 static bool is_rate_limit(const struct sl_answer *a)
 {
-        return a->kind == ERR_LIMIT || a->status == 429;
+        /* both spellings are documented */
+        return a->kind == ERR_LIMIT || a->status == 429 ||
+               (a->error &&
+                (strcmp(a->error, "ratelimited") == 0 || strcmp(a->error, "rate_limited") == 0));
 }
 
 void sl_outcome_error(const struct sl_answer *a, struct error *err)
