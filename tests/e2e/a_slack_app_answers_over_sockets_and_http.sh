@@ -22,8 +22,9 @@ export SLACK_BOT_TOKEN=xoxb-simulator-token
 start
 await is slack '"connected"'
 contains "$("$DRAGOMAN" doctor "$dir" || true)" 'adapter slack is connected as dragoman'
-tell send '{"from":"ada","text":"in a direct message"}'
+said=$(curl -sSf "$sim/sim/send" -d '{"from":"ada","text":"in a direct message"}' | jq -r .message_id)
 next message 'in a direct message'
+contains "$("$DRAGOMAN" why "$said" "$dir")" 'in a direct message'
 tell send '{"from":"ada","channel":"general","text":"<@dragoman> in a channel"}'
 next message 'in a channel'
 contains "$shown" '"channel":"C0GENERAL"'

@@ -355,7 +355,7 @@ static void ids_threads_and_groups_are_slacks(void **state)
         struct rig *g = *state;
         const struct platform_ops *ops = platform_find("slack");
         struct incoming in = {
-                .key = "message:C1:5.000600", .channel = "C1", .id = "5.000600", .chat = CHAT_GROUP
+                .key = "C1:5.000600", .channel = "C1", .id = "5.000600", .chat = CHAT_GROUP
         };
 
         rig_connect(g, "");

@@ -561,7 +561,7 @@ static int fill_store(struct store_tx *tx, void *arg, struct error *err)
                 .chat = { .adapter = "sl", .channel = "C9", .thread = ts_at(g, 90000, 7) },
                 .agent = "demo"
         };
-        char *key = mem_printf("message:C9:%s", ts_at(g, 800, 1));
+        char *key = mem_printf("C9:%s", ts_at(g, 800, 1));
         int64_t id, reset, seq;
         int rc = conversation_row_touch(tx, &in_thread, clock_wall_ms(), &id, &reset, err) < 0 ||
                                  journal_row_insert(

@@ -72,7 +72,7 @@ static void a_message_of_a_channel_has_its_place_and_sender(void **state)
                               "'user':'U1','text':'hi','ts':'1700000000.000100',"
                               "'client_msg_id':'abc-1'}");
 
-        assert_string_equal(in->key, "message:C1:1700000000.000100");
+        assert_string_equal(in->key, "C1:1700000000.000100");
         assert_string_equal(in->id, "1700000000.000100");
         assert_string_equal(in->channel, "C1");
         assert_string_equal(in->chat_name, "general");
@@ -101,7 +101,7 @@ static void a_mention_reads_the_same_from_both_events(void **state)
                 char *event = mem_printf("%s%s", types[i], rest);
                 const struct incoming *in = read_event(*state, event);
 
-                assert_string_equal(in->key, "message:C1:1700000000.000100");
+                assert_string_equal(in->key, "C1:1700000000.000100");
                 assert_string_equal(in->parts[0].key, "client:abc-1");
                 assert_true(in->is_mention);
                 assert_string_equal(in->text, "hi");
@@ -252,7 +252,7 @@ static void joins_and_topics_are_events_for_rules(void **state)
 
         assert_string_equal(in->type, "custom.slack.channel_join");
         assert_string_equal(in->text, "@anna.k has joined the channel");
-        assert_string_equal(in->key, "message:C1:1.000100");
+        assert_string_equal(in->key, "C1:1.000100");
         in = read_event(*state, "{'type':'message','subtype':'channel_topic','channel':'C1',"
                                 "'user':'U1','text':'<@U0BOT> set','ts':'1.000100'}");
         assert_string_equal(in->type, "custom.slack.channel_topic");

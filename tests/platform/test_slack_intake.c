@@ -95,7 +95,7 @@ static void an_event_is_acknowledged_after_its_commit(void **state)
 
         say(g, "C1", "U1", "1.000100", &a);
         assert_int_equal(fake_road.received_count, 1);
-        assert_string_equal(fake_road.arrivals[0].key, "message:C1:1.000100");
+        assert_string_equal(fake_road.arrivals[0].key, "C1:1.000100");
         assert_int_equal(a.count, 0);
         fake_road_ack(0, ERR_NONE);
         assert_int_equal(a.count, 1);
@@ -113,7 +113,7 @@ static void a_duplicate_is_acknowledged_too(void **state)
              "{'event':{'type':'app_mention','channel':'C1','user':'U1','text':'<@U0BOT> x',"
              "'ts':'1.000100'}}",
              &a);
-        assert_string_equal(fake_road.arrivals[0].key, "message:C1:1.000100");
+        assert_string_equal(fake_road.arrivals[0].key, "C1:1.000100");
         fake_road_answer(0, INBOX_DUPLICATE, ERR_NONE);
         assert_true(a.count == 1 && a.stored);
 }
@@ -144,12 +144,12 @@ static void an_event_waits_for_names_and_later_ones_of_its_channel_wait_for_it(v
         say(g, "C1", "U1", "2.000100", &second);
         say(g, "G1", "U1", "3.000100", &other);
         assert_int_equal(fake_road.received_count, 1);
-        assert_string_equal(fake_road.arrivals[0].key, "message:G1:3.000100");
+        assert_string_equal(fake_road.arrivals[0].key, "G1:3.000100");
         assert_int_equal(fake_api.count, 1);
         fake_api_answer(0, NULL, parse("{'user':{'id':'U5','name':'cem'}}"));
         assert_int_equal(fake_road.received_count, 3);
-        assert_string_equal(fake_road.arrivals[1].key, "message:C1:1.000100");
-        assert_string_equal(fake_road.arrivals[2].key, "message:C1:2.000100");
+        assert_string_equal(fake_road.arrivals[1].key, "C1:1.000100");
+        assert_string_equal(fake_road.arrivals[2].key, "C1:2.000100");
 }
 
 static void the_name_of_an_unknown_channel_is_looked_up(void **state)
@@ -209,10 +209,10 @@ static void a_missed_message_goes_before_held_ones(void **state)
         say(g, "C1", "U1", "2.000100", &a);
         sl_intake_missed(&g->sl, "C1", missed);
         assert_int_equal(fake_road.received_count, 1);
-        assert_string_equal(fake_road.arrivals[0].key, "message:C1:1.000100");
+        assert_string_equal(fake_road.arrivals[0].key, "C1:1.000100");
         assert_null(json_object_get(missed, "channel")); /* it is not ours */
         intake_release(&g->sl.intake->window, "C1");
-        assert_string_equal(fake_road.arrivals[1].key, "message:C1:2.000100");
+        assert_string_equal(fake_road.arrivals[1].key, "C1:2.000100");
         json_decref(missed);
 }
 

@@ -109,7 +109,7 @@ static void explain_no_id(const struct list_kind *k, const struct access_lists *
         else if (*digits && lists->is_id(digits))
                 buf_addf(why, " (did you mean '%s'?)", digits);
         else if (*text == '@' || *text == '#')
-                buf_addstr(why, ": names can change, so list the number that `dragoman persons` "
+                buf_addstr(why, ": names can change, so list the id that `dragoman persons` "
                                 "and `dragoman why` show");
         else if (lists->is_id("1"))
                 buf_addstr(why, "; ids are numbers");

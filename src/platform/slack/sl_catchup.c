@@ -191,7 +191,7 @@ static bool message_key(void *catchup, const struct readback_job *j, const json_
             (c->o.bot && strcmp(json_str(message, "bot_id", ""), c->o.bot) == 0) ||
             (j->thread && strcmp(j->thread, ts) == 0))
                 return false;
-        snprintf(out, READBACK_KEY_SIZE, "message:%s:%s", j->chat, ts);
+        snprintf(out, READBACK_KEY_SIZE, "%s:%s", j->chat, ts);
         return true;
 }
 

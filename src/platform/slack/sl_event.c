@@ -235,7 +235,7 @@ static struct incoming *read_body(struct sl_event_reader *r, const char *channel
         if (!in)
                 return NULL;
         in->id = ts;
-        in->key = arena_printf(arena, "message:%s:%s", channel, ts);
+        in->key = arena_printf(arena, "%s:%s", channel, ts);
         in->time_ms = sl_ts_us(ts) / 1000;
         read_sender(r, message, in);
         in->text = sl_text_read(arena, r->context, message);

@@ -118,9 +118,9 @@ static void on_done(struct intake_update *base, bool stored)
         struct slack *sl = u->in->sl;
         const struct incoming *first = base->content.event_count > 0 ? base->content.events : NULL;
 
-        if (stored && first && u->kind == SL_EVENT && strncmp(first->key, "message:", 8) == 0) {
+        if (stored && first && u->kind == SL_EVENT && !first->type) {
                 sl_catchup_seen(sl, first->channel, first->reply_to, first->id);
-                if (first->chat == CHAT_DM && !first->type && first->text)
+                if (first->chat == CHAT_DM && first->text)
                         sl_assistant_said(sl, first->channel, first->reply_to, first->text);
         }
         if (stored && first && u->kind == SL_INTERACTIVE)
