@@ -41,6 +41,7 @@ static struct {
         struct {
                 char kind[20], channel[60], thread[30], text[200], reply_to[30], message_id[30],
                         emoji[30], name[60];
+                bool broadcast;
                 outbox_ack_fn *ack;
                 void *arg;
         } put; /* the last delivery submitted */
@@ -124,6 +125,7 @@ void outbox_submit(struct road *r, const struct outgoing *out, outbox_ack_fn *ac
         fake_copy(fake_road.put.message_id, sizeof(fake_road.put.message_id), out->message_id);
         fake_copy(fake_road.put.emoji, sizeof(fake_road.put.emoji), out->emoji);
         fake_copy(fake_road.put.name, sizeof(fake_road.put.name), out->file.name);
+        fake_road.put.broadcast = out->broadcast;
         fake_road.put.ack = ack;
         fake_road.put.arg = arg;
 }

@@ -381,12 +381,26 @@ static void channels_and_users_are_looked_up(void **state)
         assert_string_equal(err.text, "'me' is not a Slack user id");
 }
 
+static void a_reply_may_be_shown_in_the_channel(void **state)
+{
+        static const char arguments[] = "{\"channel_id\":\"C7\",\"content\":\"hi\","
+                                        "\"thread_ts\":\"1700000000.000100\",\"broadcast\":true}";
+        const struct outbox_receipt receipt = { .delivery = 12, .count = 1 };
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        call(g, "slack_send", arguments);
+        assert_true(fake_road.put.broadcast);
+        fake_road.put.ack(fake_road.put.arg, &receipt);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(every_tool_has_a_schema),
                 TEST(tools_that_send_make_deliveries),
+                TEST(a_reply_may_be_shown_in_the_channel),
                 TEST(wrong_arguments_are_named),
                 TEST(reading_lists_messages_oldest_first_with_names),
                 TEST(a_thread_is_read_to_its_end),

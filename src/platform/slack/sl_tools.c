@@ -220,6 +220,7 @@ static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,
 
         platform_tool_sending(a, kind, needs, q, &chats, &messages, &s, &err);
         s.out.thread = platform_tool_id(q->arguments, "thread_ts", false, &messages, s.place, &err);
+        s.out.broadcast = json_flag(q->arguments, "broadcast", false);
         if (err.kind != ERR_NONE)
                 platform_tool_refuse(a, done, arg, &err);
         else
@@ -437,12 +438,16 @@ static void tool_whoami(struct adapter *a, const struct tool_request *q, platfor
 #define CHANNEL      "\"channel_id\":" ID("A channel or DM, from slack_list_channels")
 #define MESSAGE      "\"message_id\":" TS("The ts of a message, from slack_read")
 #define THREAD(text) ",\"thread_ts\":" TS(text)
-#define BEFORE       ",\"before\":" TS("Only messages before this one")
-#define CONTENT      "\"content\":" TOOL_TEXT("Markdown; long texts become several messages")
+#define BROADCAST                                          \
+        ",\"broadcast\":{\"type\":\"boolean\"," TOOL_HELP( \
+                "In a thread: show the message in the channel, too")
+#define BEFORE  ",\"before\":" TS("Only messages before this one")
+#define CONTENT "\"content\":" TOOL_TEXT("Markdown; long texts become several messages")
 
 const struct platform_tool sl_tools[] = {
         { { "slack_send", "Sends a message to a channel or thread of Slack.",
-            TOOL_OBJECT(CHANNEL "," CONTENT THREAD("The first message of the thread to answer in"),
+            TOOL_OBJECT(CHANNEL "," CONTENT THREAD("The first message of the thread to answer in")
+                                BROADCAST,
                         "\"channel_id\",\"content\""),
             TOOL_IN_CHAT, .writes = true },
           tool_send },
