@@ -99,8 +99,9 @@ static size_t table_columns(const char *code)
         const char *rule = strchr(code, '\n');
         size_t n, columns = 1;
 
-        if (!rule++)
+        if (!rule)
                 return 0;
+        rule++;
         n = strspn(rule, "-+");
         if (n < 3 || (rule[n] != '\n' && rule[n] != '\0'))
                 return 0;
