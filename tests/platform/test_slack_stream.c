@@ -342,6 +342,22 @@ static void a_stream_that_slack_ended_is_edited(void **state)
         assert_non_null(strstr(rig_body(g, 3), "four"));
 }
 
+static void the_stop_button_is_the_word_stop(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, POSTED);
+        says(g, 200, FAILED("stopped_by_user"));
+        rig_connect(g, "");
+        draft(g, "one");
+        assert_int_equal(piece(g, "one two", "")->result.outcome, SEND_DONE);
+        assert_int_equal(fake_road.received_count, 1);
+        assert_string_equal(fake_road.arrivals[0].key, "stop:C7:" TS);
+        assert_string_equal(fake_road.arrivals[0].text, "stop");
+        assert_true(fake_road.arrivals[0].is_mention);
+        assert_calls(g, 2);
+}
+
 static void a_stream_is_stopped_before_slack_ends_it(void **state)
 {
         struct rig *g = *state;
@@ -431,6 +447,7 @@ int main(void)
                 TEST(a_piece_without_an_answer_ends_the_stream),
                 TEST(an_end_without_an_answer_is_an_edit),
                 TEST(a_stream_that_slack_ended_is_edited),
+                TEST(the_stop_button_is_the_word_stop),
                 TEST(a_stream_is_stopped_before_slack_ends_it),
                 TEST(a_stream_of_an_earlier_run_is_stopped_first),
                 TEST(pieces_of_an_earlier_runs_draft_are_paced),

@@ -421,6 +421,35 @@ static bool skip(struct sl_send *s)
         return true;
 }
 
+static void on_stop_received(void *arg, const struct inbox_receipt *receipt)
+{
+        (void)arg;
+        (void)receipt; /* the answer arrives even if nobody stops it */
+}
+
+/* The person pressed Slack's stop button: as if they had said it in the thread. */
+static void say_stop(const struct sl_send *s)
+{
+        const char *person = json_str(s->payload, "recipient", NULL);
+        const struct sl_user *user = person ? sl_cache_user(s->sl->cache, person) : NULL;
+        char *key = mem_printf("stop:%s:%s", s->conversation, s->message);
+        struct incoming in = { .key = key,
+                               .channel = s->conversation,
+                               .thread = s->thread,
+                               .chat = *s->conversation == 'D' ? CHAT_DM : CHAT_GROUP,
+                               .guild = s->sl->self.team,
+                               .sender_id = person,
+                               .sender_username = user ? user->username : NULL,
+                               .sender_name = user ? user->name : NULL,
+                               .text = "stop",
+                               .is_mention = true,
+                               .time_ms = clock_wall_ms() };
+
+        if (person && s->adapter->road)
+                adapter_received(s->adapter, &in, on_stop_received, NULL);
+        free(key);
+}
+
 static bool on_appended(struct sl_send *s, const struct sl_answer *a)
 {
         struct sl_stream *v = find(s);
@@ -438,6 +467,10 @@ static bool on_appended(struct sl_send *s, const struct sl_answer *a)
         if (v) {
                 v->stopped = true; /* by Slack, or by a person */
                 v->edited_ms = clock_mono_ms();
+        }
+        if (a->error && strcmp(a->error, "stopped_by_user") == 0) {
+                say_stop(s);
+                return skip(s);
         }
         return call_instead(s);
 }
