@@ -75,10 +75,14 @@ unsigned sl_event_changed(struct slack_world *w, const struct slack_message *m, 
         return push(w, event);
 }
 
-unsigned sl_event_deleted(struct slack_world *w, struct slack_channel *c, json_t *previous)
+unsigned sl_event_delete(struct slack_world *w, struct slack_message *m)
 {
-        json_t *event = envelope(c, "message_deleted");
+        json_t *previous = sl_render_message(w, m, SLACK_RENDER_METADATA), *event;
+        struct slack_channel *c = m->channel;
 
+        if (!sl_message_remove(m))
+                return sl_event_changed(w, m, previous);
+        event = envelope(c, "message_deleted");
         json_object_set(event, "deleted_ts", json_object_get(previous, "ts"));
         json_object_set_new(event, "previous_message", previous);
         return push(w, event);

@@ -185,7 +185,7 @@ void sl_message_post(struct slack_world *w, struct slack_message *m)
         m->channel->messages[m->channel->count++] = m;
 }
 
-void sl_message_remove(struct slack_message *m)
+bool sl_message_remove(struct slack_message *m)
 {
         struct slack_channel *c = m->channel;
         struct slack_message *root = root_of(m);
@@ -200,7 +200,7 @@ void sl_message_remove(struct slack_message *m)
                 json_decref(m->metadata);
                 json_decref(m->attachments);
                 m->blocks = m->files = m->metadata = m->attachments = NULL;
-                return;
+                return false;
         }
         if (at < c->count && c->messages[at] == m) {
                 c->count--;
@@ -210,6 +210,7 @@ void sl_message_remove(struct slack_message *m)
         sl_message_free(m);
         if (root)
                 recount(root);
+        return true;
 }
 
 void sl_message_edited(struct slack_message *m, struct slack_user *by)

@@ -207,20 +207,14 @@ int sl_method_update(struct slack_call *c)
 int sl_method_delete(struct slack_call *c)
 {
         struct slack_message *m = own_message(c, "cant_delete_message");
-        struct slack_channel *channel = m ? m->channel : NULL;
-        json_t *previous;
-        struct buf *b;
 
         if (!m)
                 return -1;
-        previous = sl_render_message(c->world, m, SLACK_RENDER_PLAIN);
-        b = sl_call_record(c, "delete", channel);
-        jsonw_str(b, "ts", m->ts);
+        jsonw_str(sl_call_record(c, "delete", m->channel), "ts", m->ts);
         journal_close(c->world->base.sent);
-        sl_call_set(c, "channel", channel->id);
+        sl_call_set(c, "channel", m->channel->id);
         sl_call_set(c, "ts", m->ts);
-        sl_message_remove(m);
-        sl_event_deleted(c->world, channel, previous);
+        sl_event_delete(c->world, m);
         return 0;
 }
 

@@ -38,12 +38,12 @@ static int change_original(struct slack_call *c, struct slack_hook *h, bool gone
                 sl_compose_record(c, b, m);
         jsonw_bool(b, "response_url", true);
         journal_close(c->world->base.sent);
-        if (!gone) {
+        if (gone) {
+                json_decref(previous);
+                sl_event_delete(c->world, m);
+        } else {
                 sl_event_changed(c->world, m, previous);
-                return 0;
         }
-        sl_message_remove(m);
-        sl_event_deleted(c->world, h->channel, previous);
         return 0;
 }
 

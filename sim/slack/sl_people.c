@@ -119,9 +119,10 @@ struct slack_message *sl_people_find_message(struct slack_world *w, const json_t
         const struct slack_channel *c = channel ? sl_channel_by_name(w, channel) : NULL;
         struct slack_message *m = c ? sl_message_find(c, ts) : sl_message_search(w, ts);
 
-        if (!m)
-                error_set(err, ERR_MISSING, "no message '%s'", ts);
-        return m;
+        if (m && !m->tombstone)
+                return m;
+        error_set(err, ERR_MISSING, "no message '%s'", ts);
+        return NULL;
 }
 
 /* ---- messages ---- */
@@ -424,15 +425,10 @@ int sl_people_delete(struct world *world, const json_t *request, struct buf *out
 {
         struct slack_world *w = sl_world_of(world);
         struct slack_message *m = sl_people_find_message(w, request, err);
-        struct slack_channel *c;
-        json_t *previous;
 
         if (!m)
                 return -1;
-        c = m->channel;
-        previous = sl_render_message(w, m, SLACK_RENDER_METADATA);
-        sl_message_remove(m);
-        jsonw_int(out, "apps", sl_event_deleted(w, c, previous));
+        jsonw_int(out, "apps", sl_event_delete(w, m));
         return 0;
 }
 

@@ -298,8 +298,12 @@ static const char *subtype_of(const struct slack_message *m)
 
 static void add_author(json_t *o, const struct slack_message *m)
 {
+        if (m->tombstone) {
+                set(o, "user", "USLACKBOT");
+                return;
+        }
         if (m->user && !(m->app && m->username))
-                set(o, "user", m->tombstone ? "USLACKBOT" : m->user->id);
+                set(o, "user", m->user->id);
         if (m->user)
                 set(o, "team", m->user->team->id);
         if (m->client_msg_id)

@@ -273,8 +273,8 @@ struct slack_message *sl_message_find(const struct slack_channel *c, const char 
 struct slack_message *sl_message_search(const struct slack_world *w, const char *ts);
 /* The index of the first message with this time or later. */
 size_t sl_message_index(const struct slack_channel *c, int64_t us);
-/* Takes it out of its thread and frees it; a root with replies becomes a tombstone. */
-void sl_message_remove(struct slack_message *m);
+/* Takes it out of its thread and frees it. False: a root with replies is a tombstone now. */
+bool sl_message_remove(struct slack_message *m);
 /* Marks it edited now. */
 void sl_message_edited(struct slack_message *m, struct slack_user *by);
 /* False: it was there already; or was not. */
@@ -306,8 +306,8 @@ char *sl_render_permalink(const struct slack_message *m);   /* yours to free */
 unsigned sl_event_posted(struct slack_world *w, const struct slack_message *m);
 /* message_changed; previous: the message rendered before the change, taken over */
 unsigned sl_event_changed(struct slack_world *w, const struct slack_message *m, json_t *previous);
-/* message_deleted; previous is taken over. Call it after sl_message_remove. */
-unsigned sl_event_deleted(struct slack_world *w, struct slack_channel *c, json_t *previous);
+/* Removes m: message_deleted, or message_changed to a tombstone. */
+unsigned sl_event_delete(struct slack_world *w, struct slack_message *m);
 unsigned sl_event_reaction(struct slack_world *w, const struct slack_message *m, const char *name,
                            const struct slack_user *u, bool added);
 /* member_joined_channel, member_left_channel */

@@ -205,6 +205,28 @@ static void edits_previews_and_deletions(void **state)
         ASSERT_MEMBERS(hear(s, "message"), "subtype", "message_deleted", "deleted_ts", s->made);
 }
 
+static void a_deleted_root_with_replies_changes_to_a_tombstone(void **state)
+{
+        struct stage *s = *state;
+        const json_t *event;
+        char *reply, *root;
+
+        act(s, "send", "{\"channel\":\"general\",\"text\":\"why?\"}");
+        hear(s, "message");
+        root = mem_strdup(s->made);
+        reply = mem_printf("{\"channel\":\"general\",\"text\":\"so\",\"thread\":\"%s\"}", root);
+        sim_rig_control_ok(s->rig, "send", reply);
+        hear(s, "message");
+        act(s, "delete", "{\"message_id\":\"%s\"}");
+        event = hear(s, "message");
+        ASSERT_MEMBERS(event, "subtype", "message_changed");
+        ASSERT_MEMBERS(json_object_get(event, "message"), "subtype", "tombstone", "user",
+                       "USLACKBOT", "ts", root, "client_msg_id", "(none)");
+        ASSERT_MEMBERS(json_object_get(event, "previous_message"), "text", "why?");
+        free(reply);
+        free(root);
+}
+
 static void reactions(void **state)
 {
         struct stage *s = *state;
@@ -406,6 +428,7 @@ int main(void)
                 PEOPLE_TEST(threads_and_broadcasts),
                 PEOPLE_TEST(one_gesture_under_two_timestamps),
                 PEOPLE_TEST(edits_previews_and_deletions),
+                PEOPLE_TEST(a_deleted_root_with_replies_changes_to_a_tombstone),
                 PEOPLE_TEST(reactions),
                 PEOPLE_TEST(another_bot_speaks),
                 PEOPLE_TEST(a_stranger_of_slack_connect),
