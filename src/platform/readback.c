@@ -319,10 +319,8 @@ void readback_page(struct readback_job *j, const struct readback_page *p)
         struct readback *r = j->r;
         int64_t wait = -1;
 
-        if (!p->messages && p->retry_after_ms >= 0) /* a limit is not a failure */
-                wait = p->retry_after_ms;
-        else if (!p->messages && p->unavailable)
-                wait = readback_wait_ms(r->o.wait_ms, j->tries++);
+        if (!p->messages && p->unavailable)
+                wait = readback_retry_ms(r->o.wait_ms, p->retry_after_ms, &j->tries);
         if (wait >= 0) {
                 continue_later(j, wait);
                 return;
@@ -347,6 +345,15 @@ int64_t readback_wait_ms(int64_t first_ms, unsigned failures)
         if (failures >= TRIES)
                 return -1;
         return backoff_ms(failures, first_ms > 0 ? first_ms : WAIT_MS, WAIT_MAX_MS);
+}
+
+int64_t readback_retry_ms(int64_t first_ms, int64_t retry_after_ms, unsigned *failures)
+{
+        int64_t least_ms = readback_wait_ms(first_ms, 0);
+
+        if (retry_after_ms >= 0)
+                return retry_after_ms > least_ms ? retry_after_ms : least_ms;
+        return readback_wait_ms(first_ms, (*failures)++);
 }
 
 /* ---- all places ---- */

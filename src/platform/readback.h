@@ -105,5 +105,7 @@ enum readback_load readback_load(const struct readback *r);
 bool readback_take_failed(struct readback *r);
 /* How long to wait after so many failures; -1: give up. first_ms 0: 250. */
 int64_t readback_wait_ms(int64_t first_ms, unsigned failures);
+/* The same, or as long as the platform says (-1: it does not): a limit is not a failure. */
+int64_t readback_retry_ms(int64_t first_ms, int64_t retry_after_ms, unsigned *failures);
 
 #endif

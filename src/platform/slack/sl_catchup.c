@@ -131,17 +131,15 @@ static void on_page(void *arg, const struct sl_answer *a)
 {
         struct readback_job *j = arg;
         const json_t *messages = a->ok ? json_object_get(a->result, "messages") : NULL;
-        bool unavailable = sl_api_is_unavailable(a);
 
         if (messages && !j->thread)
                 want_threads(j->ctx, j->chat, messages);
-        readback_page(
-                j, &(struct readback_page){ .messages = messages,
-                                            .cursor = next_cursor(a->result),
-                                            .last = !json_flag(a->result, "has_more", false),
-                                            .unavailable = unavailable,
-                                            .retry_after_ms = unavailable ? a->retry_after_ms : -1,
-                                            .why = a->why });
+        readback_page(j, &(struct readback_page){ .messages = messages,
+                                                  .cursor = next_cursor(a->result),
+                                                  .last = !json_flag(a->result, "has_more", false),
+                                                  .unavailable = sl_api_is_unavailable(a),
+                                                  .retry_after_ms = a->retry_after_ms,
+                                                  .why = a->why });
 }
 
 /*
@@ -307,9 +305,8 @@ static void on_listed(void *arg, const struct sl_answer *a)
         bool unavailable = sl_api_is_unavailable(a);
         const char *cursor = a->ok ? next_cursor(a->result) : NULL;
         int64_t wait = !unavailable ? -1
-                       : a->retry_after_ms >= 0
-                               ? a->retry_after_ms
-                               : readback_wait_ms(c->o.times.wait_ms, c->scan.tries++);
+                                    : readback_retry_ms(c->o.times.wait_ms, a->retry_after_ms,
+                                                        &c->scan.tries);
         const json_t *channel;
         size_t i;
 
