@@ -245,20 +245,31 @@ static void a_send_that_waits_for_its_dm_has_not_arrived(void **state)
 /* A person was faster: what they deleted does not come again. */
 static void a_message_that_was_deleted_meanwhile_is_not_sent_again(void **state)
 {
-        struct rig *g = *state;
-        json_t *event =
-                json_pack("{s:s, s:s, s:s, s:s, s:{s:s, s:s, s:{s:s, s:{s:s}}}}", "type", "message",
-                          "subtype", "message_deleted", "channel", "C7", "ts", "1700000002.000100",
-                          "previous_message", "ts", TS, "user", "U0BOT", "metadata", "event_type",
-                          "dragoman_delivery", "event_payload", "id", NONCE);
+        static const char *const deletions[] = {
+                "\"subtype\":\"message_deleted\"",
+                /* it had replies */
+                "\"subtype\":\"message_changed\",\"message\":{\"ts\":\"" TS "\","
+                "\"user\":\"USLACKBOT\",\"subtype\":\"tombstone\",\"hidden\":true}",
+        };
 
-        says(g, 200, PAGE(PERSON("1700000003.000100")));
-        rig_connect(g, QUICK);
-        sl_readback_event(rig_slack(g), event);
-        json_decref(event);
-        rig_look(g, in_channel);
-        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
-        assert_string_equal(rig_sent(g)->platform_id, TS);
+        (void)state;
+        for (size_t i = 0; i < COUNT(deletions); i++) {
+                struct rig *g = rig_new();
+                char *text = mem_printf("{\"type\":\"message\",\"channel\":\"C7\","
+                                        "\"ts\":\"1700000002.000100\",%s,\"previous_message\":%s}",
+                                        deletions[i], OWN(TS, NONCE));
+                json_t *event = json_read(text, strlen(text), NULL);
+
+                says(g, 200, PAGE(PERSON("1700000003.000100")));
+                rig_connect(g, QUICK);
+                sl_readback_event(rig_slack(g), event);
+                json_decref(event);
+                free(text);
+                rig_look(g, in_channel);
+                assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+                assert_string_equal(rig_sent(g)->platform_id, TS);
+                rig_free(g);
+        }
 }
 
 static void a_question_without_an_answer_ends_before_the_roads_patience(void **state)

@@ -445,13 +445,16 @@ void sl_readback(struct adapter *a, const struct delivery *d)
 
 void sl_readback_event(struct slack *sl, const json_t *event)
 {
-        const json_t *previous = json_object_get(event, "previous_message");
+        const json_t *previous = json_object_get(event, "previous_message"),
+                     *now = json_object_get(event, "message");
         struct sl_sends *all = sl->sends;
 
         if (!all || strcmp(json_str(event, "type", ""), "message") != 0)
                 return;
         sl_sends_saw(sl, json_str(event, "ts", NULL));
-        if (strcmp(json_str(event, "subtype", ""), "message_deleted") != 0 ||
+        /* one with replies leaves a tombstone */
+        if ((strcmp(json_str(event, "subtype", ""), "message_deleted") != 0 &&
+             strcmp(json_str(now, "subtype", ""), "tombstone") != 0) ||
             !is_own(sl, previous) || !*nonce_of(previous))
                 return;
         snprintf(all->deleted[all->deleted_next].nonce, sizeof(all->deleted[0].nonce), "%s",
