@@ -158,8 +158,10 @@ static void make_room(struct slack_world *w, struct slack_channel *c)
 {
         size_t drop = c->count >= w->base.keep_messages ? w->base.keep_messages / 8 + 1 : 0;
 
-        for (size_t i = 0; i < drop; i++)
+        for (size_t i = 0; i < drop; i++) {
+                c->forgotten_us = c->messages[i]->us;
                 sl_message_free(c->messages[i]);
+        }
         if (drop > 0) {
                 c->count -= drop;
                 memmove(c->messages, c->messages + drop, c->count * sizeof(struct slack_message *));

@@ -61,16 +61,22 @@ static int check_pace(struct slack_call *c, const struct slack_channel *channel)
         return wait > 0 ? sl_call_limit(c, wait) : 0;
 }
 
-/* A reply's ts must not be used; Slack's clients then show the message in no thread. */
+/*
+ * A reply's ts must not be used; Slack's clients then show the message in no thread. A reply to a
+ * deleted message appears in the channel (slack-go/slack#1571).
+ */
 int sl_method_set_thread(struct slack_call *c, struct slack_message *m, const char *thread_ts)
 {
+        int64_t us = sl_message_parse_ts(thread_ts);
         const struct slack_message *root;
 
         if (!thread_ts)
                 return 0;
-        if (sl_message_parse_ts(thread_ts) < 0 || strlen(thread_ts) >= SL_TS_SIZE)
+        if (us < 0 || strlen(thread_ts) >= SL_TS_SIZE)
                 return sl_call_fail(c, "invalid_thread_ts");
         root = sl_message_find(m->channel, thread_ts);
+        if (!root && us > m->channel->forgotten_us)
+                return 0;
         if (root && root->thread_ts[0] && strcmp(root->thread_ts, root->ts) != 0) {
                 c->base.valid = false;
                 snprintf(c->problem, sizeof(c->problem), "thread_ts %.23s is that of a reply",

@@ -64,7 +64,8 @@ struct slack_channel {
         int64_t created_s;
         struct slack_message **messages; /* oldest first */
         size_t count, room;
-        int64_t last_us; /* the newest ts, in microseconds */
+        int64_t last_us;      /* the newest ts, in microseconds */
+        int64_t forgotten_us; /* messages up to this time are not kept */
         char last_read[SL_TS_SIZE];
         struct map assistant; /* thread_ts -> json_t object: status, title, prompts */
         struct slack_channel *next;

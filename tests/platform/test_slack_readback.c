@@ -157,7 +157,32 @@ static void a_silent_slack_is_asked_again_later(void **state)
         assert_true(rig_sent(g)->result.retry_after_ms >= 5000);
 }
 
-/* A thread whose first message is gone has no replies. */
+/* Slack shows a reply to a deleted message in the channel. */
+static void without_its_thread_it_is_looked_for_in_the_channel(void **state)
+{
+        static const struct {
+                const char *page;
+                enum send_outcome outcome;
+        } rows[] = { { PAGE(OWN(TS, NONCE)), SEND_DONE }, { PAGE(PERSON(TS)), SEND_RETRY } };
+
+        (void)state;
+        for (size_t i = 0; i < COUNT(rows); i++) {
+                struct rig *g = rig_new();
+
+                says(g, 200, FAILED("thread_not_found"));
+                says(g, 200, rows[i].page);
+                rig_connect(g, QUICK);
+                rig_look(g, (struct delivery){ .channel = "C7",
+                                               .thread = "1600000000.000100",
+                                               .payload = "{\"text\":\"x\"}",
+                                               .read_from = FROM });
+                assert_int_equal(rig_sent(g)->result.outcome, rows[i].outcome);
+                assert_string_equal(rig_method(g, 1), "conversations.history");
+                assert_null(strstr(rig_body(g, 1), "&ts="));
+                rig_free(g);
+        }
+}
+
 static void what_slack_refuses_is_explained(void **state)
 {
         static const struct {
@@ -165,7 +190,6 @@ static void what_slack_refuses_is_explained(void **state)
                 enum send_outcome outcome;
                 const char *why;
         } rows[] = {
-                { "thread_not_found", SEND_RETRY, "its thread is not there" },
                 { "not_in_channel", SEND_UNSURE, "cannot be looked for" },
                 { "missing_scope", SEND_UNSURE, "channels:history" },
         };
@@ -365,6 +389,7 @@ int main(void)
                 cmocka_unit_test(only_an_own_message_with_the_id_counts),
                 TEST(slack_is_asked_until_it_answers),
                 TEST(a_silent_slack_is_asked_again_later),
+                cmocka_unit_test(without_its_thread_it_is_looked_for_in_the_channel),
                 cmocka_unit_test(what_slack_refuses_is_explained),
                 TEST(a_dm_is_opened_to_be_read),
                 TEST(a_notice_for_one_person_is_repeated),

@@ -492,6 +492,13 @@ static void replies_are_read_oldest_first_after_their_root(void **state)
         answer = sim_sl_call(r, "conversations.history?channel=" SL_GENERAL, NULL);
         assert_string_equal(json_str(nth(answer, 1), "subtype", ""), "tombstone");
         json_decref(answer);
+        /* one without replies leaves nothing: a reply to it appears in the channel */
+        sim_sl_post(r, "alone", root);
+        sim_sl_ok(r, "chat.delete", body(IN_GENERAL "\"ts\":\"%s\"}", root));
+        answer = sim_sl_call(r, "chat.postMessage",
+                             body(IN_GENERAL "\"text\":\"late\",\"thread_ts\":\"%s\"}", root));
+        assert_null(json_object_get(json_object_get(answer, "message"), "thread_ts"));
+        json_decref(answer);
 }
 
 static void reactions_are_added_once(void **state)

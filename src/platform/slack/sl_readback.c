@@ -261,8 +261,14 @@ static void on_page(void *arg, const struct sl_answer *a)
         answered(b);
         if (asks_again(b, a))
                 return;
-        if (!a->ok && a->error && strcmp(a->error, "thread_not_found") == 0) {
-                conclude(b, "it did not arrive: its thread is not there");
+        /* a reply to a message that is deleted appears in the channel (slack-go/slack#1571) */
+        if (!a->ok && a->error && strcmp(a->error, "thread_not_found") == 0 && b->thread) {
+                free(b->thread);
+                b->thread = NULL;
+                b->streams = false;
+                free(b->cursor);
+                b->cursor = NULL;
+                step(b);
                 return;
         }
         if (!a->ok && a->error && strcmp(a->error, "invalid_cursor") == 0 && b->cursor) {
