@@ -436,7 +436,7 @@ struct sl_socket *sl_socket_new(const struct sl_socket_options *o,
                 { &t->quiet_ms, 30000 },       { &t->drain_ms, 10000 },   { &t->backoff_ms, 1000 },
                 { &t->backoff_max_ms, 60000 }, { &t->stable_ms, 60000 },  { &t->grace_ms, 5000 },
                 { &t->crowded_ms, 30000 },     { &t->suspend_ms, 60000 }, { &t->room_ms, 20 },
-                { &t->order_ms, 2 },
+                { &t->order_ms, 20 },
         };
 
         s->o = *o;

@@ -35,7 +35,7 @@ struct sl_socket_times {
         int64_t grace_ms;       /* 5000: shorter losses are not reported */
         int64_t suspend_ms;     /* 60000: a jump of the clock that means the machine slept */
         int64_t room_ms;        /* 20: how often a full owner is asked again */
-        int64_t order_ms;       /* 2: how long an event waits for older ones of other connections */
+        int64_t order_ms;       /* 20: how long an event waits for older ones of others */
 };
 
 /* ---- sl_connection.c: one connection, used once ---- */

@@ -51,8 +51,9 @@ static const struct setting slack_settings[] = {
         { "mode", SETTING_CHOICE, "\"socket\"", .choices = modes, .at = AT(mode),
           .help = "`socket` receives events over connections that we open; `http` lets Slack post "
                   "them to `http.publicUrl`." },
-        { "connections", SETTING_INT, "2", 1, 10, .at = AT(connections),
-          .help = "How many connections of Socket Mode are open at a time." },
+        { "connections", SETTING_INT, "1", 1, 10, .at = AT(connections),
+          .help = "How many connections of Socket Mode are open at a time. With several, each "
+                  "event waits 20 ms, to be put in order." },
         { "replyIn", SETTING_CHOICE, "\"channel\"", .choices = places, .at = AT(reply_in),
           .help = "Where a mention in a channel is answered: in the `channel`, or in a `thread` of "
                   "its own." },
