@@ -1,6 +1,10 @@
 #include "sim/call_base.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
+#include "base/mem.h"
+#include "net/http_route.h"
 
 static struct call *whole(struct call_base *c)
 {
@@ -41,6 +45,13 @@ const struct fault *call_base_fault(struct call_base *c, const char *method)
         return NULL;
 }
 
+void call_base_later(struct call_base *c, int64_t ms, void (*run)(void *call))
+{
+        timer_free(c->delay);
+        c->delay = timer_new(c->world->loop, run, c);
+        timer_start(c->delay, ms);
+}
+
 static void on_delay(void *arg)
 {
         struct call_base *c = arg;
@@ -66,11 +77,34 @@ void call_base_finish(struct call_base *c)
         if (c->late_status)
                 c->ops->fail_late(whole(c), c->late_status);
         if (c->slow_ms > 0) {
-                c->delay = timer_new(c->world->loop, on_delay, c);
-                timer_start(c->delay, c->slow_ms);
+                call_base_later(c, c->slow_ms, on_delay);
                 return;
         }
         c->ops->deliver(whole(c));
+}
+
+static void add_text(void *args, const char *name, const char *value)
+{
+        json_object_set_new(args, name, json_string(value));
+}
+
+void call_base_read_query(const struct http_exchange *x, json_t *args)
+{
+        http_query_each(x, add_text, args);
+}
+
+int call_base_read_form(const char *body, size_t n, json_t *args)
+{
+        char *text = mem_strndup(body, n);
+        struct http_pair *pairs;
+        size_t count;
+        int rc = http_route_parse_query(text, &pairs, &count);
+
+        for (size_t i = 0; i < count; i++)
+                add_text(args, pairs[i].name, pairs[i].value);
+        free(pairs);
+        free(text);
+        return rc;
 }
 
 int64_t call_base_micros(const struct call_base *c)

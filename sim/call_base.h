@@ -1,16 +1,18 @@
 /*
- * call_base: a bot's call of the API until it is answered: the faults that fire on it, its entry
- * in the journals, and its answer, at once or late.
+ * call_base: a bot's call of the API until it is answered: its parameters, the faults that fire on
+ * it, its entry in the journals, and its answer, at once or late.
  *
  * It is the first member of each simulator's struct call.
  */
 #ifndef SIM_CALL_BASE_H
 #define SIM_CALL_BASE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "net/http_server.h"
 #include "net/loop.h"
 #include "sim/world_base.h"
 
@@ -49,6 +51,11 @@ void call_base_release(struct call_base *c);
 const struct fault *call_base_fault(struct call_base *c, const char *method);
 /* Counts and records the call, whose answer is written, and delivers it. */
 void call_base_finish(struct call_base *c);
+/* Calls run with the call after ms; a second time replaces the first. */
+void call_base_later(struct call_base *c, int64_t ms, void (*run)(void *call));
+/* Add the query of the request, or a form (-1: malformed), to args, as texts. */
+void call_base_read_query(const struct http_exchange *x, json_t *args);
+int call_base_read_form(const char *body, size_t n, json_t *args);
 /* Microseconds since its start. */
 int64_t call_base_micros(const struct call_base *c);
 /* Cuts all unanswered calls. */

@@ -178,11 +178,6 @@ static struct call *call_new(struct world *w, const struct dc_spec_op *op, struc
         return c;
 }
 
-static void add_text(void *arg, const char *name, const char *value)
-{
-        json_object_set_new(arg, name, json_string(value));
-}
-
 static int read_json(struct call *c, const char *body, size_t n)
 {
         struct error err = { 0 };
@@ -218,7 +213,7 @@ static int read_body(struct call *c)
         size_t n;
         const char *body = http_body(c->x, &n);
 
-        http_query_each(c->x, add_text, c->query);
+        call_base_read_query(c->x, c->query);
         if (n == 0)
                 return 0;
         if (type && strncasecmp(type, "application/json", 16) == 0)

@@ -9,7 +9,6 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "net/http_route.h"
 #include "sim/multipart.h"
 #include "sim/slack/sl_methods.h"
 #include "sim/slack/sl_rate_limit.h"
@@ -203,25 +202,6 @@ static struct slack_call *call_new(struct slack_world *w, struct http_exchange *
         return c;
 }
 
-static void add_text(void *arg, const char *name, const char *value)
-{
-        json_object_set_new(arg, name, json_string(value));
-}
-
-static int read_form(json_t *args, const char *body, size_t n)
-{
-        char *text = mem_strndup(body, n);
-        struct http_pair *pairs;
-        size_t count;
-        int rc = http_route_parse_query(text, &pairs, &count);
-
-        for (size_t i = 0; i < count; i++)
-                add_text(args, pairs[i].name, pairs[i].value);
-        free(pairs);
-        free(text);
-        return rc;
-}
-
 static int read_parts(struct slack_call *c, json_t *args, const char *type, const char *body,
                       size_t n)
 {
@@ -272,7 +252,7 @@ static int read_args(struct slack_call *c, json_t *args)
         size_t n;
         const char *body = http_body(c->x, &n);
 
-        http_query_each(c->x, add_text, args);
+        call_base_read_query(c->x, args);
         if (n == 0)
                 return 0;
         if (!type)
@@ -283,7 +263,7 @@ static int read_args(struct slack_call *c, json_t *args)
                 return read_parts(c, args, type, body, n);
         if (strncasecmp(type, "application/x-www-form-urlencoded", 33) != 0)
                 return sl_call_fail(c, "invalid_post_type");
-        return read_form(args, body, n) == 0 ? 0 : sl_call_fail(c, "invalid_form_data");
+        return call_base_read_form(body, n, args) == 0 ? 0 : sl_call_fail(c, "invalid_form_data");
 }
 
 /* ---- checks ---- */
@@ -441,15 +421,6 @@ static void on_late(void *arg)
         call_base_finish(&c->base);
 }
 
-/* Closes the connection now, and does it later. */
-static void run_late(struct slack_call *c, int64_t ms)
-{
-        http_cut(c->x);
-        c->x = NULL;
-        c->base.delay = timer_new(c->world->base.loop, on_late, c);
-        timer_start(c->base.delay, ms);
-}
-
 void sl_call_serve(struct http_exchange *x)
 {
         struct slack_call *c = call_new(http_server_arg(x), x);
@@ -462,7 +433,9 @@ void sl_call_serve(struct http_exchange *x)
               check_scope(c) == 0 && check_args(c, args) == 0;
         json_decref(args);
         if (run && (late = faults_fire(&c->world->base.faults, FAULT_LATE, c->method->name))) {
-                run_late(c, late->ms);
+                http_cut(x);
+                c->x = NULL;
+                call_base_later(&c->base, late->ms, on_late);
                 return;
         }
         if (run)
@@ -515,8 +488,7 @@ void sl_call_later(const struct slack_call *c, int64_t ms, slack_method_fn *rest
         copy->method = c->method;
         copy->args = json_incref(c->args);
         copy->rest = rest;
-        copy->base.delay = timer_new(c->world->base.loop, on_rest, copy);
-        timer_start(copy->base.delay, ms);
+        call_base_later(&copy->base, ms, on_rest);
 }
 
 const char *sl_call_text(const struct slack_call *c, const char *name)

@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/jsonw.h"
 #include "base/mem.h"
-#include "net/http_route.h"
 #include "sim/telegram/tg_methods.h"
 #include "sim/telegram/tg_updates.h"
 
@@ -142,25 +141,6 @@ void tg_call_finish(struct call *c)
 
 /* ---- parameters ---- */
 
-static void add_text(void *arg, const char *name, const char *value)
-{
-        json_object_set_new(arg, name, json_string(value));
-}
-
-static int read_form(json_t *args, const char *body, size_t n)
-{
-        char *text = mem_strndup(body, n);
-        struct http_pair *pairs;
-        size_t count;
-        int rc = http_route_parse_query(text, &pairs, &count);
-
-        for (size_t i = 0; i < count; i++)
-                add_text(args, pairs[i].name, pairs[i].value);
-        free(pairs);
-        free(text);
-        return rc;
-}
-
 static void read_parts(struct call *c)
 {
         for (size_t i = 0; i < c->uploads.count; i++) {
@@ -208,7 +188,7 @@ static int read_body(struct call *c)
                 return 0;
         }
         if (strncasecmp(type, "application/x-www-form-urlencoded", 33) == 0 &&
-            read_form(c->args, body, n) != 0)
+            call_base_read_form(body, n, c->args) != 0)
                 return tg_call_fail(c, 400, "Bad Request: can't parse the form");
         return 0; /* like the real server, ignore other types */
 }
@@ -339,15 +319,6 @@ static void on_late(void *arg)
         run(arg);
 }
 
-/* The client loses its connection while the server still works on the call. */
-static void run_late(struct call *c, int64_t ms)
-{
-        http_cut(c->x);
-        c->x = NULL;
-        c->base.delay = timer_new(c->world->base.loop, on_late, c);
-        timer_start(c->base.delay, ms);
-}
-
 static void refuse(struct http_exchange *x, int status, const char *description)
 {
         struct buf b;
@@ -383,13 +354,16 @@ void tg_call_serve(struct http_exchange *x)
         }
         c = call_new(b, m, x);
         c->args = json_object();
-        http_query_each(x, add_text, c->args);
-        if (read_body(c) != 0 || check_faults(c) != 0 || check(c) != 0)
+        call_base_read_query(x, c->args);
+        if (read_body(c) != 0 || check_faults(c) != 0 || check(c) != 0) {
                 tg_call_finish(c);
-        else if ((late = faults_fire(&w->base.faults, FAULT_LATE, m->name)))
-                run_late(c, late->ms);
-        else
+        } else if ((late = faults_fire(&w->base.faults, FAULT_LATE, m->name))) {
+                http_cut(x); /* while the server still works on the call */
+                c->x = NULL;
+                call_base_later(&c->base, late->ms, on_late);
+        } else {
                 run(c);
+        }
 }
 
 void tg_call_from_webhook(struct bot *b, const json_t *reply)

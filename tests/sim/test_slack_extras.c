@@ -420,7 +420,8 @@ static void faults_lose_delay_or_garble_answers(void **state)
         json_decref(a.body);
         fault(r, "slow", ",\"ms\":20");
         sim_sl_ok(r, "chat.postMessage", POST);
-        fault(r, "late", ",\"ms\":20");
+        fault(r, "slow", ",\"ms\":1");
+        fault(r, "late", ",\"ms\":20"); /* together: no answer is left to be slow */
         assert_int_equal(ask(r, NULL, "/api/chat.postMessage", POST).status, 0);
         assert_int_equal(c->count, 6);
         while (c->count == 6)
