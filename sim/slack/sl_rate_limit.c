@@ -1,19 +1,14 @@
 #include "sim/slack/sl_rate_limit.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-
-struct slack_bucket {
-        double tokens;
-        int64_t at_ms;
-};
+#include "sim/token_bucket.h"
 
 struct slack_rates {
-        struct map buckets; /* -> struct slack_bucket */
+        struct map buckets; /* -> struct token_bucket */
 };
 
 struct slack_rates *sl_rate_limit_new(void)
@@ -37,20 +32,15 @@ void sl_rate_limit_free(struct slack_rates *r)
 
 double sl_rate_limit_count(struct slack_rates *r, const char *key, double per_second, double burst)
 {
-        struct slack_bucket *b = map_get(&r->buckets, key);
-        int64_t now = clock_mono_ms();
+        struct token_bucket *b = map_get(&r->buckets, key);
+        double wait;
 
         if (!b) {
                 b = mem_zalloc(sizeof(*b));
-                *b = (struct slack_bucket){ .tokens = burst, .at_ms = now };
                 map_put(&r->buckets, key, b);
         }
-        b->tokens += (double)(now - b->at_ms) / 1000 * per_second;
-        if (b->tokens > burst)
-                b->tokens = burst;
-        b->at_ms = now;
-        if (b->tokens < 1)
-                return (1 - b->tokens) / per_second;
-        b->tokens--;
-        return 0;
+        wait = token_bucket_wait(b, per_second, burst, 1, clock_mono_ms());
+        if (wait <= 0)
+                b->tokens--;
+        return wait;
 }

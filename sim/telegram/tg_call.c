@@ -466,23 +466,6 @@ struct chat *tg_call_chat(struct call *c)
 
 /* ---- rate limits ---- */
 
-/* Refills the bucket; returns the seconds until it has n tokens. */
-static double bucket_wait(struct bucket *k, double rate, double burst, double n, int64_t now_ms)
-{
-        if (rate <= 0)
-                return 0;
-        if (k->at_ms == 0)
-                k->tokens = burst;
-        else
-                k->tokens += (double)(now_ms - k->at_ms) / 1000 * rate;
-        if (k->tokens > burst)
-                k->tokens = burst;
-        k->at_ms = now_ms;
-        /* a full bucket lets an album larger than the burst pass */
-        return k->tokens >= n || k->tokens >= burst ? 0
-                                                    : ((n < burst ? n : burst) - k->tokens) / rate;
-}
-
 int tg_call_pace(struct call *c, struct chat *chat, unsigned n)
 {
         const struct world_settings *s = &c->world->settings;
@@ -492,12 +475,12 @@ int tg_call_pace(struct call *c, struct chat *chat, unsigned n)
 
         if (!c->world->base.limits)
                 return 0;
-        longest = bucket_wait(&c->bot->pace, s->per_second, s->per_second, n, now);
-        wait = bucket_wait(&chat->pace, s->per_chat_second, s->chat_burst, n, now);
+        longest = token_bucket_wait(&c->bot->pace, s->per_second, s->per_second, n, now);
+        wait = token_bucket_wait(&chat->pace, s->per_chat_second, s->chat_burst, n, now);
         longest = wait > longest ? wait : longest;
         if (group) {
-                wait = bucket_wait(&chat->minute, s->per_group_minute / 60, s->per_group_minute, n,
-                                   now);
+                wait = token_bucket_wait(&chat->minute, s->per_group_minute / 60,
+                                         s->per_group_minute, n, now);
                 longest = wait > longest ? wait : longest;
         }
         if (longest > 0) {

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "net/loop.h"
+#include "sim/token_bucket.h"
 #include "sim/world_base.h"
 
 struct files;
@@ -50,12 +51,6 @@ struct topic {
         struct topic *next;
 };
 
-/* Tokens that grow back with time. */
-struct bucket {
-        double tokens;
-        int64_t at_ms; /* 0: never used, full */
-};
-
 struct message {
         int64_t id, date, edit_date, thread_id;
         struct chat *chat;
@@ -83,7 +78,7 @@ struct chat {
         struct message **ring; /* the n-th message is at n % ring_n; NULL: deleted */
         size_t ring_n, posted;
         int64_t last_id;
-        struct bucket pace, minute;
+        struct token_bucket pace, minute;
         struct chat *next;
 };
 
@@ -100,7 +95,7 @@ struct bot {
         struct map commands;  /* scope and language -> json_t array */
         struct map texts;     /* name, description, ... by language -> char * */
         struct map callbacks; /* ids of pressed buttons without an answer */
-        struct bucket pace;
+        struct token_bucket pace;
         struct bot *next;
 };
 
