@@ -50,6 +50,29 @@ void control_run(struct http_exchange *x)
         json_decref(request);
 }
 
+int control_run_each(struct world *w, const json_t *request, control_fn *one, struct buf *out,
+                     struct error *err)
+{
+        const json_t *list = json_is_array(request) ? request
+                                                    : json_object_get(request, "messages"),
+                     *item;
+        int rc = 0;
+        size_t i;
+
+        if (!list)
+                return one(w, request, out, err);
+        jsonw_open_member(out, "results", '[');
+        json_array_foreach(list, i, item) {
+                jsonw_open(out, '{');
+                rc = one(w, item, out, err);
+                jsonw_close(out, '}');
+                if (rc != 0)
+                        break;
+        }
+        jsonw_close(out, ']');
+        return rc;
+}
+
 static struct world_base *base_of(struct world *w)
 {
         return (struct world_base *)w;

@@ -43,6 +43,12 @@ struct control_action {
                 CONTROL_POST("/sim/settings", control_settings)
 
 void control_run(struct http_exchange *x);
+/*
+ * For actions that also take several requests: a list, or one in "messages". Runs `one` for each
+ * until one fails, and writes "results"; else runs it for the request.
+ */
+int control_run_each(struct world *w, const json_t *request, control_fn *one, struct buf *out,
+                     struct error *err);
 void control_help(struct http_exchange *x);
 void control_messages(struct http_exchange *x);
 /* ?valid=false: those that break the rules. */

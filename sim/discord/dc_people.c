@@ -192,24 +192,7 @@ static int send_one(struct world *w, const json_t *request, struct buf *out, str
 
 int dc_people_send(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        const json_t *list = json_is_array(request) ? request
-                                                    : json_object_get(request, "messages"),
-                     *one;
-        size_t i;
-        int rc = 0;
-
-        if (!list)
-                return send_one(w, request, out, err);
-        jsonw_open_member(out, "results", '[');
-        json_array_foreach(list, i, one) {
-                jsonw_open(out, '{');
-                rc = send_one(w, one, out, err);
-                jsonw_close(out, '}');
-                if (rc != 0)
-                        break;
-        }
-        jsonw_close(out, ']');
-        return rc;
+        return control_run_each(w, request, send_one, out, err);
 }
 
 int dc_people_edit(struct world *w, const json_t *request, struct buf *out, struct error *err)

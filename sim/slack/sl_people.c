@@ -346,9 +346,9 @@ static unsigned post_again(struct slack_world *w, const struct slack_message *m)
         return post(w, copy);
 }
 
-static int send_one(struct slack_world *w, const json_t *request, struct buf *out,
-                    struct error *err)
+static int send_one(struct world *world, const json_t *request, struct buf *out, struct error *err)
 {
+        struct slack_world *w = sl_world_of(world);
         struct slack_channel *c = sl_people_find_channel(w, request, err);
         struct slack_user *from = c ? sl_people_find_user(w, request, err) : NULL;
         struct slack_message *m;
@@ -372,24 +372,7 @@ static int send_one(struct slack_world *w, const json_t *request, struct buf *ou
 
 int sl_people_send(struct world *world, const json_t *request, struct buf *out, struct error *err)
 {
-        const json_t *list = json_is_array(request) ? request
-                                                    : json_object_get(request, "messages"),
-                     *one;
-        size_t i;
-        int rc = 0;
-
-        if (!list)
-                return send_one(sl_world_of(world), request, out, err);
-        jsonw_open_member(out, "results", '[');
-        json_array_foreach(list, i, one) {
-                jsonw_open(out, '{');
-                rc = send_one(sl_world_of(world), one, out, err);
-                jsonw_close(out, '}');
-                if (rc != 0)
-                        break;
-        }
-        jsonw_close(out, ']');
-        return rc;
+        return control_run_each(world, request, send_one, out, err);
 }
 
 /* With "unfurl" a preview of a link appears: the same event, but no one edited. */

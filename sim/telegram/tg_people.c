@@ -287,24 +287,6 @@ static int send_one(struct world *w, const json_t *request, struct buf *out, str
         return 0;
 }
 
-static int send_list(struct world *w, const json_t *list, struct buf *out, struct error *err)
-{
-        const json_t *request;
-        size_t i;
-        int rc = 0;
-
-        jsonw_open_member(out, "results", '[');
-        json_array_foreach(list, i, request) {
-                jsonw_open(out, '{');
-                rc = send_one(w, request, out, err);
-                jsonw_close(out, '}');
-                if (rc != 0)
-                        break;
-        }
-        jsonw_close(out, ']');
-        return rc;
-}
-
 /* The parts of an album share everything but their media and captions. */
 static int send_album(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
@@ -323,7 +305,7 @@ static int send_album(struct world *w, const json_t *request, struct buf *out, s
                 json_object_set_new(one, "media_group_id", json_string(group));
                 json_array_append_new(list, one);
         }
-        rc = send_list(w, list, out, err);
+        rc = control_run_each(w, list, send_one, out, err);
         json_decref(list);
         free(group);
         return rc;
@@ -331,13 +313,9 @@ static int send_album(struct world *w, const json_t *request, struct buf *out, s
 
 int tg_people_send(struct world *w, const json_t *request, struct buf *out, struct error *err)
 {
-        if (json_is_array(request))
-                return send_list(w, request, out, err);
-        if (json_is_array(json_object_get(request, "messages")))
-                return send_list(w, json_object_get(request, "messages"), out, err);
         if (json_is_array(json_object_get(request, "album")))
                 return send_album(w, request, out, err);
-        return send_one(w, request, out, err);
+        return control_run_each(w, request, send_one, out, err);
 }
 
 int tg_people_edit(struct world *w, const json_t *request, struct buf *out, struct error *err)
