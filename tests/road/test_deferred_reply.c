@@ -167,7 +167,7 @@ static void an_unanswered_command_loses_its_placeholder(void **state)
         rig_free(g);
 }
 
-/* The draft replaced the placeholder already. */
+/* The draft replaced the placeholder already; the edit says that it was stopped. */
 static void a_stopped_turn_keeps_its_draft(void **state)
 {
         struct rig *g = rig_that_sends();
@@ -178,7 +178,7 @@ static void a_stopped_turn_keeps_its_draft(void **state)
         rig_until_count(g, "deliveries WHERE kind = 'send' AND state = 'sent'", 1);
         turn_cancel(g->road, g->runs[0].run->id, "stopped", NULL, NULL);
         rig_until_idle(g);
-        assert_string_equal(sent(g), "send:i1");
+        assert_string_equal(sent(g), "send:i1 edit:i1");
         rig_free(g);
 }
 

@@ -315,6 +315,56 @@ static void deleting_the_question_deletes_the_draft(void **state)
         rig_free(g);
 }
 
+static void a_stopped_turn_says_so_in_its_draft(void **state)
+{
+        struct rig *g = begin("grow");
+        unsigned edit;
+
+        (void)state;
+        turn_delta(g->runs[0].run, "One.", 4);
+        await(g, "send", "One.");
+        turn_progress(g->runs[0].run, "counting");
+        await(g, "edit", "One.\n\n… counting");
+        turn_cancel(g->road, g->runs[0].run->id, "stopped", NULL, NULL);
+        edit = await(g, "edit", "One.\n\n(stopped)");
+        assert_string_equal(g->sent[edit].target,
+                            rig_text(g, "platform_id FROM deliveries WHERE kind = 'send'"));
+        rig_until_idle(g);
+        assert_int_equal(rig_count(g, "transcript"), 0);
+        rig_free(g);
+}
+
+/* Without words of the agent there is only what it was doing. */
+static void a_stopped_turn_leaves_no_progress_behind(void **state)
+{
+        struct rig *g = begin("grow");
+
+        (void)state;
+        turn_progress(g->runs[0].run, "counting");
+        await(g, "send", "… counting");
+        turn_cancel(g->road, g->runs[0].run->id, "stopped", NULL, NULL);
+        await(g, "edit", "Stopped.");
+        rig_until_idle(g);
+        rig_free(g);
+}
+
+static void a_stopped_turn_that_showed_nothing_says_nothing(void **state)
+{
+        struct rig *g = begin("sketch");
+
+        (void)state;
+        g->adapters_down = true;
+        turn_delta(g->runs[0].run, "One.", 4);
+        rig_until_count(g, "deliveries", 1);
+        turn_cancel(g->road, g->runs[0].run->id, "stopped", NULL, NULL);
+        rig_until_count(g, "turns WHERE state = 'cancelled'", 1);
+        g->adapters_down = false;
+        outbox_wake(g->road, "sketch");
+        rig_until_idle(g);
+        assert_int_equal(g->sent_count, 0);
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -332,6 +382,9 @@ int main(void)
                 cmocka_unit_test(an_unsent_draft_is_replaced_by_the_answer),
                 cmocka_unit_test(an_interrupted_edit_is_repeated),
                 cmocka_unit_test(deleting_the_question_deletes_the_draft),
+                cmocka_unit_test(a_stopped_turn_says_so_in_its_draft),
+                cmocka_unit_test(a_stopped_turn_leaves_no_progress_behind),
+                cmocka_unit_test(a_stopped_turn_that_showed_nothing_says_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,17 +41,20 @@ struct draft {
         bool placeholder; /* the message is needed even if there is nothing to show yet */
 };
 
-void draft_end(struct turn *t)
+char *draft_end(struct turn *t)
 {
         struct draft *d = t->display.draft;
+        char *text;
 
         if (!d)
-                return;
+                return NULL;
         timer_free(d->typing);
         timer_free(d->show);
+        text = d->text.len > 0 ? buf_take(&d->text) : NULL;
         buf_release(&d->text);
         free(d);
         t->display.draft = NULL;
+        return text;
 }
 
 /* ---- typing ---- */

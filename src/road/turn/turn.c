@@ -66,7 +66,7 @@ void turn_free(struct turn *t)
         channel_history_forget(t);
         reaction_context_forget(t);
         turn_commit_discard(t);
-        draft_end(t);
+        free(draft_end(t));
         buf_release(&t->display.held);
         free(t->display.message);
         arena_release(&t->arena);

@@ -150,6 +150,7 @@ struct answer {
         size_t messages, first; /* messages of the text, and the index of the first */
         char *thread;           /* started for it; NULL: none */
         char *silent_reason;    /* why nothing is posted; NULL: posted */
+        char *draft;            /* the text shown so far; NULL: none */
         bool refers;            /* to the message answered */
         int64_t superseded[4];
         size_t superseded_count;
@@ -296,7 +297,7 @@ void draft_progress(struct turn *t, const char *label); /* shown below the text 
 void draft_message_sent(struct road *r, const struct delivery_job *j, const char *platform_id);
 /* Shows it at once, with a placeholder if need be. False: there is none. */
 bool draft_show_now(struct turn *t);
-void draft_end(struct turn *t);
+char *draft_end(struct turn *t); /* the text so far, yours to free; NULL: none */
 void draft_supersede(struct turn *t, struct answer *a);
 
 /* ---- turn_detail.c ---- */

@@ -203,6 +203,7 @@ static void end_free(struct turn_end *e)
         free(e->answer.jobs); /* each is freed or owned by the outbox */
         free(e->answer.thread);
         free(e->answer.silent_reason);
+        free(e->answer.draft);
         approvals_closed_release(&e->approvals);
         bus_batch_release(&e->batch);
         free(e);
@@ -285,7 +286,7 @@ void turn_finish(struct turn_run *run, const struct turn_reply *reply)
         t->timer = NULL;
         timer_free(t->display.slow);
         t->display.slow = NULL;
-        draft_end(t);
+        e->answer.draft = draft_end(t);
         approval_forget_turn(t);
         turn_enter(t, PHASE_ENDING);
         e->turn = t;

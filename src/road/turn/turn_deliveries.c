@@ -205,6 +205,7 @@ static void cancel_deferred(struct turn *t, struct answer *a)
 void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct answer *a)
 {
         struct delivery_job *j;
+        bool withdrawn = reply->kind == ERR_CANCELLED && turn_is_withdrawn(t);
 
         /* an ambient answer refers to no message, unless a placeholder waits */
         a->refers = t->policy.mode != MODE_AMBIENT || turn_last_input(t)->is_awaited;
@@ -222,10 +223,16 @@ void turn_deliveries_make(struct turn *t, const struct turn_reply *reply, struct
                 for (unsigned i = 0; i < reply->part_count; i++)
                         add_message(t, a, reply->parts[i]);
         }
+        if (reply->kind == ERR_CANCELLED && !withdrawn && a->messages == 0 &&
+            t->display.draft_delivery != 0) { /* a draft looks as if the work went on */
+                char *text = a->draft ? mem_printf("%s\n\n(stopped)", a->draft) : NULL;
+
+                add_message(t, a, text ? text : "Stopped.");
+                free(text);
+        }
         /* an earlier attempt left the draft, or its question is gone */
         if (t->display.draft_delivery != 0 &&
-            ((a->messages == 0 && reply->kind == ERR_NONE) ||
-             (reply->kind == ERR_CANCELLED && turn_is_withdrawn(t)))) {
+            (withdrawn || (a->messages == 0 && reply->kind == ERR_NONE))) {
                 turn_detail_delete(t, a);
                 j = delivery_new(t->road, &(struct delivery){ .turn = t->run.id,
                                                               .conversation = t->run.conversation,
