@@ -168,6 +168,26 @@ static void after_a_crash_the_thread_is_found_again(void **state)
         rig_free(g);
 }
 
+/* Each attempt asks anew for the message of its thread. */
+static void a_detail_that_is_sent_again_is_in_the_same_thread(void **state)
+{
+        struct rig *g = begin("work");
+        const char *main;
+
+        (void)state;
+        turn_progress(g->runs[0].run, "reading a file");
+        rig_until_count(g, "deliveries WHERE state = 'sent'", 1);
+        g->auto_send = false;
+        work(g, "read: 10 lines", 0);
+        rig_until(g, &g->sent_count, 2);
+        rig_result(g, 1, SEND_RETRY, ERR_NET, 0);
+        rig_until(g, &g->sent_count, 3);
+        main = rig_text(g, "platform_id FROM deliveries ORDER BY id");
+        assert_string_equal(g->sent[2].text, "read: 10 lines");
+        assert_string_equal(g->sent[2].thread, main);
+        rig_free(g);
+}
+
 static void a_step_that_is_not_stored_has_no_detail(void **state)
 {
         struct rig *g = begin("work");
@@ -269,6 +289,7 @@ int main(void)
                 cmocka_unit_test(the_main_message_comes_first_even_without_words),
                 cmocka_unit_test(a_main_message_that_waits_is_sent_for_its_details),
                 cmocka_unit_test(after_a_crash_the_thread_is_found_again),
+                cmocka_unit_test(a_detail_that_is_sent_again_is_in_the_same_thread),
                 cmocka_unit_test(a_step_that_is_not_stored_has_no_detail),
                 cmocka_unit_test(an_answer_without_tools_has_no_details),
                 cmocka_unit_test(other_platforms_show_no_details),

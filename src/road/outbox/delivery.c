@@ -67,6 +67,7 @@ void delivery_free(struct delivery_job *j)
         delivery_free(j->follower);
         free(j->payload);
         free(j->target);
+        free(j->thread);
         free(j->read_from);
         free(j->request_key);
         free(j->request_hash);

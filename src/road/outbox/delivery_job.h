@@ -37,9 +37,9 @@ TAILQ_HEAD(delivery_queue_list, delivery_queue);
 struct delivery_job {
         struct delivery d; /* strings in the same block */
         enum delivery_phase phase;
-        struct delivery_queue *queue; /* NULL until enqueued */
-        char *payload, *target;       /* replacements that d points to */
-        char *read_from;              /* d points to it */
+        struct delivery_queue *queue;    /* NULL until enqueued */
+        char *payload, *target, *thread; /* replacements that d points to */
+        char *read_from;                 /* d points to it */
         char *request_key, *request_hash;
         bool journaled;    /* stored as sent */
         bool unconfirmed;  /* claimed by an earlier run: it may have arrived */

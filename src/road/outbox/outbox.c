@@ -515,7 +515,7 @@ void outbox_on_stored(struct road *r, struct delivery_job *j, bool stored)
                 return;
         }
         if (j->edits > 0 && j->d.kind == DELIVER_SEND && !j->d.thread)
-                j->d.thread = j->d.target; /* the thread of that message */
+                j->d.thread = j->thread = mem_strdup(j->d.target); /* the one of that message */
         if (delivery_is_typing(j) && seconds > TYPING_SECONDS)
                 seconds = TYPING_SECONDS;
         j->deadline = timer_new(r->loop, on_deadline, j);
