@@ -309,6 +309,49 @@ static void a_question_without_an_answer_ends_before_the_roads_patience(void **s
         assert_int_equal(rig_sent(g)->result.kind, ERR_CANCELLED);
 }
 
+/* Else the pages of a long history were never all read. */
+static void a_search_goes_on_where_the_roads_patience_ended(void **state)
+{
+        struct rig *g = *state;
+        struct delivery d = in_channel;
+
+        says(g, 200, MORE(PERSON("1700000009.000100"), "bmV4dA=="));
+        says(g, 200, NULL);
+        says(g, 200, PAGE(OWN(TS, NONCE)));
+        rig_connect(g, QUICK);
+        d.reconcile_until_ms = loop_now_ms(g->loop) + 700;
+        rig_look(g, d);
+        assert_int_equal(rig_sent(g)->result.kind, ERR_CANCELLED);
+        assert_non_null(strstr(rig_body(g, 1), "&cursor=bmV4dA%3D%3D"));
+        fake_road.count = 0;
+        rig_look(g, in_channel);
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_non_null(strstr(rig_body(g, 2), "&cursor=bmV4dA%3D%3D"));
+}
+
+/* A draft is looked for in turns of a few seconds. */
+static void a_message_may_settle_longer_than_the_roads_patience(void **state)
+{
+        struct rig *g = *state;
+        struct delivery d = in_channel;
+
+        for (unsigned i = 0; i < 10; i++)
+                says(g, 200, PAGE(""));
+        rig_connect(g, QUICK);
+        ((struct slack_conf *)rig_adapter(g)->conf)->reconcile_after_ms = 600;
+        for (unsigned i = 0; i < 8; i++) {
+                fake_road.count = 0;
+                d.reconcile_until_ms = loop_now_ms(g->loop) + 300;
+                rig_look(g, d);
+                if (rig_sent(g)->result.outcome == SEND_RETRY)
+                        return;
+                assert_int_equal(rig_sent(g)->result.kind, ERR_CANCELLED);
+                usleep(200000);
+                loop_step(g->loop, false);
+        }
+        fail_msg("it is looked for without end");
+}
+
 /* ---- where reading begins: Slack's clock, not ours ---- */
 
 static const char *read_from(struct rig *g, const char *payload, const char *earlier)
@@ -397,6 +440,8 @@ int main(void)
                 TEST(a_send_that_waits_for_its_dm_has_not_arrived),
                 TEST(a_message_that_was_deleted_meanwhile_is_not_sent_again),
                 TEST(a_question_without_an_answer_ends_before_the_roads_patience),
+                TEST(a_search_goes_on_where_the_roads_patience_ended),
+                TEST(a_message_may_settle_longer_than_the_roads_patience),
                 TEST(reading_begins_before_the_question),
                 TEST(reading_begins_at_a_time_of_slacks_clock),
                 TEST(a_later_attempt_reads_from_the_first_on),

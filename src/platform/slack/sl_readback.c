@@ -8,6 +8,9 @@
  *     not there    read to the end, after Slack had time to finish: it is sent again
  *     no answer    Slack is silent or limits us: it is asked again, however long that takes
  *
+ * The road gives each search a limited time and asks again later. A search that ran out of time
+ * goes on at its page, so that slow limits and long histories only make it take longer.
+ *
  * Where a read begins is a time of Slack's clock, stored before the send, so that it holds after a
  * crash, and whatever our own clock does.
  */
@@ -49,6 +52,7 @@ struct sl_doubt {
         unsigned pages, failures;
         struct sl_call *call;
         struct timer *timer;
+        bool paused; /* until the road asks again */
         TAILQ_ENTRY(sl_doubt) next;
 };
 
@@ -67,13 +71,19 @@ static void doubt_free(struct sl_doubt *b)
         free(b);
 }
 
-static void finish(struct sl_doubt *b, const struct send_result *result)
+/* False: the road does not wait for it any more. */
+static bool report(const struct sl_doubt *b, const struct send_result *result)
 {
         log_info("looked for a message that may have arrived", LOG_S("adapter", b->adapter->name),
                  LOG_I("delivery", b->delivery), LOG_I("pages", b->pages),
                  LOG_S("result", result->why));
+        return delivery_result(b->adapter->road, b->delivery, b->fence, result);
+}
+
+static void finish(struct sl_doubt *b, const struct send_result *result)
+{
         TAILQ_REMOVE(&b->sl->sends->doubts, b, next);
-        delivery_result(b->adapter->road, b->delivery, b->fence, result);
+        report(b, result);
         doubt_free(b);
 }
 
@@ -112,12 +122,23 @@ static void end_unsure(struct sl_doubt *b, const struct sl_answer *a)
 /* ---- asking ---- */
 
 /* The road's patience ends before Slack's silence. */
-static void end_for_now(struct sl_doubt *b, int64_t ms)
+static void pause_search(struct sl_doubt *b, int64_t ms)
 {
-        finish(b, &(struct send_result){ .outcome = SEND_UNSURE,
-                                         .kind = ERR_CANCELLED,
-                                         .why = "Slack could not be asked yet whether it arrived",
-                                         .retry_after_ms = ms > ASK_LATER_MS ? ms : ASK_LATER_MS });
+        const struct send_result result = { .outcome = SEND_UNSURE,
+                                            .kind = ERR_CANCELLED,
+                                            .why = "Slack could not be asked yet whether it "
+                                                   "arrived",
+                                            .retry_after_ms =
+                                                    ms > ASK_LATER_MS ? ms : ASK_LATER_MS };
+
+        sl_api_abort(b->call);
+        b->call = NULL;
+        timer_stop(b->timer);
+        b->paused = true;
+        if (report(b, &result))
+                return;
+        TAILQ_REMOVE(&b->sl->sends->doubts, b, next);
+        doubt_free(b);
 }
 
 static void wait_and_step(struct sl_doubt *b, int64_t ms)
@@ -125,7 +146,7 @@ static void wait_and_step(struct sl_doubt *b, int64_t ms)
         if (loop_now_ms(b->adapter->loop) + ms < b->until_ms)
                 timer_start(b->timer, ms);
         else
-                end_for_now(b, ms);
+                pause_search(b, ms);
 }
 
 /* A wait is over, or a call lasts too long. */
@@ -134,7 +155,7 @@ static void on_timer(void *arg)
         struct sl_doubt *b = arg;
 
         if (b->call)
-                end_for_now(b, 0);
+                pause_search(b, 0);
         else
                 step(b);
 }
@@ -406,6 +427,23 @@ void sl_readback_from(struct adapter *a, const struct delivery *d, char *out, si
         snprintf(out, size, "%s", sl_ts_write(us, text));
 }
 
+/* A paused search of the delivery goes on. False: there is none. */
+static bool resume(const struct slack *sl, const struct delivery *d)
+{
+        struct sl_doubt *b;
+
+        TAILQ_FOREACH(b, &sl->sends->doubts, next)
+                if (b->paused && b->delivery == d->id)
+                        break;
+        if (!b)
+                return false;
+        b->paused = false;
+        b->fence = d->fence;
+        b->until_ms = d->reconcile_until_ms;
+        timer_start(b->timer, 0);
+        return true;
+}
+
 void sl_readback(struct adapter *a, const struct delivery *d)
 {
         struct slack *sl = a->self;
@@ -423,6 +461,8 @@ void sl_readback(struct adapter *a, const struct delivery *d)
                                        : "it was not sent yet");
                 return;
         }
+        if (resume(sl, d))
+                return;
         b = mem_zalloc(sizeof(*b));
         b->adapter = a;
         b->sl = sl;
