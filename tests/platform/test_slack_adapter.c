@@ -273,7 +273,7 @@ static void a_scope_missing_later_is_shown_until_it_is_there(void **state)
 /* ---- several workspaces ---- */
 
 /* A second adapter, of workspace T2, with this app-level token. */
-static struct slack *open_second(struct rig *g, const char *app_token)
+static struct adapter *add_second(struct rig *g, const char *app_token)
 {
         struct error err = { 0 };
         struct adapter_conf *c[2];
@@ -291,10 +291,17 @@ static struct slack *open_second(struct rig *g, const char *app_token)
                 free(json[i]);
         }
         assert_int_equal(adapters_apply(g->adapters, c, 2, &err), 0);
-        for (int i = 0; i < 100000 && adapters_find(g->adapters, "two")->state != ADAPTER_UP; i++)
+        return adapters_find(g->adapters, "two");
+}
+
+static struct slack *open_second(struct rig *g, const char *app_token)
+{
+        const struct adapter *a = add_second(g, app_token);
+
+        for (int i = 0; i < 100000 && a->state != ADAPTER_UP; i++)
                 loop_step(g->loop, true);
-        assert_int_equal(adapters_find(g->adapters, "two")->state, ADAPTER_UP);
-        return adapters_find(g->adapters, "two")->self;
+        assert_int_equal(a->state, ADAPTER_UP);
+        return a->self;
 }
 
 #define ME_TOO                                                                                \
@@ -335,6 +342,27 @@ static void an_event_goes_to_the_adapter_of_its_workspace(void **state)
         /* a person of another workspace pressed a button in a shared channel */
         assert_ptr_equal(serving(sl, SL_INTERACTIVE, "{\"team\":{\"id\":\"T3\"}}"), sl);
         assert_ptr_equal(serving(sl, SL_EVENT, "{}"), sl);
+}
+
+static void an_event_waits_for_an_adapter_that_is_greeting(void **state)
+{
+        static const char event[] = "{\"authorizations\":[{\"team_id\":\"T2\"}]}",
+                          command[] = "{\"team_id\":\"T2\"}";
+        struct rig *g = *state;
+        struct adapter *two;
+        struct slack *sl;
+
+        says(g, 200, "{\"ok\":false,\"error\":\"invalid_auth\"}");
+        rig_connect(g, "");
+        two = add_second(g, APP_TOKEN);
+        sl = rig_slack(g);
+        assert_ptr_equal(serving(sl, SL_EVENT, event), two->self);
+        assert_ptr_equal(serving(sl, SL_COMMAND, command), two->self);
+        assert_null(((struct slack *)two->self)->intake); /* so it is not acknowledged */
+        for (int i = 0; i < 100000 && two->state != ADAPTER_STOPPED; i++)
+                loop_step(g->loop, true);
+        assert_null(serving(sl, SL_EVENT, event));
+        assert_ptr_equal(serving(sl, SL_COMMAND, command), sl);
 }
 
 static void adapters_of_other_apps_get_nothing(void **state)
@@ -409,6 +437,7 @@ int main(void)
                 ROW(scopes_missing_at_the_start_are_shown_until_they_are_added),
                 ROW(a_scope_missing_later_is_shown_until_it_is_there),
                 ROW(an_event_goes_to_the_adapter_of_its_workspace),
+                ROW(an_event_waits_for_an_adapter_that_is_greeting),
                 ROW(adapters_of_other_apps_get_nothing),
                 ROW(ids_threads_and_groups_are_slacks),
                 ROW(without_streaming_no_drafts_are_shown),

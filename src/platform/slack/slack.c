@@ -271,6 +271,7 @@ struct sl_search {
         const struct slack *sl;
         const char *team;
         struct slack *found;
+        struct slack *greeting; /* its workspace is not known yet */
 };
 
 /* The same secret proves that it is the same app. */
@@ -282,11 +283,14 @@ static void find_workspace(void *arg, struct adapter *a)
                                                      : s->sl->conf->signing_secret,
                             *theirs;
 
-        if (s->found || a->ops != &slack_platform || !other || other->state != SLACK_LINKED)
+        if (s->found || a->ops != &slack_platform || !other || other->state == SLACK_STOPPED)
                 return;
         theirs = other->app_token ? other->app_token : other->conf->signing_secret;
-        if (ours && theirs && strcmp(other->self.team, s->team) == 0 &&
-            secret_equals(ours, secret_reveal(theirs), secret_length(theirs)))
+        if (!ours || !theirs || !secret_equals(ours, secret_reveal(theirs), secret_length(theirs)))
+                return;
+        if (!other->self.team)
+                s->greeting = other;
+        else if (strcmp(other->self.team, s->team) == 0)
                 s->found = other;
 }
 
@@ -305,8 +309,10 @@ struct slack *slack_serving(struct slack *sl, enum sl_arrival kind, const json_t
                 return sl;
         if (sl->adapter->all)
                 adapters_each(sl->adapter->all, find_workspace, &s);
-        if (s.found || !installed) /* a stranger's team, in a shared channel */
-                return s.found ? s.found : sl;
+        if (s.found || s.greeting)
+                return s.found ? s.found : s.greeting;
+        if (!installed) /* a person of another workspace, in a shared channel */
+                return sl;
         if (!sl->warned_of_workspace)
                 log_warn("the app is also installed in a workspace without an adapter; its events "
                          "are ignored",

@@ -119,7 +119,8 @@ void slack_stop(struct slack *sl, const char *why);
 void slack_check_token(struct slack *sl);
 /*
  * The adapter of the workspace that Slack sent this for: one app in several workspaces has several
- * adapters, and Slack gives an event to any connection of the app. NULL: no adapter serves it.
+ * adapters, and Slack gives an event to any connection of the app. While one of them is greeting,
+ * it may be its event: that one is returned, without an intake. NULL: no adapter serves it.
  */
 struct slack *slack_serving(struct slack *sl, enum sl_arrival kind, const json_t *payload);
 /* The link is up after a gap, however short, or lost. */
