@@ -88,6 +88,8 @@ static void links_show_their_label_and_address(void **state)
         expect(*state, "<mailto:a@example.com|a@example.com> <tel:+46123|+46123>",
                "a@example.com +46123");
         expect(*state, "<mailto:a@example.com>", "a@example.com");
+        expect(*state, "<mailto:bo@example.com|bo> <tel:+46123|call me>",
+               "bo@example.com call me (+46123)");
 }
 
 static void broken_tags_stay_text(void **state)
@@ -120,7 +122,7 @@ static void blocks_are_read_when_there_is_no_text(void **state)
                        "x");
 }
 
-static void attachments_are_told_in_words(void **state)
+static void attachments_are_put_in_words(void **state)
 {
         expect_message(*state,
                        "{'text':'look','attachments':[{'is_share':true,'author_name':'Bo',"
@@ -168,7 +170,7 @@ int main(void)
                 TEST(links_show_their_label_and_address),
                 TEST(broken_tags_stay_text),
                 TEST(blocks_are_read_when_there_is_no_text),
-                TEST(attachments_are_told_in_words),
+                TEST(attachments_are_put_in_words),
                 cmocka_unit_test(a_mention_is_found_by_the_whole_id),
                 cmocka_unit_test(ids_are_capitals_and_digits),
         };

@@ -151,23 +151,17 @@ static bool starts(struct slice s, const char *with)
 static void add_link(const struct tag *t, struct buf *out)
 {
         bool is_address = starts(t->target, "mailto:") || starts(t->target, "tel:");
+        size_t scheme = is_address ? strcspn(t->target.p, ":") + 1 : 0;
+        struct slice target = { t->target.p + scheme, t->target.n - scheme };
 
-        if (t->label.n == 0 && is_address) {
-                const char *colon = memchr(t->target.p, ':', t->target.n);
-
-                add_unescaped(out,
-                              (struct slice){ colon + 1,
-                                              t->target.n - (size_t)(colon + 1 - t->target.p) });
-                return;
-        }
         /* a bare address that Slack has made a link is its own label */
-        if (t->label.n == 0 || memmem(t->target.p, t->target.n, t->label.p, t->label.n)) {
-                add_unescaped(out, is_address ? t->label : t->target);
+        if (t->label.n == 0 || memmem(target.p, target.n, t->label.p, t->label.n)) {
+                add_unescaped(out, target);
                 return;
         }
         add_unescaped(out, t->label);
         buf_addstr(out, " (");
-        add_unescaped(out, t->target);
+        add_unescaped(out, target);
         buf_addch(out, ')');
 }
 
