@@ -17,12 +17,12 @@
 #define USERS_MAX    5000 /* without a setting */
 #define REPLIES_MAX  1000
 #define FRESH_MS     86400000
-#define UNKNOWN_MS   600000 /* Slack does not tell */
+#define UNKNOWN_MS   600000 /* Slack does not know it */
 #define FAILED_MS    60000  /* Slack did not answer */
 #define CALL_MS      5000   /* an event waits for its names */
 #define WAIT_MS      2000
 
-/* Somebody who waits for an answer. */
+/* Who waits for an answer. */
 struct waiter {
         union {
                 sl_user_fn *user;
@@ -41,7 +41,7 @@ struct cache_entry {
                 struct sl_user user;
                 struct sl_channel channel;
         } is;             /* strings are owned */
-        bool filled;      /* with what Slack says, or that it does not tell */
+        bool filled;      /* with Slack's answer, or with the id */
         int64_t until_ms; /* monotonic: then Slack is asked again */
         struct sl_call *call;
         TAILQ_HEAD(, waiter) waiters;
@@ -111,7 +111,7 @@ static void entry_free(struct cache_entry *e)
         free(e);
 }
 
-/* The least recently used that nobody waits for makes room. */
+/* Drops the least recently used entries; those that are being looked up stay. */
 static void make_room(struct cache_table *t)
 {
         struct cache_entry *e, *after;
@@ -200,7 +200,7 @@ static void fill_channel(struct cache_entry *e, const json_t *o)
         ch->members = json_int(o, "num_members", -1);
 }
 
-/* Slack does not tell: the names are the id. */
+/* Without an answer the names are the id. */
 static void fill_unknown(struct cache_entry *e)
 {
         clear(e);
@@ -250,12 +250,12 @@ void sl_cache_forget_channel(struct sl_cache *c, const char *id)
         struct cache_entry *e = map_get(&c->channels.by_id, id);
 
         if (e)
-                e->until_ms = 0; /* somebody may wait for it, or have borrowed it */
+                e->until_ms = 0; /* it may have waiters, or be borrowed */
 }
 
 /* ---- looking up ---- */
 
-static void tell(struct waiter *w, const struct cache_entry *e)
+static void answer(struct waiter *w, const struct cache_entry *e)
 {
         if (e->table->of_users)
                 w->done.user(w->arg, &e->is.user);
@@ -268,25 +268,25 @@ static void on_answer(void *arg, const struct sl_answer *a)
         struct cache_entry *e = arg;
         const char *member = e->table->of_users ? "user" : "channel";
         const json_t *object = a->ok ? json_object_get(a->result, member) : NULL;
-        bool unavailable = a->kind != ERR_NONE || sl_api_is_unavailable(a);
+        bool known = json_is_object(object);
         struct waiter *w;
 
-        if (!json_is_object(object))
+        if (!known)
                 log_info("cannot look up a name; using the id",
                          LOG_S("adapter", e->cache->sl->adapter->name), LOG_S("id", e->id),
                          LOG_S("why", a->why ? a->why : a->error));
         /* a name that was known is better than none */
-        if (json_is_object(object) || !e->filled)
-                fill(e, json_is_object(object) ? object : NULL,
-                     json_is_object(object) ? FRESH_MS
-                     : unavailable          ? FAILED_MS
-                                            : UNKNOWN_MS);
+        if (known || !e->filled)
+                fill(e, known ? object : NULL,
+                     known                      ? FRESH_MS
+                     : sl_api_is_unavailable(a) ? FAILED_MS
+                                                : UNKNOWN_MS);
         else
                 e->until_ms = clock_mono_ms() + FAILED_MS;
-        /* e->call keeps the entry while its waiters are told: they may ask for more */
+        /* e->call keeps the entry: waiters may ask for more */
         while ((w = TAILQ_FIRST(&e->waiters))) {
                 TAILQ_REMOVE(&e->waiters, w, next);
-                tell(w, e);
+                answer(w, e);
                 free(w);
         }
         e->call = NULL;
@@ -325,7 +325,7 @@ static void lookup(struct sl_cache *c, struct cache_table *t, const char *id, st
                         fill(e, NULL, FAILED_MS);
         }
         if (fresh || !e->call) {
-                tell(&w, e);
+                answer(&w, e);
                 return;
         }
         waits = mem_dup(&w, sizeof(w));

@@ -25,7 +25,7 @@ struct sl_user {
         bool is_bot;
         bool is_stranger; /* of another workspace */
         bool is_guest;    /* sees only some channels */
-        bool known;       /* false: Slack does not tell, the names are the id */
+        bool known;       /* false: the lookup failed, the names are the id */
 };
 struct sl_channel {
         const char *id;

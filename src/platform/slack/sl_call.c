@@ -126,8 +126,7 @@ static bool is_limit(const char *error)
 }
 
 /* Not what Slack answers: a proxy, a login page, a maintenance page. */
-static void read_stranger(const struct http_result *r, struct sl_answer *out, char *text,
-                          size_t size)
+static void read_other(const struct http_result *r, struct sl_answer *out, char *text, size_t size)
 {
         size_t blank = r->body ? strspn(r->body, " \t\r\n") : 0;
         bool page = r->body && r->body[blank] == '<';
@@ -176,7 +175,7 @@ void sl_call_answer(const struct sl_call *c, const struct http_result *r, const 
         else if (c->url && r->kind == ERR_NONE)
                 snprintf(text, size, "Slack answered %d", r->status);
         else
-                read_stranger(r, out, text, size);
+                read_other(r, out, text, size);
         if (r->status > 0 && is_limit(out->error))
                 out->status = 429;
         log_redact(text);

@@ -270,7 +270,7 @@ static void read_notice(struct sl_event_reader *r, const json_t *event, const ch
         in->thread = in->reply_to = NULL;
 }
 
-/* Slack tells twice: one gesture of a client may even have two ts values. */
+/* Slack repeats events: one message of a client may even have two ts values. */
 static void add_client_id(struct sl_event_reader *r, const json_t *event, struct incoming *in)
 {
         const char *client = json_str(event, "client_msg_id", NULL);

@@ -5,10 +5,10 @@
  * Pure: no network, no clock, no disk; names come from the cache. An arrival gives no event
  * (`ignored` says why) or one. Dedup keys:
  *
- *     message      message:CHANNEL:TS, of app_mention as well; and client:ID, the client_msg_id
+ *     message      CHANNEL:TS, of app_mention as well; and client:ID, the client_msg_id
  *     edit         edit:CHANNEL:TS:EDITED_TS
  *     deletion     delete:CHANNEL:TS
- *     notice       message:CHANNEL:TS: joins, topics and the like are "custom.slack.SUBTYPE"
+ *     notice       CHANNEL:TS: joins, topics and the like are "custom.slack.SUBTYPE"
  *     reaction     reaction:EVENT_ID
  *     command      command:TRIGGER_ID
  *     button       action:CHANNEL:TS:USER:ACTION_TS

@@ -222,17 +222,6 @@ static void read_shortcut(struct sl_event_reader *r)
 
 /* ---- forms ---- */
 
-/* Why a button asks for text: where the answer belongs, and how it begins. NULL: not ours. */
-static json_t *form_place(const json_t *view)
-{
-        const char *place = json_str(view, "private_metadata", "");
-        struct error err;
-
-        if (strcmp(json_str(view, "callback_id", ""), FORM_ID) != 0)
-                return NULL;
-        return json_read(place, strlen(place), &err);
-}
-
 /* The first text of a form; NULL: none. */
 static const char *form_text(const json_t *view)
 {
@@ -251,11 +240,15 @@ static const char *form_text(const json_t *view)
 static void read_form(struct sl_event_reader *r)
 {
         const json_t *view = json_object_get(r->payload, "view");
-        const char *id = json_str(view, "id", ""), *text = form_text(view), *begins;
+        const char *id = json_str(view, "id", ""), *text = form_text(view), *begins,
+                   *metadata = json_str(view, "private_metadata", "");
         struct arena *arena = &r->content->arena;
-        json_t *place = form_place(view);
         struct incoming *in = NULL;
+        json_t *place = NULL; /* where the text belongs, and how it begins */
+        struct error err;
 
+        if (strcmp(json_str(view, "callback_id", ""), FORM_ID) == 0)
+                place = json_read(metadata, strlen(metadata), &err);
         if (place && text && *id && strlen(id) <= 100)
                 in = sl_event_add(r, arena_strdup(arena, json_str(place, "channel", NULL)));
         if (in) {

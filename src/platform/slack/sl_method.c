@@ -1,6 +1,6 @@
 /*
  * Slack's methods that we call. Tiers: https://docs.slack.dev/apis/web-api/rate-limits; one that
- * says "special" has a limit of its own, which only its 429 tells. A form is sent where Slack's
+ * says "special" has a limit of its own, known only by its 429s. A form is sent where Slack's
  * documentation does not promise that JSON is read.
  */
 #include <string.h>

@@ -230,7 +230,7 @@ void sl_assistant_answered(struct slack *sl, const struct delivery *d, bool sent
 
 void sl_readback(struct adapter *a, const struct delivery *d);
 void sl_readback_from(struct adapter *a, const struct delivery *d, char *out, size_t size);
-/* An event arrived (the inner one): it tells Slack's time, or that a message of ours is deleted. */
+/* An event arrived (the inner one): it shows Slack's time, or that a message of ours is deleted. */
 void sl_readback_event(struct slack *sl, const json_t *event);
 /* Those under way are asked for again when the adapter is back. */
 void sl_readback_close(struct slack *sl);
