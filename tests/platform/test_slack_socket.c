@@ -16,6 +16,7 @@
 #include "../lib/fake_ws.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "platform/slack/sl_socket.h"
 
@@ -43,6 +44,7 @@ struct rig {
         bool no_hello, no_url;
         const char *greeting;    /* instead of hello */
         const char *after_hello; /* sent with each hello */
+        unsigned others;         /* connections of other adapters */
         const char *scheme;
         int64_t retry_after_ms;
         char acked[2000], last_ack[500];
@@ -187,9 +189,17 @@ static void on_state(void *arg, enum sl_socket_state state, const char *why)
                 snprintf(g->why, sizeof(g->why), "%s", why);
 }
 
-static const struct sl_socket_handlers handlers = {
-        .ask = on_ask, .take = on_take, .is_full = on_is_full, .app = on_app, .state = on_state
-};
+static unsigned on_others(void *arg)
+{
+        return ((struct rig *)arg)->others;
+}
+
+static const struct sl_socket_handlers handlers = { .ask = on_ask,
+                                                    .take = on_take,
+                                                    .is_full = on_is_full,
+                                                    .app = on_app,
+                                                    .others = on_others,
+                                                    .state = on_state };
 
 static int set_up(void **state)
 {
@@ -660,6 +670,31 @@ static void too_many_connections_back_off_and_name_the_setting(void **state)
 }
 
 /* Slack repeats an event at once, and then only after a minute. */
+static void count_warnings(const char *line, void *arg)
+{
+        *(unsigned *)arg += strstr(line, "not ours") != NULL;
+}
+
+static void connections_of_another_process_are_reported_once(void **state)
+{
+        struct rig *g = *state;
+        unsigned warnings = 0;
+
+        g->greeting = "{\"type\":\"hello\",\"num_connections\":4}";
+        g->others = 3; /* of other adapters with this app */
+        g->o.times.stable_ms = 1;
+        log_divert(count_warnings, &warnings);
+        begin_up(g);
+        for (unsigned i = 0; i < 4; i++) {
+                fake_ws_text(g->conns[i], DISCONNECT("warning"));
+                await(g, &g->gone, i + 1);
+                assert_int_equal(warnings, i < 2 ? 0 : 1);
+                if (i == 1)
+                        g->others = 0;
+        }
+        log_divert(NULL, NULL);
+}
+
 static void a_lost_connection_is_replaced_at_once(void **state)
 {
         struct rig *g = *state;
@@ -804,6 +839,7 @@ int main(void)
                 T(a_plain_address_is_refused_when_the_api_uses_tls),
                 T(link_disabled_stops_and_says_what_to_do),
                 T(too_many_connections_back_off_and_name_the_setting),
+                T(connections_of_another_process_are_reported_once),
                 T(a_lost_connection_is_replaced_at_once),
                 T(a_loop_of_opening_and_closing_slows_down),
                 T(a_connection_that_answers_no_pings_is_replaced),

@@ -207,13 +207,21 @@ static unsigned count_open(const struct sl_socket *s)
         return n;
 }
 
+/* The same, and those that may be open at Slack's end already. */
+static unsigned count_all(const struct sl_socket *s)
+{
+        unsigned n = count_open(s);
+
+        for (unsigned i = 0; i < s->o.connections; i++)
+                n += s->slots[i].next ? 1u : 0;
+        return n;
+}
+
 /* Another process with this app-level token takes a part of the events. */
 static void check_others(struct sl_socket *s, int64_t connections)
 {
-        unsigned ours = count_open(s);
+        unsigned ours = count_all(s) + s->on.others(s->arg);
 
-        for (unsigned i = 0; i < s->o.connections; i++)
-                ours += s->slots[i].next ? 1u : 0;
         if (connections <= ours || s->warned ||
             loop_now_ms(s->o.loop) - s->begun_ms < s->o.times.stable_ms)
                 return; /* those of an earlier run may linger */
@@ -526,6 +534,29 @@ static void set_app(void *slack, const char *id)
                 sl->self.app = mem_strdup(id);
 }
 
+struct sibling_count {
+        const struct slack *sl;
+        unsigned connections;
+};
+
+static void count_sibling(void *arg, struct adapter *a)
+{
+        struct sibling_count *count = arg;
+        const struct slack *other = a->ops == &slack_platform ? a->self : NULL;
+
+        if (other && other != count->sl && other->socket && slack_same_app(other, count->sl))
+                count->connections += count_all(other->socket);
+}
+
+static unsigned count_siblings(void *slack)
+{
+        struct sibling_count count = { .sl = slack };
+
+        if (count.sl->adapter->all)
+                adapters_each(count.sl->adapter->all, count_sibling, &count);
+        return count.connections;
+}
+
 static void set_state(void *slack, enum sl_socket_state state, const char *why)
 {
         if (state == SL_SOCKET_UP)
@@ -538,9 +569,12 @@ static void set_state(void *slack, enum sl_socket_state state, const char *why)
 
 void sl_socket_open(struct slack *sl)
 {
-        static const struct sl_socket_handlers handlers = {
-                .ask = ask, .take = take, .is_full = is_full, .app = set_app, .state = set_state
-        };
+        static const struct sl_socket_handlers handlers = { .ask = ask,
+                                                            .take = take,
+                                                            .is_full = is_full,
+                                                            .app = set_app,
+                                                            .others = count_siblings,
+                                                            .state = set_state };
 
         sl->socket = sl_socket_new(
                 &(struct sl_socket_options){ .loop = sl->adapter->loop,

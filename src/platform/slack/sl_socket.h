@@ -107,8 +107,10 @@ struct sl_socket_handlers {
         void (*take)(void *arg, enum sl_arrival kind, json_t *payload, int retry,
                      sl_stored_fn *stored, void *stored_arg);
         bool (*is_full)(void *arg);
-        /* The id of the app, as hello tells it. */
+        /* The id of the app, from hello. */
         void (*app)(void *arg, const char *id);
+        /* Connections of this app that are ours as well, by other adapters. */
+        unsigned (*others)(void *arg);
         void (*state)(void *arg, enum sl_socket_state state, const char *why);
 };
 

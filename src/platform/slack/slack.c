@@ -274,19 +274,20 @@ struct sl_search {
         struct slack *greeting; /* its workspace is not known yet */
 };
 
-/* The same secret proves that it is the same app. */
+bool slack_same_app(const struct slack *a, const struct slack *b)
+{
+        const struct secret *left = a->app_token ? a->app_token : a->conf->signing_secret,
+                            *right = b->app_token ? b->app_token : b->conf->signing_secret;
+
+        return left && right && secret_equals(left, secret_reveal(right), secret_length(right));
+}
+
 static void find_workspace(void *arg, struct adapter *a)
 {
         struct sl_search *s = arg;
-        struct slack *other = a->self;
-        const struct secret *ours = s->sl->app_token ? s->sl->app_token
-                                                     : s->sl->conf->signing_secret,
-                            *theirs;
+        struct slack *other = a->ops == &slack_platform ? a->self : NULL;
 
-        if (s->found || a->ops != &slack_platform || !other || other->state == SLACK_STOPPED)
-                return;
-        theirs = other->app_token ? other->app_token : other->conf->signing_secret;
-        if (!ours || !theirs || !secret_equals(ours, secret_reveal(theirs), secret_length(theirs)))
+        if (s->found || !other || other->state == SLACK_STOPPED || !slack_same_app(s->sl, other))
                 return;
         if (!other->self.team)
                 s->greeting = other;

@@ -123,6 +123,8 @@ void slack_check_token(struct slack *sl);
  * it may be its event: that one is returned, without an intake. NULL: no adapter serves it.
  */
 struct slack *slack_serving(struct slack *sl, enum sl_arrival kind, const json_t *payload);
+/* Do they have the same secret of an app? */
+bool slack_same_app(const struct slack *a, const struct slack *b);
 /* The link is up after a gap, however short, or lost. */
 void slack_up(struct slack *sl);
 void slack_lost(struct slack *sl, const char *why);
