@@ -96,8 +96,8 @@ void sl_push_raw(struct slack_app *a, enum slack_delivery_kind kind, json_t *pay
 void sl_push_acked(struct slack_delivery *d, const json_t *response);
 /* It failed. final: no retry. May free d. */
 void sl_push_failed(struct slack_delivery *d, const char *reason, bool final);
-/* Forgets all that is not acknowledged. */
-void sl_push_forget(struct slack_links *links);
+/* Forgets what this app (NULL: any) has not acknowledged. */
+void sl_push_forget(struct slack_links *links, const struct slack_app *a);
 /* Opens an entry of GET /sim/links about d; add members, then journal_close. */
 struct buf *sl_push_entry(const struct slack_delivery *d, const char *kind);
 /* A fresh envelope id for this attempt; borrowed. */

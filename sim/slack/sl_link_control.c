@@ -69,9 +69,10 @@ static int run_expire(struct slack_app *a, const json_t *request, struct error *
 
         (void)request;
         (void)err;
-        sl_push_forget(a->world->links);
+        sl_push_forget(a->world->links, a);
         LIST_FOREACH(l, &a->world->links->list, next) {
-                ws_cut(l->ws);
+                if (l->app == a)
+                        ws_cut(l->ws);
         }
         return 0;
 }
@@ -126,7 +127,7 @@ static void refuse_token(struct slack_app *a, const char *error)
         a->token_error = mem_strdup(error);
 }
 
-/* The app hears of it once, then its token is not accepted. */
+/* The app gets one event, then its token is refused. */
 static int run_revoke(struct slack_app *a, const json_t *request, struct error *err)
 {
         (void)err;

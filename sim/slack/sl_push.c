@@ -62,19 +62,22 @@ static void delivery_free(struct slack_delivery *d)
         free(d);
 }
 
-void sl_push_forget(struct slack_links *links)
+void sl_push_forget(struct slack_links *links, const struct slack_app *a)
 {
-        struct slack_delivery *d;
+        struct slack_delivery *d, *next;
 
-        while ((d = TAILQ_FIRST(&links->deliveries)))
-                delivery_free(d);
+        for (d = TAILQ_FIRST(&links->deliveries); d; d = next) {
+                next = TAILQ_NEXT(d, next);
+                if (!a || d->app == a)
+                        delivery_free(d);
+        }
 }
 
 void sl_push_free(struct slack_links *links)
 {
         if (!links)
                 return;
-        sl_push_forget(links);
+        sl_push_forget(links, NULL);
         sl_post_release(links);
         sl_socket_release(links);
         map_release(&links->tickets);

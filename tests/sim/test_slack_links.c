@@ -300,6 +300,19 @@ static void expired_events_are_only_in_the_history(void **state)
         sim_sl_disconnect(&l);
 }
 
+static void only_events_of_the_named_app_expire(void **state)
+{
+        struct sim_rig *r = *state;
+        json_t *page;
+
+        sim_rig_control_ok(r, "apps", "{\"token\":\"xoxb-two\"}");
+        say(r, "for both");
+        sim_rig_control_ok(r, "gateway", "{\"action\":\"expire\",\"app\":\"dragoman\"}");
+        page = sim_rig_control(r, "state", NULL);
+        assert_int_equal(json_int(page, "unacknowledged", -1), 1);
+        json_decref(page);
+}
+
 static void frames_that_are_no_acks_are_listed(void **state)
 {
         struct sim_sl_link l;
@@ -450,6 +463,7 @@ int main(void)
                 LINK_TEST(socket_mode_that_is_switched_off_stays_off),
                 LINK_TEST(a_revoked_app_hears_of_it_and_of_nothing_more),
                 LINK_TEST(expired_events_are_only_in_the_history),
+                LINK_TEST(only_events_of_the_named_app_expire),
                 LINK_TEST(frames_that_are_no_acks_are_listed),
                 LINK_TEST(a_command_may_be_answered_in_its_ack),
                 LINK_TEST(a_command_is_not_retried),
