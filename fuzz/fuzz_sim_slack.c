@@ -45,7 +45,7 @@ static struct slack_world *the_world(void)
         return w;
 }
 
-/* The text "last" means the newest message of #general, whose ts nobody can guess. */
+/* The text "last" means the newest message of #general, whose ts cannot be guessed. */
 static json_t *read_request(const struct slack_world *w, const char *text)
 {
         const struct slack_channel *c = sl_channel_find(w, "C0GENERAL");

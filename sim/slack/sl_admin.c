@@ -195,8 +195,7 @@ static void without(json_t *scopes, const json_t *names)
 /*
  * {"token":"xoxb-2","team":"T2"} makes one; {"app":"dragoman"} changes one: "app_token",
  * "signing_secret", "token_error" (such as token_revoked; null ends it), "app_token_error",
- * "request_url" and "interactive_url" and "command_url" (null: Socket Mode), "scopes",
- * "without_scopes", "events" (null: all), "assistant".
+ * "scopes", "without_scopes", "events" (null: all), "assistant".
  */
 int sl_admin_app(struct world *world, const json_t *request, struct buf *out, struct error *err)
 {
@@ -221,9 +220,6 @@ int sl_admin_app(struct world *world, const json_t *request, struct buf *out, st
                 set_text(&a->signing_secret, request, "signing_secret");
         set_text(&a->token_error, request, "token_error");
         set_text(&a->app_token_error, request, "app_token_error");
-        set_text(&a->request_url, request, "request_url");
-        set_text(&a->interactive_url, request, "interactive_url");
-        set_text(&a->command_url, request, "command_url");
         a->assistant = json_flag(request, "assistant", a->assistant);
         jsonw_str(out, "app", a->id);
         jsonw_str(out, "user", a->user->id);

@@ -48,10 +48,10 @@ static unsigned push_mentions(struct slack_world *w, const struct slack_message 
 unsigned sl_event_posted(struct slack_world *w, const struct slack_message *m)
 {
         unsigned mentioned = push_mentions(w, m);
-        unsigned told =
+        unsigned posted =
                 push(w, sl_render_message(w, m, SLACK_RENDER_EVENT | SLACK_RENDER_METADATA));
 
-        return told > mentioned ? told : mentioned;
+        return posted > mentioned ? posted : mentioned;
 }
 
 /* The event of a change to a message has a ts of its own. */

@@ -26,7 +26,6 @@ static void forget_old(struct slack_world *w)
                 if (now - t->made_ms <= w->settings.trigger_ms)
                         continue;
                 map_remove(&w->triggers, key);
-                free(t->id);
                 free(t);
         }
         for (size_t i = 0; w->hooks.count > KEEP && map_each(&w->hooks, &i, &key, &value);) {
@@ -42,14 +41,13 @@ static void forget_old(struct slack_world *w)
 char *sl_trigger_new(struct slack_world *w, struct slack_app *a, struct slack_user *u)
 {
         struct slack_trigger *t = mem_zalloc(sizeof(*t));
-        char secret[25];
+        char secret[25], *id = mem_printf("%" PRIu64 ".%" PRId64 ".%s", ++w->next_id,
+                                          clock_wall_ms(), id_random_text(secret, 24));
 
         forget_old(w);
         *t = (struct slack_trigger){ .app = a, .user = u, .made_ms = clock_mono_ms() };
-        t->id = mem_printf("%" PRIu64 ".%" PRId64 ".%s", ++w->next_id, clock_wall_ms(),
-                           id_random_text(secret, 24));
-        map_put(&w->triggers, t->id, t);
-        return mem_strdup(t->id);
+        map_put(&w->triggers, id, t);
+        return id;
 }
 
 char *sl_hook_new(struct slack_world *w, struct slack_app *a, struct slack_channel *c,
@@ -83,10 +81,8 @@ void sl_interactions_release(struct slack_world *w)
         const char *key;
         void *value;
 
-        for (size_t i = 0; map_each(&w->triggers, &i, &key, &value);) {
-                free(((struct slack_trigger *)value)->id);
+        for (size_t i = 0; map_each(&w->triggers, &i, &key, &value);)
                 free(value);
-        }
         map_release(&w->triggers);
         for (size_t i = 0; map_each(&w->hooks, &i, &key, &value);)
                 free(value);

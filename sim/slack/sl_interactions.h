@@ -7,7 +7,6 @@
 #include "sim/slack/sl_world.h"
 
 struct slack_trigger {
-        char *id;
         struct slack_app *app;
         struct slack_user *user;
         int64_t made_ms;

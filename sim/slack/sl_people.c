@@ -262,7 +262,7 @@ static int set_speaker(struct slack_world *w, struct slack_message *m, const jso
         return 0;
 }
 
-/* Of people of another workspace, events tell more. */
+/* Events of people of another workspace have more members. */
 static void introduce_stranger(struct slack_message *m)
 {
         const struct slack_user *u = m->user;

@@ -45,7 +45,7 @@ static void sign(const struct slack_app *a, const char *timestamp, const char *b
         buf_release(&base);
 }
 
-struct post {
+struct slack_post {
         const char *url, *body;
         bool form;
         enum slack_forgery forgery;
@@ -53,7 +53,7 @@ struct post {
         const char *reason;
 };
 
-static struct http_call *start(const struct slack_app *a, const struct post *p,
+static struct http_call *start(const struct slack_app *a, const struct slack_post *p,
                                void (*done)(void *, const struct http_result *), void *arg)
 {
         const struct http_handlers handlers = { .on_done = done };
@@ -222,10 +222,10 @@ static void on_posted(void *arg, const struct http_result *r)
 void sl_post(struct slack_delivery *d)
 {
         struct slack_links *links = d->world->links;
-        struct post p = { .url = url_of(d),
-                          .form = d->kind != SLACK_EVENT,
-                          .attempt = d->attempt,
-                          .reason = d->reason };
+        struct slack_post p = { .url = url_of(d),
+                                .form = d->kind != SLACK_EVENT,
+                                .attempt = d->attempt,
+                                .reason = d->reason };
         char *key = lane_key(d), *body;
 
         if (d->lane[0] && map_get(&links->posting, key)) {
@@ -288,7 +288,7 @@ static void on_probed(void *arg, const struct http_result *r)
 void sl_post_probe(struct slack_app *a, enum slack_forgery forgery)
 {
         struct slack_probe *p = mem_zalloc(sizeof(*p));
-        struct post post = { .url = a->request_url, .forgery = forgery };
+        struct slack_post post = { .url = a->request_url, .forgery = forgery };
         char *body;
 
         p->app = a;

@@ -111,7 +111,6 @@ struct slack_file {
         struct slack_user *user;
         char *name, *title, *mimetype, *filetype, *alt_text;
         char *upload_token; /* of the upload_url; NULL: not by an upload */
-        char *secret;       /* part of its private address */
         char *data;
         size_t n;
         int64_t created_s, length; /* length: as announced for the upload */
@@ -301,7 +300,7 @@ json_t *sl_render_reactions(const struct slack_message *m); /* NULL: none */
 json_t *sl_render_bot(const struct slack_app *a);           /* bot_profile */
 char *sl_render_permalink(const struct slack_message *m);   /* yours to free */
 
-/* ---- sl_events.c: tells apps by sl_push_event; each returns how many get it ---- */
+/* ---- sl_events.c: events by sl_push_event; each returns how many apps get it ---- */
 
 /* message and, for each mentioned app, app_mention (with "app", its id, for sl_push_event) */
 unsigned sl_event_posted(struct slack_world *w, const struct slack_message *m);

@@ -139,7 +139,7 @@ static void a_private_download_needs_the_token(void **state)
         json_decref(shown);
 }
 
-/* An event names a file of another workspace; files.info tells the rest. */
+/* An event names a file of another workspace; files.info has the rest. */
 static void a_file_of_a_shared_channel_must_be_asked_for(void **state)
 {
         struct sim_rig *r = *state;

@@ -1,5 +1,5 @@
 /*
- * What people do in the simulated Slack, and what apps hear of it.
+ * What people do in the simulated Slack, and the events of it that apps get.
  */
 #include <setjmp.h>
 #include <stdarg.h>
