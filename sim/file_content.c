@@ -1,8 +1,10 @@
 #include "sim/file_content.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 
 /* The smallest PNG. */
 static const unsigned char tiny_png[] = {
@@ -53,4 +55,37 @@ int file_content_read(const json_t *request, struct buf *out, struct error *err)
         for (; size > 0; size--)
                 buf_addch(out, 'x');
         return 0;
+}
+
+char *file_content_name(const char *name)
+{
+        char *out = mem_strdup(name);
+
+        for (char *p = out; *p; p++) {
+                if (strchr(" /\\?#%&\"'<>", *p))
+                        *p = '_';
+        }
+        return out;
+}
+
+const char *file_content_type(const char *name, const char **suffix)
+{
+        static const char *const types[][2] = {
+                { "png", "image/png" },       { "jpg", "image/jpeg" },
+                { "jpeg", "image/jpeg" },     { "gif", "image/gif" },
+                { "webp", "image/webp" },     { "txt", "text/plain" },
+                { "md", "text/markdown" },    { "json", "application/json" },
+                { "pdf", "application/pdf" }, { "ogg", "audio/ogg" },
+                { "mp3", "audio/mpeg" },      { "mp4", "video/mp4" },
+                { "csv", "text/csv" },        { "html", "text/html" },
+        };
+        const char *dot = strrchr(name, '.');
+
+        for (size_t i = 0; dot && i < COUNT(types); i++) {
+                if (strcasecmp(types[i][0], dot + 1) == 0) {
+                        *suffix = types[i][0];
+                        return types[i][1];
+                }
+        }
+        return NULL;
 }

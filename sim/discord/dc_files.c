@@ -3,11 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "sim/file_content.h"
 
 #define VALID_S   86400
 #define KEEP_SIZE ((size_t)512 << 20)
@@ -17,46 +17,13 @@ struct file {
         size_t n;
 };
 
-static const struct {
-        const char *suffix, *type;
-} types[] = {
-        { ".png", "image/png" },
-        { ".jpg", "image/jpeg" },
-        { ".jpeg", "image/jpeg" },
-        { ".gif", "image/gif" },
-        { ".webp", "image/webp" },
-        { ".txt", "text/plain; charset=utf-8" },
-        { ".md", "text/markdown; charset=utf-8" },
-        { ".json", "application/json" },
-        { ".pdf", "application/pdf" },
-        { ".ogg", "audio/ogg" },
-        { ".mp3", "audio/mpeg" },
-        { ".mp4", "video/mp4" },
-};
-
-static const char *type_of(const char *name, const char *fallback)
+static char *type_of(const char *name, const char *fallback)
 {
-        size_t n = strlen(name);
+        const char *suffix, *type = file_content_type(name, &suffix);
 
-        for (size_t i = 0; i < COUNT(types); i++) {
-                size_t m = strlen(types[i].suffix);
-
-                if (n > m && strcasecmp(name + n - m, types[i].suffix) == 0)
-                        return types[i].type;
-        }
-        return fallback ? fallback : "application/octet-stream";
-}
-
-/* Replaces special characters by underscores, as the real network does. */
-static char *tidy_name(const char *name)
-{
-        char *out = mem_strdup(name && *name ? name : "file");
-
-        for (char *p = out; *p; p++) {
-                if (strchr(" /\\?#%&\"'<>", *p))
-                        *p = '_';
-        }
-        return out;
+        if (type && strncmp(type, "text/", 5) == 0)
+                return mem_printf("%s; charset=utf-8", type);
+        return mem_strdup(type ? type : fallback ? fallback : "application/octet-stream");
 }
 
 json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
@@ -69,8 +36,8 @@ json_t *dc_file_add(struct world *w, const struct channel *c, const char *name,
         const unsigned char *bytes = data;
         json_t *out;
 
-        f->name = tidy_name(name);
-        f->content_type = mem_strdup(type_of(f->name, content_type));
+        f->name = file_content_name(name && *name ? name : "file");
+        f->content_type = type_of(f->name, content_type);
         f->data = mem_dup(data, n);
         f->n = n;
         if (w->file_bytes + n > KEEP_SIZE)

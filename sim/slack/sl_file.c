@@ -5,22 +5,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "sim/file_content.h"
 
 #define KEEP_SIZE ((size_t)512 << 20)
-
-static const struct {
-        const char *suffix, *mimetype;
-} types[] = {
-        { "png", "image/png" },    { "jpg", "image/jpeg" },        { "jpeg", "image/jpeg" },
-        { "gif", "image/gif" },    { "webp", "image/webp" },       { "txt", "text/plain" },
-        { "md", "text/markdown" }, { "json", "application/json" }, { "pdf", "application/pdf" },
-        { "ogg", "audio/ogg" },    { "mp3", "audio/mpeg" },        { "mp4", "video/mp4" },
-        { "csv", "text/csv" },     { "html", "text/html" },
-};
 
 struct slack_file *sl_file_find(const struct slack_world *w, const char *id)
 {
@@ -30,25 +20,14 @@ struct slack_file *sl_file_find(const struct slack_world *w, const char *id)
 struct slack_file *sl_file_new(struct slack_world *w, struct slack_user *u, const char *name)
 {
         struct slack_file *f = mem_zalloc(sizeof(*f));
-        const char *dot = strrchr(name, '.');
-        const char *mimetype = "application/octet-stream", *suffix = "binary";
+        const char *suffix = "binary", *mimetype = file_content_type(name, &suffix);
 
-        for (size_t i = 0; dot && i < COUNT(types); i++) {
-                if (strcasecmp(types[i].suffix, dot + 1) == 0) {
-                        suffix = types[i].suffix;
-                        mimetype = types[i].mimetype;
-                }
-        }
         sl_world_id(w, 'F', f->id);
         f->team = u->team;
         f->user = u;
-        f->name = mem_strdup(name);
-        for (char *p = f->name; *p; p++) {
-                if (strchr(" /\\?#%&\"'<>", *p))
-                        *p = '_';
-        }
+        f->name = file_content_name(name);
         f->title = mem_strdup(name);
-        f->mimetype = mem_strdup(mimetype);
+        f->mimetype = mem_strdup(mimetype ? mimetype : "application/octet-stream");
         f->filetype = mem_strdup(suffix);
         f->created_s = clock_wall_ms() / 1000;
         f->shares = json_object();
