@@ -33,17 +33,12 @@ static int find_team(const struct slack_world *w, const json_t *request, struct 
         return 0;
 }
 
-static bool is_id(const char *id, size_t room)
-{
-        size_t n = strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
-
-        return n > 1 && n < room && !id[n];
-}
-
 /* Absent is fine. */
 static int check_id(const char *id, struct error *err)
 {
-        return !id || is_id(id, SL_ID_SIZE)
+        size_t n = id ? strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") : 0;
+
+        return !id || (n > 1 && n < SL_ID_SIZE && !id[n])
                        ? 0
                        : error_set(err, ERR_INVALID,
                                    "'id' must have 2 to %d capital letters and digits",

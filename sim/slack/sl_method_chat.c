@@ -87,21 +87,14 @@ int sl_method_set_thread(struct slack_call *c, struct slack_message *m, const ch
         return 0;
 }
 
-/* The status of an Assistant thread is gone with the next message. */
-static void clear_status(struct slack_message *m)
-{
-        json_t *about = map_get(&m->channel->assistant, m->thread_ts);
-
-        if (about)
-                json_object_del(about, "status");
-}
-
 void sl_method_posted(struct slack_call *c, struct slack_message *m, const char *kind)
 {
+        json_t *about = map_get(&m->channel->assistant, m->thread_ts);
         struct buf *b;
 
         sl_message_post(c->world, m);
-        clear_status(m);
+        if (about) /* an Assistant thread; the next message ends its status */
+                json_object_del(about, "status");
         c->world->base.message_count++;
         b = sl_call_record(c, kind, m->channel);
         sl_compose_record(c, b, m);

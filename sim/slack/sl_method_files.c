@@ -134,19 +134,13 @@ void sl_file_download(struct http_exchange *x)
 
 /* ---- sharing ---- */
 
-static struct slack_channel *share_channel(struct slack_call *c)
-{
-        return sl_channel_find(
-                c->world,
-                sl_call_text(c, sl_call_text(c, "channel_id") ? "channel_id" : "channels"));
-}
-
 /* Posts the message with the files. */
 static int share(struct slack_call *c)
 {
         const json_t *list = json_object_get(c->args, "files"), *item;
-        struct slack_message *m =
-                sl_message_new(share_channel(c), c->app->user, sl_call_text(c, "initial_comment"));
+        const char *to = sl_call_text(c, "channel_id") ? "channel_id" : "channels";
+        struct slack_message *m = sl_message_new(sl_channel_find(c->world, sl_call_text(c, to)),
+                                                 c->app->user, sl_call_text(c, "initial_comment"));
         size_t i;
 
         m->app = c->app;

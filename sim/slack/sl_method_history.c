@@ -43,14 +43,10 @@ static unsigned how(const struct slack_call *c)
                                                               : SLACK_RENDER_PLAIN;
 }
 
-static bool is_reply(const struct slack_message *m)
-{
-        return m->thread_ts[0] && strcmp(m->thread_ts, m->ts) != 0;
-}
-
+/* Not a reply, or one that is shown in the channel, too. */
 static bool is_listed(const struct slack_message *m)
 {
-        return !is_reply(m) || m->broadcast;
+        return !m->thread_ts[0] || strcmp(m->thread_ts, m->ts) == 0 || m->broadcast;
 }
 
 /* From the newest of the span to the oldest; returns the time of the next one, 0: none. */

@@ -29,21 +29,17 @@ static json_t *payload_new(struct slack_app *a, struct slack_user *u, const char
 
 /* ---- buttons ---- */
 
-static const char *label_of(const json_t *element)
-{
-        return json_str(json_object_get(element, "text"), "text", "");
-}
-
 static bool is_wanted(const json_t *element, const json_t *request)
 {
         const char *action = json_str(request, "action_id", NULL),
                    *value = json_str(request, "value", NULL),
-                   *text = json_str(request, "text", NULL);
+                   *text = json_str(request, "text", NULL),
+                   *label = json_str(json_object_get(element, "text"), "text", "");
 
         return json_str(element, "action_id", NULL) &&
                (!action || strcmp(action, json_str(element, "action_id", "")) == 0) &&
                (!value || strcmp(value, json_str(element, "value", "")) == 0) &&
-               (!text || strcmp(text, label_of(element)) == 0);
+               (!text || strcmp(text, label) == 0);
 }
 
 /* The element of these blocks that the request names; borrowed. NULL: none. */

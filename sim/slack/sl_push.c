@@ -248,12 +248,6 @@ static const char *channel_of(const json_t *event)
         return json_str(json_object_get(event, "assistant_thread"), "channel_id", NULL);
 }
 
-/* Events of public channels themselves reach apps outside of them. */
-static bool is_public_news(const char *type, const struct slack_channel *c)
-{
-        return c->kind == SLACK_PUBLIC && strncmp(type, "channel_", 8) == 0;
-}
-
 static bool is_concerned(const struct slack_app *a, const json_t *event,
                          const struct slack_channel *c)
 {
@@ -261,9 +255,11 @@ static bool is_concerned(const struct slack_app *a, const json_t *event,
 
         if (!c || strcmp(type, "app_mention") == 0)
                 return true;
-        return sl_channel_has(c, a->user) || c->app == a ||
-               strcmp(json_str(event, "user", ""), a->user->id) == 0 ||
-               (is_public_news(type, c) && c->team == a->team);
+        if (sl_channel_has(c, a->user) || c->app == a ||
+            strcmp(json_str(event, "user", ""), a->user->id) == 0)
+                return true;
+        /* events of public channels themselves reach apps outside of them */
+        return c->kind == SLACK_PUBLIC && c->team == a->team && strncmp(type, "channel_", 8) == 0;
 }
 
 /* The scope an event needs; "*:read" is that of the conversation's kind. Others need none. */

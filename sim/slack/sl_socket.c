@@ -57,17 +57,12 @@ static void close_link(struct slack_link *l, int code, const char *reason)
         ws_close(l->ws, code, reason);
 }
 
-static void say_disconnect(struct slack_link *l, const char *reason)
+void sl_socket_disconnect(struct slack_link *l, const char *reason, int64_t ms)
 {
         jsonw_str(open_entry(l, "disconnect"), "reason", reason);
         close_entry(l);
         send_json(l, json_pack("{s:s,s:s,s:{s:s}}", "type", "disconnect", "reason", reason,
                                "debug_info", "host", "applink-sim"));
-}
-
-void sl_socket_disconnect(struct slack_link *l, const char *reason, int64_t ms)
-{
-        say_disconnect(l, reason);
         if (ms > 0) {
                 l->warned = true;
                 timer_start(l->life, ms);

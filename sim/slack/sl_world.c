@@ -191,11 +191,6 @@ struct slack_app *sl_app_find(const struct slack_world *w, const char *text)
         return a;
 }
 
-static char *app_token_of(const char *token)
-{
-        return mem_printf("xapp-%s", strncmp(token, "xoxb-", 5) == 0 ? token + 5 : token);
-}
-
 struct slack_app *sl_app_make(struct slack_world *w, const char *token, struct slack_team *t)
 {
         struct slack_app *a = sl_app_by_token(w, token), **end = &w->apps;
@@ -215,7 +210,7 @@ struct slack_app *sl_app_make(struct slack_world *w, const char *token, struct s
         free(name);
         a->user->app = a;
         a->token = mem_strdup(token);
-        a->app_token = app_token_of(token);
+        a->app_token = mem_printf("xapp-%s", token + (strncmp(token, "xoxb-", 5) == 0 ? 5 : 0));
         a->signing_secret = mem_printf("signing-%s", a->id);
         a->assistant = true;
         a->scopes = json_array();
