@@ -61,7 +61,7 @@ struct loop_rig {
         size_t schema_bytes; /* of the tools that the model is shown */
         unsigned started, cancelled, open_tools;
         struct map runs; /* of "poke" by call id */
-        bool tools_hang, tools_fail;
+        bool tools_hang, tools_fail, tools_read_outside;
         struct tool_call *last_tool;
         unsigned done; /* turns */
         bool killed;   /* nothing of this process is stored any more */
@@ -191,7 +191,9 @@ static inline void count_run(struct loop_rig *r, const char *id)
 
 static inline void finish_tool(struct tool_call *c, bool is_error, const char *text)
 {
+        struct loop_rig *r = (struct loop_rig *)c->scope->agent;
         struct tool_result result = { .is_error = is_error,
+                                      .untrusted = r->tools_read_outside,
                                       .content = json_pack("[{s:s, s:s}]", "type", "text", "text",
                                                            text) };
 

@@ -116,6 +116,7 @@ static void the_steps_are_shown_in_a_thread(void **state)
 
         (void)state;
         r->road->auto_send = true;
+        r->tools_read_outside = true;
         rig_say(r->road, "work", "c", "steps", "please look", NULL);
         rig_until(r->road, &r->done, 1);
         rig_until_idle(r->road);
@@ -125,6 +126,7 @@ static void the_steps_are_shown_in_a_thread(void **state)
         assert_non_null(strstr(rows, "Let me look.\\n\\n✅ **peek** trying ("));
         assert_non_null(strstr(rows, "\\n```\\nn: 10\\n```\\n```\\ndid 10\\n```"));
         assert_non_null(strstr(rows, "✅ **poke** trying"));
+        assert_null(strstr(rows, "comes from outside")); /* that is for the model */
         assert_non_null(strstr(rows, "n: 20"));
         assert_non_null(strstr(rows, "250 tokens in, 3 out, 0.0025 USD"));
         loop_rig_free(r);

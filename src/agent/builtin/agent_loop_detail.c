@@ -91,6 +91,8 @@ static void add_result(struct buf *out, const json_t *result, size_t max)
         json_array_foreach(json_object_get(result, "content"), i, block) {
                 const char *type = json_str(block, "type", "");
 
+                if (i == 0 && strcmp(json_str(block, "text", ""), UNTRUSTED_MARK) == 0)
+                        continue;
                 if (text.len > 0)
                         buf_addch(&text, '\n');
                 if (strcmp(type, "text") == 0)
