@@ -122,7 +122,8 @@ static void the_main_message_comes_first_even_without_words(void **state)
         finish(g, "It works.", true);
         rig_until_idle(g);
         assert_string_equal(g->sent[0].text, "Working…");
-        assert_string_equal(g->sent[1].text, "read: 10 lines");
+        assert_string_equal(sent_with(g, "read: 10 lines")->thread,
+                            rig_text(g, "platform_id FROM deliveries ORDER BY id"));
         rig_free(g);
 }
 
@@ -141,6 +142,26 @@ static void a_main_message_that_waits_is_sent_for_its_details(void **state)
         assert_string_equal(sent_with(g, "read: 10 lines")->thread,
                             rig_text(g, "platform_id FROM deliveries ORDER BY id"));
         assert_int_equal(rig_count(g, "deliveries WHERE state = 'sent'"), 4);
+        rig_free(g);
+}
+
+static void the_answer_does_not_wait_for_details(void **state)
+{
+        struct rig *g = begin("work");
+
+        (void)state;
+        g->adapters_down = true;
+        work(g, "read: 10 lines", 0);
+        work(g, "bash: ok", 0);
+        finish(g, "It works.", true);
+        rig_settle(g);
+        g->adapters_down = false;
+        outbox_wake(g->road, "work");
+        rig_until_idle(g);
+        assert_string_equal(g->sent[0].text, "Working…");
+        assert_string_equal(g->sent[1].text, "It works.");
+        assert_string_equal(g->sent[2].text, "read: 10 lines");
+        assert_string_equal(g->sent[3].text, "bash: ok");
         rig_free(g);
 }
 
@@ -245,7 +266,8 @@ static void silence_removes_the_details_first(void **state)
         rig_free(g);
 }
 
-static void in_a_thread_they_stay_there(void **state)
+/* They would be posts below the answer, which people read in the same thread. */
+static void in_a_thread_there_are_none(void **state)
 {
         struct rig *g = rig_new();
 
@@ -257,12 +279,11 @@ static void in_a_thread_they_stay_there(void **state)
                                            .guild = "steps",
                                            .text = "tell me" });
         rig_until(g, &g->run_count, 1);
-        work(g, "read: 10 lines", 0);
+        assert_false(turn_shows_details(g->runs[0].run));
+        assert_null(turn_detail_new(g->runs[0].run, "read: 10 lines"));
         finish(g, "It works.", true);
         rig_until_idle(g);
-        for (unsigned i = 0; i < g->sent_count; i++)
-                assert_string_equal(g->sent[i].thread, "t");
-        assert_int_equal(rig_count(g, "deliveries WHERE state = 'sent'"), 4);
+        assert_int_equal(rig_count(g, "deliveries WHERE state = 'sent'"), 1);
         rig_free(g);
 }
 
@@ -294,7 +315,8 @@ int main(void)
                 cmocka_unit_test(an_answer_without_tools_has_no_details),
                 cmocka_unit_test(other_platforms_show_no_details),
                 cmocka_unit_test(silence_removes_the_details_first),
-                cmocka_unit_test(in_a_thread_they_stay_there),
+                cmocka_unit_test(in_a_thread_there_are_none),
+                cmocka_unit_test(the_answer_does_not_wait_for_details),
                 cmocka_unit_test(drafts_that_are_appended_to_say_their_markdown),
         };
 

@@ -288,10 +288,19 @@ void outbox_confirm(struct road *r, struct delivery_job *j)
 static void add(struct road *r, struct delivery_job *j)
 {
         struct outbox_adapter *a = outbox_adapter(r, j->d.adapter);
+        struct delivery_job *last;
         char key[ROAD_KEY_SIZE];
 
         j->queue = queue_get(r, a, &j->d);
-        TAILQ_INSERT_TAIL(&j->queue->jobs, j, next);
+        last = TAILQ_LAST(&j->queue->jobs, delivery_list);
+        /* what a main message says does not wait for the posts in its thread */
+        while (last && j->d.kind == DELIVER_EDIT && j->edits > 0 && last->edits == j->edits &&
+               last->d.kind == DELIVER_SEND && delivery_is_unseen(last))
+                last = TAILQ_PREV(last, delivery_list, next);
+        if (last)
+                TAILQ_INSERT_AFTER(&j->queue->jobs, last, j, next);
+        else
+                TAILQ_INSERT_HEAD(&j->queue->jobs, j, next);
         if (j->unconfirmed && !delivery_is_repeatable(j))
                 enter_channel(a, j);
         map_put(&r->outbox.jobs, road_key("dlv", j->d.id, key), j);

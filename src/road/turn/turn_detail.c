@@ -5,6 +5,7 @@
  * latest. A detail is stored in the transaction of the step that it tells about, so that after a
  * crash neither is there without the other. Which thread it is, is known when the main message is
  * sent: the delivery names that of the draft, as an edit does, and both wait in the same queue.
+ * A turn in a thread shows none: people would have to read them as part of the conversation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ bool turn_shows_details(const struct turn_run *run)
         const struct road_platforms *p = &t->road->platforms;
         unsigned can = p->abilities(p->adapters, run->adapter);
 
-        return (can & ADAPTER_DETAILS) && (can & ADAPTER_STREAMS) && run->mode == MODE_REPLY;
+        return (can & ADAPTER_DETAILS) && (can & ADAPTER_STREAMS) && run->mode == MODE_REPLY &&
+               !run->thread;
 }
 
 /* An unnumbered delivery; NULL: the text is blank. */
