@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# On Slack with details: the answer is one short message, what the agent did is in its thread, and a kill changes neither.
+# On Slack the answer is one short message, what the agent did is in its thread, and a kill changes neither.
 cd "$(dirname "$0")/../.."
 . tests/e2e/lib.sh
 start_sim llm
@@ -8,7 +8,7 @@ start_sim slack
 cat >"$dir/config.json" <<JSON
 { "agents": { "main": { "type": "builtin", "model": "anthropic/claude-sonnet-5-5", "baseUrl": "$model", "apiKey": "sk-sim" } },
   "adapters": { "sl": { "type": "slack", "botToken": "xoxb-simulator-token", "appToken": "xapp-simulator-token", "apiBase": "$sim/api",
-                        "channels": ["*"], "dm": ["*"], "details": "thread", "debounceMs": 0, "rateLimit": { "turns": 0 } } } }
+                        "channels": ["*"], "dm": ["*"], "debounceMs": 0, "rateLimit": { "turns": 0 } } } }
 JSON
 start
 await sh -c "curl -s -H 'x-api-key: $key' http://$addr/api/v2/instances/sl | grep -q '\"connected\"'"

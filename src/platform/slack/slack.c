@@ -64,9 +64,10 @@ static const struct setting slack_settings[] = {
         { "streamSeconds", SETTING_INT, "240", 10, 290, .at = AT(stream_seconds),
           .help = "With `streaming` auto: how long an answer is streamed before its message is "
                   "edited instead; Slack ends streams after about 300." },
-        { "details", SETTING_CHOICE, "\"off\"", .choices = details, .at = AT(details),
+        { "details", SETTING_CHOICE, "\"thread\"", .choices = details, .at = AT(details),
           .help = "Where the steps of a turn of the built-in agent are shown: in the `thread` of "
-                  "the answer, or nowhere (`off`)." },
+                  "the answer, or nowhere (`off`). Answers that are in a thread themselves, or "
+                  "with `streaming` off, have none." },
         { "catchUpMessages", SETTING_INT, "100", 0, 1000, .at = AT(catch_up_messages),
           .help = "After a downtime: how many missed messages to take from each channel." },
         { "catchUpSeconds", SETTING_INT, "3600", 0, 604800, .at = AT(catch_up_seconds),
@@ -143,10 +144,6 @@ static int check_settings(struct settings_source *src, const char *path, const v
                 return settings_member_error(src, path, "signingSecret", err,
                                              "mode 'http' needs the app's signing secret (Basic "
                                              "Information, App Credentials)");
-        if (strcmp(c->details, "thread") == 0 && strcmp(c->streaming, "off") == 0)
-                return settings_member_error(src, path, "details", err,
-                                             "'thread' needs streaming 'auto' or 'edits': the main "
-                                             "message is there before the answer is complete");
         if (c->suggested_prompts.count > 4)
                 return settings_member_error(src, path, "suggestedPrompts", err,
                                              "Slack shows at most 4 prompts");
