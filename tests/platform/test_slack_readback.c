@@ -226,6 +226,35 @@ static void a_dm_is_opened_to_be_read(void **state)
         assert_non_null(strstr(rig_body(g, 1), "channel=D9"));
 }
 
+/* After a restart no name is known; the message may be there all the same. */
+static void a_channel_with_a_name_is_found_to_be_read(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "{\"ok\":true,\"channels\":[{\"id\":\"C9\",\"name\":\"general\"}]}");
+        says(g, 200, PAGE(OWN(TS, NONCE)));
+        rig_connect(g, QUICK);
+        rig_look(g, (struct delivery){ .channel = "#general",
+                                       .payload = "{\"text\":\"x\"}",
+                                       .read_from = FROM });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_non_null(strstr(rig_body(g, 1), "channel=C9"));
+}
+
+static void a_name_that_no_channel_has_any_more_leaves_it_unsure(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "{\"ok\":true,\"channels\":[]}");
+        rig_connect(g, QUICK);
+        rig_look(g, (struct delivery){ .channel = "#general",
+                                       .payload = "{\"text\":\"x\"}",
+                                       .read_from = FROM });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_UNSURE);
+        assert_int_equal(rig_sent(g)->result.kind, ERR_MISSING);
+        assert_non_null(strstr(rig_sent(g)->why, "'#general' is not a Slack channel"));
+}
+
 /* It is not in the history, and showing it again does no harm. */
 static void a_notice_for_one_person_is_repeated(void **state)
 {
@@ -435,6 +464,8 @@ int main(void)
                 cmocka_unit_test(without_its_thread_it_is_looked_for_in_the_channel),
                 cmocka_unit_test(what_slack_refuses_is_explained),
                 TEST(a_dm_is_opened_to_be_read),
+                TEST(a_channel_with_a_name_is_found_to_be_read),
+                TEST(a_name_that_no_channel_has_any_more_leaves_it_unsure),
                 TEST(a_notice_for_one_person_is_repeated),
                 TEST(a_send_under_way_is_stopped_before_it_is_looked_for),
                 TEST(a_send_that_waits_for_its_dm_has_not_arrived),

@@ -279,6 +279,42 @@ static void a_person_is_written_to_in_their_dm(void **state)
         assert_string_equal(rig_method(g, 2), "chat.postMessage"); /* it is known by now */
 }
 
+#define LISTED(name)                                                     \
+        "{\"ok\":true,\"channels\":[{\"id\":\"C8\",\"name\":\"other\"}," \
+        "{\"id\":\"C9\",\"name\":\"" name "\"}]}"
+
+/* Nothing was heard from it since the start. */
+static void a_channel_is_found_by_its_name(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, LISTED("general"));
+        says(g, 200, SENT);
+        says(g, 200, SENT);
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .channel = "#general", .payload = "{\"text\":\"x\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_method(g, 0), "users.conversations");
+        assert_non_null(strstr(rig_body(g, 1), "\"channel\":\"C9\""));
+        fake_road.count = 0;
+        rig_send(g, (struct delivery){ .channel = "#general", .payload = "{\"text\":\"y\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_method(g, 2), "chat.postMessage");
+}
+
+static void a_name_that_no_channel_has_is_rejected(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, LISTED("generals"));
+        rig_connect(g, "");
+        rig_send(g, (struct delivery){ .channel = "#general", .payload = "{\"text\":\"x\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+        assert_string_equal(rig_sent(g)->why,
+                            "'#general' is not a Slack channel that the bot knows: use an id, "
+                            "'#name', 'user:ID' for a person's DM, or 'operator'");
+}
+
 static void the_operator_is_the_first_admin(void **state)
 {
         struct rig *g = *state;
@@ -434,6 +470,8 @@ int main(void)
                 TEST(a_rate_limit_is_no_attempt),
                 TEST(refused_blocks_are_left_out),
                 TEST(a_person_is_written_to_in_their_dm),
+                TEST(a_channel_is_found_by_its_name),
+                TEST(a_name_that_no_channel_has_is_rejected),
                 TEST(the_operator_is_the_first_admin),
                 TEST(without_an_operator_it_waits),
                 cmocka_unit_test(a_dm_that_cannot_be_opened_is_no_doubt),

@@ -1,4 +1,7 @@
-/* Where deliveries go. DMs are opened when first needed, and opened again after a restart. */
+/*
+ * Where deliveries go. DMs are opened and names of channels are looked up when first needed, and
+ * again after a restart.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +11,13 @@
 #include "platform/slack/sl_cache.h"
 #include "platform/slack/sl_send.h"
 
-#define DMS_MAX        10000
-#define NO_OPERATOR_MS 60000
+#define DMS_MAX         10000
+#define NO_OPERATOR_MS  60000
+#define CHANNELS_LISTED 999 /* the most that Slack lists at once */
+
+#define UNKNOWN                                                                                   \
+        "'%.60s' is not a Slack channel that the bot knows: use an id, '#name', 'user:ID' for a " \
+        "person's DM, or 'operator'"
 
 static bool is_id(const char *text, const char *letters)
 {
@@ -71,16 +79,17 @@ struct sl_call *sl_destination_open(struct slack *sl, const char *channel, sl_an
                          sl->adapter->name);
                 return NULL;
         }
-        if (!person) {
-                snprintf(why, size,
-                         "'%.60s' is not a Slack channel that the bot knows: use an id, '#name', "
-                         "'user:ID' for a person's DM, or 'operator'",
-                         channel);
+        if (!person && channel[0] != '#') {
+                snprintf(why, size, UNKNOWN, channel);
                 return NULL;
         }
-        args = json_pack("{s:s}", "users", person);
+        args = person ? json_pack("{s:s}", "users", person)
+                      : json_pack("{s:s, s:b, s:i}", "types", "public_channel,private_channel",
+                                  "exclude_archived", true, "limit", CHANNELS_LISTED);
         call = sl_api_call(sl->api,
-                           &(struct sl_request){ .method = "conversations.open", .args = args },
+                           &(struct sl_request){ .method = person ? "conversations.open"
+                                                                  : "users.conversations",
+                                                 .args = args },
                            done, arg);
         json_decref(args);
         return call;
@@ -91,8 +100,16 @@ const char *sl_destination_opened(struct slack *sl, const char *channel, const s
         const char *person = sl_destination_person(sl, channel),
                    *id = json_str(json_object_get(a->result, "channel"), "id", "");
         struct map *dms = &sl->sends->dms;
+        json_t *listed;
         void *value;
+        size_t k;
 
+        if (channel[0] == '#') {
+                json_array_foreach(json_object_get(a->result, "channels"), k, listed)
+                        if (strcmp(json_str(listed, "name", ""), channel + 1) == 0)
+                                sl_cache_put_channel(sl->cache, listed);
+                return sl_cache_channel_named(sl->cache, channel);
+        }
         if (!a->ok || !person || !is_id(id, "CDG"))
                 return NULL;
         if (dms->count >= DMS_MAX) { /* opening one again costs a call */
@@ -103,4 +120,14 @@ const char *sl_destination_opened(struct slack *sl, const char *channel, const s
         }
         free(map_put(dms, person, mem_strdup(id)));
         return map_get(dms, person);
+}
+
+void sl_destination_refuse(const char *channel, struct sl_answer *a, char *why, size_t size)
+{
+        if (a->ok && channel[0] == '#') {
+                snprintf(why, size, UNKNOWN, channel);
+                a->error = "channel_not_found";
+                a->why = why;
+        }
+        a->ok = false;
 }

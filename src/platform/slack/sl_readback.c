@@ -360,14 +360,18 @@ static void on_file(void *arg, const struct sl_answer *a)
 static void on_opened(void *arg, const struct sl_answer *a)
 {
         struct sl_doubt *b = arg;
+        struct sl_answer answer = *a;
+        char why[300];
 
         answered(b);
         if (asks_again(b, a))
                 return;
-        if (sl_destination_opened(b->sl, b->channel, a))
+        if (sl_destination_opened(b->sl, b->channel, a)) {
                 step(b);
-        else
-                end_unsure(b, a);
+                return;
+        }
+        sl_destination_refuse(b->channel, &answer, why, sizeof(why));
+        end_unsure(b, &answer);
 }
 
 static void step(struct sl_doubt *b)

@@ -217,8 +217,9 @@ static void on_opened(void *arg, const struct sl_answer *a)
                                                       .retry_after_ms = ADAPTER_BAD_TOKEN_MS });
         } else {
                 struct sl_answer answer = *a;
+                char why[300];
 
-                answer.ok = false;
+                sl_destination_refuse(s->channel, &answer, why, sizeof(why));
                 sl_send_end_with(s, &answer, NULL);
         }
 }

@@ -35,7 +35,7 @@ struct sl_send {
         int64_t turn; /* 0: none */
         enum pace_class class;
         char *channel;      /* as the delivery names it */
-        char *conversation; /* its id; NULL: a DM that is not open yet */
+        char *conversation; /* its id; NULL: not known yet */
         char *thread;
         char *message; /* ts of the message to change; NULL: none */
         json_t *payload;
@@ -94,15 +94,20 @@ void sl_sends_saw(struct slack *sl, const char *ts);
 
 /* ---- sl_destination.c ---- */
 
-/* The conversation's id, borrowed; NULL: not known, or not open yet. */
+/* The conversation's id, borrowed; NULL: not known yet. */
 const char *sl_destination_find(struct slack *sl, const char *channel);
 /* Whose DM it is, borrowed: "user:ID", "operator" or a person's id; NULL: nobody's. */
 const char *sl_destination_person(const struct slack *sl, const char *channel);
-/* Opens the DM: an answer for sl_destination_opened. NULL: there is nobody; see *wrong. */
+/*
+ * Opens the DM, or looks for the channel of that name: an answer for sl_destination_opened. NULL:
+ * there is none; see *wrong.
+ */
 struct sl_call *sl_destination_open(struct slack *sl, const char *channel, sl_answer_fn *done,
                                     void *arg, struct send_result *wrong, char *why, size_t size);
-/* The DM's id, kept from now on; NULL: Slack has not opened it. */
+/* The conversation's id, kept from now on; NULL: Slack has none. */
 const char *sl_destination_opened(struct slack *sl, const char *channel, const struct sl_answer *a);
+/* An answer that named no conversation becomes a failure; `why` outlives it. */
+void sl_destination_refuse(const char *channel, struct sl_answer *a, char *why, size_t size);
 bool sl_destination_is_dm(struct slack *sl, const char *channel);
 
 /* ---- sl_payload.c ---- */
