@@ -426,6 +426,39 @@ static void a_question_from_where_the_bot_is_not_is_answered_there(void **state)
                                             "\"replace_original\":false,\"text\":\"42\"}");
 }
 
+/* A response cannot be edited: beside the answer it would stay. */
+static void a_draft_is_not_shown_where_the_bot_is_not(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "{\"ok\":false,\"error\":\"channel_not_found\"}");
+        rig_connect(g, "");
+        remember_command(g);
+        rig_send(g, (struct delivery){ .channel = "D8",
+                                       .turn = 9,
+                                       .payload = "{\"text\":\"4\",\"replyTo\":\"command:1.1\","
+                                                  "\"draft\":true}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+        assert_int_equal(fake_server_requests(g->server), 2);
+}
+
+/* Slack says that it is over as text, too. */
+static void an_answer_that_its_response_url_refuses_has_not_arrived(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "{\"ok\":false,\"error\":\"channel_not_found\"}");
+        says(g, 404, "expired_url");
+        rig_connect(g, "");
+        remember_command(g);
+        rig_send(g,
+                 (struct delivery){ .channel = "D8",
+                                    .turn = 9,
+                                    .payload = "{\"text\":\"42\",\"replyTo\":\"command:1.1\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+        assert_non_null(strstr(rig_sent(g)->why, "invite the bot"));
+}
+
 /* ---- the end of an adapter ---- */
 
 static void a_send_under_way_when_the_adapter_stops_is_unsure(void **state)
@@ -477,6 +510,8 @@ int main(void)
                 cmocka_unit_test(a_dm_that_cannot_be_opened_is_no_doubt),
                 TEST(the_result_of_a_command_goes_to_its_response_url),
                 TEST(a_response_url_that_is_over_is_not_needed),
+                TEST(a_draft_is_not_shown_where_the_bot_is_not),
+                TEST(an_answer_that_its_response_url_refuses_has_not_arrived),
                 TEST(a_question_from_where_the_bot_is_not_is_answered_there),
                 TEST(a_send_under_way_when_the_adapter_stops_is_unsure),
                 TEST(a_repeatable_call_under_way_then_is_retried),

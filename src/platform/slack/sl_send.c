@@ -119,17 +119,25 @@ static void on_responded(void *arg, const struct sl_answer *a)
         s->call = NULL;
         if (!a->ok && over && s->only_for_one)
                 sl_send_call(s);
+        else if (!a->ok && over)
+                sl_send_end(s, &(struct send_result){
+                                       .outcome = SEND_REJECTED,
+                                       .kind = ERR_REFUSED,
+                                       .why = "the command can no longer be answered where the bot "
+                                              "is not: invite the bot",
+                                       .retry_after_ms = -1 });
         else
                 sl_send_end_with(s, a, NULL);
 }
 
 /*
  * A command may come from where the bot is not: only its response_url reaches that place. False:
- * there is none.
+ * there is none, or it is a draft, which could not be edited there.
  */
 static bool respond(struct sl_send *s)
 {
-        const char *url = s->delivery_kind == DELIVER_SEND && !s->responded
+        bool draft = json_flag(s->payload, "draft", false);
+        const char *url = s->delivery_kind == DELIVER_SEND && !s->responded && !draft
                                   ? sl_interaction_url(s->sl, json_str(s->payload, "replyTo", NULL))
                                   : NULL;
         json_t *body;
