@@ -188,6 +188,20 @@ static void without_files_read_the_history_tells(void **state)
         assert_string_equal(rig_method(g, 1), "conversations.history");
 }
 
+/* Its message stays, with a tombstone of the file: it is not sent again. */
+static void a_file_that_was_deleted_meanwhile_had_arrived(void **state)
+{
+        struct rig *g = *state;
+
+        says(g, 200, "{\"ok\":false,\"error\":\"file_deleted\"}");
+        says(g, 200,
+             "{\"ok\":true,\"messages\":[{\"ts\":\"" TS "\",\"user\":\"U0BOT\",\"files\":[{\"id\":"
+             "\"F1\",\"mode\":\"tombstone\"}]}]}");
+        look_for_file(g, FROM " F1");
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_string_equal(rig_sent(g)->platform_id, TS);
+}
+
 /* Slack shows files some time after its answer: that is waited for. */
 static void a_file_that_is_shown_late_is_found(void **state)
 {
@@ -213,6 +227,7 @@ int main(void)
                 TEST(a_shown_file_is_found_by_its_shares),
                 TEST(without_an_id_it_was_not_shown),
                 TEST(without_files_read_the_history_tells),
+                TEST(a_file_that_was_deleted_meanwhile_had_arrived),
                 TEST(a_file_that_is_shown_late_is_found),
         };
 

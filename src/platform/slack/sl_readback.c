@@ -43,10 +43,10 @@ struct sl_doubt {
         char *channel, *conversation, *thread;
         char nonce[ADAPTER_NONCE_SIZE + 1];
         char from[SL_TS_SIZE];
-        char file[SL_FILE_SIZE]; /* "": a message */
-        bool streams;            /* it may have been a stream, which has no metadata yet */
-        bool by_history;         /* files.info is not permitted: look for the file in messages */
-        char *cursor;            /* of the next page; NULL: the first */
+        char file[SL_FILE_SIZE];      /* "": a message */
+        bool streams;                 /* it may have been a stream, which has no metadata yet */
+        bool by_history;              /* files.info does not tell: look for the file in messages */
+        char *cursor;                 /* of the next page; NULL: the first */
         int64_t settled_ms, until_ms; /* loop_now_ms */
         int64_t began_ms;             /* when the first page was asked for */
         unsigned pages, failures;
@@ -339,8 +339,7 @@ static void on_file(void *arg, const struct sl_answer *a)
 {
         struct sl_doubt *b = arg;
         const char *ts = sl_upload_shared_ts(json_object_get(a->result, "file"), b->conversation);
-        bool missing = a->error && (strcmp(a->error, "file_not_found") == 0 ||
-                                    strcmp(a->error, "file_deleted") == 0);
+        bool missing = a->error && strcmp(a->error, "file_not_found") == 0;
 
         answered(b);
         if (asks_again(b, a))
@@ -349,7 +348,7 @@ static void on_file(void *arg, const struct sl_answer *a)
                 end_found(b, ts);
         } else if (a->ok || missing) {
                 conclude(b, "it did not arrive: the file is shown nowhere");
-        } else {
+        } else { /* a message also shows a file that is deleted since */
                 b->by_history = true;
                 step(b);
         }
