@@ -45,11 +45,9 @@ void sl_catchup_start(struct slack *sl)
         (void)sl;
 }
 
-void sl_catchup_seen(struct slack *sl, const char *channel, const char *thread, const char *ts)
+void sl_catchup_seen(struct slack *sl, const char *ts)
 {
         (void)sl;
-        (void)channel;
-        (void)thread;
         (void)ts;
 }
 

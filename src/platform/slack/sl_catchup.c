@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "platform/readback.h"
 #include "platform/recent_chats.h"
+#include "platform/slack/sl_event.h"
 #include "platform/slack/sl_intake.h"
 #include "platform/slack/sl_ts.h"
 #include "platform/state_file.h"
@@ -196,12 +197,8 @@ static bool message_key(void *catchup, const struct readback_job *j, const json_
 static bool is_to_us(void *catchup, const struct readback_job *j, const json_t *message)
 {
         const struct sl_catchup *c = catchup;
-        const char *at = strstr(json_str(message, "text", ""), "<@");
-        size_t n = strlen(c->o.user);
 
-        while (at && strncmp(at + 2, c->o.user, n) != 0)
-                at = strstr(at + 2, "<@");
-        return at || j->chat[0] == 'D';
+        return j->chat[0] == 'D' || sl_text_mentions(json_str(message, "text", NULL), c->o.user);
 }
 
 static void on_missed(void *catchup, const struct readback_job *j, json_t *message)
@@ -215,8 +212,7 @@ static void on_missed(void *catchup, const struct readback_job *j, json_t *messa
 
 static bool is_channel(const char *id)
 {
-        return id && strchr("CDG", id[0]) && id[0] &&
-               strspn(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == strlen(id);
+        return sl_id_valid(id) && strchr("CDG", id[0]);
 }
 
 static void hold_all(struct sl_catchup *c, bool hold)
@@ -288,17 +284,6 @@ static void list_channels(void *catchup)
         json_decref(args);
 }
 
-static void begin_scan(struct sl_catchup *c)
-{
-        c->scan.kind = 0;
-        c->scan.tries = 0;
-        free(c->scan.cursor);
-        c->scan.cursor = NULL;
-        c->scan.stale = c->scan.asking;
-        timer_stop(c->scan.retry);
-        list_channels(c);
-}
-
 static void on_listed(void *arg, const struct sl_answer *a)
 {
         struct sl_catchup *c = arg;
@@ -364,7 +349,13 @@ static void read_all(struct sl_catchup *c)
                 c->recent_before = INT64_MAX;
                 read_recent(c);
         }
-        begin_scan(c);
+        c->scan.kind = 0;
+        c->scan.tries = 0;
+        free(c->scan.cursor);
+        c->scan.cursor = NULL;
+        c->scan.stale = c->scan.asking;
+        timer_stop(c->scan.retry);
+        list_channels(c);
         timer_start(c->timer, c->o.times.done_ms);
 }
 
@@ -518,9 +509,8 @@ void sl_catchup_start(struct slack *sl)
                 sl_catchup_begin(sl->catchup);
 }
 
-void sl_catchup_seen(struct slack *sl, const char *channel, const char *thread, const char *ts)
+void sl_catchup_seen(struct slack *sl, const char *ts)
 {
-        (void)channel, (void)thread;
         if (sl->catchup)
                 sl_catchup_note(sl->catchup, ts);
 }

@@ -119,7 +119,7 @@ static void on_done(struct intake_update *base, bool stored)
         const struct incoming *first = base->content.event_count > 0 ? base->content.events : NULL;
 
         if (stored && first && u->kind == SL_EVENT && !first->type) {
-                sl_catchup_seen(sl, first->channel, first->reply_to, first->id);
+                sl_catchup_seen(sl, first->id);
                 if (first->chat == CHAT_DM && first->text)
                         sl_assistant_said(sl, first->channel, first->reply_to, first->text);
         }

@@ -178,8 +178,8 @@ void sl_catchup_open(struct slack *sl);
 void sl_catchup_close(struct slack *sl);
 /* The link was down until now, and is up. */
 void sl_catchup_start(struct slack *sl);
-/* A message of this channel is committed: reading begins there after the next gap. */
-void sl_catchup_seen(struct slack *sl, const char *channel, const char *thread, const char *ts);
+/* A message with this ts is committed: reading begins there after the next gap. */
+void sl_catchup_seen(struct slack *sl, const char *ts);
 
 /* ---- sl_send.c ---- */
 
