@@ -402,6 +402,7 @@ static void a_slash_command_is_a_chat_command_or_a_question(void **state)
         assert_string_equal(read_command(*state, "/stop", "")->text, "/stop");
         assert_string_equal(read_command(*state, "/dragoman", "")->text, "/help");
         assert_string_equal(read_command(*state, "/dragoman", " pause 30")->text, "/pause 30");
+        assert_string_equal(read_command(*state, "/dragoman", "Status")->text, "/Status");
         assert_string_equal(read_command(*state, "/dragoman", "approve apr-3 always")->text,
                             "/approve apr-3 always");
         assert_string_equal(read_command(*state, "/dragoman", "status of the build?")->text,

@@ -12,6 +12,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/queue.h>
 
 #include "base/clock.h"
@@ -44,13 +45,13 @@ static const struct {
         { "resend", "dlv-" }, { "approve", "apr-" }, { "refuse", "apr-" },
 };
 
-/* "status" is a command, "status of the build?" a question. */
+/* "status" and "Status" are a command, "status of the build?" is a question. */
 static bool is_command(struct slice word, const char *rest)
 {
         for (size_t i = 0; i < COUNT(commands); i++) {
-                const char *args = commands[i].args;
+                const char *name = commands[i].name, *args = commands[i].args;
 
-                if (slice_is(word, commands[i].name))
+                if (strlen(name) == word.n && strncasecmp(word.p, name, word.n) == 0)
                         return !*rest || (args && strncmp(rest, args, strlen(args)) == 0);
         }
         return false;
