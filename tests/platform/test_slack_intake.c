@@ -310,14 +310,14 @@ static void a_command_can_be_answered_five_times_by_its_url(void **state)
         assert_string_equal(fake_road.arrivals[0].key, "command:1.1");
         assert_null(strstr(fake_road.arrivals[0].metadata, "secret"));
         for (int i = 0; i < 5; i++)
-                assert_string_equal(sl_interaction_url(&g->sl, "command:1.1"), url);
-        assert_null(sl_interaction_url(&g->sl, "command:1.1"));
-        assert_null(sl_interaction_url(&g->sl, "1.000100"));
-        assert_null(sl_interaction_url(&g->sl, NULL));
+                assert_string_equal(sl_interaction_url(&g->sl, "command:1.1", 0), url);
+        assert_null(sl_interaction_url(&g->sl, "command:1.1", 0));
+        assert_null(sl_interaction_url(&g->sl, "1.000100", 0));
+        assert_null(sl_interaction_url(&g->sl, NULL, 0));
         text = mem_printf(COMMAND, "1.2", "https://evil.example/");
         take(g, SL_COMMAND, text, &a);
         free(text);
-        assert_null(sl_interaction_url(&g->sl, "command:1.2"));
+        assert_null(sl_interaction_url(&g->sl, "command:1.2", 0));
 }
 
 static void a_command_does_not_wait_for_its_channel(void **state)

@@ -426,6 +426,32 @@ static void a_question_from_where_the_bot_is_not_is_answered_there(void **state)
                                             "\"replace_original\":false,\"text\":\"42\"}");
 }
 
+/* Only the first part of a long answer refers to the command. */
+static void all_parts_of_an_answer_reach_where_the_bot_is_not(void **state)
+{
+        struct rig *g = *state;
+
+        for (unsigned i = 0; i < 2; i++) {
+                says(g, 200, "{\"ok\":false,\"error\":\"channel_not_found\"}");
+                says(g, 200, "ok");
+        }
+        says(g, 200, "{\"ok\":false,\"error\":\"channel_not_found\"}");
+        rig_connect(g, "");
+        remember_command(g);
+        rig_send(g, (struct delivery){ .channel = "D8",
+                                       .turn = 9,
+                                       .payload = "{\"text\":\"1\",\"replyTo\":\"command:1.1\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        fake_road.count = 0;
+        rig_send(g, (struct delivery){ .channel = "D8", .turn = 9, .payload = "{\"text\":\"2\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_DONE);
+        assert_non_null(strstr(rig_body(g, 3), "\"in_channel\""));
+        fake_road.count = 0;
+        rig_send(g,
+                 (struct delivery){ .channel = "D8", .turn = 10, .payload = "{\"text\":\"3\"}" });
+        assert_int_equal(rig_sent(g)->result.outcome, SEND_REJECTED);
+}
+
 /* A response cannot be edited: beside the answer it would stay. */
 static void a_draft_is_not_shown_where_the_bot_is_not(void **state)
 {
@@ -510,6 +536,7 @@ int main(void)
                 cmocka_unit_test(a_dm_that_cannot_be_opened_is_no_doubt),
                 TEST(the_result_of_a_command_goes_to_its_response_url),
                 TEST(a_response_url_that_is_over_is_not_needed),
+                TEST(all_parts_of_an_answer_reach_where_the_bot_is_not),
                 TEST(a_draft_is_not_shown_where_the_bot_is_not),
                 TEST(an_answer_that_its_response_url_refuses_has_not_arrived),
                 TEST(a_question_from_where_the_bot_is_not_is_answered_there),

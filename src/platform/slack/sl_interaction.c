@@ -348,6 +348,7 @@ struct sl_response_url {
         char *id, *url;
         int64_t until_ms; /* monotonic */
         unsigned uses;
+        int64_t turn; /* that answers; 0: none yet */
         TAILQ_ENTRY(sl_response_url) next;
 };
 
@@ -381,19 +382,20 @@ void sl_interaction_remember(struct sl_intake *in, const char *id, const char *u
         in->urls.count++;
 }
 
-const char *sl_interaction_url(struct slack *sl, const char *id)
+const char *sl_interaction_url(struct slack *sl, const char *id, int64_t turn)
 {
         struct sl_intake *in = sl->intake;
         struct sl_response_url *u;
 
-        if (!in || !id || strncmp(id, SL_COMMAND_KEY, strlen(SL_COMMAND_KEY)) != 0)
+        if (!in || (id && strncmp(id, SL_COMMAND_KEY, strlen(SL_COMMAND_KEY)) != 0))
                 return NULL;
         TAILQ_FOREACH(u, &in->urls.list, next) {
-                if (strcmp(u->id, id) != 0)
+                if (id ? strcmp(u->id, id) != 0 : turn == 0 || u->turn != turn)
                         continue;
                 if (u->until_ms <= clock_mono_ms() || u->uses == URL_USES)
                         return NULL;
                 u->uses++;
+                u->turn = turn;
                 return u->url;
         }
         return NULL;

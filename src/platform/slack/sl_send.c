@@ -137,9 +137,10 @@ static void on_responded(void *arg, const struct sl_answer *a)
 static bool respond(struct sl_send *s)
 {
         bool draft = json_flag(s->payload, "draft", false);
-        const char *url = s->delivery_kind == DELIVER_SEND && !s->responded && !draft
-                                  ? sl_interaction_url(s->sl, json_str(s->payload, "replyTo", NULL))
-                                  : NULL;
+        const char *url =
+                s->delivery_kind == DELIVER_SEND && !s->responded && !draft
+                        ? sl_interaction_url(s->sl, json_str(s->payload, "replyTo", NULL), s->turn)
+                        : NULL;
         json_t *body;
 
         if (!url)

@@ -167,10 +167,11 @@ bool sl_intake_is_full(const struct slack *sl);
 /* ---- sl_interaction.c ---- */
 
 /*
- * Where a command is answered: the response_url for a delivery that replies to this id; counts as
- * one of its five uses. NULL: not a command, or it is over; answer in the channel.
+ * Where a command is answered: the response_url for a delivery that replies to this id, or follows
+ * such a delivery of its turn (reply_to NULL); counts as one of its five uses. NULL: not a command,
+ * or it is over; answer in the channel.
  */
-const char *sl_interaction_url(struct slack *sl, const char *reply_to);
+const char *sl_interaction_url(struct slack *sl, const char *reply_to, int64_t turn);
 
 /* ---- sl_catchup.c ---- */
 
