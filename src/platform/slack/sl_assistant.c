@@ -4,7 +4,7 @@
  * The road says that somebody types every few seconds while a turn runs. In a thread that becomes a
  * status, repeated before Slack drops it. A message of ours ends it; after an edit, and when the
  * turn ends without words, it is cleared. Where Slack has no status nothing is shown, which is
- * remembered. All of this is decoration: it is not stored, and losing it harms nobody.
+ * remembered. All of this is decoration: it is not stored, and losing it does no harm.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 #define WORKING    "is working…"
 #define REPEAT_MS  90000 /* Slack drops a status after two minutes */
-#define IDLE_MS    12000 /* nobody types any more: the turn has ended */
+#define IDLE_MS    12000 /* without typing: the turn has ended */
 #define STATUS_MAX 1000  /* threads */
 #define NEW_MAX    1000  /* threads without a title */
 #define TITLE_MAX  60    /* code points */
@@ -152,7 +152,7 @@ static void set_status(struct slack *sl, struct sl_status *v, const char *text)
              json_pack("{s:s}", "status", text));
 }
 
-/* Clears what nobody works on any more. */
+/* Clears the status of threads without typing. */
 static void on_sweep(void *arg)
 {
         struct slack *sl = arg;

@@ -45,7 +45,7 @@ struct sl_doubt {
         char from[SL_TS_SIZE];
         char file[SL_FILE_SIZE];      /* "": a message */
         bool streams;                 /* it may have been a stream, which has no metadata yet */
-        bool by_history;              /* files.info does not tell: look for the file in messages */
+        bool by_history;              /* files.info does not say: look for the file in messages */
         char *cursor;                 /* of the next page; NULL: the first */
         int64_t settled_ms, until_ms; /* loop_now_ms */
         int64_t began_ms;             /* when the first page was asked for */

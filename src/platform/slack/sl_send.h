@@ -89,14 +89,14 @@ void sl_send_end_with(struct sl_send *s, const struct sl_answer *a, const char *
  * nothing was.
  */
 int sl_send_abort(struct slack *sl, int64_t delivery);
-/* A ts of Slack, which tells its time; not valid ones are ignored. */
+/* Notes Slack's time by a ts; one that is not valid is ignored. */
 void sl_sends_saw(struct slack *sl, const char *ts);
 
 /* ---- sl_destination.c ---- */
 
 /* The conversation's id, borrowed; NULL: not known yet. */
 const char *sl_destination_find(struct slack *sl, const char *channel);
-/* Whose DM it is, borrowed: "user:ID", "operator" or a person's id; NULL: nobody's. */
+/* Whose DM it is, borrowed: "user:ID", "operator" or a person's id; NULL: no DM. */
 const char *sl_destination_person(const struct slack *sl, const char *channel);
 /*
  * Opens the DM, or looks for the channel of that name: an answer for sl_destination_opened. NULL:

@@ -9,8 +9,8 @@
  * chat.update. A stream cannot take back text and lives about five minutes: before that it is
  * stopped, and its message is edited from then on. So it is one message whatever happens. A start
  * without an answer is looked for by sl_readback.c: it is the message of ours in the thread that
- * carries no metadata yet. After a restart nobody knows what an open stream shows; chat.update says
- * that it is open, and it is stopped first.
+ * carries no metadata yet. After a restart it is unknown what an open stream shows; chat.update
+ * says that it is open, and it is stopped first.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -424,7 +424,7 @@ static bool skip(struct sl_send *s)
 static void on_stop_received(void *arg, const struct inbox_receipt *receipt)
 {
         (void)arg;
-        (void)receipt; /* the answer arrives even if nobody stops it */
+        (void)receipt; /* if it is not stored, the answer goes on */
 }
 
 /* The person pressed Slack's stop button: as if they had said it in the thread. */

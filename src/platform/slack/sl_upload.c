@@ -2,7 +2,7 @@
  * A file in three steps: Slack gives an address, gets the bytes there, and shows the file.
  *
  * Only the last step makes a message. The file's id is stored before it, so that after a lost
- * answer, or a crash, files.info tells whether the file was shown. The answer does not say as which
+ * answer, or a crash, files.info says whether the file was shown. The answer does not say as which
  * message it was: that is asked for, too.
  */
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #define SHARE_MS     200
 #define SHARE_MAX_MS 1500
 
-/* The store tells when the id is committed; the upload may be gone by then. */
+/* The store reports when the id is committed; the upload may be gone by then. */
 struct upload_ticket {
         struct sl_upload *upload; /* NULL: it is */
 };
@@ -269,7 +269,7 @@ static void on_url(void *arg, const struct sl_answer *a)
         u->ticket = NULL;
         sl_send_end(s, &(struct send_result){ .outcome = SEND_RETRY,
                                               .kind = ERR_CANCELLED,
-                                              .why = "nobody waits for it",
+                                              .why = "the road waits for it no more",
                                               .retry_after_ms = -1 });
 }
 

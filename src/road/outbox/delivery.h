@@ -118,7 +118,7 @@ void message_records_read(struct road *r, const struct delivery *d, message_reco
 void delivery_set_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text);
 /*
  * The same for a send of several steps, which goes on once it is stored. True: done is called once,
- * later; stored is false only when the road closes. False: nobody waits for the delivery.
+ * later; stored is false only when the road closes. False: the delivery is not under way.
  */
 typedef void read_from_stored_fn(void *arg, bool stored);
 bool delivery_store_read_from(struct road *r, int64_t delivery, int64_t fence, const char *text,

@@ -34,7 +34,7 @@ struct draft {
         struct turn *turn;
         struct buf text;
         bool over;                 /* the next text replaces this one */
-        char label[LABEL_MAX + 1]; /* what it does now; "": nothing to tell */
+        char label[LABEL_MAX + 1]; /* what it does now; "": nothing to show */
         struct timer *typing, *show;
         bool changed;     /* since it was last shown */
         bool muted;       /* the agent may choose silence: no typing before its first text */

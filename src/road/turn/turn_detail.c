@@ -2,7 +2,7 @@
  * turn_detail: the steps of a turn, in the thread of its main message.
  *
  * The main message is the draft, which becomes the answer; it is shown with the first detail at the
- * latest. A detail is stored in the transaction of the step that it tells about, so that after a
+ * latest. A detail is stored in the transaction of the step that it is about, so that after a
  * crash neither is there without the other. Which thread it is, is known when the main message is
  * sent: the delivery names that of the draft, as an edit does, and both wait in the same queue.
  * A turn in a thread shows none: people would have to read them as part of the conversation.
