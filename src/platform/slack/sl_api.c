@@ -285,11 +285,15 @@ void sl_api_cancel(struct sl_api *api)
 
 /* ---- what answers mean ---- */
 
+bool sl_api_is_limited(const struct sl_answer *a)
+{
+        return a->kind == ERR_LIMIT || a->status == 429;
+}
+
 bool sl_api_is_unavailable(const struct sl_answer *a)
 {
-        static const char *const passing[] = { "fatal_error",     "internal_error",
-                                               "rate_limited",    "ratelimited",
-                                               "request_timeout", "service_unavailable" };
+        static const char *const passing[] = { "fatal_error", "internal_error", "request_timeout",
+                                               "service_unavailable" };
 
         if (a->status == 0 || a->status == 429 || a->status >= 500 || a->kind != ERR_NONE)
                 return true;

@@ -118,6 +118,8 @@ struct sl_call *sl_api_post(struct sl_api *api, const struct sl_post *post, sl_a
                             void *arg);
 /* May a byte of it have gone out? */
 bool sl_api_begun(const struct sl_call *c);
+/* Refused for its rate, by Slack or before it was sent. */
+bool sl_api_is_limited(const struct sl_answer *a);
 /* No answer, 429, 5xx, or an error such as internal_error: a later attempt may succeed. */
 bool sl_api_is_unavailable(const struct sl_answer *a);
 /* The error means that the token will never be accepted again. */

@@ -120,6 +120,7 @@ struct http_call *sl_call_start(struct sl_call *c, struct http_client *http, con
 
 /* ---- answers ---- */
 
+/* Both spellings are documented; an answer with either has status 429. */
 static bool is_limit(const char *error)
 {
         return error && (strcmp(error, "ratelimited") == 0 || strcmp(error, "rate_limited") == 0);

@@ -42,24 +42,16 @@ static const struct error_row *find(const char *error)
         return NULL;
 }
 
-static bool is_rate_limit(const struct sl_answer *a)
-{
-        /* both spellings are documented */
-        return a->kind == ERR_LIMIT || a->status == 429 ||
-               (a->error &&
-                (strcmp(a->error, "ratelimited") == 0 || strcmp(a->error, "rate_limited") == 0));
-}
-
 void sl_outcome_error(const struct sl_answer *a, struct error *err)
 {
         const struct error_row *row = find(a->error);
 
         error_set(err,
-                  row                ? row->kind
-                  : is_rate_limit(a) ? ERR_LIMIT
-                  : a->error         ? ERR_REFUSED
-                  : a->kind          ? a->kind
-                                     : ERR_NET,
+                  row                    ? row->kind
+                  : sl_api_is_limited(a) ? ERR_LIMIT
+                  : a->error             ? ERR_REFUSED
+                  : a->kind              ? a->kind
+                                         : ERR_NET,
                   "%s", a->why);
 }
 
@@ -73,7 +65,7 @@ void sl_outcome_read(enum delivery_kind kind, bool creates, const struct sl_answ
                 return;
         out->why = a->why;
         out->retry_after_ms = a->retry_after_ms;
-        if (is_rate_limit(a)) {
+        if (sl_api_is_limited(a)) {
                 out->outcome = SEND_RETRY;
                 out->kind = ERR_LIMIT;
         } else if (a->status == 0 && a->kind == ERR_INVALID) { /* refused before it was made */

@@ -178,11 +178,8 @@ static void answered(struct sl_doubt *b)
 static bool asks_again(struct sl_doubt *b, const struct sl_answer *a)
 {
         int64_t wait = backoff_half_jitter_ms(b->failures, RETRY_MS, RETRY_MAX_MS);
-        bool limited = a->kind == ERR_LIMIT || a->status == 429,
-             stopped = a->kind == ERR_REFUSED || a->kind == ERR_CANCELLED ||
-                       sl_api_is_revoked(a->error);
 
-        if (a->ok || !(limited || stopped || sl_api_is_unavailable(a))) {
+        if (a->ok || !(sl_api_is_revoked(a->error) || sl_api_is_unavailable(a))) {
                 b->failures = 0;
                 return false;
         }

@@ -358,11 +358,6 @@ void sl_stream_prepare(struct sl_send *s)
 
 /* ---- after a call ---- */
 
-static bool is_limited(const struct sl_answer *a)
-{
-        return a->status == 429 || a->kind == ERR_LIMIT;
-}
-
 /* Remembers it, unless only this one cannot be streamed. */
 static void note_refusal(struct sl_send *s, const struct sl_answer *a)
 {
@@ -405,9 +400,9 @@ static bool on_started(struct sl_send *s, const struct sl_answer *a)
                 note_growth(s, add(s, ts));
                 return false;
         }
-        if (a->ok || (!is_limited(a) && (!a->error || sl_api_is_unavailable(a))))
+        if (a->ok || (!sl_api_is_limited(a) && (!a->error || sl_api_is_unavailable(a))))
                 return false; /* it may have begun */
-        if (!is_limited(a))
+        if (!sl_api_is_limited(a))
                 note_refusal(s, a);
         return call_instead(s);
 }
@@ -454,7 +449,7 @@ static bool on_appended(struct sl_send *s, const struct sl_answer *a)
 {
         struct sl_stream *v = find(s);
 
-        if (is_limited(a))
+        if (sl_api_is_limited(a))
                 return skip(s);
         if (v && a->ok) {
                 note_growth(s, v);
@@ -479,7 +474,7 @@ static bool on_stopped(struct sl_send *s, const struct sl_answer *a)
 {
         struct sl_stream *v = find(s);
 
-        if (is_limited(a))
+        if (sl_api_is_limited(a))
                 return false;
         if (!a->ok && (!a->error || sl_api_is_unavailable(a))) {
                 if (v)
@@ -506,7 +501,7 @@ bool sl_stream_goes_on(struct sl_send *s, const struct sl_answer *a)
                 return on_appended(s, a);
         if (strcmp(s->method, STOP) == 0)
                 return on_stopped(s, a);
-        if (edits && is_draft(s) && is_limited(a))
+        if (edits && is_draft(s) && sl_api_is_limited(a))
                 return skip(s);
         if (edits && !s->stream_stopped && a->error &&
             strcmp(a->error, "streaming_state_conflict") == 0) {
