@@ -45,12 +45,12 @@ static void add_unescaped(struct buf *out, struct slice text)
 }
 
 /* `<target|label>`, without the brackets */
-struct tag {
+struct sl_tag {
         struct slice target, label; /* label.n 0: none */
 };
 
 /* The length with brackets; 0: it is none. */
-static size_t parse_tag(const char *p, struct tag *out)
+static size_t parse_tag(const char *p, struct sl_tag *out)
 {
         size_t n = strcspn(p + 1, "<>\n");
         const char *bar = memchr(p + 1, '|', n);
@@ -63,7 +63,7 @@ static size_t parse_tag(const char *p, struct tag *out)
 }
 
 /* The id of `<@U1>` and `<#C1>`. False: it is none. */
-static bool tag_id(const struct tag *t, char id[SL_ID_SIZE])
+static bool tag_id(const struct sl_tag *t, char id[SL_ID_SIZE])
 {
         if (t->target.n < 2 || t->target.n > SL_ID_SIZE)
                 return false;
@@ -72,7 +72,7 @@ static bool tag_id(const struct tag *t, char id[SL_ID_SIZE])
         return sl_id_valid(id);
 }
 
-static bool is_mention_of(const struct tag *t, const char *user)
+static bool is_mention_of(const struct sl_tag *t, const char *user)
 {
         char id[SL_ID_SIZE];
 
@@ -81,7 +81,7 @@ static bool is_mention_of(const struct tag *t, const char *user)
 
 bool sl_text_mentions(const char *text, const char *user)
 {
-        struct tag t;
+        struct sl_tag t;
 
         for (const char *p = text ? strchr(text, '<') : NULL; p; p = strchr(p + 1, '<'))
                 if (parse_tag(p, &t) > 0 && is_mention_of(&t, user))
@@ -89,7 +89,7 @@ bool sl_text_mentions(const char *text, const char *user)
         return false;
 }
 
-static void add_user(const struct sl_event_context *c, const struct tag *t, struct buf *out)
+static void add_user(const struct sl_event_context *c, const struct sl_tag *t, struct buf *out)
 {
         const struct sl_user *user = NULL;
         char id[SL_ID_SIZE];
@@ -105,7 +105,7 @@ static void add_user(const struct sl_event_context *c, const struct tag *t, stru
                 buf_add(out, t->target.p + 1, t->target.n - 1);
 }
 
-static void add_channel(const struct sl_event_context *c, const struct tag *t, struct buf *out)
+static void add_channel(const struct sl_event_context *c, const struct sl_tag *t, struct buf *out)
 {
         const struct sl_channel *channel = NULL;
         char id[SL_ID_SIZE];
@@ -122,7 +122,7 @@ static void add_channel(const struct sl_event_context *c, const struct tag *t, s
 }
 
 /* `<!here>`, `<!subteam^S1|@team>`, `<!date^1700000000^{date}|Nov 14>` */
-static void add_special(const struct tag *t, struct buf *out)
+static void add_special(const struct sl_tag *t, struct buf *out)
 {
         static const char *const all[] = { "here", "channel", "everyone" };
         const char *end = memchr(t->target.p, '^', t->target.n);
@@ -148,7 +148,7 @@ static bool starts(struct slice s, const char *with)
         return s.n >= strlen(with) && memcmp(s.p, with, strlen(with)) == 0;
 }
 
-static void add_link(const struct tag *t, struct buf *out)
+static void add_link(const struct sl_tag *t, struct buf *out)
 {
         bool is_address = starts(t->target, "mailto:") || starts(t->target, "tel:");
         size_t scheme = is_address ? strcspn(t->target.p, ":") + 1 : 0;
@@ -170,7 +170,7 @@ static void add_text(const struct sl_event_context *c, const char *text, struct 
 {
         while (*text) {
                 size_t plain = strcspn(text, "<"), n;
-                struct tag t;
+                struct sl_tag t;
 
                 add_unescaped(out, (struct slice){ text, plain });
                 text += plain;
