@@ -165,6 +165,40 @@ static void the_answer_does_not_wait_for_details(void **state)
         rig_free(g);
 }
 
+static void ignore_receipt(void *arg, const struct outbox_receipt *receipt)
+{
+        (void)arg;
+        (void)receipt;
+}
+
+/* Nor do its further messages, and answers to others in the channel. */
+static void no_message_waits_for_details(void **state)
+{
+        struct rig *g = begin("work");
+
+        (void)state;
+        g->adapters_down = true;
+        work(g, "read: 10 lines", 0);
+        work(g, "bash: ok", 0);
+        finish(g, "It works.|It is fast.", true);
+        rig_settle(g);
+        outbox_submit(
+                g->road,
+                &(struct outgoing){
+                        .adapter = "work", .channel = "c", .kind = DELIVER_SEND, .text = "Lunch!" },
+                ignore_receipt, NULL);
+        rig_settle(g);
+        g->adapters_down = false;
+        outbox_wake(g->road, "work");
+        rig_until_idle(g);
+        assert_string_equal(g->sent[1].text, "It works.");
+        assert_string_equal(g->sent[2].text, "It is fast.");
+        assert_string_equal(g->sent[3].text, "Lunch!");
+        assert_string_equal(g->sent[4].text, "read: 10 lines");
+        assert_string_equal(g->sent[5].text, "bash: ok");
+        rig_free(g);
+}
+
 static void after_a_crash_the_thread_is_found_again(void **state)
 {
         struct rig *g = begin("work");
@@ -317,6 +351,7 @@ int main(void)
                 cmocka_unit_test(silence_removes_the_details_first),
                 cmocka_unit_test(in_a_thread_there_are_none),
                 cmocka_unit_test(the_answer_does_not_wait_for_details),
+                cmocka_unit_test(no_message_waits_for_details),
                 cmocka_unit_test(drafts_that_are_appended_to_say_their_markdown),
         };
 

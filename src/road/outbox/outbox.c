@@ -285,6 +285,20 @@ void outbox_confirm(struct road *r, struct delivery_job *j)
 
 /* ---- adding and removing ---- */
 
+/* A post in the thread of a main message. */
+static bool is_detail(const struct delivery_job *j)
+{
+        return j->edits > 0 && j->d.kind == DELIVER_SEND;
+}
+
+/* Does it go before a detail that waits? Messages and what a main message says do. */
+static bool precedes(const struct delivery_job *j, const struct delivery_job *detail)
+{
+        return is_detail(detail) && delivery_is_unseen(detail) &&
+               (j->d.class == PACE_FINAL ||
+                (j->d.kind == DELIVER_EDIT && j->edits == detail->edits));
+}
+
 static void add(struct road *r, struct delivery_job *j)
 {
         struct outbox_adapter *a = outbox_adapter(r, j->d.adapter);
@@ -293,9 +307,7 @@ static void add(struct road *r, struct delivery_job *j)
 
         j->queue = queue_get(r, a, &j->d);
         last = TAILQ_LAST(&j->queue->jobs, delivery_list);
-        /* what a main message says does not wait for the posts in its thread */
-        while (last && j->d.kind == DELIVER_EDIT && j->edits > 0 && last->edits == j->edits &&
-               last->d.kind == DELIVER_SEND && delivery_is_unseen(last))
+        while (last && precedes(j, last))
                 last = TAILQ_PREV(last, delivery_list, next);
         if (last)
                 TAILQ_INSERT_AFTER(&j->queue->jobs, last, j, next);
@@ -412,7 +424,7 @@ bool outbox_has_details(const struct delivery_job *j)
         const struct delivery_job *other;
 
         TAILQ_FOREACH(other, &j->queue->jobs, next) {
-                if (other->edits == j->d.id && other->d.kind == DELIVER_SEND)
+                if (is_detail(other) && other->edits == j->d.id)
                         return true;
         }
         return false;
