@@ -287,7 +287,7 @@ void sl_api_cancel(struct sl_api *api)
 
 bool sl_api_is_limited(const struct sl_answer *a)
 {
-        return a->kind == ERR_LIMIT || a->status == 429;
+        return a->kind == ERR_LIMIT || a->status == 429 || sl_call_is_limit(a->error);
 }
 
 bool sl_api_is_unavailable(const struct sl_answer *a)
@@ -295,7 +295,7 @@ bool sl_api_is_unavailable(const struct sl_answer *a)
         static const char *const passing[] = { "fatal_error", "internal_error", "request_timeout",
                                                "service_unavailable" };
 
-        if (a->status == 0 || a->status == 429 || a->status >= 500 || a->kind != ERR_NONE)
+        if (a->status == 0 || sl_api_is_limited(a) || a->status >= 500 || a->kind != ERR_NONE)
                 return true;
         for (size_t i = 0; a->error && i < COUNT(passing); i++) {
                 if (strcmp(a->error, passing[i]) == 0)

@@ -120,8 +120,7 @@ struct http_call *sl_call_start(struct sl_call *c, struct http_client *http, con
 
 /* ---- answers ---- */
 
-/* Both spellings are documented; an answer with either has status 429. */
-static bool is_limit(const char *error)
+bool sl_call_is_limit(const char *error)
 {
         return error && (strcmp(error, "ratelimited") == 0 || strcmp(error, "rate_limited") == 0);
 }
@@ -168,7 +167,7 @@ void sl_call_answer(const struct sl_call *c, const struct http_result *r, const 
         else if (r->status == 0)
                 snprintf(text, size, "Slack could not be reached: %s",
                          r->why ? r->why : "no reason given");
-        else if (r->status == 429 || is_limit(out->error))
+        else if (r->status == 429 || sl_call_is_limit(out->error))
                 snprintf(text, size, "Slack's rate limit%s%s is reached", c->url ? "" : " of ",
                          c->method->name);
         else if (is_json && out->error)
@@ -177,7 +176,7 @@ void sl_call_answer(const struct sl_call *c, const struct http_result *r, const 
                 snprintf(text, size, "Slack answered %d", r->status);
         else
                 read_other(r, out, text, size);
-        if (r->status > 0 && is_limit(out->error))
+        if (r->status > 0 && sl_call_is_limit(out->error))
                 out->status = 429;
         log_redact(text);
 }

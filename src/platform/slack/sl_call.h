@@ -33,6 +33,8 @@ void sl_call_free(struct sl_call *c);
 /* authorization: "Authorization: Bearer ..."; posts get none. */
 struct http_call *sl_call_start(struct sl_call *c, struct http_client *http, const char *base,
                                 const char *authorization, const struct http_handlers *handlers);
+/* Is it Slack's error of a rate limit? Both spellings are documented. */
+bool sl_call_is_limit(const char *error);
 /* The answer borrows the call, body (NULL: not JSON) and text. */
 void sl_call_answer(const struct sl_call *c, const struct http_result *result, const json_t *body,
                     struct sl_answer *out, char *text, size_t size);
