@@ -222,19 +222,22 @@ static void drop_unwanted(struct adapters *as, const struct map *wanted)
         as->count = kept;
 }
 
-/* Opens or restarts an adapter unless nothing changed. Maps it first: the road may ask at once. */
+/*
+ * Opens or restarts an adapter unless nothing changed. One that stopped is opened in any case: what
+ * was wrong may have been put right on the platform. Maps it first: the road may ask at once.
+ */
 static struct adapter_entry *apply_one(struct adapters *as, struct adapter_conf *conf)
 {
         struct adapter_entry *e = map_get(&as->by_name, conf->name);
 
         if (e && e->conf->ops == conf->ops && json_equal(e->conf->raw, conf->raw) &&
-            same_secrets(e->conf, conf)) {
+            same_secrets(e->conf, conf) && e->adapter.state != ADAPTER_STOPPED) {
                 adapter_conf_free(conf);
                 return e;
         }
         if (e) {
                 entry_close(e);
-                adapter_enter(&e->adapter, ADAPTER_OFF, "its configuration changed");
+                adapter_enter(&e->adapter, ADAPTER_OFF, "the configuration was reloaded");
         } else {
                 e = mem_zalloc(sizeof(*e));
                 map_put(&as->by_name, conf->name, e);

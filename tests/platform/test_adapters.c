@@ -102,6 +102,19 @@ static void a_reload_keeps_unchanged_adapters(void **state)
         assert_ptr_equal(adapters_find(f->adapters, "terminal"), terminal);
 }
 
+/* What was wrong may have been put right on the platform. */
+static void a_reload_opens_a_stopped_adapter_again(void **state)
+{
+        struct fixture *f = *state;
+
+        apply(f, conf("terminal", "cli", NULL), conf("api", "api", NULL));
+        adapter_stopped(adapters_find(f->adapters, "terminal"), "its token was revoked");
+        assert_false(adapters_ready(f->adapters, "terminal"));
+        apply(f, conf("terminal", "cli", NULL), conf("api", "api", NULL));
+        assert_true(adapters_ready(f->adapters, "terminal"));
+        assert_int_equal(fake_road.wakes, 3); /* terminal again, api not */
+}
+
 static void a_rotated_secret_restarts_the_adapter(void **state)
 {
         static const char text[] = "{\"callbackUrl\": \"http://localhost/x\", \"callbackSecret\": "
@@ -353,6 +366,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(adapters_connect_and_wake_the_outbox, begin, end),
                 cmocka_unit_test_setup_teardown(a_reload_keeps_unchanged_adapters, begin, end),
+                cmocka_unit_test_setup_teardown(a_reload_opens_a_stopped_adapter_again, begin, end),
                 cmocka_unit_test_setup_teardown(a_rotated_secret_restarts_the_adapter, begin, end),
                 cmocka_unit_test_setup_teardown(a_disabled_adapter_is_listed_as_off, begin, end),
                 cmocka_unit_test_setup_teardown(an_adapter_with_its_own_ca_has_its_own_client,
