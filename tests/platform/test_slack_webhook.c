@@ -42,6 +42,7 @@ struct rig {
         int status;
         char body[500];
         unsigned answers;
+        char proof[60];
 };
 
 static void on_take(void *arg, enum sl_arrival kind, json_t *payload, int retry,
@@ -67,6 +68,14 @@ static bool on_is_full(void *arg)
         return ((struct rig *)arg)->full;
 }
 
+static void on_proved(void *arg, bool right)
+{
+        struct rig *g = arg;
+
+        snprintf(g->proof + strlen(g->proof), sizeof(g->proof) - strlen(g->proof), "%s ",
+                 right ? "right" : "wrong");
+}
+
 static bool gate(void *arg, struct http_exchange *x)
 {
         struct rig *g = arg;
@@ -88,7 +97,8 @@ static const struct http_route routes[] = { { "POST", "/events", receive } };
 static int set_up(void **state)
 {
         static const struct sl_webhook_handlers handlers = { .take = on_take,
-                                                             .is_full = on_is_full };
+                                                             .is_full = on_is_full,
+                                                             .proved = on_proved };
         struct rig *g = mem_zalloc(sizeof(*g));
         struct error err = { 0 };
 
@@ -309,6 +319,22 @@ static void a_wrong_signature_is_refused(void **state)
         assert_int_equal(post(g, (struct post){ .body = EVENT, .signature = "v1=12" }), 401);
         assert_int_equal(g->admitted, 1);
         assert_int_equal(g->taken, 0);
+        assert_string_equal(g->proof, "wrong ");
+}
+
+/* Forged posts say nothing about a secret that Slack's posts have proved. */
+static void a_wrong_secret_is_reported_once(void **state)
+{
+        static const char forged[] =
+                "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
+        struct rig *g = *state;
+
+        assert_int_equal(post(g, (struct post){ .body = EVENT, .signature = forged }), 401);
+        assert_int_equal(post(g, (struct post){ .body = EVENT, .signature = forged }), 401);
+        assert_int_equal(post(g, (struct post){ .body = EVENT }), 200);
+        assert_int_equal(post(g, (struct post){ .body = EVENT, .signature = forged }), 401);
+        assert_int_equal(post(g, (struct post){ .body = EVENT }), 200);
+        assert_string_equal(g->proof, "wrong right ");
 }
 
 static void a_recorded_post_is_refused_before_its_body_is_read(void **state)
@@ -409,6 +435,7 @@ int main(void)
                 T(what_the_inbox_refuses_is_refused),
                 T(retries_are_told),
                 T(a_wrong_signature_is_refused),
+                T(a_wrong_secret_is_reported_once),
                 T(a_recorded_post_is_refused_before_its_body_is_read),
                 T(a_slash_command_is_a_form_and_may_get_a_response),
                 T(an_interaction_is_json_in_a_form),

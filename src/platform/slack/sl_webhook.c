@@ -1,5 +1,6 @@
 #include "platform/slack/sl_webhook.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -35,6 +36,7 @@ struct sl_webhook {
         TAILQ_HEAD(, sl_webhook_post) posts; /* oldest first */
         struct timer *timer;                 /* of the oldest that waits for its answer */
         int64_t warned_ms;                   /* of a rate limit; 0: never */
+        bool proved, doubted;                /* a post was signed rightly; wrongly before that */
 };
 
 /* ---- proof ---- */
@@ -237,9 +239,15 @@ void sl_webhook_post(struct sl_webhook *w, struct http_exchange *x)
         body = http_body(x, &n);
         if (!sl_webhook_is_signed(w->o.secret, http_header(x, TIMESTAMP), http_header(x, SIGNATURE),
                                   body, n)) {
+                if (!w->proved && !w->doubted)
+                        w->on.proved(w->arg, false);
+                w->doubted = true;
                 refuse_signature(x);
                 return;
         }
+        if (!w->proved && w->doubted)
+                w->on.proved(w->arg, true);
+        w->proved = true;
         posted = sl_webhook_read(
                 body, n, type && strncasecmp(type, "application/x-www-form-urlencoded", 33) == 0,
                 &payload, &kind);
@@ -306,9 +314,24 @@ static bool is_full(void *slack)
         return sl_intake_is_full(slack);
 }
 
+/* With a wrong secret every post is refused, while calls to Slack work. */
+static void proved(void *slack, bool right)
+{
+        const struct slack *sl = slack;
+        char why[300];
+
+        snprintf(why, sizeof(why),
+                 "posts are refused because their signature is wrong: put the Signing Secret of "
+                 "this app (Basic Information, App Credentials) into adapters.%.60s.signingSecret",
+                 sl->adapter->name);
+        adapter_degraded(sl->adapter, right ? NULL : why);
+}
+
 void sl_webhook_open(struct slack *sl)
 {
-        static const struct sl_webhook_handlers handlers = { .take = take, .is_full = is_full };
+        static const struct sl_webhook_handlers handlers = { .take = take,
+                                                             .is_full = is_full,
+                                                             .proved = proved };
 
         sl->webhook =
                 sl_webhook_new(&(struct sl_webhook_options){ .loop = sl->adapter->loop,

@@ -27,6 +27,8 @@ struct sl_webhook_handlers {
         void (*take)(void *arg, enum sl_arrival kind, json_t *payload, int retry,
                      sl_stored_fn *stored, void *stored_arg);
         bool (*is_full)(void *arg);
+        /* The first posts had a wrong signature (false); one has the right one after all (true). */
+        void (*proved)(void *arg, bool right);
 };
 
 struct sl_webhook *sl_webhook_new(const struct sl_webhook_options *options,
