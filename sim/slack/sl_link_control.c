@@ -214,7 +214,8 @@ int sl_link_control_endpoint(struct world *world, const json_t *request, struct 
         jsonw_opt(out, "url", a->request_url);
         if (!a->request_url || !json_object_get(request, "url"))
                 return 0;
-        for (l = LIST_FIRST(&w->links->list); l; l = next) { /* URLs and Socket Mode exclude each */
+        /* an app with a request URL has no Socket Mode */
+        for (l = LIST_FIRST(&w->links->list); l; l = next) {
                 next = LIST_NEXT(l, next);
                 if (l->app == a && !l->closing)
                         sl_socket_disconnect(l, "link_disabled", 0);

@@ -181,6 +181,7 @@ int sl_method_update(struct slack_call *c)
 
         if (!m)
                 return -1;
+        sl_method_expire_stream(c, m);
         if (m->stream == SLACK_STREAMING)
                 return sl_call_fail(c, "streaming_state_conflict");
         previous = sl_render_message(c->world, m, SLACK_RENDER_METADATA);

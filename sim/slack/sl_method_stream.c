@@ -143,13 +143,21 @@ int sl_method_start_stream(struct slack_call *c)
         return 0;
 }
 
+void sl_method_expire_stream(const struct slack_call *c, struct slack_message *m)
+{
+        const struct slack_settings *s = &c->world->settings;
+        int64_t now = clock_mono_ms();
+
+        if (m->stream == SLACK_STREAMING &&
+            (now - m->stream_at_ms > s->stream_idle_ms || now - m->stream_from_ms > s->stream_ms))
+                m->stream = SLACK_STREAMED;
+}
+
 /* The message, if it still streams; NULL after sl_call_fail. */
 static struct slack_message *streaming(struct slack_call *c)
 {
-        const struct slack_settings *s = &c->world->settings;
         struct slack_channel *channel = sl_call_member_of(c, "channel");
         struct slack_message *m = channel ? sl_call_message(c, channel, "ts") : NULL;
-        int64_t now = clock_mono_ms();
 
         if (!m)
                 return NULL;
@@ -157,9 +165,7 @@ static struct slack_message *streaming(struct slack_call *c)
                 sl_call_fail(c, "message_not_owned_by_app");
                 return NULL;
         }
-        if (m->stream == SLACK_STREAMING &&
-            (now - m->stream_at_ms > s->stream_idle_ms || now - m->stream_from_ms > s->stream_ms))
-                m->stream = SLACK_STREAMED;
+        sl_method_expire_stream(c, m);
         if (m->stream != SLACK_STREAMING) {
                 sl_call_fail(c, m->stopped ? "stopped_by_user" : "message_not_in_streaming_state");
                 return NULL;

@@ -19,6 +19,8 @@ int sl_method_set_thread(struct slack_call *c, struct slack_message *m, const ch
 void sl_method_posted(struct slack_call *c, struct slack_message *m, const char *kind);
 /* ---- sl_method_stream.c ---- */
 slack_method_fn sl_method_start_stream, sl_method_append_stream, sl_method_stop_stream;
+/* Ends the stream of m if its time is over. */
+void sl_method_expire_stream(const struct slack_call *c, struct slack_message *m);
 /* ---- sl_method_conversations.c ---- */
 slack_method_fn sl_method_channel_info, sl_method_channel_list, sl_method_channel_members,
         sl_method_channel_open, sl_method_channel_join, sl_method_channel_mark,

@@ -702,7 +702,10 @@ static void streams_end_with_time_or_by_a_person(void **state)
         sim_sl_post(r, "root", root);
         start_stream(r, root, ts);
         m = sl_message_find(sl_channel_find(sim_sl_world(r), SL_GENERAL), ts);
+        sim_sl_refused(r, "chat.update", body(IN_GENERAL "\"ts\":\"%s\",\"text\":\"b\"}", ts),
+                       "streaming_state_conflict");
         m->stream_at_ms -= 31000;
+        sim_sl_ok(r, "chat.update", body(IN_GENERAL "\"ts\":\"%s\",\"text\":\"b\"}", ts));
         sim_sl_refused(r, "chat.appendStream",
                        body(IN_GENERAL "\"ts\":\"%s\",\"markdown_text\":\"b\"}", ts),
                        "message_not_in_streaming_state");
