@@ -65,6 +65,7 @@ static struct dispatch_adapter adapter_for_dispatch(const struct adapter_conf *a
                 .slow_ms = or_default(a->common.slow_ms, manners->slow_ms),
                 .budget_microusd = (int64_t)(a->common.budget.usd_per_day * 1e6),
                 .commands = commands_apply && a->common.commands,
+                .command_help = a->ops->command_help,
         };
 }
 

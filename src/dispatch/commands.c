@@ -280,5 +280,7 @@ void command_run(struct evaluation *e)
                 }
                 if (policy && !e->adapter->trusted && e->in->chat == CHAT_DM)
                         evaluation_notify(e, "\n- `/link`: connect another account to this one");
+                if (e->adapter->command_help)
+                        evaluation_notify(e, "\n\n%s", e->adapter->command_help);
         }
 }

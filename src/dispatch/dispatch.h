@@ -34,6 +34,7 @@ struct dispatch_adapter {
         int64_t thread_chars, part_delay_ms, slow_ms;          /* struct reply_policy */
         int64_t budget_microusd;                               /* per day; 0: no limit */
         bool commands;                                         /* /new, /stop ... are enabled */
+        const char *command_help; /* how people write them, outlives it; NULL: as they are */
         /* set by dispatch: rules about this adapter */
         const struct rule **rules;
         size_t rule_count;

@@ -81,6 +81,7 @@ struct platform_ops {
         const char *help;
         const char *token_hint;      /* for adapter_bad_token: which token is right */
         const char *token_variable;  /* environment variable that may hold it; NULL: none */
+        const char *command_help;    /* how people write /stop here; NULL: as it is */
         unsigned can;                /* ADAPTER_*; `abilities` may narrow it */
         struct markdown_limits text; /* dialect, unit, longest message and caption */
         int64_t upload_max;          /* bytes of a file, at best; with ADAPTER_FILES */

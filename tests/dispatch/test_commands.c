@@ -444,6 +444,23 @@ static void an_awaited_command_is_answered_by_its_result_alone(void **state)
         dispatch_free(d);
 }
 
+static void help_says_how_commands_are_written(void **state)
+{
+        static const char how[] = "Write them after my name.";
+        struct dispatch_adapter chat = rig_adapter();
+        struct incoming in = group_message("1", "/help");
+        struct dispatch *d;
+        struct decision out;
+
+        (void)state;
+        chat.command_help = how;
+        d = rig_dispatch("[]", chat);
+        in.chat = CHAT_DM;
+        out = decided(d, &in);
+        assert_string_equal(strrchr(out.notice, '\n') + 1, how);
+        dispatch_free(d);
+}
+
 static void too_many_commands_are_ignored(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -597,6 +614,7 @@ int main(void)
                 cmocka_unit_test(help_lists_what_the_sender_may_do),
                 cmocka_unit_test(only_an_admin_resends),
                 cmocka_unit_test(an_awaited_command_is_answered_by_its_result_alone),
+                cmocka_unit_test(help_says_how_commands_are_written),
                 cmocka_unit_test(too_many_commands_are_ignored),
                 cmocka_unit_test(only_an_admin_pauses_and_resumes),
                 cmocka_unit_test(a_command_for_another_bot_changes_nothing),

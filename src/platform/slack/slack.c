@@ -535,6 +535,8 @@ const struct platform_ops slack_platform = {
         .help = "A Slack app in one workspace, by Socket Mode or the Events API.",
         .token_hint = "the Bot User OAuth Token (xoxb-...) of the page OAuth & Permissions",
         .token_variable = BOT_VARIABLE,
+        .command_help = "Slack takes what begins with a slash for itself: write `stop` after the "
+                        "app's own command, such as `/dragoman stop`, or mention me before it.",
         .can = ADAPTER_READBACK | ADAPTER_EDITS | ADAPTER_STREAMS | ADAPTER_TYPING |
                ADAPTER_THREADS | ADAPTER_REACTIONS | ADAPTER_FILES | ADAPTER_CHANNEL_HISTORY |
                ADAPTER_DIRECT | ADAPTER_BUTTONS | ADAPTER_FORMS | ADAPTER_APPENDS |
