@@ -119,7 +119,8 @@ static const struct flag backup_flags[] = {
 };
 
 static const struct flag import_flags[] = {
-        { "adapter", "NAME", "the channels' adapter, for mom's published layout (slack)", 0 },
+        { "adapter", "NAME", "the channels' adapter, for mom's published layout; default: Slack's",
+          0 },
         { "agent", "NAME", "the agent that remembers the conversations; default: the builtin one",
           0 },
         { "dry-run", NULL, "show what the import would do", 0 },

@@ -34,6 +34,26 @@ static const char *find_agent(const struct config *c, const char *name, struct e
         return NULL;
 }
 
+/* mom's workspace is one of Slack. Without a configured adapter: that of the environment. */
+static const char *find_adapter(const struct config *c, struct error *err)
+{
+        const char *found = NULL;
+
+        for (size_t i = 0; i < c->adapter_count; i++) {
+                if (strcmp(c->adapters[i]->ops->name, "slack") != 0)
+                        continue;
+                if (found) {
+                        error_set(err, ERR_INVALID,
+                                  "'%s' and '%s' are both adapters of Slack; choose one with "
+                                  "--adapter",
+                                  found, c->adapters[i]->name);
+                        return NULL;
+                }
+                found = c->adapters[i]->name;
+        }
+        return found ? found : "slack";
+}
+
 /* The daemon makes both when it first starts; so does this. */
 static struct store *open_store(const char *dir, struct error *err)
 {
@@ -85,14 +105,14 @@ static int import(struct args *a, const char *from, struct error *err)
         struct config *c = NULL;
         int rc = -1;
 
-        if (!m.adapter)
-                m.adapter = "slack";
         if (local_store_has_daemon(a->dir) == 1)
                 return error_set(err, ERR_BUSY, "a daemon runs on '%s'; stop it first", a->dir);
         if (config_load(a->dir, &c, err) < 0)
                 return -1;
         channel_folder_set_user(c->workspace.user);
-        m.agent = find_agent(c, args_value(a, "agent"), err);
+        if (!m.adapter)
+                m.adapter = find_adapter(c, err);
+        m.agent = m.adapter ? find_agent(c, args_value(a, "agent"), err) : NULL;
         if (m.agent && !m.dry_run)
                 m.store = open_store(a->dir, err);
         if (m.agent && (m.store || m.dry_run))

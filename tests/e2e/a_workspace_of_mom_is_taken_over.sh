@@ -52,3 +52,13 @@ stop
 code=0
 "$DRAGOMAN" import mom "$dir/state" "$dir" 2>"$dir/err" || code=$?
 [ "$code" -eq 1 ] && grep -q "has no channels" "$dir/err" || fail "import of something else: $(cat "$dir/err")"
+
+# the channels belong to the adapter of Slack, whatever its name
+token='"type": "slack", "botToken": "xoxb-1", "appToken": "xapp-1"'
+echo "{ \"agents\": { \"main\": { \"type\": \"builtin\", \"model\": \"anthropic/some\", \"apiKey\": \"none\" } }, \"adapters\": { \"acme\": { $token } } }" >"$dir/config.json"
+"$DRAGOMAN" import mom "$mom" "$dir" >/dev/null 2>&1 || fail "import for the adapter 'acme'"
+cmp "$mom/C42/MEMORY.md" "$dir/workspace/channels/acme/C42/MEMORY.md"
+sed -i "s/\"acme\"/\"other\": { ${token/xoxb-1/xoxb-2} }, \"acme\"/" "$dir/config.json"
+code=0
+"$DRAGOMAN" import mom "$mom" "$dir" 2>"$dir/err" || code=$?
+[ "$code" -eq 1 ] && grep -q "choose one with --adapter" "$dir/err" || fail "import with two adapters of Slack: $(cat "$dir/err")"
