@@ -18,7 +18,7 @@ struct editor *editor_new(struct loop *l, const char *history);
 void editor_free(struct editor *e);
 /* Yours to free; NULL at the end of input or after editor_interrupt or editor_stop. */
 char *editor_read(struct editor *e, const char *prompt);
-/* From a callback: no line is read any more. */
+/* From a callback: reads no further line. */
 void editor_interrupt(struct editor *e);
 /* From a callback: drops the line that is being read, if any; the next one can be read. */
 void editor_stop(struct editor *e);

@@ -64,7 +64,7 @@ struct loop_rig {
         bool tools_hang, tools_fail, tools_read_outside;
         struct tool_call *last_tool;
         unsigned done; /* turns */
-        bool killed;   /* nothing of this process is stored any more */
+        bool killed;   /* this process stores nothing further */
         enum policy_decision verdict;
         bool untrusted;
         unsigned asked; /* people */

@@ -143,7 +143,7 @@ void agent_loop_fail(struct agent_loop *l, enum error_kind kind, const char *not
 {
         enum agent_effect effect = l->totals.started_tool ? EFFECT_STORED : EFFECT_NONE;
 
-        if (kind == ERR_CONFLICT) { /* not our turn any more: nothing can be stored */
+        if (kind == ERR_CONFLICT) { /* no longer our turn: nothing can be stored */
                 abandon(l);
                 finish(l, &(struct turn_reply){ .kind = kind, .error = error }, EFFECT_POSSIBLE);
                 return;

@@ -57,7 +57,7 @@ struct mcp_wire {
         int (*send)(struct mcp_server *s, const struct mcp_message *m, struct error *err);
         /* The handshake is done. May be NULL. */
         void (*ready)(struct mcp_server *s);
-        /* No answer is awaited any more. May be NULL. */
+        /* The answer is no longer awaited. May be NULL. */
         void (*forget)(struct mcp_server *s, const struct mcp_request *q);
         /* No callback follows. `lost`: the server is gone, so no goodbye is sent. */
         void (*close)(struct mcp_server *s, bool lost);
@@ -134,7 +134,7 @@ void mcp_request_free(struct mcp_request *q);
 /* Sends it and starts its deadline, which calls mcp_on_deadline. */
 int mcp_request_send(struct mcp_request *q, struct error *err);
 void mcp_on_deadline(void *request);
-/* Informs the server that no answer is awaited any more. */
+/* Informs the server that the answer is no longer awaited. */
 void mcp_request_abandon(struct mcp_request *q, const char *reason);
 bool mcp_reads_resource(const struct mcp_request *q);
 /* Takes the message. q: the request in it, or NULL. */

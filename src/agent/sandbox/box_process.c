@@ -41,7 +41,7 @@ static void box_free(struct sandbox_box *b)
         free(b);
 }
 
-/* From the loop: no frame of it is being read any more. */
+/* From the loop, so that none of its frames is being read. */
 static void on_released(void *arg)
 {
         struct sandbox_box *b = arg;
@@ -382,7 +382,7 @@ void box_send(struct sandbox_box *b, const struct buf *frames)
         if (!b->measured)
                 buf_add(&b->waiting, frames->data, frames->len);
         else if (process_write(b->process, frames->data, frames->len, NULL) < 0)
-                process_stop(b->process); /* it does not listen any more; its end is reported */
+                process_stop(b->process); /* it no longer listens; its end is reported */
 }
 
 /* ---- the start ---- */

@@ -129,7 +129,7 @@ static void leave_placeholder(struct dc_send *s)
 
 static void send_call(struct dc_send *s);
 
-/* Only the reply's reference is refused: the question is gone, or may not be read any more. */
+/* Only the reply's reference is refused: the question is gone, or can no longer be read. */
 static bool refuses_reference(const struct dc_send *s, const struct dc_answer *a)
 {
         const json_t *errors = json_object_get(a->result, "errors");

@@ -33,7 +33,7 @@ static const struct {
         { "invalid_blocks",           "Slack does not accept the layout of the message" },
         { "invalid_name",             "there is no such emoji in the workspace" },
         { "is_archived",              "the channel is archived" },
-        { "message_not_found",        "the message does not exist any more" },
+        { "message_not_found",        "the message no longer exists" },
         { "messages_tab_disabled",    "direct messages to the app are switched off: switch on App "
                                       "Home, Messages Tab" },
         { "method_not_supported_for_channel_type", "Slack does not offer this in such a channel" },
@@ -54,13 +54,13 @@ static const struct {
         { "team_access_not_granted",  "the app is not installed in this workspace of the "
                                       "organisation" },
         { "team_disabled",            "the workspace was switched off" },
-        { "thread_not_found",         "the thread does not exist any more" },
+        { "thread_not_found",         "the thread no longer exists" },
         { "token_expired",            "the token has expired: use an app without token rotation" },
         { "token_revoked",            "the token was revoked, or the app removed; install it "
                                       "again" },
         { "too_many_emoji",           "the message has as many different reactions as it can" },
         { "too_many_reactions",       "the app has reacted to the message as often as it can" },
-        { "unknown_method",           "Slack does not offer this method (any more)" },
+        { "unknown_method",           "Slack does not offer this method" },
         { "user_not_found",           "there is no such person in the workspace" },
         { "user_removed_from_team",   "the app's bot was removed from the workspace" },
         { "users_not_found",          "there is no such person in the workspace" },

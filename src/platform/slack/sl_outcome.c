@@ -17,7 +17,7 @@ static const struct error_row {
         enum error_kind kind;
 } errors[] = {
         { "already_reacted",     REACT,            ERR_CONFLICT },
-        /* a final answer whose draft cannot be changed any more becomes a new message */
+        /* a final answer whose draft can no longer be changed becomes a new message */
         { "cant_update_message", 0,                ERR_MISSING },
         { "channel_not_found",   UNREACT,          ERR_MISSING },
         { "edit_window_closed",  0,                ERR_MISSING },

@@ -71,7 +71,7 @@ static void doubt_free(struct sl_doubt *b)
         free(b);
 }
 
-/* False: the road does not wait for it any more. */
+/* False: the road no longer waits for it. */
 static bool report(const struct sl_doubt *b, const struct send_result *result)
 {
         log_info("looked for a message that may have arrived", LOG_S("adapter", b->adapter->name),

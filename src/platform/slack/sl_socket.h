@@ -50,7 +50,7 @@ struct sl_connection_handlers {
                          int retry, sl_stored_fn *stored, void *stored_arg);
         /* Slack is about to end it. */
         void (*disconnect)(void *arg, struct sl_connection *c, const char *reason);
-        /* It has ended, or is of no use any more; free it. retry_after_ms -1: not given. */
+        /* It has ended, or is no longer useful; free it. retry_after_ms -1: not given. */
         void (*closed)(void *arg, struct sl_connection *c, const char *why, int64_t retry_after_ms);
 };
 
