@@ -7,48 +7,7 @@
 #include <cmocka.h>
 
 #include "discord_rig.h"
-#include "platform/platform_tool.h"
-
-static struct {
-        unsigned calls;
-        char result[2000], why[600];
-        enum error_kind kind;
-} last;
-
-static int begin(void **state)
-{
-        memset(&last, 0, sizeof(last));
-        *state = rig_new();
-        return 0;
-}
-
-static void on_done(void *arg, const char *result, const struct error *err)
-{
-        (void)arg;
-        last.calls++;
-        snprintf(last.result, sizeof(last.result), "%s", result ? result : "");
-        snprintf(last.why, sizeof(last.why), "%s", err ? err->text : "");
-        last.kind = err ? err->kind : ERR_NONE;
-}
-
-static void call(struct rig *g, const char *tool, const char *arguments)
-{
-        json_t *parsed = json_read(arguments, strlen(arguments), NULL);
-
-        assert_non_null(parsed);
-        last.calls = 0;
-        platform_tool_call(g->adapters, "dc", tool, &(struct tool_request){ .arguments = parsed },
-                           on_done, NULL);
-        json_decref(parsed);
-        assert_int_equal(last.calls, 0); /* not before the call has returned */
-}
-
-static void await_result(struct rig *g)
-{
-        for (int i = 0; i < 100000 && last.calls == 0; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(last.calls, 1);
-}
+#include "tool_rig.h"
 
 static void every_tool_has_a_schema(void **state)
 {
@@ -59,70 +18,35 @@ static void every_tool_has_a_schema(void **state)
                                              "discord_list_channels", "discord_whoami" };
 
         (void)state;
-        for (size_t i = 0; i < COUNT(names); i++) {
-                const struct platform_tool *t = NULL;
-                json_t *schema;
-
-                for (const struct platform_tool *at = dc_tools; at->tool.name; at++)
-                        if (strcmp(at->tool.name, names[i]) == 0)
-                                t = at;
-                assert_non_null(t);
-                assert_true(strlen(t->tool.help) > 10);
-                schema = json_read(t->tool.parameters, strlen(t->tool.parameters), NULL);
-                assert_string_equal(json_str(schema, "type", ""), "object");
-                assert_true(json_is_array(json_object_get(schema, "required")));
-                json_decref(schema);
-        }
+        assert_tools(dc_tools, names, COUNT(names));
 }
 
 static void tools_that_send_make_deliveries(void **state)
 {
-        static const struct {
-                const char *tool, *arguments, *kind, *channel, *message, *text, *emoji, *name;
-        } rows[] = {
-                { "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}", "send", "7", "",
-                  "hi", "", "" },
-                { "discord_send", "{\"channel_id\":7,\"content\":\"hi\"}", "send", "7", "", "hi",
-                  "", "" },
-                { "discord_dm", "{\"user_id\":\"5\",\"content\":\"hi\"}", "send", "user:5", "",
-                  "hi", "", "" },
+        static const struct tool_put rows[] = {
+                { "discord_send", "{\"channel_id\":\"7\",\"content\":\"hi\"}", "send", "7",
+                  .text = "hi" },
+                { "discord_send", "{\"channel_id\":7,\"content\":\"hi\"}", "send", "7",
+                  .text = "hi" },
+                { "discord_dm", "{\"user_id\":\"5\",\"content\":\"hi\"}", "send", "user:5",
+                  .text = "hi" },
                 { "discord_react", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"emoji\":\"👍\"}",
-                  "react", "7", "9", "", "👍", "" },
+                  "react", "7", "9", .emoji = "👍" },
                 { "discord_edit", "{\"channel_id\":\"7\",\"message_id\":\"9\",\"content\":\"no\"}",
-                  "edit", "7", "9", "no", "", "" },
+                  "edit", "7", "9", "no" },
                 { "discord_delete", "{\"channel_id\":\"7\",\"message_id\":\"9\"}", "delete", "7",
-                  "9", "", "", "" },
+                  "9" },
                 { "discord_create_thread",
                   "{\"channel_id\":\"7\",\"message_id\":\"9\",\"name\":\"plan\"}", "thread", "7",
-                  "9", "", "", "plan" },
+                  "9", .name = "plan" },
         };
-        struct rig *g = *state;
 
-        rig_connect(g, "");
-        for (size_t i = 0; i < COUNT(rows); i++) {
-                const struct outbox_receipt receipt = { .delivery = 12, .count = 2 };
-
-                call(g, rows[i].tool, rows[i].arguments);
-                assert_string_equal(fake_road.put.kind, rows[i].kind);
-                assert_string_equal(fake_road.put.channel, rows[i].channel);
-                assert_string_equal(fake_road.put.message_id, rows[i].message);
-                assert_string_equal(fake_road.put.text, rows[i].text);
-                assert_string_equal(fake_road.put.emoji, rows[i].emoji);
-                assert_string_equal(fake_road.put.name, rows[i].name);
-                fake_road.put.ack(fake_road.put.arg, &receipt);
-                assert_string_equal(
-                        last.result,
-                        "{\"deliveryId\":\"dlv-12\",\"status\":\"queued\",\"messages\":2}");
-        }
-        /* everything goes through the outbox */
-        assert_int_equal(fake_server_requests(g->server), g->greetings);
+        assert_tools_put(*state, rows, COUNT(rows));
 }
 
 static void wrong_arguments_are_named(void **state)
 {
-        static const struct {
-                const char *tool, *arguments, *why;
-        } rows[] = {
+        static const struct tool_mistake rows[] = {
                 { "discord_send", "{\"content\":\"hi\"}", "'channel_id' is missing" },
                 { "discord_send", "{\"channel_id\":\"7\"}", "'content' is missing" },
                 { "discord_send", "{\"channel_id\":\"#general\",\"content\":\"hi\"}",
@@ -140,15 +64,8 @@ static void wrong_arguments_are_named(void **state)
                   "'guild_id' must be an id of Discord: digits, not 'here'" },
                 { "discord_fly", "{}", "adapter 'dc' has no tool 'discord_fly'" },
         };
-        struct rig *g = *state;
 
-        rig_connect(g, "");
-        for (size_t i = 0; i < COUNT(rows); i++) {
-                call(g, rows[i].tool, rows[i].arguments);
-                await_result(g);
-                assert_string_equal(last.why, rows[i].why);
-        }
-        assert_int_equal(fake_server_requests(g->server), g->greetings);
+        assert_tools_refuse(*state, rows, COUNT(rows));
 }
 
 static void reading_lists_messages_oldest_first(void **state)
@@ -273,7 +190,7 @@ static void tools_in_flight_end_with_the_adapter(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, rig_end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, tool_rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(every_tool_has_a_schema),
                 TEST(tools_that_send_make_deliveries),

@@ -6,116 +6,45 @@
 
 #include <cmocka.h>
 
-#include "platform/platform_tool.h"
 #include "slack_rig.h"
-
-static struct {
-        unsigned calls;
-        char result[3000], why[600], lines[600];
-        enum error_kind kind;
-        size_t count;
-} last;
-
-static int begin(void **state)
-{
-        memset(&last, 0, sizeof(last));
-        *state = rig_new();
-        return 0;
-}
-
-static void on_done(void *arg, const char *result, const struct error *err)
-{
-        (void)arg;
-        last.calls++;
-        snprintf(last.result, sizeof(last.result), "%s", result ? result : "");
-        snprintf(last.why, sizeof(last.why), "%s", err ? err->text : "");
-        last.kind = err ? err->kind : ERR_NONE;
-}
-
-static void call(struct rig *g, const char *tool, const char *arguments)
-{
-        json_t *parsed = json_read(arguments, strlen(arguments), NULL);
-
-        assert_non_null(parsed);
-        last.calls = 0;
-        platform_tool_call(g->adapters, "sl", tool, &(struct tool_request){ .arguments = parsed },
-                           on_done, NULL);
-        json_decref(parsed);
-        assert_int_equal(last.calls, 0); /* not before the call has returned */
-}
-
-static void await_result(struct rig *g)
-{
-        for (int i = 0; i < 100000 && last.calls == 0; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(last.calls, 1);
-}
+#include "tool_rig.h"
 
 static void every_tool_has_a_schema(void **state)
 {
-        unsigned n = 0;
+        static const char *const names[] = { "slack_send",          "slack_dm",    "slack_read",
+                                             "slack_react",         "slack_edit",  "slack_delete",
+                                             "slack_list_channels", "slack_whoami" };
 
         (void)state;
-        for (const struct platform_tool *t = sl_tools; t->tool.name; t++, n++) {
-                json_t *schema = json_read(t->tool.parameters, strlen(t->tool.parameters), NULL);
-
-                assert_int_equal(strncmp(t->tool.name, "slack_", 6), 0);
-                assert_true(strlen(t->tool.help) > 10);
-                assert_string_equal(json_str(schema, "type", ""), "object");
-                assert_true(json_is_array(json_object_get(schema, "required")));
-                json_decref(schema);
-        }
-        assert_int_equal(n, 8);
+        assert_tools(sl_tools, names, COUNT(names));
 }
 
 static void tools_that_send_make_deliveries(void **state)
 {
-        static const struct {
-                const char *tool, *arguments, *kind, *channel, *thread, *message, *text, *emoji;
-        } rows[] = {
-                { "slack_send", "{\"channel_id\":\"C7\",\"content\":\"hi\"}", "send", "C7", "", "",
-                  "hi", "" },
+        static const struct tool_put rows[] = {
+                { "slack_send", "{\"channel_id\":\"C7\",\"content\":\"hi\"}", "send", "C7",
+                  .text = "hi" },
                 { "slack_send",
                   "{\"channel_id\":\"C7\",\"content\":\"hi\",\"thread_ts\":\"1700000000.000100\"}",
-                  "send", "C7", "1700000000.000100", "", "hi", "" },
-                { "slack_dm", "{\"user_id\":\"U5\",\"content\":\"hi\"}", "send", "user:U5", "", "",
-                  "hi", "" },
+                  "send", "C7", .text = "hi", .thread = "1700000000.000100" },
+                { "slack_dm", "{\"user_id\":\"U5\",\"content\":\"hi\"}", "send", "user:U5",
+                  .text = "hi" },
                 { "slack_react",
                   "{\"channel_id\":\"C7\",\"message_id\":\"1700000000.000100\",\"emoji\":\"👍\"}",
-                  "react", "C7", "", "1700000000.000100", "", "👍" },
+                  "react", "C7", "1700000000.000100", .emoji = "👍" },
                 { "slack_edit",
                   "{\"channel_id\":\"C7\",\"message_id\":\"1700000000.000100\",\"content\":\"no\"}",
-                  "edit", "C7", "", "1700000000.000100", "no", "" },
+                  "edit", "C7", "1700000000.000100", "no" },
                 { "slack_delete", "{\"channel_id\":\"C7\",\"message_id\":\"1700000000.000100\"}",
-                  "delete", "C7", "", "1700000000.000100", "", "" },
+                  "delete", "C7", "1700000000.000100" },
         };
-        struct rig *g = *state;
 
-        rig_connect(g, "");
-        for (size_t i = 0; i < COUNT(rows); i++) {
-                const struct outbox_receipt receipt = { .delivery = 12, .count = 1 };
-
-                call(g, rows[i].tool, rows[i].arguments);
-                assert_string_equal(fake_road.put.kind, rows[i].kind);
-                assert_string_equal(fake_road.put.channel, rows[i].channel);
-                assert_string_equal(fake_road.put.thread, rows[i].thread);
-                assert_string_equal(fake_road.put.message_id, rows[i].message);
-                assert_string_equal(fake_road.put.text, rows[i].text);
-                assert_string_equal(fake_road.put.emoji, rows[i].emoji);
-                fake_road.put.ack(fake_road.put.arg, &receipt);
-                assert_string_equal(
-                        last.result,
-                        "{\"deliveryId\":\"dlv-12\",\"status\":\"queued\",\"messages\":1}");
-        }
-        /* everything goes through the outbox */
-        assert_int_equal(fake_server_requests(g->server), g->greetings);
+        assert_tools_put(*state, rows, COUNT(rows));
 }
 
 static void wrong_arguments_are_named(void **state)
 {
-        static const struct {
-                const char *tool, *arguments, *why;
-        } rows[] = {
+        static const struct tool_mistake rows[] = {
                 { "slack_send", "{\"content\":\"hi\"}", "'channel_id' is missing" },
                 { "slack_send", "{\"channel_id\":\"C7\"}", "'content' is missing" },
                 { "slack_send", "{\"channel_id\":\"#general\",\"content\":\"hi\"}",
@@ -128,15 +57,8 @@ static void wrong_arguments_are_named(void **state)
                 { "slack_list_channels", "{\"cursor\":[]}", "'cursor' must be a string" },
                 { "slack_fly", "{}", "adapter 'sl' has no tool 'slack_fly'" },
         };
-        struct rig *g = *state;
 
-        rig_connect(g, "");
-        for (size_t i = 0; i < COUNT(rows); i++) {
-                call(g, rows[i].tool, rows[i].arguments);
-                await_result(g);
-                assert_string_equal(last.why, rows[i].why);
-        }
-        assert_int_equal(fake_server_requests(g->server), g->greetings);
+        assert_tools_refuse(*state, rows, COUNT(rows));
 }
 
 #define ADA                                                                   \
@@ -272,21 +194,21 @@ static void tools_in_flight_end_with_the_adapter(void **state)
 
 /* ---- lookups ---- */
 
+static char lines[600]; /* of the messages read last */
+
 static void on_history(void *arg, const struct channel_message *messages, size_t count,
                        const struct error *err)
 {
         (void)arg;
         last.calls++;
-        last.count = count;
         last.kind = err ? err->kind : ERR_NONE;
-        last.lines[0] = '\0';
+        lines[0] = '\0';
         for (size_t i = 0; i < count; i++) {
                 const struct channel_message *m = &messages[i];
-                size_t n = strlen(last.lines);
+                size_t n = strlen(lines);
 
-                snprintf(last.lines + n, sizeof(last.lines) - n, "%s %s %s%s%s: %s\n", m->id,
-                         m->sender_id, m->sender_name, m->is_own ? " own" : "",
-                         m->is_bot ? " bot" : "", m->text);
+                snprintf(lines + n, sizeof(lines) - n, "%s %s %s%s%s: %s\n", m->id, m->sender_id,
+                         m->sender_name, m->is_own ? " own" : "", m->is_bot ? " bot" : "", m->text);
         }
 }
 
@@ -302,8 +224,8 @@ static void the_road_reads_a_channel(void **state)
         rig_connect(g, "");
         adapters_channel_history(g->adapters, "sl", "C7", NULL, 10, on_history, NULL);
         await_result(g);
-        assert_string_equal(last.lines, "1700000001.000100 U5 Ada L: hi\n"
-                                        "1700000002.000100 U0BOT Helper own bot: re\n");
+        assert_string_equal(lines, "1700000001.000100 U5 Ada L: hi\n"
+                                   "1700000002.000100 U0BOT Helper own bot: re\n");
 }
 
 static void the_road_reads_one_message(void **state)
@@ -321,7 +243,7 @@ static void the_road_reads_one_message(void **state)
                          on_history, NULL);
         await_result(g);
         assert_string_equal(rig_method(g, 0), "conversations.replies");
-        assert_string_equal(last.lines, "1700000002.000100 B9 B9 bot: that one\n");
+        assert_string_equal(lines, "1700000002.000100 B9 B9 bot: that one\n");
         last.calls = 0;
         adapters_message(g->adapters, "sl", "C7", NULL, "1700000009.000100", on_history, NULL);
         await_result(g);
@@ -396,7 +318,7 @@ static void a_reply_may_be_shown_in_the_channel(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, rig_end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, tool_rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
                 TEST(every_tool_has_a_schema),
                 TEST(tools_that_send_make_deliveries),
