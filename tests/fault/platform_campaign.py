@@ -43,6 +43,11 @@ class Size:
 # ---- the platform ----
 
 
+def trouble(kind, method, probability, **more):
+    """A fault, as arguments of Simulator.fault."""
+    return {"kind": kind, "method": method, "probability": probability, **more}
+
+
 class Platform:
     """What differs between platforms."""
 

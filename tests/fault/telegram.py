@@ -1,11 +1,7 @@
 """Telegram: sends are not idempotent, so the adapter finds out whether an unconfirmed one arrived."""
-from platform_campaign import Platform, Size
+from platform_campaign import Platform, Size, trouble
 
 SEND, POLL = "sendMessage", "getUpdates"
-
-
-def trouble(kind, method, probability, **more):
-    return {"kind": kind, "method": method, "probability": probability, **more}
 
 
 class Telegram(Platform):
