@@ -11,7 +11,7 @@ tools/install clients || exit 1
 mkdir -p "$work"
 (
         flock 9
-        for file in tests/clients/$platform/{package.json,package-lock.json,.npmrc,*.mjs}; do
+        for file in tests/clients/simulator.mjs tests/clients/$platform/{package.json,package-lock.json,.npmrc,*.mjs}; do
                 cmp -s "$file" "$work/$(basename "$file")" || cp "$file" "$work/" || exit 1
         done
         if ! cmp -s "$work/package-lock.json" "$work/.installed"; then

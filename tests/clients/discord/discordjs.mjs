@@ -5,7 +5,7 @@ import {
   ActionRowBuilder, AttachmentBuilder, ButtonBuilder, ButtonStyle, ChannelType, Client, EmbedBuilder, Events,
   GatewayIntentBits as I, MessageFlags, Partials, SlashCommandBuilder,
 } from "discord.js";
-import { bot as did, view, control, root, run, token } from "./control.mjs";
+import { bot as did, view, control, root, run, token } from "./simulator.mjs";
 
 const general = "900000000000000002";
 const client = new Client({
@@ -215,4 +215,4 @@ await run("discord.js", {
     await control("send", { channel: "general", text: "still there?" });
     await said("echo: still there?");
   },
-}, [50035, 50006]);
+}, ({ code }) => [50035, 50006].includes(code));

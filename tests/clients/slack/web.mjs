@@ -104,4 +104,5 @@ await run("web-api", {
     await control("gateway", { action: "enable" });
     await web.auth.test();
   },
-}, ["no_text", "msg_too_long", "channel_not_found", "not_allowed_token_type", "invalid_auth", "message_not_found"]);
+}, ({ error }) => ["no_text", "msg_too_long", "channel_not_found", "not_allowed_token_type", "invalid_auth",
+                   "message_not_found"].includes(error));

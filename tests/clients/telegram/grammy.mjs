@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { Bot, GrammyError, InlineKeyboard, InputFile, webhookCallback } from "grammy";
-import { bot as did, control, root, run, token } from "./control.mjs";
+import { bot as did, control, root, run, token } from "./simulator.mjs";
 
 const client = new Bot(token, { client: { apiRoot: root } });
 const allowed = ["message", "edited_message", "callback_query", "message_reaction", "my_chat_member"];
