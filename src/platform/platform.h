@@ -73,6 +73,11 @@ struct platform_tool {
         struct road_tool tool;
         void (*call)(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
                      void *arg);
+        /* Instead of call, for a tool that sends: submits a delivery, see platform_tool.h. */
+        void (*submit)(struct adapter *a, enum delivery_kind kind, unsigned needs,
+                       const struct tool_request *q, platform_tool_fn *done, void *arg);
+        enum delivery_kind kind;
+        unsigned needs; /* enum tool_needs */
 };
 
 struct platform_ops {

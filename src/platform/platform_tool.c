@@ -109,10 +109,12 @@ void platform_tool_call(struct adapters *as, const char *adapter, const char *to
                           a->why[0] ? a->why : "the adapter is switched off");
         else if (!as->road)
                 error_set(&err, ERR_CANCELLED, "the program is shutting down");
-        if (t && err.kind == ERR_NONE && check_arguments(t, q->arguments, &err) == 0)
-                t->call(a, q, done, arg);
-        else
+        if (!t || err.kind != ERR_NONE || check_arguments(t, q->arguments, &err) < 0)
                 fail_later(as->loop, done, arg, &err);
+        else if (t->submit)
+                t->submit(a, t->kind, t->needs, q, done, arg);
+        else
+                t->call(a, q, done, arg);
 }
 
 const char *platform_tool_text(const json_t *arguments, const char *name, bool required,

@@ -87,42 +87,6 @@ static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,
         platform_tool_submit(a, &s.out, done, arg);
 }
 
-static void tool_send(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                      void *arg)
-{
-        submit(a, DELIVER_SEND, TOOL_CONTENT, q, done, arg);
-}
-
-static void tool_dm(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                    void *arg)
-{
-        submit(a, DELIVER_SEND, TOOL_PERSON | TOOL_CONTENT, q, done, arg);
-}
-
-static void tool_react(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                       void *arg)
-{
-        submit(a, DELIVER_REACT, TOOL_MESSAGE_ID | TOOL_EMOJI, q, done, arg);
-}
-
-static void tool_edit(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                      void *arg)
-{
-        submit(a, DELIVER_EDIT, TOOL_MESSAGE_ID | TOOL_CONTENT, q, done, arg);
-}
-
-static void tool_delete(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                        void *arg)
-{
-        submit(a, DELIVER_DELETE, TOOL_MESSAGE_ID, q, done, arg);
-}
-
-static void tool_thread(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                        void *arg)
-{
-        submit(a, DELIVER_THREAD, TOOL_MESSAGE_ID | TOOL_NAME, q, done, arg);
-}
-
 static json_t *message_json(const json_t *m)
 {
         const json_t *author = json_object_get(m, "author");
@@ -355,51 +319,63 @@ const struct platform_tool dc_tools[] = {
                                 ",\"reply_to\":" ID("A message of the same channel to answer"),
                         "\"channel_id\",\"content\""),
             TOOL_IN_CHAT, .writes = true },
-          tool_send },
+          .submit = submit,
+          .kind = DELIVER_SEND,
+          .needs = TOOL_CONTENT },
         { { "discord_dm", "Sends a direct message to a person on Discord.",
             TOOL_OBJECT(
                     "\"user_id\":" ID("A person, from discord_read or discord_whoami") "," CONTENT,
                     "\"user_id\",\"content\""),
             TOOL_ANYWHERE, .writes = true },
-          tool_dm },
+          .submit = submit,
+          .kind = DELIVER_SEND,
+          .needs = TOOL_PERSON | TOOL_CONTENT },
         { { "discord_read", "Reads the last messages of a channel or thread, oldest first.",
             TOOL_OBJECT(CHANNEL "," TOOL_LIMIT ",\"before\":" ID("Only messages before this one"),
                         "\"channel_id\""),
             TOOL_IN_CHAT },
-          tool_read },
+          .call = tool_read },
         { { "discord_react", "Reacts to a message with an emoji.",
             TOOL_OBJECT(CHANNEL "," MESSAGE ",\"emoji\":" TOOL_TEXT(
                                 "The emoji itself, or name:id of a custom one"),
                         "\"channel_id\",\"message_id\",\"emoji\""),
             TOOL_IN_CHAT, .writes = true },
-          tool_react },
+          .submit = submit,
+          .kind = DELIVER_REACT,
+          .needs = TOOL_MESSAGE_ID | TOOL_EMOJI },
         { { "discord_edit", "Replaces the text of a message the bot has sent.",
             TOOL_OBJECT(CHANNEL "," MESSAGE "," CONTENT,
                         "\"channel_id\",\"message_id\",\"content\""),
             TOOL_IN_CHAT, .writes = true },
-          tool_edit },
+          .submit = submit,
+          .kind = DELIVER_EDIT,
+          .needs = TOOL_MESSAGE_ID | TOOL_CONTENT },
         { { "discord_delete", "Deletes a message.",
             TOOL_OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), TOOL_IN_CHAT,
             .writes = true },
-          tool_delete },
+          .submit = submit,
+          .kind = DELIVER_DELETE,
+          .needs = TOOL_MESSAGE_ID },
         { { "discord_create_thread",
             "Starts a thread at a message; the thread gets the message's id.",
             TOOL_OBJECT(CHANNEL "," MESSAGE ",\"name\":" TOOL_TEXT("At most 100 characters"),
                         "\"channel_id\",\"message_id\",\"name\""),
             TOOL_IN_CHAT, .writes = true },
-          tool_thread },
+          .submit = submit,
+          .kind = DELIVER_THREAD,
+          .needs = TOOL_MESSAGE_ID | TOOL_NAME },
         { { "discord_list_guilds", "Lists the servers the bot is in.",
             TOOL_OBJECT("\"after\":" ID("Only those after this one"), ""), TOOL_ANYWHERE },
-          tool_guilds },
+          .call = tool_guilds },
         { { "discord_list_channels",
             "Lists channels and active threads of a server; without guild_id of the only one.",
             TOOL_OBJECT("\"guild_id\":" ID("A server, from discord_list_guilds"), ""),
             TOOL_ANYWHERE },
-          tool_channels },
+          .call = tool_channels },
         { { "discord_whoami", "Shows the bot's name and id, and the ids of its operators.",
             TOOL_OBJECT("", "") },
-          tool_whoami },
-        { { 0 }, NULL },
+          .call = tool_whoami },
+        { .call = NULL },
 };
 
 /* ---- lookups for the road and the API ---- */

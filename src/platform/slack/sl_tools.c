@@ -227,36 +227,6 @@ static void submit(struct adapter *a, enum delivery_kind kind, unsigned needs,
                 platform_tool_submit(a, &s.out, done, arg);
 }
 
-static void tool_send(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                      void *arg)
-{
-        submit(a, DELIVER_SEND, TOOL_CONTENT, q, done, arg);
-}
-
-static void tool_dm(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                    void *arg)
-{
-        submit(a, DELIVER_SEND, TOOL_PERSON | TOOL_CONTENT, q, done, arg);
-}
-
-static void tool_react(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                       void *arg)
-{
-        submit(a, DELIVER_REACT, TOOL_MESSAGE_ID | TOOL_EMOJI, q, done, arg);
-}
-
-static void tool_edit(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                      void *arg)
-{
-        submit(a, DELIVER_EDIT, TOOL_MESSAGE_ID | TOOL_CONTENT, q, done, arg);
-}
-
-static void tool_delete(struct adapter *a, const struct tool_request *q, platform_tool_fn *done,
-                        void *arg)
-{
-        submit(a, DELIVER_DELETE, TOOL_MESSAGE_ID, q, done, arg);
-}
-
 /* ---- tools that read ---- */
 
 static json_t *message_json(const struct slack *sl, const json_t *m)
@@ -450,42 +420,52 @@ const struct platform_tool sl_tools[] = {
                                 BROADCAST,
                         "\"channel_id\",\"content\""),
             TOOL_IN_CHAT, .writes = true },
-          tool_send },
+          .submit = submit,
+          .kind = DELIVER_SEND,
+          .needs = TOOL_CONTENT },
         { { "slack_dm", "Sends a direct message to a person on Slack.",
             TOOL_OBJECT("\"user_id\":" ID("A person, from slack_read or slack_whoami") "," CONTENT,
                         "\"user_id\",\"content\""),
             TOOL_ANYWHERE, .writes = true },
-          tool_dm },
+          .submit = submit,
+          .kind = DELIVER_SEND,
+          .needs = TOOL_PERSON | TOOL_CONTENT },
         { { "slack_read", "Reads the last messages of a channel or thread, oldest first.",
             TOOL_OBJECT(CHANNEL "," TOOL_LIMIT THREAD("Read this thread, by its first message")
                                 BEFORE,
                         "\"channel_id\""),
             TOOL_IN_CHAT },
-          tool_read },
+          .call = tool_read },
         { { "slack_react", "Reacts to a message with an emoji.",
             TOOL_OBJECT(CHANNEL "," MESSAGE ",\"emoji\":" TOOL_TEXT(
                                 "The emoji itself, or the name of a custom one"),
                         "\"channel_id\",\"message_id\",\"emoji\""),
             TOOL_IN_CHAT, .writes = true },
-          tool_react },
+          .submit = submit,
+          .kind = DELIVER_REACT,
+          .needs = TOOL_MESSAGE_ID | TOOL_EMOJI },
         { { "slack_edit", "Replaces the text of a message the bot has sent.",
             TOOL_OBJECT(CHANNEL "," MESSAGE "," CONTENT,
                         "\"channel_id\",\"message_id\",\"content\""),
             TOOL_IN_CHAT, .writes = true },
-          tool_edit },
+          .submit = submit,
+          .kind = DELIVER_EDIT,
+          .needs = TOOL_MESSAGE_ID | TOOL_CONTENT },
         { { "slack_delete", "Deletes a message the bot has sent.",
             TOOL_OBJECT(CHANNEL "," MESSAGE, "\"channel_id\",\"message_id\""), TOOL_IN_CHAT,
             .writes = true },
-          tool_delete },
+          .submit = submit,
+          .kind = DELIVER_DELETE,
+          .needs = TOOL_MESSAGE_ID },
         { { "slack_list_channels", "Lists channels of the workspace.",
             TOOL_OBJECT("\"cursor\":" TOOL_TEXT("nextCursor of the list before, for more"), ""),
             TOOL_ANYWHERE },
-          tool_channels },
+          .call = tool_channels },
         { { "slack_whoami",
             "Shows the bot's name and id, its workspace, and the ids of its operators.",
             TOOL_OBJECT("", "") },
-          tool_whoami },
-        { { 0 }, NULL },
+          .call = tool_whoami },
+        { .call = NULL },
 };
 
 /* ---- lookups for the road and the API ---- */
