@@ -478,7 +478,8 @@ static int open_road(struct daemon *d, struct error *err)
                                .tool_at = adapters_tool_at,
                                .call_tool = platform_tool_call,
                                .upload_max = adapters_upload_max,
-                               .draft_ms = adapters_draft_ms },
+                               .draft_ms = adapters_draft_ms,
+                               .shows_typing = adapters_shows_typing },
         };
 
         d->road = road_open(&env, &d->config->limits, err);

@@ -316,6 +316,14 @@ int64_t adapters_draft_ms(struct adapters *as, const char *adapter, const char *
         return a && a->self && a->ops->draft_ms ? a->ops->draft_ms(a, channel, thread) : 0;
 }
 
+bool adapters_shows_typing(struct adapters *as, const char *adapter, const char *channel,
+                           const char *thread)
+{
+        const struct adapter *a = adapters_find(as, adapter);
+
+        return a && a->self && (!a->ops->shows_typing || a->ops->shows_typing(a, channel, thread));
+}
+
 bool adapters_ready(struct adapters *as, const char *adapter)
 {
         const struct adapter *a = adapters_find(as, adapter);

@@ -123,6 +123,8 @@ struct platform_ops {
         unsigned (*abilities)(const struct adapter *a);
         /* Milliseconds between edits of a draft there; 0, or NULL: the road's default. */
         int64_t (*draft_ms)(const struct adapter *a, const char *channel, const char *thread);
+        /* With ADAPTER_TYPING: does it show there? thread may be NULL. NULL: everywhere. */
+        bool (*shows_typing)(const struct adapter *a, const char *channel, const char *thread);
         /* Is the channel a group, which has a pace of its own? NULL: never. */
         bool (*is_group)(const struct adapter *a, const char *channel);
         /* The platform's mention for `@name`, see markdown_mention_fn. NULL: names stay text. */
@@ -309,6 +311,8 @@ const struct road_tool *adapters_tool_at(struct adapters *as, const char *adapte
 int64_t adapters_upload_max(struct adapters *as, const char *adapter);
 int64_t adapters_draft_ms(struct adapters *as, const char *adapter, const char *channel,
                           const char *thread);
+bool adapters_shows_typing(struct adapters *as, const char *adapter, const char *channel,
+                           const char *thread);
 
 /* As in platform_ops. -1 also: no such adapter, not connected, or it cannot. */
 int adapters_channel_info(struct adapters *as, const char *adapter, const char *channel,

@@ -203,9 +203,20 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
                        ADAPTER_CHANNEL_HISTORY;
         if (strcmp(adapter, "tools") == 0)
                 return ADAPTER_IDEMPOTENT | ADAPTER_FILES;
+        if (strcmp(adapter, "hush") == 0)
+                return ADAPTER_TYPING | ADAPTER_THREADS;
         if (strcmp(adapter, "whisper") == 0)
                 return ADAPTER_EPHEMERAL;
         return ADAPTER_EDITS;
+}
+
+/* Typing of "hush" shows only in threads. */
+static bool shows_typing(struct adapters *ctx, const char *adapter, const char *channel,
+                         const char *thread)
+{
+        (void)ctx;
+        (void)channel;
+        return strcmp(adapter, "hush") != 0 || thread;
 }
 
 static int64_t upload_max(struct adapters *ctx, const char *adapter)
@@ -541,7 +552,8 @@ static void open_all(struct rig *g)
                                .thread_at = thread_at,
                                .tool_at = tool_at,
                                .call_tool = call_tool,
-                               .upload_max = upload_max },
+                               .upload_max = upload_max,
+                               .shows_typing = shows_typing },
         };
         struct error err = { 0 };
 

@@ -14,6 +14,7 @@
  *              grow     edits, streams answers, types, has threads
  *              work     edits, streams answers, shows the steps of turns in threads
  *              react    edits, reacts, types, has threads and channel history
+ *              hush     types in threads only
  *              tools    its sends are idempotent; takes files of 1000 bytes, has the tools
  *                       test_read and test_send of a chat (channel_id), test_dm of all
  *

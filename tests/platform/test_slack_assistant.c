@@ -53,6 +53,15 @@ static void assert_calls(struct rig *g, unsigned n)
         assert_int_equal(fake_server_requests(g->server), g->greetings + n);
 }
 
+static void only_threads_show_typing(void **state)
+{
+        struct rig *g = *state;
+
+        rig_connect(g, "");
+        assert_true(adapters_shows_typing(g->adapters, "sl", "C7", THREAD));
+        assert_false(adapters_shows_typing(g->adapters, "sl", "C7", NULL));
+}
+
 static void typing_in_a_thread_is_a_status(void **state)
 {
         struct rig *g = *state;
@@ -227,6 +236,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_begin, rig_end)
         const struct CMUnitTest tests[] = {
+                TEST(only_threads_show_typing),
                 TEST(typing_in_a_thread_is_a_status),
                 TEST(a_status_is_repeated),
                 TEST(a_message_of_ours_ends_it),

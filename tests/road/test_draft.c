@@ -60,6 +60,18 @@ static void typing_is_shown_while_a_turn_runs_and_not_after(void **state)
         rig_free(g);
 }
 
+static void typing_that_does_not_show_is_not_stored(void **state)
+{
+        struct rig *g = begin("hush");
+
+        (void)state;
+        rig_receive(g, &(struct incoming){ .adapter = "hush", .thread = "t", .text = "me, too" });
+        await(g, "type", NULL);
+        assert_string_equal(g->sent[0].thread, "t");
+        assert_int_equal(rig_count(g, "deliveries WHERE kind = 'type' AND thread IS NULL"), 0);
+        rig_free(g);
+}
+
 static void a_growing_answer_is_one_edited_message(void **state)
 {
         struct rig *g = begin("grow");
@@ -370,6 +382,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(a_quick_answer_has_no_draft),
                 cmocka_unit_test(typing_is_shown_while_a_turn_runs_and_not_after),
+                cmocka_unit_test(typing_that_does_not_show_is_not_stored),
                 cmocka_unit_test(a_growing_answer_is_one_edited_message),
                 cmocka_unit_test(progress_is_shown_below_the_text),
                 cmocka_unit_test(silence_after_an_aside_is_recognised),

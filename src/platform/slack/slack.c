@@ -507,6 +507,14 @@ static unsigned abilities(const struct adapter *a)
         return can;
 }
 
+/* As a status, which only threads have. */
+static bool shows_typing(const struct adapter *a, const char *channel, const char *thread)
+{
+        (void)a;
+        (void)channel;
+        return sl_ts_valid(thread);
+}
+
 /* Ids of DMs begin with D; a person's id opens theirs. */
 static bool is_group(const struct adapter *a, const char *channel)
 {
@@ -561,6 +569,7 @@ const struct platform_ops slack_platform = {
         .read_from = sl_readback_from,
         .abilities = abilities,
         .draft_ms = sl_stream_draft_ms,
+        .shows_typing = shows_typing,
         .is_group = is_group,
         .mention = mention,
         .thread_at = thread_at,

@@ -70,6 +70,7 @@ static void on_typing(void *arg)
         struct draft *d = arg;
         struct turn *t = d->turn;
         struct road *r = t->road;
+        const struct road_platforms *p = &r->platforms;
         struct outgoing out = {
                 .adapter = t->run.adapter,
                 .channel = t->run.channel,
@@ -81,7 +82,9 @@ static void on_typing(void *arg)
                 .expires_ms = clock_wall_ms() + TYPING_LIFE_MS,
         };
 
-        if (r->platforms.ready(r->platforms.adapters, t->run.adapter))
+        if (p->ready(p->adapters, out.adapter) &&
+            (!p->shows_typing ||
+             p->shows_typing(p->adapters, out.adapter, out.channel, out.thread)))
                 outbox_submit(r, &out, on_typing_submitted, NULL);
         timer_start(d->typing, TYPING_EVERY_MS);
 }
