@@ -10,52 +10,24 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
-#include "../lib/fake_server.h"
 #include "../lib/scratch.h"
 #include "base/buf.h"
-#include "base/json.h"
-#include "base/mem.h"
+#include "call_rig.h"
 #include "platform/discord/dc_call.h"
 #include "platform/discord/dc_rate_limit.h"
 #include "platform/discord/dc_rest.h"
 
 #define TOKEN "a-bot.token_of-discord"
 
-/* One call, named by a letter. */
-struct ask {
-        struct rig *rig;
-        char letter;
-};
-
-struct rig {
-        struct loop *loop;
-        struct http_client *http;
-        struct fake_server *server;
+/* What only Discord has; of the test that runs. */
+static struct {
         struct dc_rest *rest;
         struct secret *token;
-        struct fake_answer script[40];
-        char *bytes[40];
-        size_t count;
-        unsigned answers, unauthorized;
-        struct {
-                bool ok, global;
-                int status, code;
-                enum http_reach reach;
-                enum error_kind kind;
-                int64_t retry_after_ms;
-                char why[300], id[30];
-        } last;
-        struct ask asks[128]; /* by letter */
-        char order[40];       /* letters of the answered calls */
-};
-
-static void says(struct rig *g, int status, const char *headers, const char *json)
-{
-        g->bytes[g->count] = mem_printf("HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n%s", status,
-                                        strlen(json), headers, json);
-        g->script[g->count] = (struct fake_answer){ .bytes = g->bytes[g->count] };
-        g->count++;
-}
+        /* of the last answer */
+        bool global;
+        int code;
+        char id[30];
+} discord;
 
 static void on_unauthorized(void *arg)
 {
@@ -64,12 +36,9 @@ static void on_unauthorized(void *arg)
 
 static struct rig *rig_new(void)
 {
-        struct rig *g = mem_zalloc(sizeof(*g));
-
-        g->loop = loop_new();
-        g->http = http_client_new(g->loop, &(struct http_client_options){ 0 }, NULL);
-        g->token = secret_new(TOKEN, strlen(TOKEN));
-        return g;
+        memset(&discord, 0, sizeof(discord));
+        discord.token = secret_new(TOKEN, strlen(TOKEN));
+        return call_rig_new();
 }
 
 static void rig_open(struct rig *g, unsigned invalid_max)
@@ -78,56 +47,41 @@ static void rig_open(struct rig *g, unsigned invalid_max)
 
         g->server = fake_server_new(g->loop, g->script, g->count);
         base = fake_server_url(g->server, "/api/v10/");
-        g->rest = dc_rest_new(&(struct dc_rest_options){ .loop = g->loop,
-                                                         .http = g->http,
-                                                         .base = base,
-                                                         .token = g->token,
-                                                         .name = "dc",
-                                                         .invalid_max = invalid_max,
-                                                         .unauthorized = on_unauthorized,
-                                                         .arg = g });
+        discord.rest = dc_rest_new(&(struct dc_rest_options){ .loop = g->loop,
+                                                              .http = g->http,
+                                                              .base = base,
+                                                              .token = discord.token,
+                                                              .name = "dc",
+                                                              .invalid_max = invalid_max,
+                                                              .unauthorized = on_unauthorized,
+                                                              .arg = g });
         free(base);
 }
 
 static void rig_free(struct rig *g)
 {
-        dc_rest_free(g->rest);
-        http_client_free(g->http);
-        if (g->server)
-                fake_server_free(g->server);
-        loop_free(g->loop);
-        secret_free(g->token);
-        for (size_t i = 0; i < g->count; i++)
-                free(g->bytes[i]);
-        free(g);
+        dc_rest_free(discord.rest);
+        call_rig_free(g);
+        secret_free(discord.token);
 }
 
 static void on_answer(void *arg, const struct dc_answer *a)
 {
-        const struct ask *ask = arg;
-        struct rig *g = ask->rig;
-
-        if (g->answers < sizeof(g->order) - 1)
-                g->order[g->answers] = ask->letter;
-        g->answers++;
-        g->last.ok = a->ok;
-        g->last.global = a->global;
-        g->last.status = a->status;
-        g->last.code = a->code;
-        g->last.reach = a->reach;
-        g->last.kind = a->kind;
-        g->last.retry_after_ms = a->retry_after_ms;
-        snprintf(g->last.why, sizeof(g->last.why), "%s", a->why);
-        snprintf(g->last.id, sizeof(g->last.id), "%s", json_str(a->result, "id", ""));
+        answered(arg,
+                 &(struct call_answer){ .ok = a->ok,
+                                        .status = a->status,
+                                        .reach = a->reach,
+                                        .kind = a->kind,
+                                        .retry_after_ms = a->retry_after_ms },
+                 a->why);
+        discord.global = a->global;
+        discord.code = a->code;
+        snprintf(discord.id, sizeof(discord.id), "%s", json_str(a->result, "id", ""));
 }
 
 static struct dc_call *ask(struct rig *g, char letter, struct dc_request q)
 {
-        struct ask *a = &g->asks[(unsigned char)letter];
-
-        a->rig = g;
-        a->letter = letter;
-        return dc_rest_call(g->rest, &q, on_answer, a);
+        return dc_rest_call(discord.rest, &q, on_answer, named(g, letter));
 }
 
 static struct dc_request to_channel(const char *channel)
@@ -138,35 +92,21 @@ static struct dc_request to_channel(const char *channel)
                                     .priority = DC_NORMAL };
 }
 
-static void until_answers(struct rig *g, unsigned n)
-{
-        for (int i = 0; i < 100000 && g->answers < n; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(g->answers, n);
-}
-
-static bool asked_for(struct rig *g, unsigned i, const char *line)
-{
-        const char *request = fake_server_request(g->server, i);
-
-        return request && strstr(request, line);
-}
-
-static size_t waiting(const struct rig *g)
+static size_t waiting(void)
 {
         unsigned invalid;
         size_t n;
 
-        dc_rest_stats(g->rest, &n, &invalid);
+        dc_rest_stats(discord.rest, &n, &invalid);
         return n;
 }
 
-static unsigned invalid(const struct rig *g)
+static unsigned invalid(void)
 {
         unsigned n;
         size_t waiting;
 
-        dc_rest_stats(g->rest, &waiting, &n);
+        dc_rest_stats(discord.rest, &waiting, &n);
         return n;
 }
 
@@ -309,7 +249,7 @@ static void a_refusal_names_code_and_field(void **state)
         ask(g, 'a', to_channel("1"));
         until_answers(g, 1);
         assert_false(g->last.ok);
-        assert_int_equal(g->last.code, 50035);
+        assert_int_equal(discord.code, 50035);
         assert_string_equal(
                 g->last.why,
                 "Discord says: Invalid Form Body (50035): content: Must be 2000 or fewer in "
@@ -338,13 +278,16 @@ static void cuts_before_and_after_sending_differ(void **state)
         assert_int_equal(g->last.reach, HTTP_ANSWERED);
         assert_string_equal(g->last.why, "Discord answered 502");
 
-        dc_rest_free(g->rest);
+        dc_rest_free(discord.rest);
         base = fake_server_url(g->server, "");
         fake_server_free(g->server);
         g->server = NULL;
         loop_step(g->loop, false);
-        g->rest = dc_rest_new(&(struct dc_rest_options){
-                .loop = g->loop, .http = g->http, .base = base, .token = g->token, .name = "dc" });
+        discord.rest = dc_rest_new(&(struct dc_rest_options){ .loop = g->loop,
+                                                              .http = g->http,
+                                                              .base = base,
+                                                              .token = discord.token,
+                                                              .name = "dc" });
         free(base);
         ask(g, 'c', to_channel("1"));
         until_answers(g, 3);
@@ -442,7 +385,7 @@ static void refused_calls_stop_before_a_ban(void **state)
                 ask(g, 'a', to_channel(channels[i]));
                 until_answers(g, i + 1);
         }
-        assert_int_equal(invalid(g), 2); /* a 404 and a shared limit do not count */
+        assert_int_equal(invalid(), 2); /* a 404 and a shared limit do not count */
         ask(g, 'b', to_channel("5"));
         until_answers(g, 5);
         assert_int_equal(g->last.kind, ERR_LIMIT);
@@ -482,7 +425,7 @@ static void denied_typing_is_not_tried_again(void **state)
                 until_answers(g, 1);
                 ask(g, 'b', typing);
                 until_answers(g, 2);
-                assert_int_equal(g->last.code, rows[i].code);
+                assert_int_equal(discord.code, rows[i].code);
                 assert_int_equal(fake_server_requests(g->server), rows[i].requests);
                 rig_free(g);
         }
@@ -508,7 +451,7 @@ static void an_empty_bucket_waits_others_do_not(void **state)
         until_answers(g, 1);
         ask(g, 'b', to_channel("1"));
         ask(g, 'c', to_channel("2"));
-        assert_int_equal(waiting(g), 1);
+        assert_int_equal(waiting(), 1);
         until_answers(g, 3);
         assert_string_equal(g->order, "acb");
         rig_free(g);
@@ -529,7 +472,7 @@ static void a_long_wait_is_refused_at_once(void **state)
         assert_int_equal(g->last.kind, ERR_LIMIT);
         assert_int_equal(g->last.reach, HTTP_NOT_SENT);
         assert_in_range(g->last.retry_after_ms, 50000, 60000);
-        assert_int_equal(waiting(g), 0);
+        assert_int_equal(waiting(), 0);
         rig_free(g);
 }
 
@@ -567,7 +510,7 @@ static void the_first_call_of_a_route_goes_alone(void **state)
         ask(g, 'a', to_channel("1"));
         ask(g, 'b', to_channel("1"));
         ask(g, 'c', to_channel("1"));
-        assert_int_equal(waiting(g), 2);
+        assert_int_equal(waiting(), 2);
         until_answers(g, 3);
         assert_int_equal(g->order[0], 'a');
         rig_free(g);
@@ -625,7 +568,7 @@ static void a_long_429_is_reported(void **state)
         until_answers(g, 1);
         assert_int_equal(g->last.status, 429);
         assert_in_range(g->last.retry_after_ms, 3600500, 3600501);
-        assert_false(g->last.global);
+        assert_false(discord.global);
         rig_free(g);
 }
 
@@ -640,7 +583,7 @@ static void a_global_429_spares_interactions(void **state)
         rig_open(g, 0);
         ask(g, 'a', to_channel("1"));
         until_answers(g, 1);
-        assert_true(g->last.global);
+        assert_true(discord.global);
         ask(g, 'b', to_channel("2"));
         until_answers(g, 2);
         assert_int_equal(g->last.kind, ERR_LIMIT);
@@ -672,7 +615,7 @@ static void an_acknowledgement_overtakes_slow_calls(void **state)
                 snprintf(channel, sizeof(channel), "%d", 1 + i);
                 ask(g, 'a', to_channel(channel));
         }
-        while (waiting(g) < DC_WAITING_MAX)
+        while (waiting() < DC_WAITING_MAX)
                 ask(g, 'b', to_channel("1"));
         assert_true(dc_rest_begun(ask(g, 'c', urgent)));
         rig_free(g);
@@ -688,7 +631,7 @@ static void a_429_of_cloudflare_is_global(void **state)
         rig_open(g, 0);
         ask(g, 'a', to_channel("1"));
         until_answers(g, 1);
-        assert_true(g->last.global);
+        assert_true(discord.global);
         assert_int_equal(g->last.retry_after_ms, 60000);
         ask(g, 'b', to_channel("2"));
         until_answers(g, 2);
@@ -705,7 +648,7 @@ static void the_queue_of_calls_is_bounded(void **state)
         rig_open(g, 0);
         for (int i = 0; i < DC_WAITING_MAX + 1; i++)
                 ask(g, 'a', to_channel("1"));
-        assert_int_equal(waiting(g), DC_WAITING_MAX);
+        assert_int_equal(waiting(), DC_WAITING_MAX);
         ask(g, 'z', to_channel("1"));
         until_answers(g, 1);
         assert_int_equal(g->order[0], 'z');
@@ -740,7 +683,7 @@ static void a_large_answer_is_parsed_off_the_loop(void **state)
         ask(g, 'a', to_channel("1"));
         until_answers(g, 1);
         assert_true(g->last.ok);
-        assert_string_equal(g->last.id, "77");
+        assert_string_equal(discord.id, "77");
         aborted = ask(g, 'b', to_channel("1"));
         for (int i = 0; i < 100000 && !aborted->parsing; i++)
                 loop_step(g->loop, true);
@@ -750,8 +693,8 @@ static void a_large_answer_is_parsed_off_the_loop(void **state)
         aborted = ask(g, 'c', to_channel("1"));
         for (int i = 0; i < 100000 && !aborted->parsing; i++)
                 loop_step(g->loop, true);
-        dc_rest_free(g->rest); /* with one of them in flight */
-        g->rest = NULL;
+        dc_rest_free(discord.rest); /* with one of them in flight */
+        discord.rest = NULL;
         for (int i = 0; i < 50; i++)
                 loop_step(g->loop, false);
         assert_int_equal(g->answers, 1);

@@ -10,95 +10,61 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
-#include "../lib/fake_server.h"
 #include "../lib/scratch.h"
-#include "base/json.h"
-#include "base/mem.h"
+#include "call_rig.h"
 #include "platform/slack/sl_api.h"
 #include "platform/slack/sl_rate_limit.h"
 
 #define BOT_TOKEN "xoxb-1-bot"
 #define APP_TOKEN "xapp-1-app"
 
-struct rig;
-
-/* One call, named by a letter. */
-struct ask {
-        struct rig *rig;
-        char letter;
-};
-
-struct rig {
-        struct loop *loop;
-        struct http_client *http;
-        struct fake_server *server;
+/* What only Slack has; of the test that runs. */
+static struct {
         struct sl_api *api;
         struct secret *bot_token, *app_token;
-        struct fake_answer script[40];
-        char *bytes[40];
-        size_t count;
-        unsigned answers, unauthorized, lacked, works;
+        unsigned lacked, works;
         char revoked[40], lacking[300];
-        struct {
-                bool ok, unavailable, has_result;
-                int status;
-                enum http_reach reach;
-                enum error_kind kind;
-                int64_t retry_after_ms;
-                char why[300], error[60], ts[30], scopes[60];
-        } last;
-        struct ask asks[128]; /* by letter */
-        char order[40];       /* letters of the answered calls */
-};
-
-static void says(struct rig *g, int status, const char *headers, const char *body)
-{
-        g->bytes[g->count] = mem_printf("HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n%s", status,
-                                        strlen(body), headers, body);
-        g->script[g->count] = (struct fake_answer){ .bytes = g->bytes[g->count] };
-        g->count++;
-}
+        /* of the last answer */
+        bool unavailable, has_result;
+        char error[60], ts[30], scopes[60];
+} slack;
 
 static void on_unauthorized(void *arg, const struct sl_method *method, const char *error)
 {
         struct rig *g = arg;
 
         g->unauthorized++;
-        snprintf(g->revoked, sizeof(g->revoked), "%s %s", method->name, error);
+        snprintf(slack.revoked, sizeof(slack.revoked), "%s %s", method->name, error);
 }
 
 static void on_scoped(void *arg, const struct sl_method *method, const struct sl_answer *a)
 {
-        struct rig *g = arg;
-
+        (void)arg;
         assert_false(method->app_level);
         if (!a->ok)
-                snprintf(g->lacking, sizeof(g->lacking), "%s", a->why);
-        a->ok ? g->works++ : g->lacked++;
+                snprintf(slack.lacking, sizeof(slack.lacking), "%s", a->why);
+        a->ok ? slack.works++ : slack.lacked++;
 }
 
 static struct rig *rig_new(void)
 {
-        struct rig *g = mem_zalloc(sizeof(*g));
-
-        g->loop = loop_new();
-        g->http = http_client_new(g->loop, &(struct http_client_options){ 0 }, NULL);
-        g->bot_token = secret_new(BOT_TOKEN, strlen(BOT_TOKEN));
-        g->app_token = secret_new(APP_TOKEN, strlen(APP_TOKEN));
-        return g;
+        memset(&slack, 0, sizeof(slack));
+        slack.bot_token = secret_new(BOT_TOKEN, strlen(BOT_TOKEN));
+        slack.app_token = secret_new(APP_TOKEN, strlen(APP_TOKEN));
+        return call_rig_new();
 }
 
 static void rig_open_at(struct rig *g, const char *base)
 {
-        g->api = sl_api_new(&(struct sl_api_options){ .loop = g->loop,
-                                                      .http = g->http,
-                                                      .base = base,
-                                                      .bot_token = g->bot_token,
-                                                      .app_token = g->app_token,
-                                                      .name = "sl",
-                                                      .unauthorized = on_unauthorized,
-                                                      .scoped = on_scoped,
-                                                      .arg = g });
+        slack.api = sl_api_new(&(struct sl_api_options){ .loop = g->loop,
+                                                         .http = g->http,
+                                                         .base = base,
+                                                         .bot_token = slack.bot_token,
+                                                         .app_token = slack.app_token,
+                                                         .name = "sl",
+                                                         .unauthorized = on_unauthorized,
+                                                         .scoped = on_scoped,
+                                                         .arg = g });
 }
 
 static void rig_open(struct rig *g)
@@ -113,70 +79,36 @@ static void rig_open(struct rig *g)
 
 static void rig_free(struct rig *g)
 {
-        sl_api_free(g->api);
-        http_client_free(g->http);
-        if (g->server)
-                fake_server_free(g->server);
-        loop_free(g->loop);
-        secret_free(g->bot_token);
-        secret_free(g->app_token);
-        for (size_t i = 0; i < g->count; i++)
-                free(g->bytes[i]);
-        free(g);
+        sl_api_free(slack.api);
+        call_rig_free(g);
+        secret_free(slack.bot_token);
+        secret_free(slack.app_token);
 }
 
 static void on_answer(void *arg, const struct sl_answer *a)
 {
-        const struct ask *ask = arg;
-        struct rig *g = ask->rig;
-
-        if (g->answers < sizeof(g->order) - 1)
-                g->order[g->answers] = ask->letter;
-        g->answers++;
-        g->last.ok = a->ok;
-        g->last.unavailable = sl_api_is_unavailable(a);
-        g->last.has_result = a->result;
-        g->last.status = a->status;
-        g->last.reach = a->reach;
-        g->last.kind = a->kind;
-        g->last.retry_after_ms = a->retry_after_ms;
-        snprintf(g->last.why, sizeof(g->last.why), "%s", a->why);
-        snprintf(g->last.error, sizeof(g->last.error), "%s", a->error ? a->error : "");
-        snprintf(g->last.scopes, sizeof(g->last.scopes), "%s", a->scopes ? a->scopes : "");
-        snprintf(g->last.ts, sizeof(g->last.ts), "%s", json_str(a->result, "ts", ""));
-}
-
-static struct ask *named(struct rig *g, char letter)
-{
-        struct ask *a = &g->asks[(unsigned char)letter];
-
-        a->rig = g;
-        a->letter = letter;
-        return a;
+        answered(arg,
+                 &(struct call_answer){ .ok = a->ok,
+                                        .status = a->status,
+                                        .reach = a->reach,
+                                        .kind = a->kind,
+                                        .retry_after_ms = a->retry_after_ms },
+                 a->why);
+        slack.unavailable = sl_api_is_unavailable(a);
+        slack.has_result = a->result;
+        snprintf(slack.error, sizeof(slack.error), "%s", a->error ? a->error : "");
+        snprintf(slack.scopes, sizeof(slack.scopes), "%s", a->scopes ? a->scopes : "");
+        snprintf(slack.ts, sizeof(slack.ts), "%s", json_str(a->result, "ts", ""));
 }
 
 static struct sl_call *ask(struct rig *g, char letter, struct sl_request q)
 {
-        return sl_api_call(g->api, &q, on_answer, named(g, letter));
+        return sl_api_call(slack.api, &q, on_answer, named(g, letter));
 }
 
 static struct sl_request to(const char *method)
 {
         return (struct sl_request){ .method = method, .priority = SL_NORMAL };
-}
-
-static void until_answers(struct rig *g, unsigned n)
-{
-        for (int i = 0; i < 100000 && g->answers < n; i++)
-                loop_step(g->loop, true);
-        assert_int_equal(g->answers, n);
-}
-
-static bool asked_for(struct rig *g, unsigned i, const char *line)
-{
-        const char *request = fake_server_request(g->server, i);
-
-        return request && strstr(request, line);
 }
 
 /* ---- requests ---- */
@@ -196,7 +128,7 @@ static void arguments_are_json_where_the_method_takes_it(void **state)
         assert_int_equal(g->answers, 0); /* not before the call has returned */
         until_answers(g, 1);
         assert_true(g->last.ok);
-        assert_string_equal(g->last.ts, "1.2");
+        assert_string_equal(slack.ts, "1.2");
         assert_string_equal(g->last.why, "");
         assert_true(asked_for(g, 0, "POST /api/chat.postMessage HTTP"));
         assert_true(asked_for(g, 0, "Authorization: Bearer " BOT_TOKEN "\r\n"));
@@ -244,8 +176,8 @@ static void a_call_without_its_token_or_row_is_not_tried(void **state)
         struct rig *g = rig_new();
 
         (void)state;
-        secret_free(g->app_token);
-        g->app_token = NULL;
+        secret_free(slack.app_token);
+        slack.app_token = NULL;
         rig_open(g);
         ask(g, 'a', to("apps.connections.open"));
         until_answers(g, 1);
@@ -277,20 +209,20 @@ static void posts_have_no_token(void **state)
         says(g, 404, "", "{\"ok\":false,\"error\":\"used_url\"}");
         rig_open(g);
         url = fake_server_url(g->server, "/commands/T1/secret");
-        sl_api_post(g->api, &(struct sl_post){ .url = url, .json = json }, on_answer,
+        sl_api_post(slack.api, &(struct sl_post){ .url = url, .json = json }, on_answer,
                     named(g, 'a'));
         until_answers(g, 1);
         assert_true(g->last.ok);
-        sl_api_post(g->api, &(struct sl_post){ .url = url, .file = &file }, on_answer,
+        sl_api_post(slack.api, &(struct sl_post){ .url = url, .file = &file }, on_answer,
                     named(g, 'b'));
         close(file.fd); /* the call has its own */
         until_answers(g, 2);
         assert_true(g->last.ok);
-        sl_api_post(g->api, &(struct sl_post){ .url = url, .json = json }, on_answer,
+        sl_api_post(slack.api, &(struct sl_post){ .url = url, .json = json }, on_answer,
                     named(g, 'c'));
         until_answers(g, 3);
         assert_false(g->last.ok);
-        assert_string_equal(g->last.error, "used_url");
+        assert_string_equal(slack.error, "used_url");
         assert_true(asked_for(g, 0, "POST /commands/T1/secret HTTP"));
         assert_true(asked_for(g, 0, "{\"text\":\"done\"}"));
         assert_true(asked_for(g, 1, "the bytes"));
@@ -318,16 +250,16 @@ static void nothing_is_posted_to_other_hosts(void **state)
         (void)state;
         rig_open_at(g, "https://slack.com/api");
         for (unsigned i = 0; i < COUNT(others); i++) {
-                assert_false(sl_api_owns_url(g->api, others[i]));
-                sl_api_post(g->api, &(struct sl_post){ .url = others[i] }, on_answer,
+                assert_false(sl_api_owns_url(slack.api, others[i]));
+                sl_api_post(slack.api, &(struct sl_post){ .url = others[i] }, on_answer,
                             named(g, 'a'));
                 until_answers(g, i + 1);
                 assert_int_equal(g->last.kind, ERR_INVALID);
                 assert_int_equal(g->last.reach, HTTP_NOT_SENT);
         }
-        assert_true(sl_api_owns_url(g->api, "https://files.slack.com/upload/v1/x"));
-        assert_true(sl_api_owns_url(g->api, "https://hooks.slack.com/actions/T1/2/3"));
-        assert_true(sl_api_owns_url(g->api, "https://slack.com/x"));
+        assert_true(sl_api_owns_url(slack.api, "https://files.slack.com/upload/v1/x"));
+        assert_true(sl_api_owns_url(slack.api, "https://hooks.slack.com/actions/T1/2/3"));
+        assert_true(sl_api_owns_url(slack.api, "https://slack.com/x"));
         rig_free(g);
 }
 
@@ -346,10 +278,10 @@ static void ok_false_is_a_failure_with_advice(void **state)
         ask(g, 'a', to("chat.postMessage"));
         until_answers(g, 1);
         assert_false(g->last.ok);
-        assert_false(g->last.unavailable);
+        assert_false(slack.unavailable);
         assert_int_equal(g->last.status, 200);
         assert_int_equal(g->last.kind, ERR_NONE);
-        assert_string_equal(g->last.error, "not_in_channel");
+        assert_string_equal(slack.error, "not_in_channel");
         assert_string_equal(g->last.why, "Slack says: not_in_channel: the app is not in the "
                                          "channel: /invite the app there");
         ask(g, 'b', to("chat.postMessage"));
@@ -378,7 +310,7 @@ static void errors_of_slack_itself_pass(void **state)
                 ask(g, 'a', to("chat.postMessage"));
                 until_answers(g, i + 1);
                 assert_false(g->last.ok);
-                assert_true(g->last.unavailable);
+                assert_true(slack.unavailable);
                 assert_int_equal(g->last.reach, HTTP_ANSWERED);
         }
         rig_free(g);
@@ -398,8 +330,8 @@ static void a_web_page_is_no_answer(void **state)
         ask(g, 'a', to("chat.postMessage"));
         until_answers(g, 1);
         assert_false(g->last.ok);
-        assert_false(g->last.has_result);
-        assert_true(g->last.unavailable);
+        assert_false(slack.has_result);
+        assert_true(slack.unavailable);
         assert_int_equal(g->last.kind, ERR_PROTOCOL);
         assert_int_equal(g->last.reach, HTTP_ANSWERED);
         assert_string_equal(g->last.why, "Slack answered 200 with a web page instead of JSON: is "
@@ -411,7 +343,7 @@ static void a_web_page_is_no_answer(void **state)
                 ask(g, 'c', to("chat.postMessage"));
                 until_answers(g, i);
                 assert_false(g->last.ok);
-                assert_true(g->last.unavailable);
+                assert_true(slack.unavailable);
                 assert_int_equal(g->last.kind, ERR_PROTOCOL);
         }
         rig_free(g);
@@ -432,12 +364,12 @@ static void cuts_before_and_after_sending_differ(void **state)
         until_answers(g, 1);
         assert_int_equal(g->last.status, 0);
         assert_int_equal(g->last.reach, HTTP_UNSURE);
-        assert_true(g->last.unavailable);
+        assert_true(slack.unavailable);
         ask(g, 'b', to("chat.postMessage"));
         until_answers(g, 2);
         assert_false(g->last.ok);
         assert_int_equal(g->last.status, 200);
-        assert_true(g->last.unavailable);
+        assert_true(slack.unavailable);
         assert_non_null(strstr(g->last.why, "Slack's answer broke off"));
         rig_free(g);
 
@@ -463,7 +395,7 @@ static void a_silent_server_ends_the_call_unsure(void **state)
         assert_int_equal(g->last.status, 0);
         assert_int_equal(g->last.reach, HTTP_UNSURE);
         assert_int_equal(g->last.kind, ERR_TIMEOUT);
-        assert_true(g->last.unavailable);
+        assert_true(slack.unavailable);
         rig_free(g);
 }
 
@@ -492,7 +424,7 @@ static void large_answers_are_read_and_huge_ones_are_not(void **state)
         ask(g, 'a', to("conversations.history"));
         until_answers(g, 1);
         assert_true(g->last.ok);
-        assert_string_equal(g->last.ts, "7");
+        assert_string_equal(slack.ts, "7");
         /* aborted at whichever point it has reached */
         sl_api_abort(ask(g, 'b', to("conversations.history")));
         assert_int_equal(g->answers, 1);
@@ -524,7 +456,7 @@ static void retry_after_closes_one_method_only(void **state)
         says(g, 200, "", "{\"ok\":true}");
         rig_open(g);
         ask(g, 'a', to("chat.postMessage"));
-        for (int i = 0; i < 100000 && sl_api_limited(g->api) == 0; i++)
+        for (int i = 0; i < 100000 && sl_api_limited(slack.api) == 0; i++)
                 loop_step(g->loop, true);
         ask(g, 'b', to("chat.postMessage"));
         ask(g, 'c', to("chat.update"));
@@ -533,7 +465,7 @@ static void retry_after_closes_one_method_only(void **state)
         until_answers(g, 3);
         assert_string_equal(g->order, "cab"); /* the refused one goes first */
         assert_true(g->last.ok);
-        assert_int_equal(sl_api_limited(g->api), 1);
+        assert_int_equal(sl_api_limited(slack.api), 1);
         assert_int_equal(fake_server_requests(g->server), 4);
         rig_free(g);
 }
@@ -550,7 +482,7 @@ static void a_long_retry_after_is_answered_at_once(void **state)
         until_answers(g, 1);
         assert_int_equal(g->last.status, 429);
         assert_int_equal(g->last.retry_after_ms, 30000);
-        assert_true(g->last.unavailable);
+        assert_true(slack.unavailable);
         assert_string_equal(g->last.why, "Slack's rate limit of chat.postMessage is reached");
         ask(g, 'b', to("chat.postMessage"));
         until_answers(g, 2);
@@ -684,7 +616,7 @@ static void urgent_calls_go_before_idle_ones(void **state)
                 says(g, 200, "", "{\"ok\":true}");
         rig_open(g);
         ask(g, 'a', q);
-        for (int i = 0; i < 100000 && sl_api_limited(g->api) == 0; i++)
+        for (int i = 0; i < 100000 && sl_api_limited(slack.api) == 0; i++)
                 loop_step(g->loop, true);
         q.priority = SL_IDLE;
         ask(g, 'i', q);
@@ -725,13 +657,13 @@ static void a_revoked_token_ends_all_calls_once(void **state)
         says(g, 200, "", "{\"ok\":false,\"error\":\"token_revoked\"}");
         rig_open(g);
         ask(g, 'w', to("chat.postMessage")); /* waits for its method */
-        for (int i = 0; i < 100000 && sl_api_limited(g->api) == 0; i++)
+        for (int i = 0; i < 100000 && sl_api_limited(slack.api) == 0; i++)
                 loop_step(g->loop, true);
         ask(g, 'a', to("auth.test"));
         ask(g, 'b', to("users.info"));
         until_answers(g, 3);
         assert_int_equal(g->unauthorized, 1);
-        assert_non_null(strstr(g->revoked, "token_revoked"));
+        assert_non_null(strstr(slack.revoked, "token_revoked"));
         ask(g, 'c', to("chat.update"));
         until_answers(g, 4);
         assert_int_equal(g->last.kind, ERR_REFUSED);
@@ -798,8 +730,8 @@ static void a_missing_scope_is_named_with_the_line_that_adds_it(void **state)
         assert_string_equal(g->last.why,
                             "the app lacks a scope: add \"reactions:write\" to "
                             "oauth_config.scopes.bot of its manifest and reinstall it");
-        assert_int_equal(g->lacked, 1);
-        assert_string_equal(g->lacking, g->last.why);
+        assert_int_equal(slack.lacked, 1);
+        assert_string_equal(slack.lacking, g->last.why);
         ask(g, 'b', to("conversations.history"));
         until_answers(g, 2);
         assert_string_equal(g->last.why, "the app lacks one of the scopes "
@@ -817,11 +749,11 @@ static void a_missing_scope_is_named_with_the_line_that_adds_it(void **state)
         assert_string_equal(g->last.why,
                             "the app-level token lacks the scope connections:write: make a new one "
                             "with it (Basic Information, App-Level Tokens)");
-        assert_int_equal(g->works, 0);
+        assert_int_equal(slack.works, 0);
         ask(g, 'f', to("reactions.add"));
         until_answers(g, 6);
-        assert_int_equal(g->works, 1);
-        assert_string_equal(g->last.scopes, "chat:write,users:read");
+        assert_int_equal(slack.works, 1);
+        assert_string_equal(slack.scopes, "chat:write,users:read");
         rig_free(g);
 }
 
@@ -860,11 +792,11 @@ static void cancelled_asks_are_answered_or_dropped(void **state)
         (void)state;
         rig_open(g); /* nothing is answered */
         dropped.drop_on_cancel = true;
-        sl_api_ask(g->api, &kept, on_answer, named(g, 'a'));
-        sl_api_ask(g->api, &dropped, on_answer, named(g, 'b'));
-        sl_api_ask(g->api, &kept, NULL, NULL);
+        sl_api_ask(slack.api, &kept, on_answer, named(g, 'a'));
+        sl_api_ask(slack.api, &dropped, on_answer, named(g, 'b'));
+        sl_api_ask(slack.api, &kept, NULL, NULL);
         assert_true(sl_api_begun(ask(g, 'c', kept))); /* has a handle: not cancelled */
-        sl_api_cancel(g->api);
+        sl_api_cancel(slack.api);
         assert_int_equal(g->answers, 1);
         assert_string_equal(g->order, "a");
         assert_int_equal(g->last.kind, ERR_CANCELLED);
@@ -880,7 +812,7 @@ static void slacks_clock_is_that_of_its_answers(void **state)
         rig_open(g);
         ask(g, 'a', to("auth.test"));
         until_answers(g, 1);
-        assert_in_range(sl_api_now_ms(g->api) / 1000, 784111777, 784111777 + 600);
+        assert_in_range(sl_api_now_ms(slack.api) / 1000, 784111777, 784111777 + 600);
         rig_free(g);
 }
 
