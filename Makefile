@@ -42,7 +42,7 @@ CFLAGS_ALL  := -std=gnu17 $(OPT_$(VARIANT)) $(HARDENING) $(WARNINGS) $(DEFINES) 
 LDFLAGS_ALL := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(LINK_$(VARIANT)) $(LDFLAGS)
 
 # Rooms, from the one that knows everybody to the one that knows nobody. A room may use those after it.
-ROOMS       := cli api config agent platform dispatch road bus rows store net base
+ROOMS       := cli api config schedule agent platform dispatch road bus rows store net base
 room_srcs    = $(sort $(wildcard src/$(1)/*.c src/$(1)/*/*.c))
 LIBS        := $(ROOMS:%=$(O)/lib%.a)
 MAIN_SRCS   := $(sort $(wildcard src/*.c))

@@ -236,6 +236,60 @@ const struct store_migration schema_steps[] = {
           "CREATE TABLE approval_rules("
           " id AUTOKEY, agent TEXT NOT NULL, adapter TEXT NOT NULL, channel TEXT NOT NULL,"
           " rule TEXT NOT NULL, approval BIGINT, made_by TEXT, created_ms BIGINT NOT NULL);" },
+        { 29, "schedule",
+          /* see schedule_row.h */
+          "CREATE TABLE schedules("
+          " id AUTOKEY, source TEXT NOT NULL, name TEXT NOT NULL, request_key TEXT UNIQUE,"
+          " kind TEXT NOT NULL, action TEXT NOT NULL, adapter TEXT, channel TEXT, thread TEXT,"
+          " person BIGINT, text TEXT NOT NULL, options TEXT, at_ms BIGINT, cron TEXT,"
+          " timezone TEXT, missed TEXT NOT NULL, max_age_ms BIGINT NOT NULL DEFAULT 0,"
+          " state TEXT NOT NULL, next_ms BIGINT, created_ms BIGINT NOT NULL, created_by TEXT,"
+          " trace TEXT);"
+          "CREATE INDEX schedules_due ON schedules(next_ms)"
+          " WHERE state = 'active' AND next_ms IS NOT NULL;"
+          "CREATE INDEX schedules_person ON schedules(person, id)"
+          " WHERE state = 'active' AND person IS NOT NULL;"
+          "CREATE INDEX schedules_chat ON schedules(adapter, channel, id) WHERE state = 'active';"
+          "CREATE INDEX schedules_ended ON schedules(created_ms) WHERE state <> 'active';"
+          "CREATE TABLE ticks("
+          " id AUTOKEY, schedule BIGINT NOT NULL, due_ms BIGINT NOT NULL,"
+          " runs BIGINT NOT NULL DEFAULT 1, state TEXT NOT NULL, not_before_ms BIGINT NOT NULL,"
+          " started_ms BIGINT, ended_ms BIGINT, event BIGINT, delivery BIGINT,"
+          " address BIGINT NOT NULL DEFAULT 0, note TEXT, UNIQUE (schedule, due_ms));"
+          "CREATE INDEX ticks_open ON ticks(not_before_ms)"
+          " WHERE state = 'pending' OR state = 'running';"
+          "CREATE INDEX ticks_delivery ON ticks(delivery) WHERE delivery IS NOT NULL;"
+          "CREATE INDEX ticks_ended ON ticks(ended_ms) WHERE ended_ms IS NOT NULL;"
+          /* how a person wants to be reached; reach_at: "adapter/channel" */
+          "ALTER TABLE persons ADD COLUMN timezone TEXT;"
+          "ALTER TABLE persons ADD COLUMN quiet_hours TEXT;"
+          "ALTER TABLE persons ADD COLUMN daily_cap BIGINT;"
+          "ALTER TABLE persons ADD COLUMN reach_at TEXT;" },
+        { 30, "calendar",
+          /* see calendar_row.h */
+          "CREATE TABLE calendar_events("
+          " id AUTOKEY, uid TEXT NOT NULL UNIQUE, request_key TEXT UNIQUE, title TEXT NOT NULL,"
+          " description TEXT, place TEXT, starts_ms BIGINT NOT NULL, ends_ms BIGINT NOT NULL,"
+          " timezone TEXT NOT NULL, capacity BIGINT NOT NULL DEFAULT 0, state TEXT NOT NULL,"
+          " adapter TEXT, channel TEXT, thread TEXT, announcement BIGINT, message TEXT,"
+          " reminder_ms BIGINT NOT NULL DEFAULT 0, organizer TEXT,"
+          " sequence BIGINT NOT NULL DEFAULT 0, guild TEXT, platform_event TEXT,"
+          " created_ms BIGINT NOT NULL, updated_ms BIGINT NOT NULL);"
+          "CREATE INDEX calendar_events_start ON calendar_events(starts_ms);"
+          "CREATE INDEX calendar_events_chat ON calendar_events(adapter, channel, starts_ms);"
+          "CREATE INDEX calendar_events_message ON calendar_events(adapter, message)"
+          " WHERE message IS NOT NULL;"
+          "CREATE INDEX calendar_events_announcement ON calendar_events(announcement)"
+          " WHERE announcement IS NOT NULL;"
+          "CREATE UNIQUE INDEX calendar_events_platform ON calendar_events(adapter, platform_event)"
+          " WHERE platform_event IS NOT NULL;"
+          /* user_id: a person, 'per-3'; NULL: an external account of which nothing more is known */
+          "CREATE TABLE calendar_members("
+          " id AUTOKEY, event BIGINT NOT NULL, user_id TEXT, external_source TEXT,"
+          " external_id TEXT, display_name TEXT, status TEXT NOT NULL, since_ms BIGINT NOT NULL,"
+          " UNIQUE (event, external_source, external_id));"
+          "CREATE INDEX calendar_members_user ON calendar_members(user_id, event)"
+          " WHERE user_id IS NOT NULL;" },
         { 0, NULL, NULL },
 };
 /* clang-format on */

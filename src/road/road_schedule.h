@@ -1,0 +1,45 @@
+/*
+ * road_schedule: what agents and dispatch ask of the schedule, the road's contract with it.
+ *
+ * The schedule speaks first: a tick that is due enters the inbox as schedule.fired, or the outbox
+ * as a message. Its tools serve agents, its commands people.
+ */
+#ifndef ROAD_ROAD_SCHEDULE_H
+#define ROAD_ROAD_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "road/inbox/decision.h"
+#include "road/outbox/delivery.h"
+
+struct effect;
+struct schedule;
+
+/* Who asks, and in which chat. Strings are borrowed; NULL: unknown. */
+struct schedule_caller {
+        const char *adapter, *platform, *channel, *thread;
+        enum chat_kind chat;
+        const char *guild;
+        const char *sender_id, *sender_name;
+        const char *agent; /* a tool call of this agent; NULL: the person themselves */
+        const char *trace;
+        bool is_admin;
+};
+
+struct road_schedule {
+        struct schedule *schedule;
+        /* The i-th tool for agents; NULL: there are no more. */
+        const struct road_tool *(*tool_at)(struct schedule *s, size_t i);
+        /* Calls done once, later. The same request key has the same effect once. */
+        void (*call_tool)(struct schedule *s, const struct schedule_caller *by, const char *tool,
+                          const struct tool_request *q, platform_tool_fn *done, void *arg);
+        /*
+         * A chat command without its slash, such as "remind" with "30m tea". The effect is written
+         * in the decision's transaction; its report is the answer.
+         */
+        struct effect *(*command)(struct schedule *s, const struct schedule_caller *by,
+                                  const struct incoming *in, const char *name, const char *args);
+};
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * schedule: the daemon speaks first, on time, once.
+ *
+ *     event files, reminders, calendar, API ──► schedules ──► ticks ──► inbox (an agent's turn)
+ *                                                                  └──► outbox (a message)
+ *
+ * One timer waits for the earliest due row; nothing is kept in memory per schedule. Who writes
+ * rows (rows/schedule_row.h) calls schedule_wake after the commit.
+ */
+#ifndef SCHEDULE_SCHEDULE_H
+#define SCHEDULE_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "road/road.h"
+#include "road/road_schedule.h"
+
+struct schedule;
+
+/* The section "schedule", explained in schedule_conf.c. */
+struct schedule_conf {
+        bool enabled;
+        char *timezone; /* NULL: the system's */
+        char *missed;   /* "once", "all", "skip" */
+        int64_t max_age_seconds;
+        int64_t pending, pending_per_person; /* limits of active schedules */
+        int64_t daily_cap;                   /* unasked messages per person and day */
+        struct setting_list quiet_hours;     /* of everybody without their own */
+        char *operator; /* "telegram:42" or "per-1": gets what has no other address; NULL: none */
+};
+extern const struct setting schedule_settings[];
+
+/* A command in the sandbox of an agent; output is its standard output, borrowed. */
+typedef void schedule_check_fn(void *arg, int exit_code, const char *output,
+                               const struct error *err);
+struct schedule_check {
+        const char *agent; /* whose sandbox; NULL: the one that would answer there */
+        const char *adapter, *channel, *command;
+        int64_t seconds;
+};
+
+struct schedule_env {
+        struct loop *loop;
+        struct store *store;
+        struct bus *bus;
+        struct road *road;
+        const char *dir; /* the data directory */
+        /* 0: unknown person */
+        int64_t (*person_of)(void *arg, const char *platform, const char *user);
+        /* NULL: there are no sandboxes. done is called once, later. */
+        void (*run_check)(void *arg, const struct schedule_check *check, schedule_check_fn *done,
+                          void *done_arg);
+        /* The i-th configured adapter and its platform; false: there are no more. */
+        bool (*adapter_at)(void *arg, size_t i, const char **name, const char **platform);
+        void *arg;
+};
+
+/* Nothing runs before schedule_start. */
+struct schedule *schedule_open(const struct schedule_env *env, const struct schedule_conf *conf,
+                               struct error *err);
+void schedule_set_conf(struct schedule *s, const struct schedule_conf *conf);
+/* The adapters are configured: resumes pending ticks, then runs what is due. */
+void schedule_start(struct schedule *s);
+/* Starts nothing new. */
+void schedule_quiesce(struct schedule *s);
+void schedule_close(struct schedule *s);
+/* Rows were written: looks for what is due. Cheap; may be called often. */
+void schedule_wake(struct schedule *s);
+void schedule_contract(struct schedule *s, struct road_schedule *out);
+
+#endif
