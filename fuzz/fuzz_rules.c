@@ -149,6 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct rule *taken;
         char *all = mem_alloc(size + 1);
         const char *text;
+        struct hours_list list;
         struct hours h;
         struct rule r;
 
@@ -157,6 +158,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         text = strlen(all) < size ? all + strlen(all) + 1 : "";
         if (hours_parse(all, &h) == 0)
                 (void)hours_hold(&h, (struct moment){ 3, 600 });
+        if (hours_list_parse(all, &list) == 0)
+                (void)hours_list_end(&list, NULL, 0);
         ask_access(all, text);
         ask_command(text);
         if (read_rule(all, strlen(all), &r) == 0 || make_rule(all, &r) == 0) {

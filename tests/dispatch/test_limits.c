@@ -1,4 +1,4 @@
-/* The rate limit, patterns and hours. */
+/* The rate limit and patterns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "dispatch/limits/limits.h"
 #include "dispatch/rules/pattern.h"
-#include "dispatch/rules/rules.h"
 
 static const struct rate_key ann = { "tg", "c", "ann" };
 static const struct turn_rate two_a_minute = { 2, 60 };
@@ -193,56 +192,6 @@ static void a_bad_pattern_is_reported_with_its_position(void **state)
         free(longest);
 }
 
-static void hours_are_parsed_and_checked(void **state)
-{
-        enum { SUN, MON, TUE, WED, THU, FRI, SAT };
-        static const struct {
-                const char *text;
-                struct moment m;
-                bool holds;
-        } rows[] = {
-                { "09:00-17:00", { MON, 540 }, true },
-                { "09:00-17:00", { MON, 539 }, false },
-                { "09:00-17:00", { SUN, 1019 }, true },
-                { "09:00-17:00", { SUN, 1020 }, false },
-                { "mon-fri 09:00-17:00", { FRI, 600 }, true },
-                { "mon-fri 09:00-17:00", { SAT, 600 }, false },
-                { "Sat,Sun 00:00-24:00", { SUN, 1439 }, true },
-                { "sat,sun 00:00-24:00", { MON, 0 }, false },
-                { "fri-mon 10:00-11:00", { SUN, 600 }, true },
-                { "fri-mon 10:00-11:00", { WED, 600 }, false },
-                { "22:00-06:00", { TUE, 1400 }, true },
-                { "22:00-06:00", { TUE, 100 }, true },
-                { "22:00-06:00", { TUE, 360 }, false },
-                { "fri 22:00-06:00", { SAT, 100 }, true },
-                { "fri 22:00-06:00", { FRI, 100 }, false },
-                { "fri 22:00-06:00", { FRI, 1400 }, true },
-        };
-        static const char *const wrong[] = { "",
-                                             "9-17",
-                                             "09:00",
-                                             "09:00-",
-                                             "09:00-25:00",
-                                             "09:60-10:00",
-                                             "09:00-09:00",
-                                             "24:01-10:00",
-                                             "xyz 09:00-10:00",
-                                             "mon- 09:00-10:00",
-                                             "mon09:00-10:00",
-                                             "09:00-10:00 ",
-                                             "mon,fri",
-                                             ", 09:00-10:00" };
-        struct hours h;
-
-        (void)state;
-        for (size_t i = 0; i < COUNT(rows); i++) {
-                assert_int_equal(hours_parse(rows[i].text, &h), 0);
-                assert_int_equal(hours_hold(&h, rows[i].m), rows[i].holds);
-        }
-        for (size_t i = 0; i < COUNT(wrong); i++)
-                assert_int_equal(hours_parse(wrong[i], &h), -1);
-}
-
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -258,7 +207,6 @@ int main(void)
                 cmocka_unit_test(an_exploding_pattern_is_given_up),
                 cmocka_unit_test(a_pattern_has_few_steps),
                 cmocka_unit_test(a_bad_pattern_is_reported_with_its_position),
-                cmocka_unit_test(hours_are_parsed_and_checked),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

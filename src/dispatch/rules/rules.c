@@ -2,12 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/timezone.h"
 #include "dispatch/people/persons.h"
 #include "dispatch/rules/pattern.h"
 
@@ -222,20 +220,12 @@ static bool check_hours(const struct condition *c, const struct rule *r, struct 
         static const char *const days[] = { "Sunday",   "Monday", "Tuesday", "Wednesday",
                                             "Thursday", "Friday", "Saturday" };
         int64_t time_ms = ctx->in->time_ms > 0 ? ctx->in->time_ms : clock_wall_ms();
-        time_t t = (time_t)(time_ms / 1000);
-        struct tm tm = { 0 };
         struct moment m;
 
         (void)c;
         if (!r->hours.set)
                 return true;
-        if (r->compiled.zone) {
-                t += (time_t)timezone_offset(r->compiled.zone, t);
-                gmtime_r(&t, &tm);
-        } else {
-                localtime_r(&t, &tm);
-        }
-        m = (struct moment){ .day = tm.tm_wday, .minute = tm.tm_hour * 60 + tm.tm_min };
+        m = hours_moment(r->compiled.zone, time_ms);
         for (size_t i = 0; i < r->hours.count; i++) {
                 if (hours_hold(&r->compiled.hours[i], m))
                         return true;

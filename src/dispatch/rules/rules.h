@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/hours.h"
 #include "base/settings.h"
 #include "dispatch/limits/limits.h"
 #include "road/incoming.h"
@@ -18,7 +19,6 @@
 
 struct pattern;
 struct persons;
-struct time_zone;
 
 /*
  * One element of "rules". All conditions must hold; a list means any of its members; dm, mention,
@@ -84,25 +84,5 @@ bool rule_concerns(const struct rule *r, const char *adapter, const char *platfo
 bool rule_covers(const struct rule *wide, const struct rule *narrow);
 /* Ignores skin tones. */
 bool rule_same_emoji(const char *a, const char *b);
-
-/*
- * hours: when a rule applies.
- *
- *     "09:00-17:00"   "mon-fri 09:00-17:00"   "sat,sun 10:00-14:00"   "22:00-06:00"
- *
- * The end is exclusive. A range that ends before it begins continues after midnight and belongs to
- * the day on which it began. 24:00 is the end of a day.
- */
-struct hours {
-        unsigned days; /* bit 0 is Sunday */
-        int from, to;  /* minutes of the day */
-};
-struct moment {
-        int day;    /* 0 is Sunday */
-        int minute; /* of the day */
-};
-/* 0, or -1 for a syntax error. */
-int hours_parse(const char *text, struct hours *out);
-bool hours_hold(const struct hours *h, struct moment m);
 
 #endif
