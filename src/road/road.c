@@ -321,6 +321,16 @@ int64_t road_upload_max(const struct road *r, const char *adapter)
         return p->upload_max(p->adapters, adapter);
 }
 
+void road_set_schedule(struct road *r, const struct road_schedule *s)
+{
+        r->schedule = s ? *s : (struct road_schedule){ 0 };
+}
+
+const struct road_schedule *road_get_schedule(const struct road *r)
+{
+        return r->schedule.schedule ? &r->schedule : NULL;
+}
+
 const struct road_tool *road_tool_at(const struct road *r, const char *adapter, size_t i)
 {
         const struct road_platforms *p = &r->platforms;

@@ -23,6 +23,7 @@
 #include "road/incoming.h"
 #include "road/outbox/delivery.h"
 #include "road/outbox/outbox.h"
+#include "road/road_schedule.h"
 #include "road/turn/turn_run.h"
 #include "store/store.h"
 
@@ -58,6 +59,10 @@ extern const struct setting road_settings[]; /* the section "limits", with help 
 struct road *road_open(const struct road_env *env, const struct road_limits *limits,
                        struct error *err);
 void road_set_limits(struct road *r, const struct road_limits *limits);
+/* Copied. The schedule opens after the road, and closes before it: then NULL. */
+void road_set_schedule(struct road *r, const struct road_schedule *s);
+/* NULL: there is none. */
+const struct road_schedule *road_get_schedule(const struct road *r);
 /* Starts nothing new; calls drained(arg) when turns and sends have ended, or after ms. */
 void road_drain(struct road *r, int64_t ms, void (*drained)(void *arg), void *arg);
 /* Frees memory only; the next road_open resumes open rows. */

@@ -25,6 +25,7 @@ struct schedule_caller {
         const char *agent; /* a tool call of this agent; NULL: the person themselves */
         const char *trace;
         bool is_admin;
+        bool everywhere; /* the agent may reach beyond this chat */
 };
 
 struct road_schedule {

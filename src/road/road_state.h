@@ -33,6 +33,7 @@ struct road {
         struct road_dispatch dispatch;
         struct road_agents agents;
         struct road_platforms platforms;
+        struct road_schedule schedule; /* all NULL: there is none */
         struct road_limits limits;
         char owner[17]; /* names this run of the process */
         struct numbers turn_numbers, delivery_numbers;

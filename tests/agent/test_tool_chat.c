@@ -327,6 +327,93 @@ static void an_agent_may_be_let_reach_everything(void **state)
         tool_set_free(set);
 }
 
+/* ---- the schedule's ---- */
+
+static struct {
+        unsigned calls;
+        char tool[32], arguments[100], key[40], who[120];
+        platform_tool_fn *done;
+        void *arg;
+} asked;
+
+static const struct road_tool *fake_tool_at(struct schedule *s, size_t i)
+{
+        static const struct road_tool list[] = {
+                { .name = "remind", .help = "Reminds.", .parameters = "{}" },
+                { .name = "schedule_cancel",
+                  .help = "Cancels.",
+                  .parameters = "{}",
+                  .writes = true },
+                { .name = "far", .help = "Far.", .parameters = "{}", .everywhere = true },
+        };
+
+        (void)s;
+        return i < COUNT(list) ? &list[i] : NULL;
+}
+
+static void fake_call_tool(struct schedule *s, const struct schedule_caller *by, const char *tool,
+                           const struct tool_request *q, platform_tool_fn *done, void *arg)
+{
+        char *text = json_dumps(q->arguments, JSON_COMPACT);
+
+        (void)s;
+        asked.calls++;
+        snprintf(asked.tool, sizeof(asked.tool), "%s", tool);
+        snprintf(asked.arguments, sizeof(asked.arguments), "%s", text);
+        snprintf(asked.key, sizeof(asked.key), "%s", q->request_key);
+        snprintf(asked.who, sizeof(asked.who), "%s/%s %s:%s (%s) by %s", by->adapter, by->channel,
+                 by->platform, by->sender_id, by->sender_name, by->agent);
+        asked.done = done;
+        asked.arg = arg;
+        free(text);
+}
+
+static void the_schedules_tools_know_who_asks(void **state)
+{
+        const struct incoming said = { .platform = "telegram",
+                                       .sender_id = "42",
+                                       .sender_name = "Ann" };
+        const struct incoming *inputs[] = { &said };
+        struct tool_rig *b = *state;
+        struct tool_set *set;
+        const struct tool *remind;
+        json_t *wake = json_pack("{s:b}", "wake", true);
+
+        memset(&asked, 0, sizeof(asked));
+        road_set_schedule(g->road, &(struct road_schedule){ .schedule = (struct schedule *)&asked,
+                                                            .tool_at = fake_tool_at,
+                                                            .call_tool = fake_call_tool });
+        b->run.agent = "helper";
+        b->run.inputs = inputs;
+        b->run.input_count = 1;
+        set = tool_set_new(&b->scope, NULL);
+        remind = tool_set_find(set, "remind");
+        assert_non_null(remind);
+        assert_null(tool_set_find(set, "far"));
+        assert_int_equal(tool_flags(remind, &b->scope, NULL), TOOL_READ_ONLY);
+        assert_int_equal(tool_flags(remind, &b->scope, wake), TOOL_RISKY);
+        assert_int_equal(tool_flags(tool_set_find(set, "schedule_cancel"), &b->scope, NULL),
+                         TOOL_RISKY);
+        rig_start(b, remind, json_pack("{s:s}", "when", "30m"));
+        assert_int_equal(asked.calls, 1);
+        assert_string_equal(asked.tool, "remind");
+        assert_string_equal(asked.arguments, "{\"when\":\"30m\"}"); /* no label */
+        assert_string_equal(asked.key, "agent:turn-7:call_1");
+        assert_string_equal(asked.who, "tools/c1 telegram:42 (Ann) by helper");
+        asked.done(asked.arg, "{\"id\":\"sch-1\"}", NULL);
+        expect_text(b, "{\n \"id\": \"sch-1\"\n}");
+        /* its answer comes after the turn was stopped */
+        rig_start(b, remind, json_pack("{s:s}", "when", "30m"));
+        remind->cancel(&b->call);
+        asked.done(asked.arg, "{}", NULL);
+        assert_int_equal(b->done, 0);
+        road_set_schedule(g->road, NULL);
+        rig_start(b, remind, json_pack("{s:s}", "when", "30m"));
+        expect_error(b, "not available");
+        tool_set_free(set);
+        json_decref(wake);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_road, teardown_road)
@@ -342,6 +429,7 @@ int main(void)
                 TEST(what_a_search_finds_is_bounded),
                 TEST(the_platforms_tools_are_offered_for_this_chat),
                 TEST(an_agent_may_be_let_reach_everything),
+                TEST(the_schedules_tools_know_who_asks),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,16 @@ static char *readable(const char *result)
         return text ? text : mem_strdup(result);
 }
 
-static void on_answer(void *arg, const char *result, const struct error *err)
+struct platform_call *platform_call_new(struct tool_call *c)
+{
+        struct platform_call *p = mem_zalloc(sizeof(*p));
+
+        p->waiting = true;
+        tool_output_init(&p->output, c);
+        return p;
+}
+
+void platform_call_answered(void *arg, const char *result, const struct error *err)
 {
         struct platform_call *p = arg;
         struct tool_call *c = p->output.call;
@@ -75,7 +84,6 @@ static void platform_start(struct tool_call *c)
 {
         const struct tool_scope *scope = c->scope;
         const struct road_tool *t = find(scope, c->tool->name);
-        struct platform_call *p;
         json_t *arguments;
         char *key;
 
@@ -96,17 +104,14 @@ static void platform_start(struct tool_call *c)
         arguments = json_copy((json_t *)(uintptr_t)c->arguments);
         json_object_del(arguments, "label");
         key = tool_request_key(c);
-        p = mem_zalloc(sizeof(*p));
-        p->waiting = true;
-        tool_output_init(&p->output, c);
         road_call_tool(scope->road, scope->run->adapter, t->name,
                        &(struct tool_request){ .arguments = arguments, .request_key = key },
-                       on_answer, p);
+                       platform_call_answered, platform_call_new(c));
         json_decref(arguments);
         free(key);
 }
 
-static void platform_cancel(struct tool_call *c)
+void platform_call_cancel(struct tool_call *c)
 {
         struct platform_call *p = c->data;
 
@@ -135,7 +140,7 @@ struct tool *platform_tools(const struct tool_scope *scope, size_t *count)
                         .parameters = t->parameters,
                         .flags = t->writes ? TOOL_RISKY : TOOL_READ_ONLY | TOOL_UNTRUSTED,
                         .start = platform_start,
-                        .cancel = platform_cancel,
+                        .cancel = platform_call_cancel,
                 };
         }
         return list;

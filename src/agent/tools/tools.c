@@ -93,7 +93,7 @@ int tool_check(const struct tool *t, const json_t *arguments, struct error *err)
 struct tool_set {
         const struct tool **items; /* by name */
         size_t count;
-        struct tool *platform; /* some of the items */
+        struct tool *platform, *schedule; /* some of the items */
 };
 
 static bool is_listed(const struct setting_list *only, const char *name)
@@ -115,10 +115,11 @@ static int by_name(const void *a, const void *b)
 struct tool_set *tool_set_new(const struct tool_scope *scope, const struct setting_list *only)
 {
         struct tool_set *set = mem_zalloc(sizeof(*set));
-        size_t more;
+        size_t more, later;
 
         set->platform = platform_tools(scope, &more);
-        set->items = mem_array(COUNT(tools) + more, sizeof(*set->items));
+        set->schedule = schedule_tools(scope, &later);
+        set->items = mem_array(COUNT(tools) + more + later, sizeof(*set->items));
         for (size_t i = 0; tools[i]; i++)
                 if (is_listed(only, tools[i]->name) &&
                     (!tools[i]->offered || tools[i]->offered(scope)))
@@ -126,6 +127,9 @@ struct tool_set *tool_set_new(const struct tool_scope *scope, const struct setti
         for (size_t i = 0; i < more; i++)
                 if (is_listed(only, set->platform[i].name))
                         set->items[set->count++] = &set->platform[i];
+        for (size_t i = 0; i < later; i++)
+                if (is_listed(only, set->schedule[i].name))
+                        set->items[set->count++] = &set->schedule[i];
         qsort(set->items, set->count, sizeof(*set->items), by_name);
         return set;
 }
@@ -136,6 +140,7 @@ void tool_set_free(struct tool_set *set)
                 return;
         free(set->items);
         free(set->platform);
+        free(set->schedule);
         free(set);
 }
 
