@@ -24,6 +24,14 @@ static const struct chat_command commands[] = {
         { "approve", "allow what `apr-12` asks; with `always` also in future", COMMAND_APPROVE,
           false },
         { "refuse", "refuse what `apr-12` asks", COMMAND_REFUSE, false },
+        { "remind", "be reminded: `/remind 30m tea`, `/remind friday 18:00 call mum`",
+          COMMAND_EFFECT, false },
+        { "reminders", "list your reminders; `/reminders cancel sch-12` ends one", COMMAND_EFFECT,
+          false },
+        { "quiet", "when I leave you alone: `/quiet 22:00-07:00`, `/quiet off`", COMMAND_EFFECT,
+          false },
+        { "event", "plan something together: `/event new friday 20:00 Chess`, `/event list`",
+          COMMAND_EFFECT, false },
         { "help", "show this list", COMMAND_HANDLED, false },
 };
 
@@ -80,6 +88,12 @@ static bool is_verdict(const struct chat_command *c)
         return c->does == COMMAND_APPROVE || c->does == COMMAND_REFUSE;
 }
 
+/* "/event yes cal-3", which buttons below an invitation say. */
+static bool answers_event(const struct chat_command *c, const char *args)
+{
+        return strcmp(c->name, "event") == 0 && strstr(args, "cal-");
+}
+
 const struct chat_command *command_parse(const char *text, const char **args)
 {
         char word[WORD_MAX];
@@ -90,7 +104,7 @@ const struct chat_command *command_parse(const char *text, const char **args)
         if (c && is_verdict(c))
                 return strncmp(*args, "apr-", 4) == 0 ? c : NULL;
         /* "/new ideas for the party" goes to the agent */
-        return c && (**args == '\0' || strcmp(c->name, "pause") == 0 ||
+        return c && (**args == '\0' || strcmp(c->name, "pause") == 0 || c->does == COMMAND_EFFECT ||
                      (c->does == COMMAND_RESEND && strncmp(*args, "dlv-", 4) == 0))
                        ? c
                        : NULL;
@@ -138,15 +152,17 @@ static bool is_addressed(const struct evaluation *e)
 }
 
 /*
- * Finds the command's conversation as for a message. A rule with "off" also ignores commands.
+ * Finds the command's conversation as for a message. A rule with "off" also ignores commands. The
+ * schedule's commands need no agent.
  */
-static bool find_conversation(struct evaluation *e)
+static bool find_conversation(struct evaluation *e, const struct chat_command *c)
 {
         bool meant = rule_select_guard(e) || e->adapter->trusted || is_addressed(e);
 
         buf_clear(&e->d->reason);
         e->out->agent = rule_select_agent(e);
-        if (meant && e->out->agent && !(e->rule && e->rule->off)) {
+        if (meant && (e->out->agent || (c && c->does == COMMAND_EFFECT)) &&
+            !(e->rule && e->rule->off)) {
                 chat_session_assign(e);
                 return true;
         }
@@ -156,13 +172,14 @@ static bool find_conversation(struct evaluation *e)
 
 /*
  * "/approve apr-12", a pressed button, or "yes" to a question: the road knows whether the sender
- * may decide. The question has its own time limit, so even an old answer counts.
+ * may decide, the schedule who is invited. The question has its own time limit, so even an old
+ * answer counts.
  */
-static bool decide_approval(struct evaluation *e, const struct chat_command *c)
+static bool take_answer(struct evaluation *e, const struct chat_command *c)
 {
         e->command = c;
         e->counts_command = true;
-        return evaluation_refuse(e, "it answers an approval");
+        return evaluation_refuse(e, "it answers an %s", is_verdict(c) ? "approval" : "invitation");
 }
 
 /* A person in a hurry writes "stop"; some platforms do not even let a "/stop" through. */
@@ -188,8 +205,9 @@ bool command_guard(struct evaluation *e)
         if (!c && e->query && e->query->answers_approval &&
             e->query->answers_approval(e->query->arg, &approves))
                 c = find(approves ? "approve" : "refuse");
-        if (c && is_verdict(c)) /* buttons work even where commands do not */
-                return command_rate_guard(e) && decide_approval(e, c);
+        /* buttons work even where commands do not */
+        if (c && (is_verdict(c) || answers_event(c, e->command_args)))
+                return command_rate_guard(e) && take_answer(e, c);
         if (!e->adapter->commands)
                 return true;
         near = c ? NULL : command_suggest(e->in->text);
@@ -198,7 +216,7 @@ bool command_guard(struct evaluation *e)
                 c = find("stop");
                 e->command_args = "";
         }
-        if ((!c && !near) || !find_conversation(e))
+        if ((!c && !near) || !find_conversation(e, c))
                 return true;
         if (bare && !is_addressed(e)) { /* people say it to each other */
                 *e->out = (struct decision){ 0 };
@@ -249,6 +267,32 @@ static void pause_agent(struct evaluation *e)
                 evaluation_notify(e, "The agent is silent here until someone writes `/resume`.");
 }
 
+/* Dry runs and replays have no schedule. */
+static void ask_schedule(struct evaluation *e, bool admin)
+{
+        const struct road_schedule *s = &e->d->schedule;
+        const struct incoming *in = e->in;
+
+        struct schedule_caller by = { .adapter = in->adapter,
+                                      .platform = e->adapter->platform,
+                                      .channel = in->channel,
+                                      .thread = in->thread,
+                                      .chat = in->chat,
+                                      .guild = in->guild,
+                                      .sender_id = in->sender_id,
+                                      .sender_name = in->sender_name,
+                                      .trace = in->trace,
+                                      .is_admin = admin };
+
+        if (s->command && e->query)
+                e->out->effect =
+                        s->command(s->schedule, &by, in, e->command->name, e->command_args);
+        if (!e->out->effect) {
+                e->out->command = COMMAND_HANDLED;
+                evaluation_notify(e, "Reminders and events are turned off here.");
+        }
+}
+
 void command_run(struct evaluation *e)
 {
         const struct runtime_policy *policy = e->d->policy;
@@ -260,7 +304,9 @@ void command_run(struct evaluation *e)
         e->out->command = e->command->does;
         e->out->by_admin = admin;
         e->out->by_trusted = e->adapter->trusted;
-        if (e->command->does == COMMAND_NEW) {
+        if (e->command->does == COMMAND_EFFECT) {
+                ask_schedule(e, admin);
+        } else if (e->command->does == COMMAND_NEW) {
                 chat_session_restart(e);
         } else if (strcmp(name, "pause") == 0) {
                 pause_agent(e);
@@ -274,7 +320,8 @@ void command_run(struct evaluation *e)
         } else if (strcmp(name, "help") == 0) {
                 evaluation_notify(e, "Besides your questions, I understand these commands:");
                 for (size_t i = 0; i < COUNT(commands); i++) {
-                        if (!commands[i].admins_only || admin)
+                        if ((!commands[i].admins_only || admin) &&
+                            (commands[i].does != COMMAND_EFFECT || e->d->schedule.command))
                                 evaluation_notify(e, "\n- `/%s`: %s", commands[i].name,
                                                   commands[i].help);
                 }

@@ -109,6 +109,11 @@ void dispatch_set_policy(struct dispatch *d, struct runtime_policy *policy)
         rebuild(d);
 }
 
+void dispatch_set_schedule(struct dispatch *d, const struct road_schedule *schedule)
+{
+        d->schedule = schedule ? *schedule : (struct road_schedule){ 0 };
+}
+
 struct runtime_policy *dispatch_policy(const struct dispatch *d)
 {
         return d->policy;

@@ -17,6 +17,7 @@
 #include "dispatch/rules/rules.h"
 #include "dispatch/runtime_policy.h"
 #include "road/road.h"
+#include "road/road_schedule.h"
 
 struct dispatch;
 
@@ -47,6 +48,8 @@ int dispatch_restore(struct dispatch *d, struct store *s, struct error *err);
 /* The policy must outlive the dispatch; NULL: none. */
 void dispatch_set_policy(struct dispatch *d, struct runtime_policy *policy);
 struct runtime_policy *dispatch_policy(const struct dispatch *d);
+/* Serves /remind, /reminders, /quiet and /event. NULL: they are turned off. */
+void dispatch_set_schedule(struct dispatch *d, const struct road_schedule *schedule);
 /* Takes adapters and rules. only_agent (may be NULL) answers when no agent is named. */
 void dispatch_set(struct dispatch *d, struct dispatch_adapter *adapters, size_t adapter_count,
                   struct rule *rules, size_t rule_count, const char *only_agent);

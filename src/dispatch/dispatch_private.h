@@ -24,6 +24,7 @@ struct dispatch {
         struct bot_loops *loops;
         int64_t clock_ms;              /* 0: the real one */
         struct runtime_policy *policy; /* may be NULL */
+        struct road_schedule schedule; /* zeroed: none */
         /* of the current evaluation; chat: the chat session key, "" without sessions */
         struct buf reason, notice, session, chat;
         struct buf rules_tried; /* of the current evaluation: a JSON list without its end, or "" */
@@ -102,14 +103,15 @@ const char *rule_select_agent(const struct evaluation *e);
 void account_link_run(struct evaluation *e);
 
 /*
- * commands: "/stop", "/stop@mybot", "@mybot /stop" as the whole message, which must be meant for
- * the bot: in a direct chat, addressed to it, in a live session, or where a rule would answer, and
- * naming no other bot. A near miss is answered with the right command.
+ * commands: "/stop", "/stop@mybot", "@mybot /stop" as the whole message, or "/remind 30m tea" with
+ * what it asks for. It must be meant for the bot: in a direct chat, addressed to it, in a live
+ * session, or where a rule would answer, and naming no other bot. A near miss is answered with the
+ * right command.
  */
 struct chat_command {
         const char *name; /* without the slash */
         const char *help;
-        enum road_command does; /* COMMAND_HANDLED: carried out here */
+        enum road_command does; /* COMMAND_HANDLED: done here, COMMAND_EFFECT: by the schedule */
         bool admins_only;
 };
 

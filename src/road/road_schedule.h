@@ -13,7 +13,6 @@
 #include "road/inbox/decision.h"
 #include "road/outbox/delivery.h"
 
-struct effect;
 struct schedule;
 
 /* Who asks, and in which chat. Strings are borrowed; NULL: unknown. */
@@ -36,8 +35,11 @@ struct road_schedule {
         void (*call_tool)(struct schedule *s, const struct schedule_caller *by, const char *tool,
                           const struct tool_request *q, platform_tool_fn *done, void *arg);
         /*
-         * A chat command without its slash, such as "remind" with "30m tea". The effect is written
-         * in the decision's transaction; its report is the answer.
+         * A chat command without its slash, such as "remind" with "30m tea" ("" for none). The
+         * effect is written in the decision's transaction; its report is the answer. `in` and args
+         * outlive effect.committed, `by` does not outlive the call. Time counts from in->time_ms:
+         * the daemon may have been down. The person may be recorded in the same transaction, before
+         * effect.write but after effect.report. NULL: there is no such command.
          */
         struct effect *(*command)(struct schedule *s, const struct schedule_caller *by,
                                   const struct incoming *in, const char *name, const char *args);

@@ -30,6 +30,13 @@ static void a_command_is_the_whole_message(void **state)
                 { "/refuse@mybot apr-12 too late", "refuse", "apr-12 too late" },
                 { "/approve", NULL, NULL },
                 { "/approve of this", NULL, NULL },
+                { "/remind", "remind", "" },
+                { "/remind 30m tea", "remind", "30m tea" },
+                { "/Remind@mybot me in 30 minutes to call mum", "remind",
+                  "me in 30 minutes to call mum" },
+                { "<@42> /reminders cancel sch-3", "reminders", "cancel sch-3" },
+                { "/quiet 22:00-07:00", "quiet", "22:00-07:00" },
+                { "/event yes cal-3", "event", "yes cal-3" },
                 { "/new ideas", NULL, NULL },
                 { "stop", NULL, NULL },
                 { "/", NULL, NULL },
@@ -60,10 +67,10 @@ static void a_misspelt_command_is_recognised(void **state)
                 const char *text, *name;
         } rows[] = {
                 { "/stpo", "stop" },   { "/statsu", "status" }, { "/hlep", "help" },
-                { "/puase", "pause" }, { "/stop", NULL },       { "/start", NULL },
-                { "/settings", NULL }, { "/ask", NULL },        { "/deploy", NULL },
-                { "/stpo it", NULL },  { "/x", NULL },          { "/ne", NULL },
-                { "/atop", NULL },
+                { "/puase", "pause" }, { "/remid", "remind" },  { "/stop", NULL },
+                { "/start", NULL },    { "/settings", NULL },   { "/ask", NULL },
+                { "/deploy", NULL },   { "/stpo it", NULL },    { "/x", NULL },
+                { "/ne", NULL },       { "/atop", NULL },
         };
 
         (void)state;
@@ -461,6 +468,143 @@ static void help_says_how_commands_are_written(void **state)
         dispatch_free(d);
 }
 
+/* ---- commands of the schedule ---- */
+
+struct fake_schedule {
+        struct effect effect;
+        char name[20], args[80], sender[20];
+        unsigned asked;
+        bool admin;
+};
+
+static struct effect *on_command(struct schedule *s, const struct schedule_caller *by,
+                                 const struct incoming *in, const char *name, const char *args)
+{
+        struct fake_schedule *f = (struct fake_schedule *)s;
+
+        assert_string_equal(by->platform, "discord");
+        assert_string_equal(by->channel, in->channel);
+        snprintf(f->name, sizeof(f->name), "%s", name);
+        snprintf(f->args, sizeof(f->args), "%s", args);
+        snprintf(f->sender, sizeof(f->sender), "%s", by->sender_id);
+        f->admin = by->is_admin;
+        f->asked++;
+        return &f->effect;
+}
+
+static struct dispatch *dispatch_with(struct fake_schedule *f, const char *rules,
+                                      struct dispatch_adapter a)
+{
+        struct dispatch *d = rig_dispatch(rules, a);
+
+        dispatch_set_schedule(d, &(struct road_schedule){ .schedule = (struct schedule *)f,
+                                                          .command = on_command });
+        return d;
+}
+
+static struct decision placed(struct dispatch *d, const struct incoming *in)
+{
+        struct decision out;
+
+        dispatch_decide(d, in, BEGINS_TURN, &out);
+        if (out.extra.fn)
+                out.extra.done(out.extra.arg, NULL);
+        return out;
+}
+
+static void the_schedule_gets_its_commands(void **state)
+{
+        struct fake_schedule f = { 0 };
+        struct dispatch *d = dispatch_with(&f, "[]", rig_adapter());
+        struct incoming in = group_message("7", "/remind me in 30 minutes to call mum");
+        struct decision out;
+
+        (void)state;
+        out = placed(d, &in); /* said to somebody else */
+        assert_null(out.effect);
+        in.is_mention = true;
+        out = placed(d, &in);
+        assert_int_equal(out.command, COMMAND_EFFECT);
+        assert_ptr_equal(out.effect, &f.effect);
+        assert_false(out.trigger);
+        assert_null(out.notice); /* the effect answers */
+        assert_string_equal(out.reason, "the command /remind was carried out");
+        assert_string_equal(f.name, "remind");
+        assert_string_equal(f.args, "me in 30 minutes to call mum");
+        assert_string_equal(f.sender, "7");
+        assert_false(f.admin);
+        in.sender_id = "1";
+        in.text = "/reminders";
+        placed(d, &in);
+        assert_string_equal(f.name, "reminders");
+        assert_string_equal(f.args, "");
+        assert_true(f.admin);
+        dispatch_free(d);
+}
+
+static void an_invitation_is_answered_where_commands_are_off(void **state)
+{
+        struct dispatch_adapter a = rig_adapter();
+        struct fake_schedule f = { 0 };
+        struct dispatch *d;
+        struct incoming in = group_message("7", "/event yes cal-3");
+        struct decision out;
+
+        (void)state;
+        a.commands = false;
+        d = dispatch_with(&f, "[]", a);
+        out = placed(d, &in);
+        assert_ptr_equal(out.effect, &f.effect);
+        assert_string_equal(out.reason, "it answers an invitation");
+        assert_string_equal(f.args, "yes cal-3");
+        in.text = "/event list";
+        in.is_mention = true;
+        out = placed(d, &in);
+        assert_null(out.effect);
+        assert_true(out.trigger);
+        dispatch_free(d);
+}
+
+static void reminders_need_no_agent(void **state)
+{
+        struct fake_schedule f = { 0 };
+        struct dispatch *d = dispatch_with(&f, "[]", rig_adapter());
+        struct dispatch_adapter *only = mem_zalloc(sizeof(*only));
+        struct incoming in = group_message("7", "/remind 5m tea");
+
+        (void)state;
+        *only = rig_adapter();
+        only->name = mem_strdup(CHAT);
+        only->platform = mem_strdup("discord");
+        only->access = rig_open_access();
+        dispatch_set(d, only, 1, NULL, 0, NULL);
+        in.chat = CHAT_DM;
+        assert_ptr_equal(placed(d, &in).effect, &f.effect);
+        in.text = "/stop";
+        assert_int_equal(placed(d, &in).command, COMMAND_NONE);
+        dispatch_free(d);
+}
+
+static void without_a_schedule_its_commands_say_so(void **state)
+{
+        struct fake_schedule f = { 0 };
+        struct dispatch *d = dispatch_with(&f, "[]", rig_adapter());
+        struct incoming in = group_message("7", "/help");
+        struct decision out;
+
+        (void)state;
+        in.chat = CHAT_DM;
+        assert_non_null(strstr(placed(d, &in).notice, "`/remind`"));
+        dispatch_set_schedule(d, NULL);
+        assert_null(strstr(placed(d, &in).notice, "`/remind`"));
+        in.text = "/remind 5m tea";
+        out = placed(d, &in);
+        assert_int_equal(out.command, COMMAND_HANDLED);
+        assert_null(out.effect);
+        assert_string_equal(out.notice, "Reminders and events are turned off here.");
+        dispatch_free(d);
+}
+
 static void too_many_commands_are_ignored(void **state)
 {
         struct dispatch *d = rig_dispatch("[]", rig_adapter());
@@ -615,6 +759,10 @@ int main(void)
                 cmocka_unit_test(only_an_admin_resends),
                 cmocka_unit_test(an_awaited_command_is_answered_by_its_result_alone),
                 cmocka_unit_test(help_says_how_commands_are_written),
+                cmocka_unit_test(the_schedule_gets_its_commands),
+                cmocka_unit_test(an_invitation_is_answered_where_commands_are_off),
+                cmocka_unit_test(reminders_need_no_agent),
+                cmocka_unit_test(without_a_schedule_its_commands_say_so),
                 cmocka_unit_test(too_many_commands_are_ignored),
                 cmocka_unit_test(only_an_admin_pauses_and_resumes),
                 cmocka_unit_test(a_command_for_another_bot_changes_nothing),

@@ -624,6 +624,87 @@ static void a_delivery_of_another_adapter_is_not_resent(void **state)
         rig_free(g);
 }
 
+/* ---- effects of dispatch ---- */
+
+struct fake_effect {
+        struct effect effect; /* first, so that they convert */
+        char order[16];       /* "rwcf": reported, written, committed, freed */
+        bool fails;
+};
+
+static void note(struct effect *e, char step)
+{
+        struct fake_effect *f = (struct fake_effect *)e;
+
+        f->order[strlen(f->order)] = step;
+}
+
+static int report_effect(struct store_tx *tx, struct effect *e, struct buf *answer,
+                         struct error *err)
+{
+        (void)tx;
+        note(e, 'r');
+        if (((struct fake_effect *)e)->fails)
+                return error_set(err, ERR_IO, "no");
+        buf_addstr(answer, "I remind you **today 18:30**.");
+        return 0;
+}
+
+static int write_effect(struct store_tx *tx, struct effect *e, struct error *err)
+{
+        (void)tx;
+        (void)err;
+        note(e, 'w');
+        return 0;
+}
+
+static void commit_effect(struct effect *e)
+{
+        note(e, 'c');
+}
+
+static void free_effect(struct effect *e)
+{
+        note(e, 'f');
+}
+
+static void has_effect(struct rig *g, const struct incoming *in, struct decision *out)
+{
+        if (strncmp(in->text, "/remind", 7) != 0)
+                return;
+        out->trigger = false;
+        out->command = COMMAND_EFFECT;
+        out->reason = "the command /remind was carried out";
+        out->effect = g->test;
+}
+
+static void an_effect_of_dispatch_is_written_and_answers(void **state)
+{
+        struct fake_effect f = { .effect = { write_effect, commit_effect, free_effect,
+                                             report_effect } };
+        struct rig *g = rig_new();
+
+        (void)state;
+        g->decides = has_effect;
+        g->test = &f;
+        says(g, "/remind 30m tea");
+        assert_string_equal(last_answer(g), "I remind you **today 18:30**.");
+        rig_until_idle(g);
+        assert_string_equal(f.order, "rwcf");
+        assert_string_equal(rig_list(g, "status || ': ' || reason FROM trigger_log"),
+                            "done: the command /remind was carried out");
+        f.fails = true;
+        says(g, "/remind 30m tea");
+        assert_string_equal(last_answer(g), "Sorry, I cannot look that up right now.");
+        f.effect.report = NULL; /* its notice is known, or there is none */
+        says(g, "/remind 30m tea");
+        rig_until_idle(g);
+        assert_string_equal(f.order, "rwcfrwcfwcf");
+        assert_int_equal(rig_count(g, "deliveries"), 2);
+        assert_int_equal(rig_count(g, "turns"), 0);
+        rig_free(g);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -646,6 +727,7 @@ int main(void)
                 cmocka_unit_test(only_the_word_no_leaves_a_delivery),
                 cmocka_unit_test(a_delivery_is_resent_or_left_only_once),
                 cmocka_unit_test(a_delivery_of_another_adapter_is_not_resent),
+                cmocka_unit_test(an_effect_of_dispatch_is_written_and_answers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

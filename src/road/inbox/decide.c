@@ -355,9 +355,11 @@ static void decide(struct road *r, struct decided *p, struct incoming *in)
         p->rules = mem_strdup(d.rules);
         p->extra = d.extra;
         p->lane = lane_name_of(in, p->agent, d.per_person);
+        p->effect = d.effect;
+        p->asks_report = d.effect && d.effect->report;
         if (d.trigger)
                 place(p, &q, &d);
-        else if (d.command != COMMAND_NONE && d.command != COMMAND_HANDLED)
+        else if (d.command != COMMAND_NONE && d.command < COMMAND_HANDLED)
                 carry_out(r, p, &d);
         else
                 p->reason = mem_strdup(d.reason);
@@ -371,7 +373,7 @@ static void decide(struct road *r, struct decided *p, struct incoming *in)
                         p->as = EXPIRED;
                 else if (d.notice)
                         p->notice = make_notice(r, in, d.notice);
-                if (d.command == COMMAND_HANDLED)
+                if (d.command == COMMAND_HANDLED || d.effect)
                         p->as = CARRIED_OUT;
         }
         if (!p->turn && !p->notice && !p->asks_report && deferred_reply_is_open(in))
@@ -494,8 +496,8 @@ static int write_decisions(struct store_tx *tx, void *arg, struct error *err)
                         rc = write_remembered(tx, ds, p, err);
                 if (rc < 0 || write_log(tx, ds, p, err) < 0 ||
                     (p->notice && delivery_store(tx, &ds->batch, p->notice, err) < 0) ||
-                    (p->effect && p->effect->write(tx, p->effect, err) < 0) ||
-                    (p->extra.fn && p->extra.fn(tx, p->extra.arg, err) < 0))
+                    (p->extra.fn && p->extra.fn(tx, p->extra.arg, err) < 0) ||
+                    (p->effect && p->effect->write(tx, p->effect, err) < 0))
                         return -1;
         }
         return bus_cursor_set(tx, ROAD_CURSOR, ds->cursor, err);

@@ -24,16 +24,6 @@ struct inbox {
         bool dual_emit;        /* see ROAD_DUAL_EMIT */
 };
 
-/* A change made by a decision, written in its transaction. */
-struct effect {
-        /* may run more than once */
-        int (*write)(struct store_tx *tx, struct effect *e, struct error *err);
-        void (*committed)(struct effect *e);
-        void (*free)(struct effect *e);
-        /* Appends the answer, read before the write. NULL: it is known. */
-        int (*report)(struct store_tx *tx, struct effect *e, struct buf *answer, struct error *err);
-};
-
 /* ---- decide.c ---- */
 
 void decide_later(struct road *r, struct incoming *in); /* takes ownership of in */

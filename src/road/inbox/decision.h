@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "road/incoming.h"
 #include "road/turn/reply_policy.h"
 #include "store/store.h"
@@ -25,7 +26,26 @@ enum road_command {
         COMMAND_RESEND,  /* decide about a delivery that may have arrived */
         COMMAND_APPROVE, /* decide about an approval */
         COMMAND_REFUSE,
+        /* the road does those above */
         COMMAND_HANDLED, /* done by dispatch: reason and notice are the result */
+        COMMAND_EFFECT,  /* done by the decision's effect; reason as above */
+};
+
+/*
+ * A change made by a decision, written in its transaction after `extra`. The event outlives
+ * committed, but not free.
+ */
+struct effect {
+        /* Runs on a store thread, perhaps more than once. */
+        int (*write)(struct store_tx *tx, struct effect *e, struct error *err);
+        void (*committed)(struct effect *e);
+        void (*free)(struct effect *e);
+        /*
+         * Appends the answer, Markdown of one message, read before the write: on a store thread,
+         * in a read transaction, once. NULL: it is known. An error: the person is told that it
+         * cannot be looked up, and the write follows all the same.
+         */
+        int (*report)(struct store_tx *tx, struct effect *e, struct buf *answer, struct error *err);
 };
 
 /*
@@ -55,6 +75,7 @@ struct decision {
         const char *session;          /* for agents; NULL: none */
         struct reply_policy policy;
         enum road_command command;
+        struct effect *effect; /* COMMAND_EFFECT: the road's to free; else NULL */
         bool by_admin;         /* COMMAND_APPROVE, COMMAND_REFUSE: the sender is one */
         bool by_trusted;       /* the adapter's clients have a key */
         struct tx_extra extra; /* written in any case */
