@@ -29,6 +29,15 @@ struct agent_sandbox {
         const char *problem; /* why they are refused; NULL: none is known */
 };
 
+/* A command of the schedule, see builtin/check_run.h. Borrowed. */
+struct agent_check {
+        const char *adapter, *channel; /* whose files it sees */
+        const char *command;           /* for bash -c */
+        int64_t seconds;
+};
+/* output: what it printed, of a failed one also to stderr; borrowed. err: it did not end itself. */
+typedef void agent_check_fn(void *arg, int exit_code, const char *output, const struct error *err);
+
 struct agent_ops {
         const char *type;               /* "openai" */
         const char *help;               /* one sentence */
@@ -54,6 +63,9 @@ struct agent_ops {
                          struct buf *out);
         /* Where its commands run. NULL: it runs none. */
         void (*sandbox)(const struct agent *a, struct agent_sandbox *out);
+        /* Runs a command where its commands run; -1: done is not called. NULL: it runs none. */
+        int (*run_check)(struct agent *a, const struct agent_check *check, agent_check_fn *done,
+                         void *arg, struct error *err);
         /* NULL: takes no late replies. */
         void (*late_replies)(const struct agent *a, struct late_reply_policy *out);
 };

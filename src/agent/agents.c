@@ -97,6 +97,21 @@ void agents_describe(struct agents *as, const char *adapter, const char *channel
         }
 }
 
+int agents_run_check(struct agents *as, const char *agent, const struct agent_check *check,
+                     agent_check_fn *done, void *arg, struct error *err)
+{
+        struct agent_slot *s = map_get(&as->live, agent);
+
+        if (!s)
+                return error_set(err, ERR_MISSING, "there is no agent '%s'", agent);
+        if (!s->agent.ops->run_check)
+                return error_set(err, ERR_REFUSED,
+                                 "agent '%s' of type '%s' runs no commands; only one of type "
+                                 "'builtin' has a sandbox",
+                                 agent, s->agent.ops->type);
+        return s->agent.ops->run_check(&s->agent, check, done, arg, err);
+}
+
 void agent_unhold(struct agent *a)
 {
         agent_slot_release((struct agent_slot *)a);

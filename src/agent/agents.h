@@ -80,6 +80,13 @@ bool agent_runs_answer(struct agents *as, struct turn_run *run, const struct tur
 void agents_describe(struct agents *as, const char *adapter, const char *channel, struct buf *out);
 bool agents_late_replies(struct agents *as, const char *agent, struct late_reply_policy *out);
 
+/*
+ * Runs a command in an agent's sandbox. done follows once, later, unless agents_free comes first;
+ * -1: it is not called.
+ */
+int agents_run_check(struct agents *as, const char *agent, const struct agent_check *check,
+                     agent_check_fn *done, void *arg, struct error *err);
+
 /* -1: ERR_REFUSED, or ERR_TIMEOUT if expired. */
 int agents_check_token(const struct agents *as, int64_t turn, const char *token, struct error *err);
 

@@ -8,6 +8,7 @@
 
 #include "agent/builtin/agent_loop.h"
 #include "agent/builtin/blobs.h"
+#include "agent/builtin/check_run.h"
 #include "agent/custom/custom.h"
 #include "agent/custom/mcp.h"
 #include "agent/llm/chat_server.h"
@@ -136,6 +137,7 @@ struct builtin {
         struct custom_tools *custom;
         struct skill_cache *skills;
         struct map chats; /* "conv-N" -> "adapter/channel", for those with background jobs */
+        struct check_runs checks;
         struct timer *sweep;
 };
 
@@ -542,6 +544,7 @@ static int builtin_open(struct agent *a, struct error *err)
                                                          .agent = a->name,
                                                          .mcp = &conf->mcp });
         b->skills = skill_cache_new();
+        LIST_INIT(&b->checks);
         map_init(&b->chats);
         b->sweep = timer_new(a->loop, on_sweep, b);
         timer_start(b->sweep, SWEEP_FIRST);
@@ -559,6 +562,7 @@ static void builtin_close(struct agent *a)
         custom_free(b->custom);
         if (b->sandboxes)
                 sandboxes_free(b->sandboxes);
+        check_runs_drop(&b->checks);
         skill_cache_free(b->skills);
         spending_free(b->spending);
         for (size_t i = 0; map_each(&b->chats, &i, NULL, &chat);)
@@ -649,6 +653,18 @@ static void builtin_sandbox(const struct agent *a, struct agent_sandbox *out)
                                     : "commands are switched off: sandbox.kind is \"none\"";
 }
 
+static int builtin_run_check(struct agent *a, const struct agent_check *check, agent_check_fn *done,
+                             void *arg, struct error *err)
+{
+        struct builtin *b = a->self;
+        struct check_place place = { .agent = a,
+                                     .sandboxes = b->sandboxes,
+                                     .conf = &b->conf->sandbox,
+                                     .policy = &b->conf->policy };
+
+        return check_run_start(&b->checks, &place, check, done, arg, err);
+}
+
 const struct agent_ops builtin_agent = {
         .type = "builtin",
         .help = "Dragoman's own agent, with tools, a sandbox and memory, on a model written as "
@@ -666,4 +682,5 @@ const struct agent_ops builtin_agent = {
         .status = builtin_status,
         .describe = builtin_describe,
         .sandbox = builtin_sandbox,
+        .run_check = builtin_run_check,
 };
