@@ -29,6 +29,7 @@ static const struct {
 } others[] = {
         { "agent", STREAM_TURN }, /* agent.circuit_opened and the like */
         { "approval", STREAM_TURN },
+        { "calendar", STREAM_SCHEDULE },
 };
 
 int bus_stream_of(const char *type)

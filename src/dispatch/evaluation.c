@@ -29,6 +29,8 @@ static bool check_content(struct evaluation *e)
         bool something = (in->text && *in->text) || (in->raw_text && *in->raw_text) ||
                          in->attachment_count > 0;
 
+        if (strcmp(e->type, EVENT_CALENDAR) == 0)
+                return evaluation_refuse(e, "it is a change in the platform's calendar");
         if (strncmp(e->type, "reaction.", 9) == 0)
                 something = in->emoji != NULL;
         else if (strcmp(e->type, EVENT_MESSAGE_DELETED) == 0)

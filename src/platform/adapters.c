@@ -403,7 +403,9 @@ void adapters_send(struct adapters *as, const struct delivery *d)
         const char *wrong = !a                       ? "is not configured"
                             : a->state != ADAPTER_UP ? "is not connected"
                             : !a->ops->send          ? "cannot send"
-                                                     : NULL;
+                            : d->kind == DELIVER_CALENDAR && !(a->ops->can & ADAPTER_CALENDAR)
+                                    ? "has no calendar" /* it was of another type */
+                                    : NULL;
         char why[200];
 
         if (!wrong) {

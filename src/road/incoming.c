@@ -318,7 +318,7 @@ bool incoming_is_type(const char *type)
 {
         static const char *const inbound[] = {
                 EVENT_MESSAGE_RECEIVED,  EVENT_MESSAGE_EDITED,   EVENT_MESSAGE_DELETED,
-                EVENT_REACTION_RECEIVED, EVENT_REACTION_REMOVED,
+                EVENT_REACTION_RECEIVED, EVENT_REACTION_REMOVED, EVENT_CALENDAR,
         };
 
         for (size_t i = 0; i < COUNT(inbound); i++) {

@@ -26,6 +26,7 @@
 #define EVENT_DELIVERY_SENT     "delivery.sent"
 #define EVENT_DELIVERY_FAILED   "delivery.failed"
 #define EVENT_DELIVERY_RETRYING "delivery.retrying"
+#define EVENT_CALENDAR          "calendar.event" /* a change there, see calendar_sync.h */
 
 enum chat_kind { CHAT_DM, CHAT_GROUP, CHAT_BROADCAST };
 

@@ -16,6 +16,7 @@ static const char *const kind_names[] = {
         [DELIVER_TYPE] = "type",
         [DELIVER_UPLOAD] = "upload",
         [DELIVER_CANCEL_DEFERRED] = "cancel_deferred",
+        [DELIVER_CALENDAR] = "calendar",
 };
 
 static const char *const state_names[] = {

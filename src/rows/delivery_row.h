@@ -16,6 +16,7 @@ enum delivery_kind {
         DELIVER_TYPE,   /* typing indicator */
         DELIVER_UPLOAD,
         DELIVER_CANCEL_DEFERRED, /* removes the placeholder of an unanswered command */
+        DELIVER_CALENDAR,        /* a calendar event, see road/calendar_sync.h */
 };
 
 enum delivery_state {

@@ -207,6 +207,8 @@ static unsigned adapter_abilities(struct adapters *ctx, const char *adapter)
                 return ADAPTER_TYPING | ADAPTER_THREADS;
         if (strcmp(adapter, "whisper") == 0)
                 return ADAPTER_EPHEMERAL;
+        if (strcmp(adapter, "plans") == 0)
+                return ADAPTER_IDEMPOTENT | ADAPTER_CALENDAR;
         return ADAPTER_EDITS;
 }
 

@@ -128,11 +128,20 @@ bool delivery_is_unseen(const struct delivery_job *j)
 
 /* ---- in store functions ---- */
 
+void delivery_write_members(const struct delivery_job *j, struct buf *payload)
+{
+        size_t n = strlen(j->d.payload);
+
+        if (n > 2) {
+                buf_addch(payload, ',');
+                buf_add(payload, j->d.payload + 1, n - 2);
+        }
+}
+
 void delivery_write_sent(const struct delivery_job *j, const char *platform_id, int64_t time_ms,
                          struct buf *payload)
 {
         char key[ROAD_KEY_SIZE];
-        size_t n = strlen(j->d.payload);
 
         road_key("dlv", j->d.id, key);
         jsonw_open(payload, '{');
@@ -141,10 +150,7 @@ void delivery_write_sent(const struct delivery_job *j, const char *platform_id, 
         jsonw_str(payload, "channelId", j->d.channel);
         jsonw_opt(payload, "threadId", j->d.thread);
         jsonw_int(payload, "timestamp", time_ms);
-        if (n > 2) { /* append the members of its own payload */
-                buf_addch(payload, ',');
-                buf_add(payload, j->d.payload + 1, n - 2);
-        }
+        delivery_write_members(j, payload);
         jsonw_close(payload, '}');
 }
 

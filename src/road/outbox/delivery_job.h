@@ -121,6 +121,8 @@ int delivery_store(struct store_tx *tx, struct bus_batch *batch, const struct de
 int delivery_append_event(struct store_tx *tx, struct bus_batch *batch,
                           const struct delivery_job *j, const char *type, int64_t time_ms,
                           const char *payload, struct error *err);
+/* Appends the members of its payload to an object. */
+void delivery_write_members(const struct delivery_job *j, struct buf *payload);
 /* The payload of message.sent. */
 void delivery_write_sent(const struct delivery_job *j, const char *platform_id, int64_t time_ms,
                          struct buf *payload);

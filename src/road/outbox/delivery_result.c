@@ -68,6 +68,8 @@ static int append_event(struct store_tx *tx, struct settlement *m, struct error 
                 jsonw_str(&payload, "errorKind", error_kind_name(m->kind));
                 jsonw_str(&payload, "error", m->why);
                 jsonw_bool(&payload, "retryable", m->state == DELIVERY_QUEUED);
+                if (j->d.kind == DELIVER_CALENDAR) /* says which event it was */
+                        delivery_write_members(j, &payload);
                 jsonw_close(&payload, '}');
         }
         rc = delivery_append_event(tx, &m->batch, j, type, m->now_ms, payload.data, err);

@@ -19,7 +19,8 @@ struct outgoing {
         const char *message_id; /* to edit, delete or react to */
         const char *emoji;
         bool broadcast; /* a reply in a thread: shown in its channel, too, if that is possible */
-        const char *buttons; /* JSON: rows of {"text", "data" or "url"}, under the last part */
+        const char *buttons;  /* JSON: rows of {"text", "data" or "url"}, under the last part */
+        const char *calendar; /* DELIVER_CALENDAR: JSON object, see road/calendar_sync.h */
         struct {
                 const char *path; /* inside the workspace */
                 const char *name, *mime, *as;

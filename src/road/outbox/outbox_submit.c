@@ -141,6 +141,8 @@ static struct delivery_job *make_job(struct submission *s, const struct outgoing
                 jsonw_bool(&payload, "broadcast", true);
         if (last && out->buttons)
                 jsonw_raw(&payload, "buttons", out->buttons);
+        if (first && out->calendar)
+                jsonw_raw(&payload, "calendar", out->calendar);
         if (first) { /* a thread also has a name */
                 jsonw_opt(&payload, "path", out->file.path);
                 jsonw_opt(&payload, "name", out->file.name);
@@ -184,6 +186,9 @@ static int prepare(struct submission *s, const struct outgoing *out, struct erro
         if (!outbox_has_room(r, out->adapter))
                 return error_set(err, ERR_LIMIT, "%zu deliveries are open (limits.openDeliveries)",
                                  outbox_adapter(r, out->adapter)->stats.open);
+        if (out->kind == DELIVER_CALENDAR &&
+            !(r->platforms.abilities(r->platforms.adapters, out->adapter) & ADAPTER_CALENDAR))
+                return error_set(err, ERR_INVALID, "adapter '%s' has no calendar", out->adapter);
         if (render(r, out, &parts, err) < 0)
                 return -1;
         s->count = parts.count > 0 ? parts.count : 1;
