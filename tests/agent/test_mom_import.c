@@ -167,6 +167,60 @@ static void the_old_layout_is_taken_over(void **state)
         assert_int_equal(w->report.messages, 4);
 }
 
+#define QUALIFIED                                                                     \
+        "{\n  \"type\": \"immediate\",\n  \"channelId\": \"slack/C1\",\n  \"text\": " \
+        "\"deploy\"\n}\n"
+
+static void the_channel_of_an_event_gets_its_adapter(void **state)
+{
+        struct world *w = *state;
+        char *from = scratch_path(w->from, "events/now.json"),
+             *to = mem_printf("%s/workspace/events/now.json", w->dir);
+        const struct timespec times[2] = { { 1765785600, 7000000 }, { 1765785600, 7000000 } };
+        struct stat st;
+
+        put_old_layout(w);
+        scratch_put(w->from, "events/now.json",
+                    "{\"type\":\"immediate\",\"channelId\":\"C1\",\"text\":\"deploy\"}");
+        scratch_put(w->from, "events/there.json", "{\"channelId\":\"discord/9\"}");
+        scratch_put(w->from, "events/torn.json", "{\"channelId\":\"C1\",");
+        scratch_put(w->from, "events/old/note.txt", "x");
+        assert_int_equal(utimensat(AT_FDCWD, from, times, 0), 0);
+        import(w);
+        check_file(w, "events/now.json", QUALIFIED);
+        check_file(w, "events/there.json", "{\"channelId\":\"discord/9\"}");
+        check_file(w, "events/torn.json", "{\"channelId\":\"C1\",");
+        check_file(w, "events/old/note.txt", "x");
+        assert_int_equal(stat(to, &st), 0);
+        assert_int_equal(st.st_mtim.tv_sec, 1765785600);
+        assert_int_equal(st.st_mtim.tv_nsec, 7000000);
+        free(from);
+        free(to);
+}
+
+static void an_event_that_is_done_is_not_imported_again(void **state)
+{
+        struct world *w = *state;
+        char *events = mem_printf("%s/workspace/events", w->dir),
+             *done = mem_printf("%s/done", events), *now = mem_printf("%s/now.json", events),
+             *moved = mem_printf("%s/now.json", done);
+
+        put_old_layout(w);
+        scratch_put(w->from, "events/now.json",
+                    "{\"type\":\"immediate\",\"channelId\":\"C1\",\"text\":\"deploy\"}");
+        import(w);
+        assert_int_equal(mkdir(done, 0755), 0);
+        assert_int_equal(rename(now, moved), 0);
+        import(w);
+        assert_int_equal(access(now, F_OK), -1);
+        assert_int_equal(w->report.files, 0);
+        assert_int_equal(w->report.differ, 0);
+        free(events);
+        free(done);
+        free(now);
+        free(moved);
+}
+
 static void a_session_becomes_steps_of_the_conversation(void **state)
 {
         struct world *w = *state;
@@ -283,6 +337,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         const struct CMUnitTest tests[] = {
                 TEST(the_old_layout_is_taken_over),
+                TEST(the_channel_of_an_event_gets_its_adapter),
+                TEST(an_event_that_is_done_is_not_imported_again),
                 TEST(a_session_becomes_steps_of_the_conversation),
                 TEST(importing_again_changes_nothing),
                 TEST(the_new_layout_is_taken_over),

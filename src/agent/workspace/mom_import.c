@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "base/beneath.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/utf8.h"
@@ -27,6 +29,7 @@
 #define FILE_MOST    ((int64_t)1 << 30)
 #define LOG_MOST     ((size_t)512 << 20)
 #define SESSION_MOST ((size_t)128 << 20)
+#define EVENT_MOST   65536
 #define PART         ".import-part"
 
 struct import_run {
@@ -471,18 +474,134 @@ static int on_folder(void *arg, const char *name)
         return rc;
 }
 
+/* ---- events ---- */
+
+/*
+ * The text of an event file, its channel qualified with the adapter: mom has one adapter, we may
+ * have several. Yours to free; NULL: it stays as it is.
+ */
+static char *qualify_event(const struct import_run *im, const char *text, size_t n)
+{
+        json_t *event = json_read(text, n, NULL);
+        const char *channel = json_str(event, "channelId", NULL);
+        char *id, *out = NULL;
+
+        if (channel && im->m->adapter && !strchr(channel, '/')) {
+                id = mem_printf("%s/%s", im->m->adapter, channel);
+                json_object_set_new(event, "channelId", json_string(id));
+                free(id);
+                id = json_dumps(event, JSON_INDENT(2));
+                out = mem_printf("%s\n", id);
+                free(id);
+        }
+        json_decref(event);
+        return out;
+}
+
+/* Is the event in our folder already, or was it there and is done or broken? */
+static int open_event(const struct import_target *to, const char *name)
+{
+        static const char *const folders[] = { "", "done/", "broken/" };
+        int fd = -1;
+
+        for (size_t i = 0; i < COUNT(folders) && fd < 0 && to->fd >= 0; i++) {
+                char *path = mem_printf("%s%s", folders[i], name);
+
+                fd = beneath_open(to->fd, path, O_RDONLY | O_NONBLOCK, 0);
+                free(path);
+        }
+        return fd;
+}
+
+/* With the time of mom's file, by which one that has run is known again. */
+static int write_event(const struct tree *t, const char *name, const char *text,
+                       const struct stat *st, const char *path)
+{
+        int from = memfd_create("event", MFD_CLOEXEC), old = open_event(t->to, name), rc = 0;
+
+        if (from < 0 || file_write(from, text, strlen(text)) < 0 || lseek(from, 0, SEEK_SET) < 0) {
+                rc = fail(t->im, "copy", path);
+        } else if (old >= 0 && same_bytes(from, old)) {
+                t->im->report->same++;
+        } else if (old >= 0) {
+                t->im->report->differ++;
+                note(t->im, "kept: %s is there already and differs", path);
+        } else {
+                t->im->report->files++;
+                if (!t->im->m->dry_run)
+                        rc = write_copy(t->im, from, t->to, name, st->st_mode, path);
+                if (!t->im->m->dry_run && rc == 0)
+                        utimensat(t->to->fd, name, (struct timespec[]){ st->st_mtim, st->st_mtim },
+                                  AT_SYMLINK_NOFOLLOW);
+        }
+        if (old >= 0)
+                close(old);
+        if (from >= 0)
+                close(from);
+        return rc;
+}
+
+static int import_event(void *arg, const char *name)
+{
+        const struct tree *t = arg;
+        char *path = mem_printf("%s/%s", t->path, name), *qualified;
+        struct error why;
+        struct stat st;
+        int64_t size;
+        int from = beneath_open_file(t->from, t->path, name, EVENT_MOST, &size, &why), rc = 0;
+        struct buf text;
+
+        buf_init(&text, 0);
+        if (from < 0 || fstat(from, &st) < 0 ||
+            file_read_fd(from, path, EVENT_MOST, &text, &why) < 0) {
+                rc = copy_entry(arg, name); /* a folder, or it says why not */
+        } else {
+                qualified = qualify_event(t->im, text.data, text.len);
+                rc = write_event(t, name, qualified ? qualified : text.data, &st, path);
+                free(qualified);
+        }
+        if (from >= 0)
+                close(from);
+        buf_release(&text);
+        free(path);
+        return rc;
+}
+
+static int import_events(struct import_run *im, int from, const char *path)
+{
+        struct import_target root = { im->root, false }, to;
+        struct tree tree = { im,   beneath_open(from, "events", O_RDONLY | O_DIRECTORY, 0),
+                             &to,  NULL,
+                             NULL, 1 };
+        char *folder = mem_printf("%s/events", path);
+        int rc = 0;
+
+        if (tree.from >= 0) {
+                to = open_target(im, &root, "events");
+                tree.path = folder;
+                rc = to.fd < 0 && !im->m->dry_run
+                             ? fail(im, "make the folder", folder)
+                             : each_name(im, tree.from, folder, import_event, &tree);
+                if (to.fd >= 0)
+                        close(to.fd);
+                close(tree.from);
+        }
+        free(folder);
+        return rc;
+}
+
 /* ---- all ---- */
 
 static int import_shared(struct import_run *im, int from, const char *path)
 {
-        static const char *const names[] = { "MEMORY.md", "skills", "events" };
+        static const char *const names[] = { "MEMORY.md", "skills" };
         struct import_target to = { im->root, false };
         struct tree tree = { im, from, &to, path, NULL, 0 };
         int rc = 0;
 
         for (size_t i = 0; i < COUNT(names) && rc == 0; i++)
                 rc = copy_entry(&tree, names[i]);
-        return rc;
+        return rc < 0 ? rc : import_events(im, from, path);
 }
 
 int mom_import_run(const struct mom_import *m, struct mom_report *out, struct error *err)

@@ -6,6 +6,7 @@
  *
  * Files are copied as they are; one that is there already and differs stays. log.jsonl becomes the
  * beginning of ours, context.jsonl the memory of the conversation with an agent, unless it has one.
+ * In an event the channel gets its adapter; one that has run here meanwhile is not copied again.
  * So it can be repeated. Links are not followed. No daemon may run.
  */
 #ifndef AGENT_WORKSPACE_MOM_IMPORT_H
