@@ -312,6 +312,16 @@ unsigned road_abilities(const struct road *r, const char *adapter)
         return r->platforms.abilities(r->platforms.adapters, adapter);
 }
 
+const struct setting_list *road_admins(const struct road *r, const char *adapter)
+{
+        const struct road_platforms *p = &r->platforms;
+        const struct setting_list *admins = NULL;
+
+        if (p->when_unsure)
+                (void)p->when_unsure(p->adapters, adapter, &admins);
+        return admins;
+}
+
 int64_t road_upload_max(const struct road *r, const char *adapter)
 {
         const struct road_platforms *p = &r->platforms;

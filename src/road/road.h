@@ -99,6 +99,8 @@ void road_adapter_stats(const struct road *r, const char *adapter, struct adapte
 
 /* ADAPTER_*; 0: no such adapter. */
 unsigned road_abilities(const struct road *r, const char *adapter);
+/* The ids of its admins, borrowed until it is configured again; NULL: none. */
+const struct setting_list *road_admins(const struct road *r, const char *adapter);
 /* Bytes of a file; 0: it takes none. */
 int64_t road_upload_max(const struct road *r, const char *adapter);
 /* The i-th tool of the adapter's platform; NULL: there are no more. */

@@ -1,9 +1,11 @@
 #include "rows/person_row.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "store/sql.h"
 
 /* ---- persons ---- */
@@ -278,14 +280,16 @@ struct store_stmt *person_row_list_named(struct store_tx *tx, const char *name, 
                 return sql_query(tx,
                                  "SELECT platform, user_id, username, name, person"
                                  " FROM identities WHERE lower(username) = lower(?1)"
-                                 " OR lower(name) = lower(?1)"
+                                 " OR lower(name) = lower(?1) OR person IN"
+                                 " (SELECT id FROM persons WHERE lower(name) = lower(?1))"
                                  " ORDER BY person DESC, last_seen_ms DESC LIMIT 20",
                                  SQL_TEXT(name));
         /* a '_' in the name matches more, which does no harm in a suggestion */
         return sql_query(tx,
                          "SELECT platform, user_id, username, name, person FROM identities"
                          " WHERE lower(username) LIKE '%' || lower(?1) || '%'"
-                         " OR lower(name) LIKE '%' || lower(?1) || '%'"
+                         " OR lower(name) LIKE '%' || lower(?1) || '%' OR person IN"
+                         " (SELECT id FROM persons WHERE lower(name) LIKE '%' || lower(?1) || '%')"
                          " ORDER BY person DESC, last_seen_ms DESC LIMIT 20",
                          SQL_TEXT(name));
 }
@@ -340,4 +344,77 @@ int person_row_get_chat(struct store_tx *tx, int64_t person, const char *adapter
                                    " ORDER BY c.seen_ms DESC LIMIT 1",
                                    SQL_INT(person), SQL_TEXT(adapter)),
                          err, OUT_DUP(channel));
+}
+
+struct store_stmt *person_row_list_addresses(struct store_tx *tx, int64_t person)
+{
+        return sql_query(tx,
+                         "SELECT c.adapter, c.channel, 0 AS by_user, c.seen_ms AS seen"
+                         " FROM identities i JOIN identity_chats c ON c.identity = i.id"
+                         " WHERE i.person = ?1"
+                         " UNION ALL"
+                         " SELECT i.adapter, i.user_id, 1, i.last_seen_ms FROM identities i"
+                         " WHERE i.person = ?1 AND i.adapter IS NOT NULL AND NOT EXISTS"
+                         " (SELECT 1 FROM identity_chats c"
+                         " WHERE c.identity = i.id AND c.adapter = i.adapter)"
+                         " ORDER BY by_user, seen DESC, adapter",
+                         SQL_INT(person));
+}
+
+int person_row_next_address(struct store_stmt *s, struct person_address *out, struct error *err)
+{
+        int rc = sql_next(s, err);
+
+        if (rc == 1)
+                sql_read(s, OUT_TEXT(&out->adapter), OUT_TEXT(&out->channel),
+                         OUT_BOOL(&out->by_user));
+        return rc;
+}
+
+/* ---- how a person wants to be reached ---- */
+
+int person_row_get_reach(struct store_tx *tx, int64_t person, struct person_reach **out,
+                         struct error *err)
+{
+        static const size_t texts[] = { offsetof(struct person_reach, timezone),
+                                        offsetof(struct person_reach, quiet_hours),
+                                        offsetof(struct person_reach, reach_at) };
+        struct store_stmt *s = sql_query(tx,
+                                         "SELECT timezone, quiet_hours, reach_at,"
+                                         " coalesce(daily_cap, -1) FROM persons WHERE id = ?1",
+                                         SQL_INT(person));
+        struct person_reach r;
+        int rc = sql_next(s, err);
+
+        *out = NULL;
+        if (rc == 1) {
+                sql_read(s, OUT_TEXT(&r.timezone), OUT_TEXT(&r.quiet_hours), OUT_TEXT(&r.reach_at),
+                         OUT_INT(&r.daily_cap));
+                *out = mem_dup_struct(&r, sizeof(r), texts, COUNT(texts));
+        }
+        sql_end(s);
+        return rc;
+}
+
+int person_row_set_reach(struct store_tx *tx, int64_t person, const struct person_reach *reach,
+                         int64_t now_ms, struct error *err)
+{
+        return (int)sql_update(tx, err,
+                               "UPDATE persons SET timezone = ?2, quiet_hours = ?3, reach_at = ?4,"
+                               " daily_cap = ?5, updated_ms = ?6 WHERE id = ?1",
+                               SQL_INT(person), SQL_TEXT(reach->timezone),
+                               SQL_TEXT(reach->quiet_hours), SQL_TEXT(reach->reach_at),
+                               reach->daily_cap < 0 ? SQL_NULL : SQL_INT(reach->daily_cap),
+                               SQL_INT(now_ms));
+}
+
+int person_row_count_notice(struct store_tx *tx, int64_t person, int64_t day, int64_t cap,
+                            struct error *err)
+{
+        return (int)sql_update(tx, err,
+                               "UPDATE persons SET notice_day = ?2, notice_count ="
+                               " CASE WHEN notice_day = ?2 THEN notice_count + 1 ELSE 1 END"
+                               " WHERE id = ?1 AND CAST(?3 AS BIGINT) >"
+                               " CASE WHEN notice_day = ?2 THEN notice_count ELSE 0 END",
+                               SQL_INT(person), SQL_INT(day), SQL_INT(cap));
 }

@@ -100,8 +100,8 @@ struct store_stmt *person_row_list_details(struct store_tx *tx, int64_t person);
 int person_row_next_details(struct store_stmt *s, struct identity_details *out, struct error *err);
 
 /*
- * Accounts whose name or username this is, ignoring case, latest first, at most 20. similar: whose
- * name or username contains it. Grouped by person.
+ * Accounts whose name or username this is, or whose person is named so, ignoring case, latest
+ * first, at most 20. similar: whose name contains it. Grouped by person.
  */
 struct identity_named {
         struct identity identity;
@@ -115,8 +115,34 @@ int person_row_next_named(struct store_stmt *s, struct identity_named *out, stru
 struct store_stmt *person_row_list_chats(struct store_tx *tx, int64_t identity);
 int person_row_next_chat(struct store_stmt *s, const char **adapter, const char **channel,
                          struct error *err);
+/*
+ * Where a person can be reached: their direct chats, latest first; then accounts without one, whose
+ * id may name a direct chat (by_user).
+ */
+struct person_address {
+        const char *adapter, *channel;
+        bool by_user;
+};
+struct store_stmt *person_row_list_addresses(struct store_tx *tx, int64_t person);
+int person_row_next_address(struct store_stmt *s, struct person_address *out, struct error *err);
 /* The person's latest direct chat on an adapter. 1: yours to free; 0: none; -1. */
 int person_row_get_chat(struct store_tx *tx, int64_t person, const char *adapter, char **channel,
                         struct error *err);
+
+/* ---- how a person wants to be reached ---- */
+
+struct person_reach {
+        const char *timezone, *quiet_hours; /* NULL: that of everybody; quiet hours "off": none */
+        const char *reach_at; /* "adapter/channel" or "adapter"; NULL: the latest chat */
+        int64_t daily_cap;    /* -1: that of everybody */
+};
+int person_row_get_reach(struct store_tx *tx, int64_t person, struct person_reach **out,
+                         struct error *err);
+/* 1; 0: no such person; -1. */
+int person_row_set_reach(struct store_tx *tx, int64_t person, const struct person_reach *reach,
+                         int64_t now_ms, struct error *err);
+/* Counts an unasked message on this day. 1; 0: there were `cap` of them, or no such person; -1. */
+int person_row_count_notice(struct store_tx *tx, int64_t person, int64_t day, int64_t cap,
+                            struct error *err);
 
 #endif

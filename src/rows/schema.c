@@ -264,7 +264,10 @@ const struct store_migration schema_steps[] = {
           "ALTER TABLE persons ADD COLUMN timezone TEXT;"
           "ALTER TABLE persons ADD COLUMN quiet_hours TEXT;"
           "ALTER TABLE persons ADD COLUMN daily_cap BIGINT;"
-          "ALTER TABLE persons ADD COLUMN reach_at TEXT;" },
+          "ALTER TABLE persons ADD COLUMN reach_at TEXT;"
+          /* unasked messages on the last day that had one, a number of days since 1970 */
+          "ALTER TABLE persons ADD COLUMN notice_day BIGINT;"
+          "ALTER TABLE persons ADD COLUMN notice_count BIGINT;" },
         { 30, "calendar",
           /* see calendar_row.h */
           "CREATE TABLE calendar_events("
