@@ -52,6 +52,7 @@ struct daemon {
         struct runtime_policy *policy;
         struct dispatch *dispatch;
         struct road *road;
+        struct schedule *schedule;
         struct records *records;
         struct api *api;
         struct confine_report confinement;
@@ -123,6 +124,7 @@ static int apply_config(struct daemon *d, struct config *c, struct error *err)
         agents_set_transcript_days(d->agents, c->limits.transcript_days);
         bus_set_retention(d->bus, c->retention_ms);
         records_apply(d->records, &c->workspace, keeps_records);
+        schedule_set_conf(d->schedule, &c->schedule);
         return 0;
 }
 
@@ -282,6 +284,7 @@ static void stop(struct daemon *d, const char *why)
         log_info("stopping", LOG_S("why", why));
         sd_notify_send("STOPPING=1");
         api_quiesce(d->api);
+        schedule_quiesce(d->schedule);
         road_drain(d->road, DRAIN_MS, on_drained, d);
 }
 
@@ -491,6 +494,38 @@ static int64_t person_of(void *daemon, const char *platform, const char *user)
         return persons_lookup(((struct daemon *)daemon)->policy->persons, platform, user);
 }
 
+static bool adapter_at(void *daemon, size_t i, const char **name, const char **platform)
+{
+        const struct adapter *a = adapters_at(((struct daemon *)daemon)->adapters, i);
+
+        if (!a)
+                return false;
+        *name = a->name;
+        *platform = a->ops->name;
+        return true;
+}
+
+static int open_schedule(struct daemon *d, struct error *err)
+{
+        struct schedule_env env = { .loop = d->loop,
+                                    .store = d->store,
+                                    .bus = d->bus,
+                                    .road = d->road,
+                                    .dir = d->options->dir,
+                                    .person_of = person_of,
+                                    .adapter_at = adapter_at,
+                                    .arg = d };
+        struct road_schedule contract;
+
+        d->schedule = schedule_open(&env, &d->config->schedule, err);
+        if (!d->schedule)
+                return -1;
+        schedule_contract(d->schedule, &contract);
+        road_set_schedule(d->road, &contract);
+        dispatch_set_schedule(d->dispatch, &contract);
+        return 0;
+}
+
 /* Connects the parties to the road, and starts them by applying the configuration. */
 static int connect_parties(struct daemon *d, struct error *err)
 {
@@ -498,11 +533,16 @@ static int connect_parties(struct daemon *d, struct error *err)
         if (agents_connect(d->agents, &(struct agents_env){ d->store, d->bus, d->road }, err) < 0)
                 return -1;
         agents_set_persons(d->agents, person_of, d);
+        if (open_schedule(d, err) < 0)
+                return -1;
         if (apply_config(d, d->config, err) < 0) {
                 err->kind = ERR_INVALID; /* exit code of a wrong configuration */
                 return -1;
         }
-        return dispatch_restore(d->dispatch, d->store, err);
+        if (dispatch_restore(d->dispatch, d->store, err) < 0)
+                return -1;
+        schedule_start(d->schedule);
+        return 0;
 }
 
 static int open_api(struct daemon *d, struct error *err)
@@ -517,6 +557,7 @@ static int open_api(struct daemon *d, struct error *err)
                 .agents = d->agents,
                 .adapters = d->adapters,
                 .dispatch = d->dispatch,
+                .schedule = d->schedule,
                 .dir = d->options->dir,
                 .started_ms = d->started_ms,
         };
@@ -595,6 +636,11 @@ static void finish(struct daemon *d)
         timer_free(d->watchdog);
         api_close(d->api);
         d->api = NULL;
+        if (d->schedule) {
+                road_set_schedule(d->road, NULL);
+                dispatch_set_schedule(d->dispatch, NULL);
+        }
+        schedule_close(d->schedule);
         road_close(d->road);
         records_free(d->records);
         adapters_free(d->adapters);

@@ -27,6 +27,7 @@ struct api_env {
         const struct confine_report *confinement; /* NULL: not known */
         /* where it may write besides dir, if it is confined; NULL-terminated; NULL: nowhere */
         const char *const *writable;
+        struct schedule *schedule; /* NULL: there is none */
 };
 
 /*

@@ -111,6 +111,9 @@ const struct setting config_root_settings[] = {
                   "that answers them." },
         { "workspace", SETTING_GROUP, "{}", .group = workspace_settings, .at = ROOT(workspace),
           .help = "The files that built-in agents see." },
+        { "schedule", SETTING_GROUP, "{}", .group = schedule_settings, .at = ROOT(schedule),
+          .help = "What the daemon does at a time: event files, reminders, messages to people "
+                  "who did not just write." },
         SETTING_END,
 };
 
@@ -158,6 +161,7 @@ static void read_root(struct config *c, struct settings_source *src)
         c->limits = root.limits;
         c->attachments = root.attachments;
         c->workspace = root.workspace;
+        c->schedule = root.schedule;
         for (size_t i = 0; i < STREAM_COUNT; i++) {
                 double ms = root.retention_days[i] * DAY_MS;
 
@@ -365,7 +369,8 @@ void config_free(struct config *c)
                                      .store = c->store_url,
                                      .bus = c->bus_url,
                                      .default_agent = c->default_agent,
-                                     .workspace = c->workspace };
+                                     .workspace = c->workspace,
+                                     .schedule = c->schedule };
         settings_release(root_tables, &root);
         for (size_t i = 0; i < c->adapter_count; i++)
                 adapter_conf_free(c->adapters[i]);

@@ -18,6 +18,7 @@
 #include "platform/attachment_files.h"
 #include "platform/platform.h"
 #include "road/road.h"
+#include "schedule/schedule.h"
 
 struct http_conf {
         char *listen;
@@ -47,6 +48,7 @@ struct config {
         struct road_limits limits;
         struct attachment_limits attachments;
         struct workspace_conf workspace;
+        struct schedule_conf schedule;
         struct adapter_conf **adapters;
         size_t adapter_count;
         struct agent_conf **agents;

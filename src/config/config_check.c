@@ -87,6 +87,7 @@ void config_check_root(const struct settings_source *src, const struct config_ro
                                        root->confinement.writable.items[i]);
         check_driver(src, "store", root->store, "sqlite", "postgres", "PostgreSQL");
         check_driver(src, "bus", root->bus, "local", "nats", "NATS");
+        schedule_conf_check(src, &root->schedule);
 }
 
 /* ---- references ---- */

@@ -18,6 +18,7 @@ struct config_root {
         struct road_limits limits;
         struct attachment_limits attachments;
         struct workspace_conf workspace;
+        struct schedule_conf schedule;
 };
 extern const struct setting config_root_settings[];
 

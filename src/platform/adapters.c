@@ -284,6 +284,11 @@ struct adapter *adapters_find(struct adapters *as, const char *name)
         return e ? &e->adapter : NULL;
 }
 
+struct adapter *adapters_at(struct adapters *as, size_t i)
+{
+        return i < as->count ? &as->entries[i]->adapter : NULL;
+}
+
 void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg)
 {
         for (size_t i = 0; i < as->count; i++)

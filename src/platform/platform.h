@@ -283,6 +283,8 @@ void adapters_free(struct adapters *as);
 int adapters_apply(struct adapters *as, struct adapter_conf **confs, size_t count,
                    struct error *err);
 struct adapter *adapters_find(struct adapters *as, const char *name);
+/* NULL: there are no more. */
+struct adapter *adapters_at(struct adapters *as, size_t i);
 void adapters_each(struct adapters *as, void (*fn)(void *arg, struct adapter *a), void *arg);
 
 /* struct road_platforms of road/outbox/delivery.h */

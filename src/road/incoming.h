@@ -22,6 +22,7 @@
 #define EVENT_MESSAGE_PART      "message.part" /* reported in another message's event */
 #define EVENT_REACTION_RECEIVED "reaction.received"
 #define EVENT_REACTION_REMOVED  "reaction.removed"
+#define EVENT_SCHEDULE_FIRED    "schedule.fired"
 #define EVENT_TURN_STARTED      "turn.started"
 #define EVENT_DELIVERY_SENT     "delivery.sent"
 #define EVENT_DELIVERY_FAILED   "delivery.failed"

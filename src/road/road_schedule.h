@@ -3,6 +3,10 @@
  *
  * The schedule speaks first: a tick that is due enters the inbox as schedule.fired, or the outbox
  * as a message. Its tools serve agents, its commands people.
+ *
+ * The text of a schedule.fired event is complete: "[EVENT:NAME:TYPE:INFO] TEXT", and perhaps what
+ * its check found and how late it is. Its metadata is an object of "scheduleId", "tickId", "name",
+ * "source", "type" ("one-shot"), "info", "dueAt", "runs", "lateMs" (if late), "createdBy".
  */
 #ifndef ROAD_ROAD_SCHEDULE_H
 #define ROAD_ROAD_SCHEDULE_H

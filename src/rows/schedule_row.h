@@ -38,9 +38,10 @@ struct schedule_row {
         int64_t person; /* for whom; 0: the chat */
         const char *text;
         /*
-         * JSON object: "agent"; "check" and "checkSeconds" (a command whose output is needed);
-         * "quietHours" and "quietZone"; "mention" (the platform's id of whom to name); "buttons";
-         * "askedBySelf"; "calendar" (number of the calendar event). May be NULL.
+         * JSON object: "chat" ("dm": a direct chat); "agent"; "at" (as it was written); "check" and
+         * "checkSeconds" (a command whose output is needed); "quietHours" and "quietZone";
+         * "mention" (the platform's id of whom to name); "buttons"; "askedBySelf"; "calendar"
+         * (number of the calendar event). May be NULL.
          */
         const char *options;
         int64_t at_ms;               /* one-shot */
@@ -50,9 +51,55 @@ struct schedule_row {
         enum schedule_state state;
         int64_t next_ms; /* when the next tick is due; 0: none follows */
         int64_t created_ms;
+        int64_t ended_ms;       /* 0: it is active */
         const char *created_by; /* "telegram:42", "agent assistant", "operator"; may be NULL */
         const char *trace;      /* that of the request; may be NULL */
 };
+
+/* 1: added; 0: the request key is known, *id is its row; -1. id and ended_ms are not read. */
+int schedule_row_insert(struct store_tx *tx, const struct schedule_row *row, int64_t *id,
+                        struct error *err);
+int schedule_row_get(struct store_tx *tx, int64_t id, struct schedule_row **out, struct error *err);
+int schedule_row_find(struct store_tx *tx, const char *request_key, struct schedule_row **out,
+                      struct error *err);
+/*
+ * Stores everything but source, request_key, state and who made it and when. 1; 0: it is not
+ * active; -1.
+ */
+int schedule_row_update(struct store_tx *tx, const struct schedule_row *row, struct error *err);
+/*
+ * Moves the next time on; to 0: none follows, the schedule is done. 1; 0: its next time is no
+ * longer `from`, or it is not active; -1.
+ */
+int schedule_row_advance(struct store_tx *tx, int64_t id, int64_t from_ms, int64_t to_ms,
+                         int64_t now_ms, struct error *err);
+/* Ends it, and skips its ticks that do not run yet. 1; 0: there was nothing to end; -1. */
+int schedule_row_cancel(struct store_tx *tx, int64_t id, const char *note, int64_t now_ms,
+                        struct error *err);
+/* Active ones of a person; 0: in all. How many, or -1; counts no further than `enough`. */
+int64_t schedule_row_count(struct store_tx *tx, int64_t person, int64_t enough, struct error *err);
+/* *out: the earliest time at which a schedule or a pending tick is due; 0: never. */
+int schedule_row_first_ms(struct store_tx *tx, int64_t *out, struct error *err);
+
+struct schedule_filter {
+        int64_t before;                   /* 0: from the newest on */
+        const enum schedule_state *state; /* NULL: any */
+        const char *source;               /* NULL here and below: any */
+        const char *adapter, *channel;
+        const char *adapters; /* see ROWS_IF_ADAPTERS; those of a person have none */
+        int64_t person;       /* 0: any */
+        int64_t limit;
+};
+/* Newest first. */
+struct store_stmt *schedule_row_list(struct store_tx *tx, const struct schedule_filter *f);
+/* Active ones that will be due, earliest first; `before` and `state` are not read. */
+struct store_stmt *schedule_row_list_next(struct store_tx *tx, const struct schedule_filter *f);
+/* Active ones that are due, earliest first. */
+struct store_stmt *schedule_row_list_due(struct store_tx *tx, int64_t now_ms, int64_t limit);
+int schedule_row_next(struct store_stmt *s, struct schedule_row *out, struct error *err);
+struct schedule_row *schedule_row_dup(const struct schedule_row *row); /* free() it */
+
+/* ---- ticks ---- */
 
 enum tick_state {
         TICK_PENDING, /* to be run, not before not_before_ms */
@@ -78,5 +125,41 @@ struct tick_row {
         int64_t address;              /* how many of the person's addresses were tried */
         const char *note;             /* what happened, for people; may be NULL */
 };
+
+/* 1: added, *id set; 0: there is one of this due time; -1. */
+int tick_row_insert(struct store_tx *tx, const struct tick_row *row, int64_t *id,
+                    struct error *err);
+int tick_row_get(struct store_tx *tx, int64_t id, struct tick_row **out, struct error *err);
+/* By the number of its delivery. */
+int tick_row_find(struct store_tx *tx, int64_t delivery, struct tick_row **out, struct error *err);
+/* Pending to running. 1; 0: somebody else has it; -1. */
+int tick_row_claim(struct store_tx *tx, int64_t id, int64_t now_ms, struct error *err);
+/* Back to pending. 1; 0: it has ended; -1. */
+int tick_row_defer(struct store_tx *tx, int64_t id, int64_t not_before_ms, const char *note,
+                   struct error *err);
+/* Its message is under way, to the address-th address. 1; 0: it has ended; -1. */
+int tick_row_set_delivery(struct store_tx *tx, int64_t id, int64_t delivery, int64_t address,
+                          const char *note, struct error *err);
+/* Stores state, event, note and ended_ms. 1; 0: it has ended; -1. */
+int tick_row_end(struct store_tx *tx, const struct tick_row *row, struct error *err);
+/* Those that ran when the process ended, and have no message under way, are pending again. */
+int64_t tick_row_revive(struct store_tx *tx, struct error *err);
+/* Is another tick of this schedule pending or running? 1; 0; -1. */
+int tick_row_is_open(struct store_tx *tx, int64_t schedule, int64_t except, struct error *err);
+
+struct tick_filter {
+        int64_t schedule;             /* 0: any */
+        int64_t before;               /* 0: from the newest on */
+        const enum tick_state *state; /* NULL: any */
+        int64_t limit;
+};
+/* Newest first. */
+struct store_stmt *tick_row_list(struct store_tx *tx, const struct tick_filter *f);
+/* Pending ones that may run, the one that waits longest first. */
+struct store_stmt *tick_row_list_ready(struct store_tx *tx, int64_t now_ms, int64_t limit);
+/* Running ones with a message under way after this number, in order. */
+struct store_stmt *tick_row_list_sending(struct store_tx *tx, int64_t after, int64_t limit);
+int tick_row_next(struct store_stmt *s, struct tick_row *out, struct error *err);
+struct tick_row *tick_row_dup(const struct tick_row *row); /* free() it */
 
 #endif

@@ -32,6 +32,8 @@ struct schedule_conf {
         char *operator; /* "telegram:42" or "per-1": gets what has no other address; NULL: none */
 };
 extern const struct setting schedule_settings[];
+/* Reports mistakes that the table cannot express. */
+void schedule_conf_check(const struct settings_source *src, const struct schedule_conf *conf);
 
 /* A command in the sandbox of an agent; output is its standard output, borrowed. */
 typedef void schedule_check_fn(void *arg, int exit_code, const char *output,
@@ -70,5 +72,22 @@ void schedule_close(struct schedule *s);
 /* Rows were written: looks for what is due. Cheap; may be called often. */
 void schedule_wake(struct schedule *s);
 void schedule_contract(struct schedule *s, struct road_schedule *out);
+/* Constant, until schedule_close: store functions may read it. */
+const struct schedule_conf *schedule_get_conf(const struct schedule *s);
+/*
+ * Inside a store function, before a row is inserted: 0, or ERR_LIMIT when the person (0: nobody) or
+ * everybody together has too many active ones.
+ */
+int schedule_check_limits(struct store_tx *tx, const struct schedule_conf *conf, int64_t person,
+                          struct error *err);
+
+struct schedule_stats {
+        uint64_t fired; /* turns and messages handed over */
+        uint64_t quiet; /* checks that had nothing to say */
+        uint64_t late, skipped, failed, deferred;
+        size_t running;  /* ticks in memory */
+        int64_t next_ms; /* the next look; 0: nothing is pending */
+};
+void schedule_get_stats(const struct schedule *s, struct schedule_stats *out);
 
 #endif

@@ -1,0 +1,257 @@
+/*
+ * due: one timer for everything that is pending.
+ *
+ * A look is one transaction: schedules that are due become ticks and get their next time, then
+ * pending ticks are claimed, as many as there is room for in memory. The rest waits in the store.
+ * The clock may jump: the timer never sleeps long, and compares with the wall clock when it wakes.
+ * A clock that is set back fires nothing again, because a schedule's next time only follows its
+ * last one, and ticks are unique by due time.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "schedule/missed.h"
+#include "schedule/schedule_private.h"
+
+#define TAKE_MAX    100   /* schedules per look */
+#define RUNNING_MAX 64    /* ticks in memory */
+#define SLEEP_MS    10000 /* after which the wall clock is checked */
+#define RETRY_MS    5000
+
+struct claim {
+        struct schedule_row *row;
+        struct tick_row *tick;
+};
+
+struct look {
+        struct schedule *schedule;
+        int64_t now_ms;
+        size_t room;
+        bool revive;
+        /* results */
+        struct claim claims[RUNNING_MAX];
+        size_t claim_count;
+        struct schedule_row *due[TAKE_MAX];
+        size_t due_count, skipped;
+        int64_t first_ms;
+        struct bus_batch batch;
+};
+
+static void forget_results(struct look *l)
+{
+        for (size_t i = 0; i < l->claim_count; i++) {
+                free(l->claims[i].row);
+                free(l->claims[i].tick);
+        }
+        for (size_t i = 0; i < l->due_count; i++)
+                free(l->due[i]);
+        l->claim_count = l->due_count = l->skipped = 0;
+        bus_batch_reset(&l->batch);
+}
+
+static void look_free(struct look *l)
+{
+        forget_results(l);
+        bus_batch_release(&l->batch);
+        free(l);
+}
+
+/* ---- in the store function ---- */
+
+static int read_due(struct store_tx *tx, struct look *l, struct error *err)
+{
+        struct store_stmt *s = schedule_row_list_due(tx, l->now_ms, TAKE_MAX);
+        struct schedule_row row;
+        int rc;
+
+        while ((rc = schedule_row_next(s, &row, err)) == 1)
+                l->due[l->due_count++] = schedule_row_dup(&row);
+        return rc;
+}
+
+/* Ticks for all times that have passed, and the next time. */
+static int write_ticks(struct store_tx *tx, struct look *l, const struct schedule_row *row,
+                       struct error *err)
+{
+        struct missed_plan plan;
+        int64_t id;
+        int rc;
+
+        missed_plan_make(row, l->now_ms, &plan);
+        rc = schedule_row_advance(tx, row->id, row->next_ms, plan.next_ms, l->now_ms, err);
+        fault_point("schedule.advanced");
+        /* 0: another scheduler did it */
+        for (size_t i = 0; rc == 1 && i < plan.count; i++) {
+                struct tick_row *t = &plan.ticks[i];
+
+                if (tick_row_insert(tx, t, &id, err) < 0)
+                        rc = -1;
+                else if (t->state == TICK_SKIPPED)
+                        l->skipped++;
+                fault_point("schedule.tick_inserted");
+        }
+        missed_plan_release(&plan);
+        return rc < 0 ? -1 : 0;
+}
+
+/* 1: it is ours to run, and the look has taken it; 0; -1. */
+static int claim(struct store_tx *tx, struct look *l, struct tick_row *tick, struct error *err)
+{
+        struct claim *c = &l->claims[l->claim_count];
+        int rc = tick_row_claim(tx, tick->id, l->now_ms, err);
+
+        if (rc == 1)
+                rc = schedule_row_get(tx, tick->schedule, &c->row, err);
+        if (rc != 1)
+                return rc;
+        c->tick = tick;
+        tick->state = TICK_RUNNING;
+        tick->started_ms = l->now_ms;
+        l->claim_count++;
+        return 1;
+}
+
+static int claim_ready(struct store_tx *tx, struct look *l, struct error *err)
+{
+        struct store_stmt *s = tick_row_list_ready(tx, l->now_ms, (int64_t)l->room);
+        struct tick_row *ready[RUNNING_MAX], tick;
+        size_t n = 0;
+        int rc;
+
+        while ((rc = tick_row_next(s, &tick, err)) == 1)
+                ready[n++] = tick_row_dup(&tick);
+        for (size_t i = 0; i < n; i++) {
+                int taken = rc < 0 ? 0 : claim(tx, l, ready[i], err);
+
+                if (taken != 1)
+                        free(ready[i]);
+                if (taken < 0)
+                        rc = -1;
+        }
+        return rc;
+}
+
+static int write_look(struct store_tx *tx, void *arg, struct error *err)
+{
+        struct look *l = arg;
+
+        forget_results(l);
+        if (l->revive && tick_row_revive(tx, err) < 0)
+                return -1;
+        if (read_due(tx, l, err) < 0)
+                return -1;
+        for (size_t i = 0; i < l->due_count; i++)
+                if (write_ticks(tx, l, l->due[i], err) < 0)
+                        return -1;
+        if (claim_ready(tx, l, err) < 0)
+                return -1;
+        fault_point("schedule.claimed");
+        return schedule_row_first_ms(tx, &l->first_ms, err);
+}
+
+/* ---- on the loop ---- */
+
+static void sleep_until(struct schedule *s, int64_t when_ms)
+{
+        int64_t wait_ms = when_ms - clock_wall_ms();
+
+        s->stats.next_ms = when_ms;
+        if (when_ms == 0 || s->quiet)
+                timer_stop(s->timer);
+        else
+                timer_start(s->timer, wait_ms < 0 ? 0 : wait_ms > SLEEP_MS ? SLEEP_MS : wait_ms);
+}
+
+static void on_timer(void *arg)
+{
+        struct schedule *s = arg;
+
+        if (s->stats.next_ms > clock_wall_ms())
+                sleep_until(s, s->stats.next_ms);
+        else
+                due_look(s);
+}
+
+static void on_looked(void *arg, const struct error *err)
+{
+        struct look *l = arg;
+        struct schedule *s = l->schedule;
+
+        s->writes--;
+        s->looking = false;
+        fault_point("schedule.looked");
+        if (err) {
+                log_error("cannot look for what is due; retrying", LOG_S("why", err->text));
+                if (!s->quiet)
+                        timer_start(s->timer, RETRY_MS);
+                look_free(l);
+                return;
+        }
+        if (l->revive)
+                s->revived = true;
+        bus_publish(s->env.bus, &l->batch);
+        s->stats.skipped += l->skipped;
+        for (size_t i = 0; i < l->due_count; i++)
+                event_files_ticked(s, l->due[i]);
+        /* what is claimed and not started is resumed by the next run */
+        for (size_t i = 0; i < l->claim_count && !s->quiet; i++) {
+                tick_start(s, l->claims[i].row, l->claims[i].tick);
+                l->claims[i] = (struct claim){ NULL, NULL };
+        }
+        sleep_until(s, l->first_ms);
+        look_free(l);
+        if (s->look_again)
+                due_look(s);
+}
+
+void due_look(struct schedule *s)
+{
+        struct look *l;
+
+        s->look_again = s->looking;
+        if (s->looking || s->quiet || !s->started || !s->conf->enabled)
+                return;
+        if (s->running_count >= RUNNING_MAX) {
+                s->full = true; /* due_left looks */
+                return;
+        }
+        s->looking = true;
+        l = mem_zalloc(sizeof(*l));
+        l->schedule = s;
+        l->now_ms = clock_wall_ms();
+        l->room = RUNNING_MAX - s->running_count;
+        l->revive = !s->revived;
+        s->writes++;
+        store_write(s->env.store, write_look, on_looked, l);
+}
+
+void due_left(struct schedule *s)
+{
+        if (s->full && !s->closing) {
+                s->full = false;
+                due_look(s);
+        }
+}
+
+void due_open(struct schedule *s)
+{
+        s->timer = timer_new(s->env.loop, on_timer, s);
+        TAILQ_INIT(&s->running);
+}
+
+void due_close(struct schedule *s)
+{
+        struct tick_run *t, *after;
+
+        timer_stop(s->timer);
+        do {
+                for (t = TAILQ_FIRST(&s->running); t; t = after) {
+                        after = TAILQ_NEXT(t, next);
+                        tick_stop(t);
+                }
+        } while ((s->writes > 0 || s->running_count > 0) && loop_step(s->env.loop, true));
+        timer_free(s->timer);
+}

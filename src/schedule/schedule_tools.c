@@ -1,0 +1,5 @@
+#include "schedule/schedule_private.h"
+
+const struct schedule_tool reminder_tools[] = {
+        { { NULL }, NULL },
+};
