@@ -4,12 +4,18 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/settings.h"
 
 #define ZONE_DIR    "/usr/share/zoneinfo"
+#define ZONE_LIST   ZONE_DIR "/tzdata.zi" /* all names, among other things */
+#define LIST_MAX    (1 << 20)
+#define ZONES_MAX   2000
 #define FILE_MAX    65536
 #define HEADER_SIZE 44
 #define DAY_SECONDS 86400
@@ -260,12 +266,102 @@ int64_t timezone_offset(const struct time_zone *z, int64_t t)
         return low == 0 ? z->before : z->offset[low - 1];
 }
 
+int64_t timezone_change(const struct time_zone *z, int64_t from, int64_t to)
+{
+        int64_t before = timezone_offset(z, from);
+
+        if (to <= from || timezone_offset(z, to) == before)
+                return 0;
+        while (to - from > 1) {
+                int64_t middle = from + (to - from) / 2;
+
+                if (timezone_offset(z, middle) == before)
+                        from = middle;
+                else
+                        to = middle;
+        }
+        return to;
+}
+
+int64_t timezone_instant(const struct time_zone *z, int64_t local)
+{
+        /* offsets are between -15 and +15 hours */
+        int64_t from = local - 15 * 3600, to = local + 15 * 3600;
+        int64_t earlier = local - timezone_offset(z, from), later = local - timezone_offset(z, to);
+
+        if (earlier + timezone_offset(z, earlier) == local)
+                return earlier;
+        if (later + timezone_offset(z, later) == local)
+                return later;
+        return timezone_change(z, from, to);
+}
+
+/* ---- names ---- */
+
 /* It must not lead out of the directory. */
 static bool is_name(const char *name)
 {
         return isalpha((unsigned char)*name) && strlen(name) < 100 && !strstr(name, "..") &&
                strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/") ==
                        strlen(name);
+}
+
+/* The names in lines "Z NAME ..." and "L TARGET NAME"; cuts the text into them. */
+static void list_names(char *text, const char **names)
+{
+        size_t count = 0;
+
+        for (char *rest, *line = strtok_r(text, "\n", &rest); line && count + 1 < ZONES_MAX;
+             line = strtok_r(NULL, "\n", &rest)) {
+                char *after, *kind = strtok_r(line, " ", &after);
+                char *name = kind ? strtok_r(NULL, " ", &after) : NULL;
+
+                if (name && strcmp(kind, "L") == 0)
+                        name = strtok_r(NULL, " ", &after);
+                if (name && (strcmp(kind, "Z") == 0 || strcmp(kind, "L") == 0))
+                        names[count++] = name;
+        }
+        names[count] = NULL;
+}
+
+/* The zone of that city, or the one that is spelled most like it; NULL: none. */
+static const char *nearest_name(const char *name, const char *const *names)
+{
+        char spelled[100];
+        size_t n = 0;
+
+        for (; name[n] && n + 1 < sizeof(spelled); n++)
+                spelled[n] = name[n] == ' ' ? '_' : name[n];
+        spelled[n] = '\0';
+        for (size_t i = 0; names[i]; i++) {
+                const char *city = strrchr(names[i], '/');
+
+                if (strcasecmp(spelled, names[i]) == 0 ||
+                    (city && strcasecmp(spelled, city + 1) == 0))
+                        return names[i];
+        }
+        return settings_nearest(spelled, names);
+}
+
+static void unknown_name(const char *name, struct error *err)
+{
+        const char **names = mem_array(ZONES_MAX, sizeof(*names)), *near = NULL;
+        struct buf text;
+
+        buf_init(&text, 0);
+        if (file_read(ZONE_LIST, LIST_MAX, &text, NULL) == 0) {
+                list_names(text.data, names);
+                near = nearest_name(name, names);
+        }
+        if (near)
+                error_set(err, ERR_INVALID, "unknown time zone '%.60s' (did you mean '%s'?)", name,
+                          near);
+        else
+                error_set(err, ERR_INVALID,
+                          "unknown time zone '%.60s'; expected a name such as 'Europe/Berlin'",
+                          name);
+        buf_release(&text);
+        free(names);
 }
 
 struct time_zone *timezone_new(const char *name, struct error *err)
@@ -282,7 +378,29 @@ struct time_zone *timezone_new(const char *name, struct error *err)
                 z = timezone_parse((const unsigned char *)bytes.data, bytes.len);
         buf_release(&bytes);
         free(path);
-        if (!z)
-                error_set(err, ERR_INVALID, "unknown time zone '%.60s'", name);
+        if (!z && err)
+                unknown_name(name, err);
         return z;
+}
+
+char *timezone_system_name(void)
+{
+        const char *name = getenv("TZ"), *dir;
+        struct time_zone *z;
+        char target[200];
+        ssize_t n;
+
+        if (name && *name == ':')
+                name++;
+        if (!name || !*name) {
+                n = readlink("/etc/localtime", target, sizeof(target) - 1);
+                target[n > 0 ? n : 0] = '\0';
+                dir = strstr(target, "zoneinfo/");
+                name = dir ? dir + strlen("zoneinfo/") : "";
+        }
+        z = timezone_new(name, NULL);
+        if (!z)
+                name = "UTC";
+        timezone_free(z);
+        return mem_strdup(name);
 }
