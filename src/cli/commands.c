@@ -83,6 +83,15 @@ static const struct flag access_flags[] = {
         { 0 },
 };
 
+static const struct flag persons_flags[] = {
+        { "name", "NAME", "with set: the name to use here", 0 },
+        { "timezone", "ZONE", "their time zone, such as Europe/Berlin", 0 },
+        { "quiet-hours", "HOURS", "as '22:00-07:00; sat,sun 22:00-10:00', or off", 0 },
+        { "daily-cap", "N", "unasked messages per day; 0: none, -1: as everybody", 0 },
+        { "reach-at", "CHAT", "where they get messages first: ADAPTER or ADAPTER/CHANNEL", 0 },
+        { 0 },
+};
+
 static const struct flag pairing_flags[] = {
         { "until", "TIME", "with approve: expiry of the access; as 2h or 2026-11-15T18:00:00Z", 0 },
         { 0 },
@@ -279,19 +288,23 @@ const struct cli_command commands[] = {
           rules_flags, rules_command },
 
         { "persons",
-          "[list | search TEXT | show ID | link A B | unlink A | merge SOURCE TARGET] [DIR]",
-          "show people across platforms, and link their accounts",
+          "[list | search TEXT | show ID | set ID | link A B | unlink A | merge SOURCE TARGET] "
+          "[DIR]",
+          "show people across platforms, link their accounts, say how they are reached",
           "Everyone with access is stored as a person, with an identity on each platform\n"
           "(telegram:7). People link their own accounts by sending /link to the bot.\n"
           "\n"
+          "  set ID       changes a name, or when and where messages reach them that they did\n"
+          "               not ask for; an empty value returns to everybody's\n"
           "  link A B     identity B belongs to the person of identity A\n"
           "  unlink A     undoes that\n"
           "  merge        moves everything of person SOURCE (per-2) to person TARGET\n"
           "\n"
           "Examples:\n"
           "  dragoman persons search ann\n"
+          "  dragoman persons set per-3 --timezone Europe/Berlin --quiet-hours 22:00-07:00\n"
           "  dragoman persons link telegram:12345 discord:67890\n",
-          NULL, persons_command },
+          persons_flags, persons_command },
 
         { "access", "[list | allow WHO | deny WHO | remove ID | check ADAPTER USER] [DIR]",
           "allow or deny people, at once",

@@ -59,6 +59,40 @@ static void people_are_recorded_and_found(void **state)
         api_rig_expect(r, "PATCH", PERSONS "/per-9", "{\"displayName\":\"x\"}", 404, "NOT_FOUND");
 }
 
+static void a_person_says_when_and_where_they_are_reached(void **state)
+{
+        static const struct {
+                const char *body, *part;
+        } wrong[] = {
+                { "{\"timezone\":\"Mars/Olympus\"}", "\"timezone\":[" },
+                { "{\"quietHours\":\"late\"}", "expected hours such as '22:00-07:00'" },
+                { "{\"quietHours\":\"00:00-24:00\"}", "never end" },
+                { "{\"dailyCap\":-2}", "\"dailyCap\":[" },
+                { "{\"reachAt\":\"nowhere/4\"}", "there is no adapter 'nowhere'" },
+        };
+        struct api_rig *r = *state;
+
+        say(r, "api", "7", "Ann", "hi", "re: hi");
+        api_rig_expect(r, "GET", PERSONS "/per-1", NULL, 200,
+                       "\"timezone\":null,\"quietHours\":null,\"dailyCap\":null,"
+                       "\"reachAt\":null");
+        api_rig_expect(r, "PATCH", PERSONS "/per-1",
+                       "{\"timezone\":\"Europe/Berlin\",\"quietHours\":\"22:00-7:00\","
+                       "\"dailyCap\":5,\"reachAt\":\"api/chat-7\"}",
+                       200,
+                       "\"timezone\":\"Europe/Berlin\",\"quietHours\":\"22:00-7:00\","
+                       "\"dailyCap\":5,\"reachAt\":\"api/chat-7\"");
+        for (size_t i = 0; i < COUNT(wrong); i++)
+                api_rig_expect(r, "PATCH", PERSONS "/per-1", wrong[i].body, 400, wrong[i].part);
+        /* what is not named stays */
+        api_rig_expect(r, "PATCH", PERSONS "/per-1",
+                       "{\"displayName\":\"Ann A.\",\"timezone\":\"\",\"dailyCap\":-1}", 200,
+                       "\"timezone\":null,\"quietHours\":\"22:00-7:00\",\"dailyCap\":null,"
+                       "\"reachAt\":\"api/chat-7\"");
+        api_rig_expect(r, "PATCH", PERSONS "/per-1", "{}", 200, "\"displayName\":\"Ann A.\"");
+        api_rig_expect(r, "PATCH", PERSONS "/per-9", "{\"dailyCap\":1}", 404, "NOT_FOUND");
+}
+
 static void a_merge_keeps_rules_and_history(void **state)
 {
         struct api_rig *r = *state;
@@ -127,6 +161,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(people_are_recorded_and_found, setup,
                                                 api_rig_teardown),
+                cmocka_unit_test_setup_teardown(a_person_says_when_and_where_they_are_reached,
+                                                setup, api_rig_teardown),
                 cmocka_unit_test_setup_teardown(a_merge_keeps_rules_and_history, setup,
                                                 api_rig_teardown),
                 cmocka_unit_test_setup_teardown(a_message_to_a_person_goes_to_their_direct_chat,

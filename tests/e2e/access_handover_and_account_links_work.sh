@@ -40,6 +40,8 @@ next message '"text":"thanks"'
 
 cli persons search 42
 contains "$(cat "$dir/out")" telegram:42
+cli persons set per-1 --timezone Europe/Berlin --quiet-hours 22:00-07:00 --daily-cap 5 --reach-at tg
+contains "$(cat "$dir/out")" 'Europe/Berlin, quiet 22:00-07:00, at most 5 a day, reached at tg'
 says 42 /link
 next message 'Your code is'
 says 43 "/link $(code_of)"

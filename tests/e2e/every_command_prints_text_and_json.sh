@@ -104,6 +104,8 @@ contains "$(cat "$dir/out")" "there are no persons yet"
 exits 0 persons search ann
 exits 1 persons show per-1
 exits 1 persons link telegram:1 discord:2
+exits 1 persons set per-1 --timezone Europe/Berlin
+exits 64 persons set per-1 --daily-cap x
 exits 64 persons merge per-1
 exits 0 pairing list
 contains "$(cat "$dir/out")" "there are no pairings"

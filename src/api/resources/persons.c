@@ -8,8 +8,10 @@
 #include "base/jsonw.h"
 #include "base/mem.h"
 #include "dispatch/dispatch.h"
+#include "platform/platform.h"
 #include "road/report/row_json.h"
 #include "rows/person_row.h"
+#include "schedule/reach.h"
 
 #define LIMIT_MAX 100
 
@@ -19,9 +21,16 @@ struct persons_ask {
 };
 
 struct person_ask {
-        const char *a, *b, *reason, *name;
+        const char *a, *b, *reason;
         int64_t source, target;
 };
+
+/* NULL and CAP_KEEP: not given. */
+struct person_edit {
+        const char *name, *timezone, *quiet_hours, *reach_at;
+        int64_t daily_cap;
+};
+#define CAP_KEEP INT64_MIN
 
 static const struct field persons_query[] = {
         { "search", FIELD_STRING, .min = 1, .max = 100, FIELD_AT(persons_ask, search),
@@ -61,9 +70,20 @@ static const struct field merge_fields[] = {
         REASON_FIELD,
         FIELD_END,
 };
-static const struct field name_fields[] = {
-        { "displayName", FIELD_STRING, .required = true, .max = 200, FIELD_AT(person_ask, name),
+static const struct field edit_fields[] = {
+        { "displayName", FIELD_STRING, .max = 200, FIELD_AT(person_edit, name),
           .help = "The name to use here; \"\": the platform's." },
+        { "timezone", FIELD_STRING, .max = 64, FIELD_AT(person_edit, timezone),
+          .help = "Their time zone, such as Europe/Berlin; \"\": schedule.timezone." },
+        { "quietHours", FIELD_STRING, .max = 400, FIELD_AT(person_edit, quiet_hours),
+          .help = "When they get no message that they did not ask for, such as 22:00-07:00 or "
+                  "mon-fri 22:00-07:00; sat,sun 23:00-10:00; off: never quiet; \"\": "
+                  "schedule.quietHours." },
+        { "dailyCap", FIELD_INT, .min = -1, .max = 100000, FIELD_AT(person_edit, daily_cap),
+          .help = "How many such messages they get in a day; 0: none, -1: schedule.dailyCap." },
+        { "reachAt", FIELD_STRING, .max = 512, FIELD_AT(person_edit, reach_at),
+          .help = "Where they get messages first: an adapter (tg) or a chat of one (tg/42); "
+                  "\"\": the latest direct chat." },
         FIELD_END,
 };
 
@@ -113,6 +133,24 @@ static int write_identities(struct store_tx *tx, struct buf *b, int64_t person, 
         return rc;
 }
 
+/* What is not set is null. */
+static int write_reach(struct store_tx *tx, struct buf *b, int64_t person, struct error *err)
+{
+        struct person_reach *r;
+
+        if (person_row_get_reach(tx, person, &r, err) != 1)
+                return -1;
+        jsonw_str(b, "timezone", r->timezone);
+        jsonw_str(b, "quietHours", r->quiet_hours);
+        if (r->daily_cap < 0)
+                jsonw_raw(b, "dailyCap", "null");
+        else
+                jsonw_int(b, "dailyCap", r->daily_cap);
+        jsonw_str(b, "reachAt", r->reach_at);
+        free(r);
+        return 0;
+}
+
 /* 1; 0: no such person; -1. */
 static int write_person(struct store_tx *tx, struct buf *b, const char *key, int64_t person,
                         struct error *err)
@@ -130,6 +168,8 @@ static int write_person(struct store_tx *tx, struct buf *b, const char *key, int
         row_json_time(b, "createdAt", p.created_ms);
         row_json_time(b, "updatedAt", p.updated_ms);
         free(p.name);
+        if (write_reach(tx, b, person, err) < 0)
+                return -1;
         jsonw_open_member(b, "aliases", '[');
         merged = person_row_list_merged(tx, person);
         while ((rc = person_row_next_merged(merged, &alias, err)) == 1)
@@ -279,54 +319,106 @@ static void merge(struct http_exchange *x)
         body_release(&b);
 }
 
-/* ---- renaming ---- */
+/* ---- editing ---- */
 
-struct person_name_job {
+/* The body keeps the strings. */
+struct person_edit_job {
         struct api_job job;
+        struct body body;
+        struct person_edit edit;
         int64_t person, now_ms;
-        char *name;
 };
 
-static int write_name(struct store_tx *tx, void *arg, struct error *err)
+/* NULL stays, "" becomes NULL. */
+static const char *edited(const char *new, const char *old)
 {
-        struct person_name_job *n = arg;
-        int rc = person_row_set_name(tx, n->person, n->name[0] ? n->name : NULL, n->now_ms, err);
+        return !new ? old : new[0] ? new : NULL;
+}
+
+static int write_edit(struct store_tx *tx, void *arg, struct error *err)
+{
+        const struct person_edit_job *j = arg;
+        const struct person_edit *e = &j->edit;
+        struct person_reach *old, reach;
+        int rc = person_row_get_reach(tx, j->person, &old, err);
 
         if (rc == 0)
                 return error_set(err, ERR_MISSING, "there is no person 'per-%lld'",
-                                 (long long)n->person);
-        return rc < 0 ? -1 : 0;
+                                 (long long)j->person);
+        if (rc < 0)
+                return -1;
+        reach = (struct person_reach){ .timezone = edited(e->timezone, old->timezone),
+                                       .quiet_hours = edited(e->quiet_hours, old->quiet_hours),
+                                       .reach_at = edited(e->reach_at, old->reach_at),
+                                       .daily_cap = e->daily_cap == CAP_KEEP ? old->daily_cap
+                                                                             : e->daily_cap };
+        rc = person_row_set_reach(tx, j->person, &reach, j->now_ms, err);
+        if (rc == 1 && e->name)
+                rc = person_row_set_name(tx, j->person, edited(e->name, NULL), j->now_ms, err);
+        free(old);
+        return rc == 1 ? 0 : -1;
 }
 
-static void on_named(void *arg, const struct error *err)
+static void on_edited(void *arg, const struct error *err)
 {
-        struct person_name_job *n = arg;
-        struct http_exchange *x = api_job_end(&n->job);
+        struct person_edit_job *j = arg;
+        struct http_exchange *x = api_job_end(&j->job);
 
         if (x && err)
                 reply_failed(x, err);
         else if (x)
-                show_person(x, n->person);
-        free(n->name);
-        free(n);
+                show_person(x, j->person);
+        body_release(&j->body);
+        free(j);
 }
 
-static void rename_person(struct http_exchange *x)
+/* false: answered with 400. */
+static bool check_edit(struct http_exchange *x, struct person_edit_job *j)
+{
+        const struct person_edit *e = &j->edit;
+        struct person_reach reach = { .timezone = edited(e->timezone, NULL),
+                                      .quiet_hours = edited(e->quiet_hours, NULL),
+                                      .reach_at = edited(e->reach_at, NULL) };
+        char adapter[128] = "";
+        struct error err;
+
+        if (reach_check(&reach, &err) < 0) {
+                reply_field_error(x, &j->body, &err);
+                return false;
+        }
+        if (reach.reach_at)
+                snprintf(adapter, sizeof(adapter), "%.*s", (int)strcspn(reach.reach_at, "/"),
+                         reach.reach_at);
+        if (adapter[0] && !adapters_find(api_of(x)->env.adapters, adapter)) {
+                body_mistake(&j->body, "reachAt", "there is no adapter '%s'", adapter);
+                reply_mistakes(x, &j->body);
+                return false;
+        }
+        return true;
+}
+
+static void edit_person(struct http_exchange *x)
 {
         int64_t id = request_id(x, "per-", "person");
-        struct person_ask ask = { 0 };
-        struct person_name_job *n;
-        struct body b;
+        struct person_edit_job *j;
 
-        if (id < 0 || request_body(x, &b, &ask) < 0)
+        if (id < 0)
                 return;
-        n = mem_zalloc(sizeof(*n));
-        api_job_begin(&n->job, x);
-        n->person = persons_current(persons_of_exchange(x), id);
-        n->now_ms = clock_wall_ms();
-        n->name = mem_strdup(ask.name);
-        store_write(api_of(x)->env.store, write_name, on_named, n);
-        body_release(&b);
+        j = mem_zalloc(sizeof(*j));
+        j->edit.daily_cap = CAP_KEEP;
+        if (request_body(x, &j->body, &j->edit) < 0) {
+                free(j);
+                return;
+        }
+        if (!check_edit(x, j)) {
+                body_release(&j->body);
+                free(j);
+                return;
+        }
+        api_job_begin(&j->job, x);
+        j->person = persons_current(persons_of_exchange(x), id);
+        j->now_ms = clock_wall_ms();
+        store_write(api_of(x)->env.store, write_edit, on_edited, j);
 }
 
 const struct route persons_routes[] = {
@@ -336,13 +428,18 @@ const struct route persons_routes[] = {
           .query = persons_query, .status = 200, .answer = ROUTE_PAGE " of persons." },
         { "GET", "/api/v2/persons/:id", SCOPE_READ, show, REACH_ALL,
           .summary = "One person; for a merged one, the person it belongs to now.", .status = 200,
-          .answer = "{\"data\": {\"id\", \"displayName\", \"aliases\", \"identities\": [{\"id\", "
+          .answer = "{\"data\": {\"id\", \"displayName\", \"timezone\", "
+                    "\"quietHours\", \"dailyCap\", \"reachAt\", \"aliases\", "
+                    "\"identities\": [{\"id\", "
                     "\"platform\", \"platformUserId\", \"username\", \"name\", "
                     "\"lastSeenAt\", \"chats\", ...}], ...}}" },
-        { "PATCH", "/api/v2/persons/:id", SCOPE_WRITE, rename_person, REACH_ALL,
-          .summary = "Name a person.", .body = name_fields, .status = 200,
-          .answer = "{\"data\": person}",
-          .example = ROUTE_JSON({ "displayName" : "Ann from sales" }) },
+        { "PATCH", "/api/v2/persons/:id", SCOPE_WRITE, edit_person, REACH_ALL,
+          .summary = "Name a person, or say when and where they are reached.", .body = edit_fields,
+          .status = 200, .answer = "{\"data\": person}", .example = ROUTE_JSON({
+                                                                 "displayName" : "Ann from sales",
+                                                                 "timezone" : "Europe/Berlin",
+                                                                 "quietHours" : "22:00-07:00"
+                                                         }) },
         { "POST", "/api/v2/persons/link", SCOPE_ADMIN, link_identities, REACH_ALL,
           .summary = "Make two identities one person.", .body = link_fields, .status = 200,
           .answer = "{\"data\": person}",
